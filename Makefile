@@ -1,0 +1,73 @@
+# Needs Python 3.11 or later, make and git. Everything is installed into .venv, with the
+# versions in constraints.txt; a second run finds it there.
+
+SHELL := /bin/sh
+VENV ?= .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed-
+
+# The first of python3.11 and python3 that starts. Another one: make PYTHON=/path/to/python test
+PYTHON ?= $(shell for p in python3.11 python3; do \
+	if $$p -c '' >/dev/null 2>&1; then echo $$p; break; fi; done)
+
+# Two to four processes are enough: each of them loads the compiled kernels.
+PYTEST_ARGS ?= -n auto --maxprocesses 4
+# A benchmark is a script in benchmarks/ whose name does not start with an underscore; run
+# without arguments it writes benchmarks/NAME.json.
+BENCHMARKS := $(filter-out benchmarks/_%,$(sort $(wildcard benchmarks/*.py)))
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test test-extras check bench docs wheel clean distclean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(STAMP)plots  ## Run a short demonstration
+	$(VENV)/bin/winnow demo
+
+test: $(STAMP)test  ## Run the tests
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+test-extras: $(STAMP)test $(STAMP)compare  ## Run the tests that compare with other libraries
+	$(PY) -m pytest -m extras $(PYTEST_ARGS)
+
+check: $(STAMP)dev  ## Lint, check the format, the types and the import rules
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(STAMP)plots $(STAMP)compare  ## Run every benchmark into benchmarks/*.json
+	@set -e; for script in $(BENCHMARKS); do echo "$$script"; $(PY) $$script; done
+
+docs: $(STAMP)docs  ## Build the documentation into docs/_build/html
+	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+
+wheel: $(STAMP)dev  ## Build a wheel into dist/
+	$(PY) -m build --wheel --outdir dist
+
+clean:  ## Remove what was built, and caches
+	rm -rf build dist docs/_build docs/_generated \
+		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests benchmarks docs -type d -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean  ## The same, and remove the virtual environment
+	rm -rf $(VENV)
+
+$(PY):
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "Winnow needs Python 3.11 or later, and no python3 was found." >&2; exit 1; fi
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Winnow needs Python 3.11 or later; $(PYTHON) is `$(PYTHON) --version 2>&1`." >&2; \
+		echo "Name another one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each extra: $(STAMP)test installs winnow-dp[test].
+$(STAMP)%: pyproject.toml constraints.txt | $(PY)
+	$(PY) -m pip install -qq -c constraints.txt -e '.[$*]'
+	@touch $@

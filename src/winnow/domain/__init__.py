@@ -1,0 +1,1 @@
+"""Public vocabulary: neighbours, utilities, and the checks of public parameters."""

@@ -1,0 +1,85 @@
+"""Validation of public parameters: one place, one tone, before anything is charged.
+
+Each check takes its values by keyword, so that the message names what the user
+wrote: ``positive(epsilon=-1)`` says ``epsilon=-1 is not positive; ...``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from decimal import Decimal
+from fractions import Fraction
+
+from winnow.errors import InputError
+
+Real = int | float | Fraction | Decimal
+"""What a real parameter may be given as."""
+
+
+def exact(name: str, value: object) -> Fraction:
+    """The rational number that the user wrote.
+
+    A float is read as its shortest decimal: ``0.1`` means 1/10, not the binary
+    fraction beside it. So ``epsilon=0.1`` is charged and drawn as exactly 1/10.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
+        raise InputError(
+            f"{name}={value!r} is a {type(value).__name__}, not a number; give a number"
+        )
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise InputError(f"{name}={value} is not finite; give a finite number")
+        return Fraction(value)
+    as_float = float(value)
+    if not math.isfinite(as_float):
+        raise InputError(f"{name}={as_float} is not finite; give a finite number")
+    return Fraction(repr(as_float))
+
+
+def positive(**values: object) -> None:
+    """Every value is a finite number above zero."""
+    for name, value in values.items():
+        if exact(name, value) <= 0:
+            raise InputError(f"{name}={value} is not positive; give a number above 0")
+
+
+def nonnegative(**values: object) -> None:
+    """Every value is a finite number, zero or more."""
+    for name, value in values.items():
+        if exact(name, value) < 0:
+            raise InputError(f"{name}={value} is negative; give 0 or more")
+
+
+def probability(**values: object) -> None:
+    """Every value lies strictly between 0 and 1."""
+    for name, value in values.items():
+        if not 0 < exact(name, value) < 1:
+            raise InputError(f"{name}={value} is not between 0 and 1; give a value inside (0, 1)")
+
+
+def delta_range(**values: object) -> None:
+    """Every value lies in [0, 1): a delta, where 0 means pure privacy."""
+    for name, value in values.items():
+        if not 0 <= exact(name, value) < 1:
+            raise InputError(f"{name}={value} is not in [0, 1); give 0 or a small number like 1e-6")
+
+
+def count(**values: object) -> None:
+    """Every value is a whole number, one or more."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise InputError(
+                f"{name}={value!r} is not a whole number; give an integer of 1 or more"
+            )
+        if int(value) < 1:
+            raise InputError(f"{name}={value} is below 1; give an integer of 1 or more")
+
+
+def one_of(choices: tuple[str, ...], **values: object) -> None:
+    """Every value is one of the named choices."""
+    for name, value in values.items():
+        if value not in choices:
+            raise InputError(f"{name}={value!r} is unknown; choose one of: {', '.join(choices)}")

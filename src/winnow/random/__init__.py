@@ -1,0 +1,1 @@
+"""Where randomness comes from: the tape, the noise laws, exact integer noise."""

@@ -1,0 +1,207 @@
+"""Noise from the tape to any precision: intervals of decimals that contain the truth (stage 2).
+
+Only the standard library: `decimal` computes ln and exp correctly rounded (libmpdec), so
+one unit in the last place outwards makes an enclosure. Beware of unary minus on a
+Decimal: it rounds to the thread's default context; `copy_negate` does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from winnow.random.laws import Law
+from winnow.random.tape import Tape
+
+_INFINITY = Decimal("Infinity")
+_HALF = Decimal("0.5")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All numbers from lo to hi, ends included."""
+
+    lo: Decimal
+    hi: Decimal
+
+
+EVERYTHING = Interval(_INFINITY.copy_negate(), _INFINITY)
+
+
+class Arithmetic:
+    """Outward-rounded interval arithmetic at a number of decimal digits."""
+
+    def __init__(self, digits: int) -> None:
+        def context(rounding: str) -> Context:
+            return Context(prec=digits, rounding=rounding, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+
+        self.digits = digits
+        self._down = context(ROUND_FLOOR)
+        self._up = context(ROUND_CEILING)
+        self._near = context(ROUND_HALF_EVEN)
+
+    def fraction(self, q: Fraction) -> Interval:
+        """The rational number q."""
+        return self.between(q, q)
+
+    def between(self, low: Fraction, high: Fraction) -> Interval:
+        """All numbers from the rational low to the rational high."""
+        return Interval(
+            self._down.divide(Decimal(low.numerator), Decimal(low.denominator)),
+            self._up.divide(Decimal(high.numerator), Decimal(high.denominator)),
+        )
+
+    def add(self, x: Interval, y: Interval) -> Interval:
+        """x + y."""
+        return _proper(self._down.add(x.lo, y.lo), self._up.add(x.hi, y.hi))
+
+    def subtract(self, x: Interval, y: Interval) -> Interval:
+        """x - y."""
+        return _proper(self._down.subtract(x.lo, y.hi), self._up.subtract(x.hi, y.lo))
+
+    def negate(self, x: Interval) -> Interval:
+        """-x, exactly."""
+        return Interval(x.hi.copy_negate(), x.lo.copy_negate())
+
+    def times(self, x: Interval, factor: Fraction) -> Interval:
+        """x times a rational factor."""
+        if factor < 0:
+            return self.negate(self.times(x, -factor))
+        f = self.fraction(factor)
+        corners = [(a, b) for a in (x.lo, x.hi) for b in (f.lo, f.hi)]
+        low = [self._down.multiply(a, b) for a, b in corners]
+        high = [self._up.multiply(a, b) for a, b in corners]
+        if any(value.is_nan() for value in low + high):
+            return EVERYTHING
+        return Interval(min(low), max(high))
+
+    def ln(self, x: Interval) -> Interval:
+        """ln x for x >= 0; ln 0 is minus infinity."""
+        if x.lo <= 0:
+            lo = _INFINITY.copy_negate()
+        else:
+            lo = self._near.next_minus(self._near.ln(x.lo))
+        hi = x.hi if x.hi <= 0 else self._near.next_plus(self._near.ln(x.hi))
+        return Interval(lo, hi) if x.hi > 0 else EVERYTHING
+
+    def exp(self, x: Interval) -> Interval:
+        """exp x."""
+        lo = self._near.next_minus(self._near.exp(x.lo))
+        return _proper(max(lo, Decimal(0)), self._near.next_plus(self._near.exp(x.hi)))
+
+    def log_of_integer(self, n: int) -> Interval:
+        """ln n for a positive integer of any length, from its leading bits."""
+        keep = 4 * self.digits + 32
+        drop = max(0, n.bit_length() - keep)
+        head = n >> drop
+        log_head = self.ln(self.between(Fraction(head), Fraction(head + (drop > 0))))
+        return self.add(log_head, self.times(self.ln(self.fraction(Fraction(2))), Fraction(drop)))
+
+    def one_minus_exp_over(self, x: Interval) -> Interval:
+        """(1 - e^-x)/x for 0 <= x < 1, by partial sums of its alternating series.
+
+        The function decreases in x, and consecutive partial sums enclose it.
+        """
+        return Interval(self._series(x.hi)[0], self._series(x.lo)[1])
+
+    def _series(self, x: Decimal) -> tuple[Decimal, Decimal]:
+        below, above = Decimal(1), Decimal(1)
+        term_low, term_high = Decimal(1), Decimal(1)
+        smallest = Decimal(10) ** (-self.digits - 2)
+        j = 1
+        while True:
+            divisor = Decimal(j + 1)
+            term_low = self._down.divide(self._down.multiply(term_low, x), divisor)
+            term_high = self._up.divide(self._up.multiply(term_high, x), divisor)
+            if j % 2:
+                next_below = self._down.subtract(below, term_high)
+                next_above = self._up.subtract(above, term_low)
+                best = (next_below, above)
+            else:
+                next_below = self._down.add(below, term_low)
+                next_above = self._up.add(above, term_high)
+                best = (below, next_above)
+            below, above = next_below, next_above
+            if term_high < smallest:
+                return best
+            j += 1
+
+
+def _proper(lo: Decimal, hi: Decimal) -> Interval:
+    return EVERYTHING if lo.is_nan() or hi.is_nan() else Interval(lo, hi)
+
+
+def noise_interval(
+    arithmetic: Arithmetic,
+    law: Law,
+    tape: Tape,
+    item: int,
+    bits: int,
+    log_count: Interval | None = None,
+) -> Interval:
+    """An interval around the noise of an item, from its first `bits` bits.
+
+    With `log_count` it is the maximum of N draws, log N in that interval.
+    """
+    known = tape.bits(item, bits)
+    v_low, v_high = Fraction(known, 1 << bits), Fraction(known + 1, 1 << bits)
+    v = arithmetic.between(v_low, v_high)
+    w = arithmetic.between(1 - v_high, 1 - v_low)
+    if log_count is None and law is not Law.GUMBEL:
+        return _single(arithmetic, law, v, w)
+    clock = arithmetic.negate(arithmetic.ln(w))  # E = -ln(1 - V)
+    clock = Interval(max(clock.lo, Decimal(0)), clock.hi)
+    if clock.hi <= 0:
+        return EVERYTHING
+    g = arithmetic.negate(arithmetic.ln(clock))
+    if log_count is not None:
+        g = arithmetic.add(g, log_count)
+    return g if law is Law.GUMBEL else _group_maximum(arithmetic, law, g)
+
+
+def _single(a: Arithmetic, law: Law, v: Interval, w: Interval) -> Interval:
+    one = a.fraction(Fraction(1))
+    match law:
+        case Law.EXPONENTIAL:
+            return a.negate(a.ln(v))
+        case Law.LOGISTIC:
+            return a.subtract(a.ln(w), a.ln(v))
+        case Law.HALF_LOGISTIC:
+            return a.subtract(a.ln(a.add(one, w)), a.ln(v))
+        case _:
+            ln2 = a.ln(a.fraction(Fraction(2)))
+            upper = a.negate(a.add(ln2, a.ln(v)))  # for V <= 1/2
+            lower = a.add(ln2, a.ln(w))  # for V >= 1/2
+            if v.hi <= _HALF:
+                return upper
+            return lower if v.lo >= _HALF else Interval(lower.lo, upper.hi)
+
+
+def _group_maximum(a: Arithmetic, law: Law, g: Interval) -> Interval:
+    """The law's noise at survival probability p = 1 - exp(-x), x = exp(-g)."""
+    one, ln2 = a.fraction(Fraction(1)), a.ln(a.fraction(Fraction(2)))
+    if g.lo < -20:  # x beyond 10^8: reached only before enough bits are known
+        return EVERYTHING
+    x = a.exp(a.negate(g))
+    q = a.exp(a.negate(x))
+    if x.hi < _HALF:
+        minus_log_p = a.subtract(g, a.ln(a.one_minus_exp_over(x)))
+    else:
+        p = a.subtract(one, q)
+        minus_log_p = a.negate(a.ln(Interval(max(p.lo, Decimal(0)), p.hi)))
+    match law:
+        case Law.EXPONENTIAL:
+            return minus_log_p
+        case Law.LOGISTIC:
+            return a.subtract(minus_log_p, x)
+        case Law.HALF_LOGISTIC:
+            return a.add(a.ln(a.add(one, q)), minus_log_p)
+        case _:
+            upper, lower = a.subtract(minus_log_p, ln2), a.subtract(ln2, x)
+            if q.lo >= _HALF:
+                return upper
+            if q.hi <= _HALF:
+                return lower
+            return Interval(min(upper.lo, lower.lo), max(upper.hi, lower.hi))

@@ -1,0 +1,76 @@
+"""Integer noise for released numbers, by integer arithmetic only.
+
+The samplers of Canonne, Kamath and Steinke (2020): exact Bernoulli(exp(-gamma)), the
+discrete Laplace law Pr[x] ~ exp(-|x|/b) and the discrete Gaussian law
+Pr[x] ~ exp(-x^2/(2 sigma^2)). Every parameter is an exact rational and every step
+compares integers, so the sampled law is the stated one to the last bit.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+
+from winnow.random.tape import BitStream
+
+
+def bernoulli(stream: BitStream, p: Fraction) -> bool:
+    """True with probability p, a rational in [0, 1]."""
+    return stream.below(p.denominator) < p.numerator
+
+
+def bernoulli_exp(stream: BitStream, gamma: Fraction) -> bool:
+    """True with probability exp(-gamma), gamma >= 0 rational [CKS 2020, Alg 1].
+
+    For gamma <= 1 count trials of Bernoulli(gamma/j), j = 1, 2, ..., until the first
+    failure: the count is odd with probability 1 - gamma + gamma^2/2! - ... Larger gamma is
+    a product of exp(-1) and a rest.
+    """
+    whole, rest = divmod(gamma, 1)
+    for _ in range(whole):
+        if not _bernoulli_exp_unit(stream, Fraction(1)):
+            return False
+    return _bernoulli_exp_unit(stream, rest)
+
+
+def _bernoulli_exp_unit(stream: BitStream, gamma: Fraction) -> bool:
+    trials = 1
+    numerator, denominator = gamma.numerator, gamma.denominator
+    while stream.below(denominator * trials) < numerator:
+        trials += 1
+    return trials % 2 == 1
+
+
+def discrete_laplace(stream: BitStream, scale: Fraction) -> int:
+    """An integer x with probability proportional to exp(-|x|/scale) [CKS 2020, Alg 2]."""
+    t, s = scale.numerator, scale.denominator
+    while True:
+        remainder = stream.below(t)
+        if not _bernoulli_exp_unit(stream, Fraction(remainder, t)):
+            continue
+        quotient = 0
+        while _bernoulli_exp_unit(stream, Fraction(1)):
+            quotient += 1
+        magnitude = (remainder + t * quotient) // s
+        negative = stream.bits(1) == 1
+        if not (negative and magnitude == 0):  # zero would be counted twice
+            return -magnitude if negative else magnitude
+
+
+def discrete_gaussian(stream: BitStream, variance: Fraction) -> int:
+    """An integer x with probability proportional to exp(-x^2/(2 variance)) [CKS 2020, Alg 3].
+
+    Rejection from a discrete Laplace of integer scale t = floor(sigma) + 1; the constant
+    in the exponent is chosen so that acceptance is at least a third.
+    """
+    t = _floor_sqrt(variance) + 1
+    while True:
+        candidate = discrete_laplace(stream, Fraction(t))
+        distance = abs(candidate) - variance / t
+        if bernoulli_exp(stream, distance * distance / (2 * variance)):
+            return candidate
+
+
+def _floor_sqrt(q: Fraction) -> int:
+    """floor(sqrt(q)) by integers."""
+    return isqrt(q.numerator // q.denominator)
