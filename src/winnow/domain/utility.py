@@ -74,7 +74,9 @@ class Utility:
         else:
             bound = exact("sensitivity", sensitivity)
             if bound <= 0:
-                raise InputError(f"sensitivity={sensitivity} is not positive; give a number above 0")
+                raise InputError(
+                    f"sensitivity={sensitivity} is not positive; give a number above 0"
+                )
             down, up = (Fraction(0), bound) if monotone else (bound, bound)
             one_way = monotone
         if relation is Relation.SUBSTITUTION and one_way:

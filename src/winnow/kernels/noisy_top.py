@@ -20,11 +20,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.errors import InputError
 from winnow.kernels.coarse import coarse_bounds
 from winnow.kernels.log_counts import LogCounts
 from winnow.random.bounded import STAGE1_ERROR, TOP_SHIFT, noise
@@ -35,6 +35,9 @@ from winnow.random.tape import CHUNK, Tape, Words
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Scores = NDArray[np.int64] | NDArray[np.float64]
+
+SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**280), Fraction(10**280)
+"""Between these, products of scale and float64 bounds keep their relative accuracy."""
 
 COMPILE_FROM = 1 << 18
 """Below this size loading numba costs more than the plain path takes."""
@@ -100,9 +103,8 @@ class NoisyTop:
         """Stage 1: bounds on each noisy score, relative to the largest score present."""
         extension = self.tape.extension(self.ids, 0)[:, 0]
         counts = self.log_counts
-        z, error = noise(
-            self.law, self.words, extension, None if counts is None else counts.approx
-        )
+        z, error = noise(self.law, self.words, extension, None if counts is None else counts.approx)
+        known = np.isfinite(error)
         with np.errstate(over="ignore", invalid="ignore"):
             behind = float(self.scale) * gaps_to(self.scores.max(), self.scores)
             error = error * (self.stage1_error / STAGE1_ERROR) + 2.0**-49 * behind
@@ -110,7 +112,8 @@ class NoisyTop:
                 error = error + counts.error + 2.0**-49 * np.abs(counts.approx)
             lower, upper = (z - behind) - error, (z - behind) + error
         # an overflowing product is a score that lies further behind than any float noise
-        return lower, np.where(np.isposinf(behind) & np.isfinite(error), -1e300, upper)
+        upper = np.where(np.isposinf(behind), np.where(known, -1e300, np.inf), upper)
+        return np.where(known, lower, -np.inf), upper
 
     def _refine(self, places: list[int], k: int) -> list[int]:
         """Stage 2: exact order of the k largest among a few items."""
@@ -177,10 +180,8 @@ def contenders(
     item i stands for N_i equal candidates and its noise is the largest of N_i draws;
     N_i >= 1 unless the law is Gumbel.
     """
-    if not Fraction(1, 10**280) < scale < 10**280:
-        raise InputError(
-            "epsilon and sensitivity differ by more than 280 orders of magnitude; rescale the scores"
-        )
+    if not SMALLEST_SCALE < scale < LARGEST_SCALE:
+        raise ValueError("scale out of range")
     if compiled is None:
         loaded = "winnow.kernels.scan" in sys.modules
         compiled = len(scores) >= (COMPILED_FROM if loaded else COMPILE_FROM)
@@ -280,20 +281,20 @@ def _scan_compiled(
     return survivors.places, survivors.words
 
 
-def gaps_to(top: np.generic, scores: Scores) -> Floats:
+def gaps_to(top: Any, scores: Scores) -> Floats:
     """How far each score lies below `top`, correctly rounded, whatever the range.
 
     The difference of two int64 may not fit an int64, but as an unsigned number it does.
     """
     if scores.dtype == np.int64:
         with np.errstate(over="ignore"):
-            return (top.astype(np.uint64) - scores.astype(np.uint64)).astype(np.float64)
+            unsigned = np.uint64(int(top) % 2**64) - scores.view(np.uint64)
+        return unsigned.astype(np.float64)
     return np.asarray(top - scores, np.float64)
 
 
-def _exact(score: np.generic) -> Fraction:
-    value = score.item()
-    return Fraction(value)
+def _exact(score: Any) -> Fraction:
+    return Fraction(score.item())
 
 
 def _join(mine: LogCounts | None, other: LogCounts | None) -> LogCounts | None:

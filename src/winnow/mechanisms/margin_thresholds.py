@@ -55,7 +55,8 @@ def stopping_margin(
         ) / epsilon
     else:
         noise = three_laplace_quantile((2.0 * delta / 3.0) / (r * (r + 1.0)), epsilon)
-    return (noise + needed) * _ROUND_UP
+    total: Floats = (noise + needed) * _ROUND_UP
+    return total
 
 
 def three_laplace_tail(x: Floats, epsilon: float) -> Floats:

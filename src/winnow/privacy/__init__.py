@@ -1,0 +1,56 @@
+"""Events, guarantees, accountants, calibration and budgets. No data and no randomness here."""
+
+from winnow.privacy.accountants import PureCost, ZcdpCost, pure_cost, zcdp_cost
+from winnow.privacy.budget import Budget, Usage
+from winnow.privacy.calibration import Calibration, calibrate
+from winnow.privacy.conversion import zcdp_delta, zcdp_epsilon, zcdp_rho
+from winnow.privacy.event_json import from_json, to_json
+from winnow.privacy.events import (
+    ApproxDP,
+    BoundedRange,
+    Compose,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    PureDP,
+    Repeat,
+    describe,
+)
+from winnow.privacy.grant import Grant, single_use_grant
+from winnow.privacy.guarantee import Guarantee, guarantee_of
+from winnow.privacy.promises import Promise, Row, promise, rows
+from winnow.privacy.substitution import as_substitution
+
+__all__ = [
+    "ApproxDP",
+    "BoundedRange",
+    "Budget",
+    "Calibration",
+    "Compose",
+    "DiscreteLaplace",
+    "Event",
+    "Gaussian",
+    "Grant",
+    "Guarantee",
+    "Promise",
+    "PureCost",
+    "PureDP",
+    "Repeat",
+    "Row",
+    "Usage",
+    "ZcdpCost",
+    "as_substitution",
+    "calibrate",
+    "describe",
+    "from_json",
+    "guarantee_of",
+    "promise",
+    "pure_cost",
+    "rows",
+    "single_use_grant",
+    "to_json",
+    "zcdp_cost",
+    "zcdp_delta",
+    "zcdp_epsilon",
+    "zcdp_rho",
+]

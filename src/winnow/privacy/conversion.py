@@ -69,7 +69,7 @@ def zcdp_epsilon(rho: Real, delta: Real) -> float:
     # slope is u^2 rho - loss + log(1 + u), which increases: one sign change.
     u = _sign_change(lambda u: r * u * u - loss + math.log1p(u))
     terms = ((1 + u) * r, loss / u, -math.log1p(u) / u, -math.log1p(1 / u))
-    return max(0.0, _sum_up(terms))
+    return max(0.0, math.nextafter(_sum_up(terms), math.inf))
 
 
 def zcdp_rho(epsilon: Real, delta: Real) -> float:
@@ -91,7 +91,7 @@ def zcdp_rho(epsilon: Real, delta: Real) -> float:
         lambda u: math.fsum(surplus(u)) - (e + math.log1p(1 / u)) * u * ((1 + u) / (1 + 2 * u))
     )
     numerator = -_sum_up(tuple(-term for term in surplus(u)))
-    return max(0.0, numerator / u / (1 + u) * (1 - _ERROR))
+    return max(0.0, math.nextafter(numerator / u / (1 + u) * (1 - _ERROR), -math.inf))
 
 
 def _log_inverse(delta: Fraction) -> float:

@@ -54,7 +54,9 @@ def from_json(data: Mapping[str, object]) -> Event:
             values = dict(zip(names, _take(data, *names), strict=True))
             numbers = {n: _number_from_json(n, v) for n, v in values.items() if n != "relation"}
             return single(**numbers, relation=Relation.parse(str(values["relation"])))
-    raise InputError(f"event type {kind!r} is unknown; this version knows: {', '.join(EVENT_NAMES)}")
+    raise InputError(
+        f"event type {kind!r} is unknown; this version knows: {', '.join(EVENT_NAMES)}"
+    )
 
 
 def _take(data: Mapping[str, object], *names: str) -> list[object]:

@@ -34,12 +34,6 @@ def at_most(value: Fraction) -> float:
     return 0.0 - at_least(-value)  # 0.0 - x, not -x: no negative zero
 
 
-def rounded_up(value: Fraction) -> Fraction:
-    """The value rounded up to a float64, so that sums of costs keep small denominators."""
-    up = at_least(value)
-    return Fraction(up) if math.isfinite(up) else value
-
-
 def exp_at_least(exponent: Fraction) -> Fraction:
     """A rational number that is not below e to the exponent, for exponents below 700."""
     return Fraction(math.exp(at_least(exponent))) * (1 + SLACK)
@@ -56,6 +50,12 @@ def stated_at_least(value: Fraction) -> float:
 def stated_at_most(value: Fraction) -> float:
     """The largest float64 whose shortest decimal is not above the value."""
     return 0.0 - stated_at_least(-value)
+
+
+def rounded_up(value: Fraction) -> Fraction:
+    """The value rounded up to what a float64 states, so that sums keep small denominators."""
+    stated = stated_at_least(value)
+    return Fraction(repr(stated)) if math.isfinite(stated) else value
 
 
 def text_up(value: Fraction) -> str:

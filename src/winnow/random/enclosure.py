@@ -8,8 +8,15 @@ Decimal: it rounds to the thread's default context; `copy_negate` does not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
-from decimal import Context, Decimal
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+)
 from fractions import Fraction
 
 from winnow.random.laws import Law
@@ -79,12 +86,12 @@ class Arithmetic:
 
     def ln(self, x: Interval) -> Interval:
         """ln x for x >= 0; ln 0 is minus infinity."""
-        if x.lo <= 0:
-            lo = _INFINITY.copy_negate()
-        else:
-            lo = self._near.next_minus(self._near.ln(x.lo))
-        hi = x.hi if x.hi <= 0 else self._near.next_plus(self._near.ln(x.hi))
-        return Interval(lo, hi) if x.hi > 0 else EVERYTHING
+        if x.hi <= 0:
+            return EVERYTHING
+        low = _INFINITY.copy_negate()
+        if x.lo > 0:
+            low = self._near.next_minus(self._near.ln(x.lo))
+        return Interval(low, self._near.next_plus(self._near.ln(x.hi)))
 
     def exp(self, x: Interval) -> Interval:
         """exp x."""

@@ -53,13 +53,11 @@ class Law(StrEnum):
         with np.errstate(over="ignore", divide="ignore"):
             match self:
                 case Law.GUMBEL:
-                    return log1mexp(-np.exp(-x))
+                    return np.where(x > 40.0, -x, log1mexp(-np.exp(-np.minimum(x, 40.0))))
                 case Law.EXPONENTIAL:
                     return np.minimum(0.0, -x)
                 case Law.LAPLACE:
-                    return np.where(
-                        x >= 0, -LN2 - x, np.log1p(-0.5 * np.exp(np.minimum(x, 0.0)))
-                    )
+                    return np.where(x >= 0, -LN2 - x, np.log1p(-0.5 * np.exp(np.minimum(x, 0.0))))
                 case Law.LOGISTIC:
                     return -np.logaddexp(0.0, x)
                 case Law.HALF_LOGISTIC:
@@ -71,7 +69,7 @@ class Law(StrEnum):
         with np.errstate(divide="ignore"):
             match self:
                 case Law.GUMBEL:
-                    return -np.log(-log1mexp(y))
+                    return np.where(y < -40.0, -y, -np.log(-log1mexp(np.maximum(y, -40.0))))
                 case Law.EXPONENTIAL:
                     return -y
                 case Law.LAPLACE:

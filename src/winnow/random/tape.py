@@ -87,7 +87,7 @@ class Tape:
         blocks = np.empty((len(items), 2), "<u8")
         blocks[:, 0] = items
         blocks[:, 1] = level
-        cipher = Cipher(algorithms.AES256(self._key[32:]), modes.ECB())  # noqa: S305  see module
+        cipher = Cipher(algorithms.AES256(self._key[32:]), modes.ECB())
         return np.frombuffer(cipher.encryptor().update(blocks.tobytes()), "<u8").reshape(-1, 2)
 
     def bits(self, item: int, count: int) -> int:
@@ -120,9 +120,7 @@ class BitStream:
     def __init__(self, tape: Tape) -> None:
         child = tape.child("stream")
         self.kind: Kind = tape.kind
-        self._source = (
-            Cipher(algorithms.AES256(child._key[:32]), modes.CTR(bytes(16))).encryptor()
-        )
+        self._source = Cipher(algorithms.AES256(child._key[:32]), modes.CTR(bytes(16))).encryptor()
         self._bits = 0
         self._have = 0
 

@@ -1,0 +1,86 @@
+"""All neighbours of a small score vector, straight from what a user may declare.
+
+This is the audit's own reading of the declaration: it does not ask ``Utility``, whose
+numbers are among the things audited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.domain.neighbours import Relation
+from winnow.domain.utility import Utility
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a user says about scores: integers, so that neighbours are exact.
+
+    ``sensitivity`` is the most by which one person moves a score, or (down, up) for what
+    adding one person does; ``monotone`` says that adding a person lowers no score.
+    """
+
+    name: str
+    relation: Relation
+    sensitivity: int | tuple[int, int] = 1
+    monotone: bool = False
+
+    @property
+    def utility(self) -> Utility:
+        """The same declaration as the library reads it."""
+        return Utility.declare(self.sensitivity, monotone=self.monotone, relation=self.relation)
+
+    def moves(self, d: int, *, inside: bool = False) -> Integers:
+        """Every x' - x for neighbours x' of x, one per row, without the zero move.
+
+        Each score moves by an extreme or not at all. Where a probability rises in some
+        scores and falls in the others, no move inside the box is worse than a corner;
+        where it does not, `inside` adds the integers between the extremes.
+        """
+        steps: set[tuple[int, ...]] = set()
+        for low, high in self._boxes():
+            values = range(low, high + 1) if inside else sorted({low, 0, high})
+            steps.update(product(values, repeat=d))
+        steps.discard((0,) * d)
+        return np.array(sorted(steps), np.int64)
+
+    def _boxes(self) -> Iterator[tuple[int, int]]:
+        """Intervals such that all scores together may move anywhere within one."""
+        if isinstance(self.sensitivity, tuple):
+            down, up = self.sensitivity
+        else:
+            down, up = (0 if self.monotone else self.sensitivity), self.sensitivity
+        if not self.monotone and not isinstance(self.sensitivity, tuple):
+            yield (-up, up)  # declared for the relation itself, whatever that is
+        elif self.relation is Relation.ADD_REMOVE:
+            yield (-down, up)  # a person comes
+            yield (-up, down)  # a person leaves
+        else:
+            yield (-up - down, up + down)  # one leaves and another comes
+
+
+def counts(relation: Relation) -> Declared:
+    """Counts of people: adding one raises some of them by 1."""
+    return Declared("counts", relation, monotone=True)
+
+
+def general(relation: Relation) -> Declared:
+    """Scores that one person moves by at most 1, either way."""
+    return Declared("general scores", relation)
+
+
+def asymmetric(relation: Relation, down: int = 1, up: int = 2) -> Declared:
+    """Scores that one more person moves by -down to +up."""
+    return Declared(f"asymmetric scores (-{down}..+{up})", relation, (down, up))
+
+
+def declarations() -> tuple[Declared, ...]:
+    """Counts, general and asymmetric scores, under both relations."""
+    return tuple(make(relation) for relation in Relation for make in (counts, general, asymmetric))

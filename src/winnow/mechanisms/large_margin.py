@@ -1,0 +1,141 @@
+"""The large margin mechanism: when few candidates are near the top, pay only for those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.domain.checks import Real, exact, one_of, positive, probability
+from winnow.domain.neighbours import Relation
+from winnow.domain.utility import Utility
+from winnow.kernels.laplace_tests import LaplaceTests
+from winnow.kernels.noisy_top import Scores, gaps_to, noisy_top
+from winnow.mechanisms.lipschitz import check_scale
+from winnow.mechanisms.margin_thresholds import THRESHOLDS, stopping_margin
+from winnow.privacy import Grant, Promise, guarantee_of, promise
+from winnow.random.laws import Law
+from winnow.random.tape import Tape
+from winnow.released import Receipt, Released
+from winnow.sealed import SealedScores
+from winnow.sealed.opening import open_sealed
+
+
+@dataclass(frozen=True)
+class LargeMargin:
+    """Find privately how many candidates are near the top, then choose among these.
+
+    With scores in units of the sensitivity, sorted s(1) >= s(2) >= ...: draw
+    Z ~ Lap(3/epsilon), G ~ Lap(6/epsilon), Z_l ~ Lap(12/epsilon); stop at the first rank l
+    with s(1) - s(l+1) + Z > Z_l + G + T(l), at the last rank otherwise; draw one of the l
+    best with probability proportional to exp(epsilon s/6). [LMM, Alg 1]
+
+    Formal guarantees
+        (epsilon, delta)-DP under the relation of the utility; the sensitivity is the
+        utility's `half_width`: the mechanism is shift-invariant, so the argument of
+        Canonical Thm A.15 holds for it. [LMM, Thm 2; Lemma 5 holds in the needed
+        direction with the same margin]. ``thresholds="tight"`` (default) uses exact
+        quantiles in place of three tail bounds and t(1) = 2, see ``margin_thresholds``;
+        ``"printed"`` uses those of the paper.
+
+    All comparisons are exact: the Laplace noise stays on the tape.
+    """
+
+    epsilon: Real
+    delta: Real
+    thresholds: str = "tight"
+    title: ClassVar[str] = "large-margin"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        probability(delta=self.delta)
+        one_of(THRESHOLDS, thresholds=self.thresholds)
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return f"{self.title} ({self.thresholds} thresholds)"
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        return promise(
+            Law.LAPLACE, "large-margin", relation, epsilon=self.epsilon, delta=self.delta
+        )
+
+    def check(self, scores: SealedScores) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        check_scale(self._choice_scale(scores.utility))
+
+    def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[list[Any]]:
+        """Spend the grant on one draw; the value lists one label."""
+        promised = self.promise(scores.utility.relation)
+        grant.redeem(promised.event)
+        winner = self._draw(open_sealed(scores.values), scores.utility, tape)
+        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        return Released([scores.label(winner)], guarantee_of(promised.event), receipt)
+
+    def simulate(
+        self, scores: Scores, utility: Utility, draws: int, seed: int
+    ) -> NDArray[np.int64]:
+        """Draws on public or made-up scores, for audits: a row of winners for each."""
+        root = Tape.seeded(seed)
+        winners = [self._draw(scores, utility, root.child(f"draw-{r}")) for r in range(draws)]
+        return np.array(winners, np.int64).reshape(draws, 1)
+
+    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> int:
+        size = 64
+        while True:  # sort only as many of the best as the search reaches
+            best = _best(scores, min(size, len(scores)))
+            stopped = self._stopping_rank(scores, best, utility, tape.child("search"))
+            if stopped is not None:
+                break
+            size *= 16
+        if stopped == 1:
+            return int(best[0])
+        near = np.sort(best[:stopped])
+        scale = self._choice_scale(utility)
+        chosen = noisy_top(scores[near], tape.child("choice"), Law.GUMBEL, scale)
+        return int(near[chosen[0]])
+
+    def _choice_scale(self, utility: Utility) -> Fraction:
+        return exact("epsilon", self.epsilon) / (6 * utility.half_width)
+
+    def _stopping_rank(
+        self, scores: Scores, best: NDArray[np.int64], utility: Utility, tape: Tape
+    ) -> int | None:
+        """The rank at which the search stops, or None if that is beyond `best`."""
+        epsilon = exact("epsilon", self.epsilon)
+        tests = LaplaceTests(tape, (3 / epsilon, 6 / epsilon), 12 / epsilon)
+        sensitivity = utility.half_width
+        ranks = np.arange(1, len(best))
+        needed = stopping_margin(ranks, float(epsilon), float(self.delta), self.thresholds)
+
+        def offset(index: int) -> Fraction:
+            top, other = scores[best[0]].item(), scores[best[index + 1]].item()
+            return (Fraction(top) - Fraction(other)) / sensitivity - Fraction(float(needed[index]))
+
+        if len(ranks):
+            margins = gaps_to(scores[best[0]], scores[best[1:]]) / float(sensitivity)
+            errors = 2.0**-50 * (margins + needed)
+            passed = np.flatnonzero(tests.outcomes(0, margins - needed, errors, offset))
+            if len(passed):
+                return int(passed[0]) + 1
+        return len(scores) if len(best) == len(scores) else None
+
+
+def _best(scores: Scores, size: int) -> NDArray[np.int64]:
+    """The positions of the `size` largest scores, largest first, ties by position."""
+    if size < len(scores):
+        threshold = np.partition(scores, len(scores) - size)[len(scores) - size]
+        above = np.flatnonzero(scores > threshold)
+        level = np.flatnonzero(scores == threshold)[: size - len(above)]
+        candidates = np.concatenate([above, level])
+        candidates.sort()
+    else:
+        candidates = np.arange(len(scores))
+    backwards = candidates[::-1]  # so that the reversed stable sort lists ties by position
+    result: NDArray[np.int64] = backwards[np.argsort(scores[backwards], kind="stable")][::-1]
+    return result

@@ -1,0 +1,201 @@
+"""Sparse vector: which questions lie above a threshold, paying only for those that do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.domain.checks import Real, count, exact, positive
+from winnow.domain.neighbours import Relation
+from winnow.domain.utility import Utility
+from winnow.errors import InputError
+from winnow.kernels.laplace_tests import LaplaceTests
+from winnow.kernels.noisy_top import Scores
+from winnow.mechanisms.lipschitz import check_scale
+from winnow.privacy import Grant, Promise, guarantee_of, promise
+from winnow.random.laws import Law
+from winnow.random.tape import Tape
+from winnow.released import Receipt, Released
+from winnow.sealed import SealedScores
+from winnow.sealed.opening import open_sealed
+
+
+@dataclass(frozen=True)
+class AboveAnswer:
+    """Which of the first `answered` questions were reported above the threshold."""
+
+    above: list[Any]
+    answered: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain data."""
+        return {"above": self.above, "answered": self.answered}
+
+
+@dataclass(frozen=True)
+class SparseVector:
+    """Report, one by one, which values exceed a public threshold, until `cutoff` did.
+
+    Draw rho ~ Lap(b1) once. Value q_i is reported above when
+    q_i + nu_i > threshold + rho with fresh nu_i ~ Lap(b2), and the run ends at the
+    cutoff-th such report; reports below are free.
+
+    Formal guarantees
+        epsilon-DP under the relation of the utility, for adaptively chosen values, with
+        epsilon = one_sided/b1 + cutoff * width/b2. Proof: let a neighbour move values by
+        -down..+up. Map rho to rho + up: every report below stays below, at a cost of
+        up/b1. A report above then needs nu_i shifted by at most up + down = width, at
+        width/b2 each, at most cutoff times. In the other direction `down` takes the part
+        of `up`. With down = up = Delta this is Lyu-Su-Li 2017, Alg 1 and Thm 2
+        (2 cutoff Delta/b2), with monotone values their Thm 3 (cutoff Delta/b2).
+        The threshold is public and fixed, so no shift by a constant per person is used.
+
+    epsilon is split between rho and nu as 1 : (cutoff * width/one_sided)^(2/3), which
+    minimises the variance of their difference [Lyu-Su-Li 2017, Section 4.2].
+    """
+
+    epsilon: Real
+    threshold: Real
+    cutoff: int = 1
+    title: ClassVar[str] = "sparse-vector"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        exact("threshold", self.threshold)
+        count(cutoff=self.cutoff)
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return self.title if self.cutoff == 1 else f"{self.title}, cutoff={self.cutoff}"
+
+    def promise(self, relation: Relation) -> Promise:
+        """What the whole run is charged, and why."""
+        return promise(Law.LAPLACE, "first-above", relation, epsilon=self.epsilon)
+
+    def scales(self, utility: Utility) -> tuple[Fraction, Fraction]:
+        """The noise scales (b1, b2) of the threshold and of each value."""
+        epsilon = exact("epsilon", self.epsilon)
+        weight = Fraction(float(self.cutoff * utility.width / utility.one_sided) ** (2 / 3))
+        for_threshold = epsilon / (1 + weight.limit_denominator(1000))
+        for_values = epsilon - for_threshold
+        return (
+            utility.one_sided / for_threshold,
+            self.cutoff * utility.width / for_values,
+        )
+
+    def check(self, scores: SealedScores) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        for scale in self.scales(scores.utility):
+            check_scale(scale)
+
+    def open(self, utility: Utility, grant: Grant, tape: Tape) -> SparseVectorStream:
+        """Spend the grant on a stream of questions that are asked one by one."""
+        for scale in self.scales(utility):
+            check_scale(scale)
+        promised = self.promise(utility.relation)
+        grant.redeem(promised.event)
+        return SparseVectorStream(self, utility, tape)
+
+    def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[AboveAnswer]:
+        """Spend the grant on a list of questions, asked in their order."""
+        promised = self.promise(scores.utility.relation)
+        stream = self.open(scores.utility, grant, tape)
+        reports = stream._ask(open_sealed(scores.values))
+        above = [scores.label(int(position)) for position in np.flatnonzero(reports)]
+        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        answer = AboveAnswer(above, len(reports))
+        return Released(answer, guarantee_of(promised.event), receipt)
+
+    def simulate(
+        self, scores: Scores, utility: Utility, draws: int, seed: int
+    ) -> NDArray[np.int64]:
+        """Draws on public or made-up values, for audits: a row of reports (1, 0, or -1 unasked)."""
+        root = Tape.seeded(seed)
+        rows = np.full((draws, len(scores)), -1, np.int64)
+        for r in range(draws):
+            reports = SparseVectorStream(self, utility, root.child(f"draw-{r}"))._ask(scores)
+            rows[r, : len(reports)] = reports
+        return rows
+
+
+@dataclass(frozen=True)
+class AboveThreshold(SparseVector):
+    """The first value above a public threshold: the sparse vector with cutoff 1.
+
+    [Dwork-Roth 2014, Alg 1 and Thm 3.23]
+    """
+
+    cutoff: int = field(default=1, init=False)
+    title: ClassVar[str] = "above-threshold"
+
+
+class SparseVectorStream:
+    """An open run of the sparse vector: ask until `exhausted`. Its noise is private."""
+
+    def __init__(self, mechanism: SparseVector, utility: Utility, tape: Tape) -> None:
+        threshold_scale, value_scale = mechanism.scales(utility)
+        self._threshold = exact("threshold", mechanism.threshold)
+        self._tests = LaplaceTests(tape, (threshold_scale,), value_scale)
+        self._utility = utility
+        self._left = mechanism.cutoff
+        self._asked = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the cutoff is reached: no further question will be answered."""
+        return self._left == 0
+
+    @property
+    def answered(self) -> int:
+        """How many questions were answered."""
+        return self._asked
+
+    def ask(self, scores: SealedScores) -> list[bool]:
+        """Whether each further value is reported above; shorter if the cutoff is reached."""
+        if self.exhausted:
+            raise InputError(
+                "this sparse vector has reached its cutoff; open a new one with a new charge"
+            )
+        if scores.utility != self._utility:
+            raise InputError(
+                "these values declare another sensitivity or relation than this stream; "
+                "seal them with the utility that it was opened with"
+            )
+        return [bool(report) for report in self._ask(open_sealed(scores.values))]
+
+    def _ask(self, values: Scores) -> NDArray[np.bool_]:
+        start = self._asked
+        threshold = float(self._threshold)
+        floats = values.astype(np.float64)
+        errors = 2.0**-50 * (np.abs(floats) + abs(threshold))
+
+        def offset(index: int) -> Fraction:
+            return Fraction(values[index - start].item()) - self._threshold
+
+        reports: list[NDArray[np.bool_]] = []
+        for first in range(0, len(values), _BATCH):
+            part = slice(first, first + _BATCH)
+            passed = self._tests.outcomes(
+                start + first, floats[part] - threshold, errors[part], offset
+            )
+            hits = np.flatnonzero(passed)
+            if len(hits) >= self._left:
+                passed = passed[: hits[self._left - 1] + 1]
+            reports.append(passed)
+            self._left -= int(np.count_nonzero(passed))
+            self._asked += len(passed)
+            if self.exhausted:
+                break
+        return np.concatenate(reports)
+
+    def __repr__(self) -> str:
+        state = "exhausted" if self.exhausted else f"{self._left} reports left"
+        return f"<sparse vector stream: {self._asked} answered, {state}>"
+
+
+_BATCH = 4096

@@ -1,0 +1,139 @@
+"""Turn a target into a parameter: the most that a closed plan may use of each step.
+
+A plan is closed when its events are fixed before it starts, up to one parameter: twenty
+rounds of selection at epsilon x. What adaptive analysts do is not a plan; see ``budget``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from winnow.domain.checks import Real, delta_range, exact, one_of, positive
+from winnow.errors import GuaranteeError, InputError
+from winnow.privacy.accountants import pure_cost, zcdp_cost
+from winnow.privacy.conversion import zcdp_epsilon, zcdp_rho
+from winnow.privacy.events import Event
+from winnow.privacy.guarantee import Guarantee, guarantee_of
+
+_DOUBLINGS = 200
+_STEPS = 64
+"""Halvings after a bracket of ratio 2 is found: down to neighbouring float64s."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A parameter, and the guarantee that the plan has with it."""
+
+    parameter: float
+    accountant: str
+    guarantee: Guarantee
+
+
+def calibrate(
+    plan: Callable[[float], Event],
+    *,
+    epsilon: Real,
+    delta: Real = 0.0,
+    accountant: str = "best",
+    low: float | None = None,
+    high: float | None = None,
+) -> Calibration:
+    """The largest parameter with which the plan is (epsilon, delta)-DP.
+
+    ``plan`` makes the events for a parameter, and must cost more for a larger one (for
+    noise, use its inverse). ``accountant`` is "pure", "zcdp" or "best", the better of
+    the two; with ``delta=0`` only "pure" is valid. ``low`` and ``high`` bound the search;
+    without them it starts at 1 and doubles or halves.
+
+    The result errs on the safe side only: the returned parameter was itself checked.
+    """
+    positive(epsilon=epsilon)
+    delta_range(delta=delta)
+    one_of(("best", "pure", "zcdp"), accountant=accountant)
+    target = (exact("epsilon", epsilon), exact("delta", delta))
+    names = _valid_accountants(accountant, target[1])
+
+    def met_by(parameter: float) -> str | None:
+        event = plan(parameter)
+        return next((name for name in names if _meets(event, name, *target)), None)
+
+    safe, unsafe = _bracket(met_by, low, high)
+    ends = (low or safe / 2, safe) if unsafe is None else (safe, unsafe)
+    if zcdp_cost(plan(ends[0])).rho > zcdp_cost(plan(ends[1])).rho:
+        raise InputError(_FALLING)
+    if unsafe is not None:
+        for _ in range(_STEPS + math.ceil(math.log2(unsafe / safe))):
+            middle = safe + (unsafe - safe) / 2
+            if met_by(middle):
+                safe = middle
+            else:
+                unsafe = middle
+    found = met_by(safe)
+    if found is None:
+        raise InputError("the plan gives different events for the same parameter; make it fixed")
+    return Calibration(safe, found, guarantee_of(plan(safe), delta, found))
+
+
+def _valid_accountants(accountant: str, delta: Fraction) -> tuple[str, ...]:
+    if delta == 0:
+        if accountant == "zcdp":
+            raise InputError("the zcdp accountant needs a delta; give delta > 0, or use 'pure'")
+        return ("pure",)
+    return ("pure", "zcdp") if accountant == "best" else (accountant,)
+
+
+def _meets(event: Event, accountant: str, epsilon: Fraction, delta: Fraction) -> bool:
+    if accountant == "pure":
+        try:
+            pure = pure_cost(event)
+        except GuaranteeError:
+            if delta == 0:
+                raise  # no parameter can help, and the message says what does
+            return False
+        return pure.epsilon <= epsilon and pure.delta <= delta
+    cost = zcdp_cost(event)
+    if cost.delta >= delta:
+        return False
+    # Both ways of solving the same line, so that neither rounding is ever in the way: a
+    # calibrated plan fits into Budget(epsilon, delta), and states no more than epsilon.
+    return (
+        cost.rho <= exact("rho", zcdp_rho(epsilon, delta - cost.delta))
+        and exact("epsilon", zcdp_epsilon(cost.rho, delta - cost.delta)) <= epsilon
+    )
+
+
+def _bracket(
+    met_by: Callable[[float], str | None], low: float | None, high: float | None
+) -> tuple[float, float | None]:
+    """A parameter that meets the target and one that does not (None: even high does)."""
+    for name, end in (("low", low), ("high", high)):
+        if end is not None:
+            positive(**{name: end})
+    if low is not None and high is not None and not low < high:
+        raise InputError(f"low={low} is not below high={high}; exchange them")
+    if low is not None and not met_by(low):
+        raise InputError(
+            f"the plan misses the target already at low={low}; lower it, or give the plan a "
+            "parameter that costs more when it is larger"
+        )
+    if high is not None and met_by(high):
+        return high, None
+    safe, unsafe = low, high
+    step = safe or unsafe or 1.0
+    for _ in range(_DOUBLINGS):
+        if safe is not None and unsafe is not None:
+            return safe, unsafe
+        if met_by(step):
+            safe, step = step, step * 2
+        else:
+            unsafe, step = step, step / 2
+    raise InputError(_FALLING)
+
+
+_FALLING = (
+    "no parameter just meets the target; the plan must cost more for a larger parameter "
+    "(for a noise multiplier, let the plan take its inverse)"
+)

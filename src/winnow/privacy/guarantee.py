@@ -1,0 +1,126 @@
+"""The sentence a user may rely on: epsilon, delta, and who counts as a neighbour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from winnow.domain.checks import Real, delta_range, exact, nonnegative, one_of
+from winnow.domain.neighbours import Relation
+from winnow.errors import GuaranteeError, InputError, RelationMismatch
+from winnow.privacy.accountants import pure_cost, zcdp_cost
+from winnow.privacy.conversion import zcdp_epsilon
+from winnow.privacy.events import Event, describe
+from winnow.privacy.rounding import stated_at_least, text_up
+from winnow.privacy.substitution import delta_for_substitution
+
+ACCOUNTANTS = ("pure", "zcdp")
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """(epsilon, delta)-differential privacy under one relation, and rho where it is zCDP."""
+
+    epsilon: float
+    delta: float
+    relation: Relation
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        nonnegative(epsilon=self.epsilon)
+        delta_range(delta=self.delta)
+        if self.rho is not None:
+            nonnegative(rho=self.rho)
+        object.__setattr__(self, "relation", Relation.parse(self.relation))
+
+    def __str__(self) -> str:
+        epsilon = text_up(exact("epsilon", self.epsilon))
+        delta = text_up(exact("delta", self.delta))
+        bound = f"({epsilon}, {delta})" if self.delta else epsilon
+        return f"{bound}-DP, {self.relation.sentence}"
+
+    def to_dict(self) -> dict[str, object]:
+        """The guarantee as JSON-ready data."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "relation": str(self.relation),
+            "rho": self.rho,
+        }
+
+    def to_substitution(self) -> Guarantee:
+        """The weaker guarantee for replacing a record: a removal and an addition.
+
+        epsilon doubles, delta grows by 1 + e^epsilon, rho is four times as large. Sums of
+        events are better converted event by event (``as_substitution``).
+        """
+        if self.relation is Relation.SUBSTITUTION:
+            raise RelationMismatch(f"'{self}' already is under substitution; leave it as it is")
+        epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
+        rho = None if self.rho is None else stated_at_least(4 * exact("rho", self.rho))
+        return Guarantee(
+            epsilon=stated_at_least(2 * epsilon),
+            delta=delta_for_substitution(epsilon, delta) if delta else 0.0,
+            relation=Relation.SUBSTITUTION,
+            rho=rho,
+        )
+
+
+def guarantee_of(event: Event, delta: Real = 0.0, accountant: str | None = None) -> Guarantee:
+    """What one event, or one closed plan of events, guarantees.
+
+    With ``delta=0`` costs are summed and nothing is added to the deltas that the events
+    have themselves. With ``delta > 0`` the total delta is at most that, and the smaller
+    epsilon of the pure and the zcdp accountant is stated, unless one is named.
+
+    The statement is about a plan that was fixed beforehand. What adaptive analysts spend
+    is governed by a ``Budget``, whose guarantee is its cap.
+    """
+    delta_range(delta=delta)
+    if accountant is not None:
+        one_of(ACCOUNTANTS, accountant=accountant)
+    allowed = exact("delta", delta)
+    if allowed == 0:
+        if accountant == "zcdp":
+            raise InputError("the zcdp accountant states no epsilon at delta=0; give a delta > 0")
+        return _pure(event, Fraction(1))
+    stated: list[Guarantee] = []
+    refusals: list[GuaranteeError] = []
+    for name in ACCOUNTANTS if accountant is None else (accountant,):
+        try:
+            stated.append(_pure(event, allowed) if name == "pure" else _zcdp(event, allowed))
+        except GuaranteeError as refusal:
+            refusals.append(refusal)
+    if not stated:
+        raise refusals[-1]
+    return min(stated, key=lambda guarantee: guarantee.epsilon)
+
+
+def _pure(event: Event, delta: Fraction) -> Guarantee:
+    cost = pure_cost(event)
+    if cost.delta > delta or cost.delta >= 1:
+        raise _no_room(event, cost.delta)
+    return Guarantee(
+        stated_at_least(cost.epsilon), stated_at_least(cost.delta), event.relation, _rho(event)
+    )
+
+
+def _zcdp(event: Event, delta: Fraction) -> Guarantee:
+    cost = zcdp_cost(event)
+    if cost.delta >= delta:
+        raise _no_room(event, cost.delta)
+    epsilon = zcdp_epsilon(cost.rho, delta - cost.delta)
+    return Guarantee(epsilon, stated_at_least(delta), event.relation, _rho(event))
+
+
+def _no_room(event: Event, own: Fraction) -> GuaranteeError:
+    return GuaranteeError(
+        f"{describe(event)} has a delta of its own of {text_up(own)}, which leaves no room; "
+        "ask for a larger delta, or lower the delta of the events"
+    )
+
+
+def _rho(event: Event) -> float | None:
+    """rho, where the event is rho-zCDP without truncation."""
+    cost = zcdp_cost(event)
+    return stated_at_least(cost.rho) if cost.delta == 0 else None

@@ -1,0 +1,219 @@
+"""The guarantee table: which noise, reduced in which way, promises what, and why.
+
+One sampler serves many mechanisms, so the guarantee cannot be read off the sampler. It
+is looked up here, in one table with a citation per row; a combination that has no row
+raises ``GuaranteeError``, however plausible it looks.
+
+Every row holds under both neighbour relations. The proofs use only how far one person
+moves a score, and ``domain.utility`` computes that number natively for the relation
+(monotone halving under add-remove, none under substitution). Scores are divided by that
+sensitivity before noise of scale 1 is added: for the five selection laws the noisy score
+is epsilon/(2 kappa sensitivity) x score + noise.
+
+Citations: Canonical, LMM, Joint are the papers that this library implements, with their
+errata; the others are named by authors and year.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from winnow.domain.checks import Real, count, exact, positive, probability
+from winnow.domain.neighbours import Relation
+from winnow.errors import GuaranteeError, InputError
+from winnow.privacy.events import (
+    ApproxDP,
+    BoundedRange,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    PureDP,
+    Repeat,
+    describe,
+)
+
+
+class Charge(StrEnum):
+    """What a row charges, in words; ``_event`` is the same in code."""
+
+    PURE = "PureDP(epsilon)"
+    RANGE = "BoundedRange(epsilon)"
+    PEELED_RANGE = "kappa x BoundedRange(epsilon/kappa)"
+    APPROX = "ApproxDP(epsilon, delta)"
+    DISCRETE_LAPLACE = "DiscreteLaplace(noise_multiplier)"
+    GAUSSIAN = "Gaussian(noise_multiplier)"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    law: str
+    reduction: str
+    charge: Charge
+    released: str
+    citation: str
+    relations: tuple[Relation, ...] = tuple(Relation)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The event to charge for one run, why it is right, and the sentence for the receipt."""
+
+    event: Event
+    citation: str
+    statement: str
+
+
+_ONE = "the index of the largest noisy score, and nothing else"
+_SET = "the unordered set of the kappa indices with the largest noisy scores"
+_SEQUENCE = "the kappa indices with the largest noisy scores, largest first"
+
+_EXPONENTIAL_MECHANISM = (
+    "exponential mechanism: Canonical, Thm 4.1 and A.7; "
+    "bounded range: Durfee-Rogers 2019, Dong-Durfee-Rogers 2020"
+)
+_PEELING = (
+    "one draw of Gumbel noise equals peeling the exponential mechanism kappa times: "
+    "Durfee-Rogers 2019; Canonical, Thm A.7"
+)
+
+TABLE: tuple[Row, ...] = (
+    Row("gumbel", "argmax", Charge.RANGE, _ONE, _EXPONENTIAL_MECHANISM),
+    # Permute-and-flip is not bounded-range with this epsilon: never epsilon^2/8 for it.
+    Row(
+        "exponential",
+        "argmax",
+        Charge.PURE,
+        _ONE,
+        "Canonical, Thm 4.1, A.3 and A.5; permute-and-flip: McKenna-Sheldon 2020",
+    ),
+    Row("laplace", "argmax", Charge.PURE, _ONE, "Canonical, Thm 4.1, A.9 and A.11"),
+    Row("logistic", "argmax", Charge.PURE, _ONE, "Canonical, Thm 4.1 and A.13"),
+    Row("half-logistic", "argmax", Charge.PURE, _ONE, "Canonical, Thm 4.1 and A.12"),
+    Row("gumbel", "top-set", Charge.PEELED_RANGE, _SET, _PEELING),
+    Row("exponential", "top-set", Charge.PURE, _SET, "Canonical, Thm 4.1 and A.3"),
+    Row("laplace", "top-set", Charge.PURE, _SET, "Canonical, Thm 4.1, A.9 and A.11"),
+    Row("logistic", "top-set", Charge.PURE, _SET, "Canonical, Thm 4.1 and A.13"),
+    Row("half-logistic", "top-set", Charge.PURE, _SET, "Canonical, Thm 4.1 and A.12"),
+    # Theorem 4.1 speaks of the set, so no other law has an order to give.
+    Row("gumbel", "top-sequence", Charge.PEELED_RANGE, _SEQUENCE, _PEELING),
+    Row(
+        "laplace",
+        "first-above",
+        Charge.PURE,
+        "whether each value, in order, passes the noisy threshold, until cutoff of them did",
+        "AboveThreshold: Dwork-Roth 2014, Thm 3.23; Lyu-Su-Li 2017, Alg 1 and Thm 2 and 3; "
+        "asymmetric sensitivity: proved beside the mechanism",
+    ),
+    Row(
+        "laplace",
+        "large-margin",
+        Charge.APPROX,
+        "one index: Laplace noise certifies a margin, then Gumbel noise selects among the leaders",
+        "LMM, Alg 1 and Thm 2",
+    ),
+    Row(
+        "discrete-laplace",
+        "additive",
+        Charge.DISCRETE_LAPLACE,
+        "integers, each plus discrete Laplace noise; sensitivity in the l1 norm",
+        "Canonne-Kamath-Steinke 2020",
+    ),
+    Row(
+        "discrete-gaussian",
+        "additive",
+        Charge.GAUSSIAN,
+        "integers, each plus discrete Gaussian noise; sensitivity in the l2 norm",
+        "Canonne-Kamath-Steinke 2020",
+    ),
+)
+
+
+def rows() -> tuple[Row, ...]:
+    """The whole table, for documentation and audits."""
+    return TABLE
+
+
+def promise(
+    law: str,
+    reduction: str,
+    relation: str | Relation,
+    *,
+    epsilon: Real | None = None,
+    delta: Real = 0,
+    kappa: int = 1,
+    noise_multiplier: Real | None = None,
+) -> Promise:
+    """The event that one run of a mechanism is charged, or an error when no theorem covers it.
+
+    Selections take ``epsilon`` (the total of the run), the large margin mechanism also
+    ``delta``, top sets and sequences also ``kappa``; released integers take
+    ``noise_multiplier``, the noise scale over the sensitivity.
+    """
+    relation = Relation.parse(relation)
+    row = _find(law, reduction, relation)
+    number = _number(row, epsilon, delta, kappa, noise_multiplier)
+    event = _event(row.charge, relation, number, delta, kappa)
+    statement = f"Released: {row.released}. Charged: {describe(event)}. [{row.citation}]"
+    return Promise(event, row.citation, statement)
+
+
+def _find(law: str, reduction: str, relation: Relation) -> Row:
+    same_law = [row for row in TABLE if row.law == law]
+    for row in same_law:
+        if row.reduction == reduction and relation in row.relations:
+            return row
+    if same_law:
+        known = f"for {law} noise there is: {', '.join(row.reduction for row in same_law)}"
+    else:
+        known = f"the laws are: {', '.join(dict.fromkeys(row.law for row in TABLE))}"
+    raise GuaranteeError(
+        f"no theorem here covers law={str(law)!r} with reduction={reduction!r} under {relation}; "
+        f"{known}"
+    )
+
+
+def _number(
+    row: Row, epsilon: Real | None, delta: Real, kappa: int, noise_multiplier: Real | None
+) -> Real:
+    """The epsilon or the noise multiplier; a parameter that would be ignored is refused."""
+    count(kappa=kappa)
+    if row.reduction == "additive":
+        needed, number, useless, other = "noise_multiplier", noise_multiplier, "epsilon", epsilon
+    else:
+        needed, number, useless, other = "epsilon", epsilon, "noise_multiplier", noise_multiplier
+    if number is None:
+        raise InputError(f"{row.law} with {row.reduction} needs {needed}; give {needed}=...")
+    positive(**{needed: number})
+    if other is not None:
+        raise InputError(f"{row.law} with {row.reduction} takes no {useless}; give {needed} only")
+    if row.charge is Charge.APPROX:
+        probability(delta=delta)
+    elif exact("delta", delta) != 0:
+        raise InputError(f"delta={delta} is not used by {row.reduction}; leave it out")
+    if kappa > 1 and row.charge is not Charge.PEELED_RANGE and row.reduction != "top-set":
+        raise InputError(
+            f"kappa={kappa} is not used by {row.reduction}, which releases one answer; use top-set"
+        )
+    return number
+
+
+def _event(charge: Charge, relation: Relation, number: Real, delta: Real, kappa: int) -> Event:
+    match charge:
+        case Charge.PURE:
+            return PureDP(number, relation)
+        case Charge.RANGE:
+            return BoundedRange(number, relation)
+        case Charge.PEELED_RANGE:
+            if kappa == 1:
+                return BoundedRange(number, relation)
+            # Exact, so that kappa parts add up to epsilon again.
+            return Repeat(BoundedRange(exact("epsilon", number) / kappa, relation), kappa)
+        case Charge.APPROX:
+            return ApproxDP(number, delta, relation)
+        case Charge.DISCRETE_LAPLACE:
+            return DiscreteLaplace(number, relation)
+        case Charge.GAUSSIAN:
+            return Gaussian(number, relation)

@@ -1,0 +1,80 @@
+"""A released value, what is promised about it, and the receipt of how it came about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from winnow._version import __version__
+from winnow.privacy import Event, Guarantee, describe, to_json
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Which mechanism really ran, what it was charged, and where its noise came from."""
+
+    mechanism: str
+    event: Event
+    citation: str
+    randomness: str
+    """'os', or 'seeded': a seeded result is for tests and carries no privacy."""
+    exact: bool
+    """True: the sampled law is the stated one in real arithmetic, not a float's."""
+    version: str = __version__
+    ledger: str = "unrecorded"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The receipt as plain data, ready for JSON."""
+        return {
+            "mechanism": self.mechanism,
+            "event": to_json(self.event),
+            "citation": self.citation,
+            "randomness": self.randomness,
+            "exact": self.exact,
+            "version": self.version,
+            "ledger": self.ledger,
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The receipt as rows of a table."""
+        seeded = "seeded: for tests only, not private"
+        return [
+            ("mechanism", self.mechanism),
+            ("charged", describe(self.event)),
+            ("citation", self.citation),
+            ("randomness", "operating system" if self.randomness == "os" else seeded),
+            ("exact", "yes" if self.exact else "no"),
+            ("ledger", self.ledger),
+            ("version", f"winnow {self.version}"),
+        ]
+
+
+@dataclass(frozen=True)
+class Released(Generic[T]):
+    """A value that may be published, with its guarantee and receipt."""
+
+    value: T
+    guarantee: Guarantee
+    receipt: Receipt
+
+    def to_dict(self) -> dict[str, Any]:
+        """Value, guarantee and receipt as plain data, ready for JSON."""
+        value: Any = self.value
+        return {
+            "value": value.to_dict() if hasattr(value, "to_dict") else value,
+            "guarantee": self.guarantee.to_dict(),
+            "receipt": self.receipt.to_dict(),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """The same as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, default=str)
+
+    def __str__(self) -> str:
+        rows = [("value", str(self.value)), ("guarantee", str(self.guarantee))]
+        rows += self.receipt.lines()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
