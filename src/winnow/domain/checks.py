@@ -10,6 +10,7 @@ import math
 import numbers
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from winnow.errors import InputError
 
@@ -23,6 +24,8 @@ def exact(name: str, value: object) -> Fraction:
     A float is read as its shortest decimal: ``0.1`` means 1/10, not the binary
     fraction beside it. So ``epsilon=0.1`` is charged and drawn as exactly 1/10.
     """
+    if type(value) is float and math.isfinite(value):  # the usual case, first
+        return _as_written(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
         raise InputError(
             f"{name}={value!r} is a {type(value).__name__}, not a number; give a number"
@@ -36,7 +39,12 @@ def exact(name: str, value: object) -> Fraction:
     as_float = float(value)
     if not math.isfinite(as_float):
         raise InputError(f"{name}={as_float} is not finite; give a finite number")
-    return Fraction(repr(as_float))
+    return _as_written(as_float)
+
+
+@lru_cache(maxsize=256)
+def _as_written(value: float) -> Fraction:
+    return Fraction(repr(value))
 
 
 def positive(**values: object) -> None:

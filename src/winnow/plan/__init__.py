@@ -2,3 +2,7 @@
 
 Nothing here opens sealed data, draws randomness or charges a budget.
 """
+
+from winnow.plan.select import SelectPlan, select
+
+__all__ = ["SelectPlan", "select"]

@@ -35,7 +35,7 @@ from winnow.random.laws import Law
 CUT = 42.0  # e^-42 = 6e-19: what is dropped on either side
 FAR = math.log(16.0)  # a candidate this far below x enters by the series
 TERMS = 14  # 16^-14 = 1e-17
-CELLS = 1 << 18  # entries of one temporary array
+CELLS = 1 << 16  # entries of one temporary array; it fits the cache
 
 _GAUSS = np.polynomial.legendre.leggauss(16)
 

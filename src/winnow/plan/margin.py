@@ -32,7 +32,7 @@ from winnow.plan.profile import Counts, Floats, GapProfile
 MOST_RANKS = 1_000_000
 NEGLIGIBLE = 1e-11
 JOINED = 1e-8  # the M of the docstring
-CELLS = 1 << 19  # entries of one temporary array
+CELLS = 1 << 16  # entries of one temporary array; it fits the cache
 REACH = 20.0  # Pr[|t| > 20] < 1e-17
 KINK_WEIGHT = 1e-8  # a kink under a density below this costs less than 1e-13
 

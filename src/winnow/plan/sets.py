@@ -76,9 +76,7 @@ def set_chance(
     scores, counts = scores[felt], counts[felt]
 
     def log_density(x: Floats) -> Floats:
-        return np.asarray(
-            log_sets + summed(law.log_sf, x, scores, counts) + field.log_cdf(x)
-        )
+        return np.asarray(log_sets + summed(law.log_sf, x, scores, counts) + field.log_cdf(x))
 
     def drop(x: float, top: float) -> float:
         return float(log_density(np.array([x]))[0]) - top + CUT

@@ -1,0 +1,6 @@
+"""``python -m winnow`` is the same as the command ``winnow``."""
+
+from winnow.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""The options that several commands share, each with its help text.
+
+The names of mechanisms and noises are repeated here, because the modules that know them
+load NumPy, and ``winnow --help`` should not; a test keeps both lists equal.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from winnow.domain.neighbours import Relation
+
+
+class Mechanism(StrEnum):
+    """The selection mechanisms by name."""
+
+    PERMUTE_AND_FLIP = "permute-and-flip"
+    EXPONENTIAL = "exponential"
+    NOISY_MAX = "noisy-max"
+    LIPSCHITZ = "lipschitz"
+    LARGE_MARGIN = "large-margin"
+
+
+class Noise(StrEnum):
+    """The noise laws by name."""
+
+    GUMBEL = "gumbel"
+    EXPONENTIAL = "exponential"
+    LAPLACE = "laplace"
+    LOGISTIC = "logistic"
+    HALF_LOGISTIC = "half-logistic"
+
+
+class Thresholds(StrEnum):
+    """The thresholds of the large margin mechanism by name."""
+
+    TIGHT = "tight"
+    PRINTED = "printed"
+
+
+_MECHANISM = "Mechanism"
+_SCORES = "What one person can do to a score"
+_OUTPUT = "Output"
+
+DeltaOption = Annotated[
+    float, typer.Option("--delta", metavar="D", help="Only large-margin needs it, e.g. 1e-6.")
+]
+MechanismOption = Annotated[
+    Mechanism,
+    typer.Option("--mechanism", help="How to choose.", rich_help_panel=_MECHANISM),
+]
+NoiseOption = Annotated[
+    Noise | None,
+    typer.Option("--noise", help="The noise of 'lipschitz'.", rich_help_panel=_MECHANISM),
+]
+ThresholdsOption = Annotated[
+    Thresholds | None,
+    typer.Option(
+        "--thresholds",
+        help="The thresholds of 'large-margin': tight (default), or as printed in the paper.",
+        rich_help_panel=_MECHANISM,
+    ),
+]
+SensitivityOption = Annotated[
+    float,
+    typer.Option(
+        "--sensitivity",
+        metavar="S",
+        help="The most by which one person can move any score.",
+        rich_help_panel=_SCORES,
+    ),
+]
+MonotoneOption = Annotated[
+    bool,
+    typer.Option(
+        "--monotone",
+        help="Adding a person never lowers a score, as with counts: half the noise.",
+        rich_help_panel=_SCORES,
+    ),
+]
+RelationOption = Annotated[
+    Relation,
+    typer.Option(
+        "--relation",
+        help="Who is protected: one person added or removed, or one record replaced.",
+        rich_help_panel=_SCORES,
+    ),
+]
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON and nothing else.", rich_help_panel=_OUTPUT),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Save the result, too: .csv, .json or .parquet.",
+        rich_help_panel=_OUTPUT,
+    ),
+]

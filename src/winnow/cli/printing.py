@@ -1,0 +1,69 @@
+"""Results as the user sees them, on the terminal or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from winnow.released import Released
+
+
+def console() -> Console:
+    """The standard output."""
+    return Console(highlight=False)
+
+
+def show_json(data: Any) -> None:
+    """Plain data as JSON, and nothing else, on the standard output."""
+    typer.echo(json.dumps(data, indent=2, default=str))
+
+
+def show_release(released: Released[Any], about_value: str = "") -> None:
+    """A table of the value, the guarantee and the receipt."""
+    values = released.value if isinstance(released.value, list) else [released.value]
+    shown = Text("\n".join(visible(value) for value in values), style="bold green")
+    table = pairs()
+    table.add_row("value", shown)
+    if about_value:
+        table.add_row("", Text(about_value, style="dim"))
+    table.add_row("guarantee", Text(visible(released.guarantee), style="bold"), end_section=True)
+    for name, text in released.receipt.lines():
+        warned = name == "randomness" and released.receipt.randomness != "os"
+        table.add_row(name, Text(visible(text), style="bold yellow" if warned else ""))
+    console().print(table)
+
+
+def pairs() -> Table:
+    """An empty table of names and what they mean."""
+    table = Table(box=box.ROUNDED, show_header=False, border_style="dim")
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def grid(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """A table with a header; each column is a name and "left" or "right"."""
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False)
+    for name, side in columns:
+        table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(visible(cell)) for cell in row))
+    return table
+
+
+def visible(value: object) -> str:
+    """The text of a value with control characters spelt out, safe for a terminal."""
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )

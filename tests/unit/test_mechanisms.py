@@ -1,0 +1,184 @@
+"""Mechanisms: grants, names, large margin and sparse vector on easy cases."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import winnow as wn
+from winnow.domain.neighbours import Relation
+from winnow.mechanisms.margin_thresholds import (
+    needed_margin,
+    stopping_margin,
+    three_laplace_quantile,
+    three_laplace_tail,
+)
+from winnow.privacy import BoundedRange, PureDP, Repeat, single_use_grant
+from winnow.random.laws import Law
+from winnow.random.tape import Tape
+
+ADD = Relation.ADD_REMOVE
+UTILITY = wn.Utility.declare(1.0)
+MECHANISMS = (
+    wn.PermuteAndFlip(1.0),
+    wn.ExponentialMechanism(1.0),
+    wn.ReportNoisyMax(1.0),
+    wn.LipschitzMechanism(1.0, Law.LOGISTIC, 2),
+    wn.LargeMargin(1.0, 1e-6),
+    wn.SparseVector(1.0, 10, cutoff=2),
+    wn.AboveThreshold(1.0, 10),
+)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+def test_no_grant_no_noise(mechanism) -> None:
+    scores = wn.seal_scores([5, 40, 3], UTILITY)
+    event = mechanism.promise(ADD).event
+    grant = single_use_grant(event)
+    released = mechanism.release(scores, grant, Tape.seeded(1))
+    assert released.receipt.event == event
+    assert released.receipt.citation
+    with pytest.raises(wn.GrantError, match="used before"):
+        mechanism.release(scores, grant, Tape.seeded(2))
+    other = single_use_grant(PureDP(0.123, ADD))
+    with pytest.raises(wn.GrantError, match="charge the event"):
+        mechanism.release(scores, other, Tape.seeded(3))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+def test_the_relation_of_the_scores_is_the_one_charged(mechanism) -> None:
+    scores = wn.seal_scores([5, 40], wn.Utility.declare(1.0, relation="substitution"))
+    grant = single_use_grant(mechanism.promise(ADD).event)
+    with pytest.raises(wn.GrantError):
+        mechanism.release(scores, grant, Tape.seeded(1))
+
+
+def test_events_follow_the_guarantee_table() -> None:
+    assert wn.ExponentialMechanism(0.5).promise(ADD).event == BoundedRange(0.5, ADD)
+    assert wn.PermuteAndFlip(0.5).promise(ADD).event == PureDP(0.5, ADD)
+    oneshot = wn.ExponentialMechanism(0.5, kappa=5).promise(ADD).event
+    assert oneshot == Repeat(BoundedRange(Fraction(1, 10), ADD), 5)
+    assert wn.PermuteAndFlip(0.5, kappa=5).promise(ADD).event == PureDP(0.5, ADD)
+
+
+def test_the_scale_is_epsilon_over_two_kappa_sensitivity() -> None:
+    """Canonical Alg 2 divides by the sensitivity twice; Def 2.1 once."""
+    utility = wn.Utility.declare(4.0)
+    assert wn.PermuteAndFlip(0.6, kappa=3).scale(utility) == Fraction(6, 10) / (2 * 3 * 4)
+    counts = wn.Utility.declare(1.0, monotone=True)
+    assert wn.PermuteAndFlip(1.0).scale(counts) == 1
+    replaced = wn.Utility.declare(1.0, monotone=True, relation="substitution")
+    assert wn.PermuteAndFlip(1.0).scale(replaced) == Fraction(1, 2)
+
+
+def test_tightened_thresholds_have_the_figures_of_the_errata() -> None:
+    ranks = np.array([1])
+    printed = stopping_margin(ranks, 1.0, 1e-6, "printed")[0]
+    tight = stopping_margin(ranks, 1.0, 1e-6, "tight")[0]
+    assert round(printed) == 415
+    assert round(tight) == 177
+    # the quantile alone, with the printed t(1)
+    assert round(tight - 2 + needed_margin(ranks, 1.0, 1e-6, "printed")[0]) == 270
+
+
+def test_tight_thresholds_are_never_above_the_printed_ones() -> None:
+    ranks = np.unique(np.geomspace(1, 1e9, 200).astype(np.int64))
+    for epsilon in (0.01, 1.0, 20.0):
+        for delta in (1e-12, 1e-6, 0.3):
+            tight = stopping_margin(ranks, epsilon, delta, "tight")
+            assert np.all(tight <= stopping_margin(ranks, epsilon, delta, "printed"))
+            assert np.all(np.diff(tight) >= 0)
+
+
+def test_the_three_laplace_tail_is_that_of_the_sum() -> None:
+    rng = np.random.default_rng(0)
+    size = 400_000
+    total = sum(rng.laplace(scale=b, size=size) for b in (3.0, 6.0, 12.0))
+    for x in (0.0, 5.0, 20.0, 60.0):
+        share = float(three_laplace_tail(np.array(x), 1.0))
+        assert abs(np.mean(total > x) - share) < 5 * np.sqrt(share / size)
+    p = np.array([1e-12, 1e-6, 0.1, 0.4])
+    covered = three_laplace_tail(three_laplace_quantile(p, 0.7), 0.7)
+    assert np.all(covered <= p)
+    assert np.all(covered >= p * (1 - 1e-9))
+
+
+def test_large_margin_ignores_a_huge_universe_behind_a_large_margin() -> None:
+    scores = np.zeros(200_000, np.int64)
+    scores[77] = 400
+    picks = wn.LargeMargin(1.0, 1e-6).simulate(scores, UTILITY, 5, seed=1)
+    assert np.all(picks == 77)
+    # the exponential mechanism needs ln(200,000)/0.5 = 24 more than nothing; here margin 400
+    scores[77] = 12
+    lost = wn.ExponentialMechanism(1.0).simulate(scores, UTILITY, 20, seed=1)
+    assert np.mean(lost == 77) < 0.5
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 70, 2000])
+def test_large_margin_answers_for_any_number_of_candidates(size: int) -> None:
+    scores = np.arange(size) * 0.5
+    picks = wn.LargeMargin(0.5, 1e-3).simulate(scores, UTILITY, 20, seed=2)
+    assert np.all((picks >= 0) & (picks < size))
+
+
+def test_sparse_vector_finds_the_values_above_and_stops_at_the_cutoff() -> None:
+    values = np.array([-500, 500, -500, 500, 500, -500])
+    mechanism = wn.SparseVector(1.0, 0, cutoff=2)
+    scores = wn.seal_scores(values, UTILITY, labels=list("abcdef"))
+    grant = single_use_grant(mechanism.promise(ADD).event)
+    answer = mechanism.release(scores, grant, Tape.seeded(1)).value
+    assert answer.above == ["b", "d"]
+    assert answer.answered == 4
+
+
+def test_a_stream_of_questions_equals_the_list_on_the_same_tape() -> None:
+    values = np.array([1, 4, -3, 9, 2, 8, 7, 3])
+    mechanism = wn.SparseVector(0.7, 5, cutoff=3)
+    event = mechanism.promise(ADD).event
+    whole = mechanism.release(
+        wn.seal_scores(values, UTILITY), single_use_grant(event), Tape.seeded(5)
+    ).value
+    stream = mechanism.open(UTILITY, single_use_grant(event), Tape.seeded(5))
+    reports: list[bool] = []
+    for value in values:
+        if stream.exhausted:
+            break
+        reports += stream.ask(wn.seal_scores([int(value)], UTILITY))
+    assert [i for i, above in enumerate(reports) if above] == whole.above
+    assert stream.answered == whole.answered
+
+
+def test_an_exhausted_or_mismatched_stream_refuses() -> None:
+    mechanism = wn.AboveThreshold(1.0, 0)
+    stream = mechanism.open(UTILITY, single_use_grant(mechanism.promise(ADD).event), Tape.seeded(1))
+    with pytest.raises(wn.InputError, match="another sensitivity"):
+        stream.ask(wn.seal_scores([1], wn.Utility.declare(2.0)))
+    assert stream.ask(wn.seal_scores([10**6], UTILITY)) == [True]
+    assert "exhausted" in repr(stream)
+    with pytest.raises(wn.InputError, match="cutoff"):
+        stream.ask(wn.seal_scores([1], UTILITY))
+
+
+def test_sparse_vector_scales_spend_exactly_epsilon() -> None:
+    for utility in (UTILITY, wn.Utility.declare(1.0, monotone=True), wn.Utility.declare((1, 3))):
+        for cutoff in (1, 2, 50):
+            first, second = wn.SparseVector(0.3, 0, cutoff=cutoff).scales(utility)
+            spent = utility.one_sided / first + cutoff * utility.width / second
+            assert spent == Fraction(3, 10)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: wn.PermuteAndFlip(-1.0),
+        lambda: wn.PermuteAndFlip(1.0, kappa=0),
+        lambda: wn.LargeMargin(1.0, 0.0),
+        lambda: wn.LargeMargin(1.0, 1e-6, "loose"),
+        lambda: wn.SparseVector(1.0, float("nan")),
+        lambda: wn.SparseVector(1.0, 0, cutoff=0),
+        lambda: wn.SparseVector(0.0, 0),
+    ],
+)
+def test_impossible_parameters_are_refused_when_a_mechanism_is_made(make) -> None:
+    with pytest.raises(wn.InputError):
+        make()
