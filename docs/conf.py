@@ -1,20 +1,26 @@
 """Sphinx configuration; build with `make docs`."""
 
+import sys
+from pathlib import Path
+
 from winnow._version import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))  # for tables_from_code
 
 project = "Winnow"
 release = __version__
 version = ".".join(__version__.split(".")[:2])
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "tables_from_code"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "_generated"]
 nitpicky = False
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
 
 html_theme = "furo"
 html_title = f"Winnow {release}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ def log_delta_at(log_u: float, rho: float, epsilon: float) -> float:
 
 
 def brute_log_delta(rho: float, epsilon: float) -> float:
-    grid = np.linspace(-12, 20, 400)
+    grid = np.linspace(-32, 20, 700)
     start = min(grid, key=lambda t: log_delta_at(t, rho, epsilon))
     found = optimize.minimize_scalar(
         log_delta_at,
@@ -54,7 +56,7 @@ def test_epsilon_matches_brute_force_minimisation(rho: float, delta: float) -> N
         constant = (1 + u) * math.log1p(-1 / (1 + u)) - math.log(u)
         return (1 + u) * rho + (math.log(1 / delta) + constant) / u
 
-    grid = np.linspace(-12, 20, 400)
+    grid = np.linspace(-32, 20, 700)
     start = min(grid, key=epsilon_at)
     found = optimize.minimize_scalar(
         epsilon_at, bounds=(start - 0.2, start + 0.2), method="bounded", options={"xatol": 1e-10}
@@ -79,30 +81,73 @@ def test_the_three_solve_the_same_line(rho: float, epsilon: float) -> None:
         assert zcdp_rho(epsilon, delta) == pytest.approx(rho, rel=1e-8)
 
 
-def exact_log_delta(rho: Fraction, epsilon: Fraction) -> float:
-    """The bound at one thousand orders in 200-bit arithmetic: no order beats it by much."""
-    flint = pytest.importorskip("flint")
-    flint.ctx.prec = 200
-    r = flint.arb(rho.numerator) / rho.denominator
-    e = flint.arb(epsilon.numerator) / epsilon.denominator
-    center = max(float(epsilon / rho), 1e-6)
-    best = math.inf
-    for t in np.linspace(-6, 6, 1000):
-        u = flint.arb(center * math.exp(t))
-        one = flint.arb(1)
-        value = u * ((1 + u) * r - e) - (one + u).log() - u * (one + 1 / u).log()
-        best = min(best, float(value.mid()))
-    return best
+class HighPrecision:
+    """The same three quantities at the best order, in 400-bit ball arithmetic."""
+
+    def __init__(self) -> None:
+        self.flint = pytest.importorskip("flint")
+        self.flint.ctx.prec = 400
+
+    def number(self, value: float, binary: bool = False) -> Any:
+        q = Fraction(value) if binary else Fraction(repr(value))
+        return self.flint.arb(q.numerator) / q.denominator
+
+    def best_order(self, sign: Callable[[Any], Any]) -> Any:
+        low, high = self.flint.arb(-690), self.flint.arb(690)
+        for _ in range(200):
+            middle = ((low + high) / 2).mid()
+            low, high = (middle, high) if sign(middle.exp()) < 0 else (low, middle)
+        return low.exp()
+
+    @staticmethod
+    def c(u: Any) -> Any:
+        return (1 + u).log() + u * (1 + 1 / u).log()
+
+    def log_delta(self, rho: float, epsilon: float) -> Any:
+        r, e = self.number(rho), self.number(epsilon)
+        u = self.best_order(lambda u: (1 + 2 * u) * r - e - (1 + 1 / u).log())
+        return u * ((1 + u) * r - e) - self.c(u)
+
+    def epsilon(self, rho: float, delta: float) -> Any:
+        r, loss = self.number(rho), -self.number(delta).log()
+        u = self.best_order(lambda u: r * u * u - loss + (1 + u).log())
+        return (1 + u) * r + (loss - self.c(u)) / u
+
+    def rho(self, epsilon: float, delta: float) -> Any:
+        e, loss = self.number(epsilon), -self.number(delta).log()
+        u = self.best_order(
+            lambda u: (
+                -loss + u * e + self.c(u) - (e + (1 + 1 / u).log()) * u * (1 + u) / (1 + 2 * u)
+            )
+        )
+        return (-loss + u * e + self.c(u)) / (u * (1 + u))
 
 
-@pytest.mark.parametrize("rho", [1e-9, 1e-3, 0.0243, 0.5, 3.0])
-@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 8.0])
-def test_delta_is_an_upper_bound_in_high_precision(rho: float, epsilon: float) -> None:
-    delta = zcdp_delta(rho, epsilon)
-    reference = exact_log_delta(Fraction(repr(rho)), Fraction(repr(epsilon)))
-    if reference > -740 and delta < 1:
-        assert math.log(delta) >= reference - 1e-4 * abs(reference) - 1e-3
-        assert math.log(delta) <= reference + 1e-9 * (1 + abs(reference))
+def test_results_are_on_the_safe_side_of_the_exact_optimum_and_close_to_it() -> None:
+    """However the returned float is read, as its binary value or as its shortest decimal."""
+    high = HighPrecision()
+    rng = np.random.default_rng(11)
+    points = [(13.0, 0.0625, 0.5)]  # an optimum at a very small order
+    points += [
+        (float(10.0**r), float(10.0**e), float(10.0**d))
+        for r, e, d in zip(
+            rng.uniform(-12, 4, 60), rng.uniform(-8, 4, 60), rng.uniform(-250, 0, 60), strict=True
+        )
+    ]
+    for rho, epsilon, delta in points:
+        log_delta, found = high.log_delta(rho, epsilon), zcdp_delta(rho, epsilon)
+        if log_delta > -740 and found < 1:
+            scale = 1 + abs(log_delta)
+            for binary in (True, False):
+                assert 0 <= high.number(found, binary).log() - log_delta <= 1e-11 * scale
+        best_epsilon = high.epsilon(rho, delta)
+        best_rho = high.rho(epsilon, delta)
+        for binary in (True, False):
+            if best_epsilon > 0:
+                excess = high.number(zcdp_epsilon(rho, delta), binary) / best_epsilon - 1
+                assert 0 <= excess <= 1e-11
+            shortfall = 1 - high.number(zcdp_rho(epsilon, delta), binary) / best_rho
+            assert 0 <= shortfall <= 1e-11
 
 
 def test_the_optimal_conversion_is_used_and_not_the_loose_one() -> None:

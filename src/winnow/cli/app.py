@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import getdoc
 from typing import Annotated
 
 import typer
 
 from winnow._version import __version__
-from winnow.cli import select
+from winnow.cli import demo, plan, select
 
 EXAMPLES = """\
 Examples:
@@ -20,6 +22,10 @@ winnow select votes.csv --epsilon 1 --monotone
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 budget refused.
 """
+
+RELEASE = "Release something about private data"
+BEFORE = "Before and after"
+START = "Start here"
 
 app = typer.Typer(
     name="winnow",
@@ -36,7 +42,9 @@ app = typer.Typer(
 def _winnow(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version.", is_eager=True, callback=lambda v: _version(v)),
+        typer.Option(
+            "--version", help="Show the version.", is_eager=True, callback=lambda v: _version(v)
+        ),
     ] = False,
 ) -> None:
     """Pick the best item, or the top k, of private data: exactly and with a receipt."""
@@ -48,4 +56,20 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-app.command("select", epilog=select.EXAMPLES, rich_help_panel="Select")(select.select)
+def _add(to: typer.Typer, name: str, command: Callable[..., None], panel: str, epilog: str) -> None:
+    """Add a command with its docstring as help, without the line breaks of the source."""
+    paragraphs = (getdoc(command) or "").split("\n\n")
+    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    to.command(name, help=text, epilog=epilog, rich_help_panel=panel)(command)
+
+
+_add(app, "demo", demo.demo, START, demo.EXAMPLES)
+_add(app, "select", select.select, RELEASE, select.EXAMPLES)
+plans = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app.add_typer(
+    plans,
+    name="plan",
+    help="Say what to expect before spending anything.",
+    rich_help_panel=BEFORE,
+)
+_add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)

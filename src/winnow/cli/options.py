@@ -47,21 +47,39 @@ _SCORES = "What one person can do to a score"
 _OUTPUT = "Output"
 
 DeltaOption = Annotated[
-    float, typer.Option("--delta", metavar="D", help="Only large-margin needs it, e.g. 1e-6.")
+    float,
+    typer.Option(
+        "--delta",
+        metavar="D",
+        help="For large-margin, which needs it, e.g. 1e-6.",
+        rich_help_panel=_MECHANISM,
+    ),
 ]
 MechanismOption = Annotated[
     Mechanism,
-    typer.Option("--mechanism", help="How to choose.", rich_help_panel=_MECHANISM),
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="permute-and-flip, exponential, noisy-max, lipschitz (with --noise) or "
+        "large-margin (with --delta).",
+        rich_help_panel=_MECHANISM,
+    ),
 ]
 NoiseOption = Annotated[
     Noise | None,
-    typer.Option("--noise", help="The noise of 'lipschitz'.", rich_help_panel=_MECHANISM),
+    typer.Option(
+        "--noise",
+        metavar="NAME",
+        help="For lipschitz: gumbel, exponential, laplace, logistic or half-logistic.",
+        rich_help_panel=_MECHANISM,
+    ),
 ]
 ThresholdsOption = Annotated[
     Thresholds | None,
     typer.Option(
         "--thresholds",
-        help="The thresholds of 'large-margin': tight (default), or as printed in the paper.",
+        metavar="NAME",
+        help="For large-margin: tight (default), or printed as in the paper.",
         rich_help_panel=_MECHANISM,
     ),
 ]
@@ -86,7 +104,9 @@ RelationOption = Annotated[
     Relation,
     typer.Option(
         "--relation",
-        help="Who is protected: one person added or removed, or one record replaced.",
+        metavar="NAME",
+        help="Neighbours: add-remove (one person more or less) or substitution (one record "
+        "replaced).",
         rich_help_panel=_SCORES,
     ),
 ]

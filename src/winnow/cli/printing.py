@@ -53,9 +53,20 @@ def grid(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str | Text]
     """A table with a header; each column is a name and "left" or "right"."""
     table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False)
     for name, side in columns:
-        table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
+        right = side == "right"
+        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(visible(cell)) for cell in row))
+    return table
+
+
+def notes(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and their meanings, in small print."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(style="dim")
+    for name, meaning in rows:
+        table.add_row(visible(name), visible(meaning))
     return table
 
 

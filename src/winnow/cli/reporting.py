@@ -1,9 +1,9 @@
 """Errors as the user sees them: one line on stderr, an exit code, no traceback.
 
-    0  done
-    1  a check failed
-    2  bad input
-    3  the budget refused
+0  done
+1  a check failed
+2  bad input
+3  the budget refused
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def report(message: str) -> None:
 
     from winnow.cli.printing import visible
 
-    head, colon, rest = message.partition(":") if message.startswith("error:") else ("", "", message)
+    head, colon, rest = (
+        message.partition(":") if message.startswith("error:") else ("", "", message)
+    )
     text = Text.assemble((visible(head + colon), "bold red"), visible(rest))
     Console(stderr=True, highlight=False).print(text, soft_wrap=True)
 

@@ -22,6 +22,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
+from winnow.errors import InputError, WinnowError
 
 _COLUMNS = "Columns of the file"
 
@@ -122,6 +123,8 @@ def select(
     try:
         if out is not None:
             save_released(out, released)
+    except WinnowError as error:
+        raise WinnowError(f"the result is released and printed, but {error}") from None
     finally:  # what is paid for is shown, even if it could not be saved
         if json:
             show_json(released.to_dict())
@@ -130,8 +133,6 @@ def select(
 
 
 def _refuse_overwriting(file: Path, out: Path) -> None:
-    from winnow.errors import InputError
-
     if file.exists() and out.exists() and file.samefile(out):
         raise InputError(f"--out {out} is the file that is read; choose another one")
 

@@ -64,7 +64,7 @@ def win_chances(law: Law, scores: Floats, counts: Floats) -> Floats:
     tail = np.zeros_like(far)
     for coefficient in coefficients[::-1]:
         tail = (tail + coefficient) * far
-    return np.minimum(counts * np.concatenate((near, tail)), 1.0)
+    return np.asarray(np.minimum(counts * np.concatenate((near, tail)), 1.0))
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,13 @@ class Field:
         top, many = scores[:enough], counts[:enough]
         low = 0.0 if law in (Law.EXPONENTIAL, Law.HALF_LOGISTIC) else -depth
         high = math.log(float(many @ np.exp(top))) + 3.0
-        while high - low > 1e-3:
-            middle = 0.5 * (low + high)
-            if -float(many @ law.log_cdf(middle - top)) >= depth:
-                low = middle
-            else:
-                high = middle
+        with np.errstate(over="ignore"):
+            while high - low > 1e-3:
+                middle = 0.5 * (low + high)
+                if -float(many @ law.log_cdf(middle - top)) >= depth:
+                    low = middle
+                else:
+                    high = middle
         near = int(np.searchsorted(-top, FAR - high))
         far = np.exp(scores[near:] - low)
         power = counts[near:] * far

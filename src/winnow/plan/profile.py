@@ -6,7 +6,6 @@ read from the private scores themselves would leak them through every plan made 
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -47,18 +46,17 @@ class GapProfile:
             if candidates == 1:
                 return cls.alone()
             return cls._grouped(np.array([float(gaps)]), np.array([candidates - 1]))
-        if isinstance(gaps, Mapping):
-            values, counts = _numbers(list(gaps)), _counts(gaps)
-        else:
-            values = _numbers(gaps)
-            counts = np.ones(values.size, np.int64)
+        if isinstance(gaps, str | bytes) or not isinstance(gaps, Iterable):
+            raise InputError(
+                f"gaps={gaps!r} is not a list of numbers; give one gap for each other candidate"
+            )
+        values = _numbers(gaps)
         if values.size == 0:
             raise InputError(
                 "gaps is empty; give one gap for each other candidate, or only candidates"
             )
-        given = 1 + sum(int(n) for n in counts) if isinstance(gaps, Mapping) else 1 + values.size
-        if given > MOST_CANDIDATES:
-            raise InputError(f"gaps describes {given} candidates; plan for at most 2**53")
+        counts = _counts(gaps) if isinstance(gaps, Mapping) else np.ones(values.size, np.int64)
+        given = 1 + int(counts.sum())
         if candidates is not None and candidates != given:
             raise InputError(
                 f"candidates={candidates} does not match gaps, which describes {given} candidates "
@@ -97,19 +95,14 @@ class GapProfile:
 
 def _numbers(gaps: Iterable[float]) -> Floats:
     """The gaps as floats, or an error that names the first one that is not usable."""
-    if isinstance(gaps, str | bytes) or not isinstance(gaps, Iterable):
-        raise InputError(
-            f"gaps={gaps!r} is not a list of numbers; give one gap for each other candidate"
-        )
-    array = np.asarray(gaps if hasattr(gaps, "__len__") else list(gaps))
+    try:
+        array = np.asarray(gaps if hasattr(gaps, "__array__") else list(gaps))
+    except ValueError:
+        raise InputError("gaps is ragged; give a flat list of numbers") from None
     if array.ndim != 1:
-        if array.ndim == 0:  # a set, for one: NumPy keeps it as a single object
-            return _numbers(list(gaps))
         raise InputError(f"gaps has {array.ndim} dimensions; give a flat list of numbers")
     if array.size and array.dtype.kind not in "iuf":
-        array = np.array(
-            [float(exact(f"gaps[{i}]", gap)) for i, gap in enumerate(gaps)], np.float64
-        )
+        array = np.array([float(exact(f"gaps[{i}]", gap)) for i, gap in enumerate(array)])
     values = array.astype(np.float64)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
@@ -118,10 +111,9 @@ def _numbers(gaps: Iterable[float]) -> Floats:
 
 
 def _counts(gaps: Mapping[float, int]) -> Counts:
-    counts = list(gaps.values())
+    """How many candidates have each gap."""
     for gap, how_many in gaps.items():
-        if type(how_many) is not int or how_many < 1:
-            count(**{f"gaps[{gap}]": how_many})
-    if math.fsum(counts) > MOST_CANDIDATES:
-        raise InputError("gaps describes more than 2**53 candidates; plan for at most 2**53")
-    return np.array(counts, np.int64)
+        count(**{f"gaps[{gap}]": how_many})
+    if sum(gaps.values()) >= MOST_CANDIDATES:
+        raise InputError("gaps describes more than 2**53 candidates; plan for fewer")
+    return np.array([int(how_many) for how_many in gaps.values()], np.int64)

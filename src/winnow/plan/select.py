@@ -20,7 +20,7 @@ from winnow.random.laws import Law
 _SCOPE = (
     "Computed from public or assumed numbers: no data were read, nothing was spent. "
     "The chance and the error hold if the gaps are as assumed; the bounds hold for any data "
-    "with this number of candidates."
+    "with this number of candidates, under the condition stated with them if there is one."
 )
 _CHANCES = {
     "one": "chances by integration, see winnow.plan.chances; Canonical, Def 2.1",
@@ -83,26 +83,31 @@ class SelectPlan:
     def lines(self) -> list[tuple[str, str]]:
         """The plan as rows of a table."""
         confident = f"{100 * self.confidence:.6g} %"
-        what = "the best wins" if self.k == 1 else f"the top {self.k} are reported"
         rows = [
             ("mechanism", self.mechanism),
             ("epsilon", f"{self.epsilon:.6g}"),
             ("delta", f"{self.delta:.6g}" if self.delta else None),
             ("candidates", f"{self.candidates:,}"),
             ("sensitivity", f"{self.sensitivity:.6g} ({Relation(self.relation).sentence})"),
-            (f"chance that {what}", _shown(self.chance)),
+            ("chance of the best" if self.k == 1 else f"chance of the top {self.k}", self._odds()),
             (f"error at {confident}", _shown(self.error_quantile)),
             ("expected error", _shown(self.expected_error)),
-            (f"bound at {confident}", f"{self.bound:.6g} = {self.bound_statement}"),
+            (f"bound at {confident}", f"{self.bound:.6g}"),
+            ("  from", self.bound_statement),
             ("sharpest bound", _shown(self.worst_case)),
             ("target", self.target),
-            ("epsilon for it", _shown(self.epsilon_for_target)),
-            ("by", self.target_basis),
+            ("  epsilon for it", _shown(self.epsilon_for_target)),
+            ("  judged by", self.target_basis),
             ("note", self.caution),
             ("scope", self.scope),
             ("citation", "; ".join(self.citation)),
         ]
         return [(name, value) for name, value in rows if value is not None]
+
+    def _odds(self) -> str | None:
+        if self.chance is not None and 0 < 1.0 - self.chance < 1e-5:
+            return f"1 - {1.0 - self.chance:.2g}"
+        return _shown(self.chance)
 
     def __str__(self) -> str:
         rows = self.lines()
@@ -168,13 +173,14 @@ def select(
         noise=noise,
         thresholds=thresholds if mechanism == "large-margin" or thresholds != "tight" else None,
     )
+    if epsilon is not None:
+        check_scale(exact("epsilon", epsilon) / (2 * k * utility.half_width))
     total, profile = _question(gaps, candidates)
     if k > total:
         raise InputError(f"k={k} exceeds {total} candidates; lower k")
     setting = Setting(chosen, utility, total, profile, float(confidence))
     target, needed, basis = _target(setting, target_chance, target_error)
     planned = _epsilon(epsilon, needed, target)
-    check_scale(exact("epsilon", planned) / (2 * k * utility.half_width))
     outcome, bound = setting.outcome(planned), setting.bound(planned)
     return SelectPlan(
         mechanism=chosen.name,
@@ -194,7 +200,7 @@ def select(
         target=target,
         epsilon_for_target=needed,
         target_basis=basis,
-        citation=(bound.citation, _CHANCES[setting.kind]),
+        citation=(bound.citation, *([_CHANCES[setting.kind]] if outcome else [])),
         scope=_SCOPE,
         caution=outcome.caution if outcome else None,
         _setting=setting,

@@ -25,6 +25,7 @@ from winnow.plan.profile import Floats
 from winnow.random.laws import Law
 
 PANELS = 48
+FAR_AHEAD = 1000.0  # even 2^53 times 2^53 pairs do not bridge it: e^-926
 
 
 def top_set_chance(law: Law, scores: Floats, counts: Floats, k: int) -> float:
@@ -59,35 +60,39 @@ def set_chance(
 
     Both are (scores decreasing, counts), and no score inside is below one outside.
     """
-    origin = outside[0][0]
-    scores, counts = inside[0] - origin, inside[1]
+    # x is measured from the best outside; a lead beyond FAR_AHEAD is as good as this one.
+    lead = min(float(inside[0][-1] - outside[0][0]), FAR_AHEAD)
+    scores, counts = inside[0] - inside[0][-1] + lead, inside[1]
+    members = float(counts.sum())
     depth = CUT + log_sets
-    field = Field.of(law, outside[0] - origin, outside[1], depth)
-
-    ceiling = _where_below(
+    field = Field.of(law, outside[0] - outside[0][0], outside[1], depth)
+    # Below `low` the others are certain to be beaten, or no member is near: h(z) <= e^z.
+    low = max(field.floor, float(scores[-1]) - depth - math.log(members))
+    high = _where_below(
         lambda x: float(counts @ law.log_sf(x - scores)) + depth,
-        field.floor,
+        low,
         float(scores[-1]) + depth + 1.0,
     )
-    if ceiling <= field.floor:
+    if high <= low:
         return 0.0
-    members = float(counts.sum())
-    felt = scores <= ceiling + CUT + math.log(members)  # the others are certain to pass
+    felt = scores <= high + depth + math.log(members)  # the others are certain to pass
     scores, counts = scores[felt], counts[felt]
 
     def log_density(x: Floats) -> Floats:
         return np.asarray(log_sets + summed(law.log_sf, x, scores, counts) + field.log_cdf(x))
 
-    def drop(x: float, top: float) -> float:
+    peak, top = _peak(log_density, low, high)
+    if top + math.log(members * (high - low)) < -CUT:
+        return 0.0
+
+    def above(x: float) -> float:
         return float(log_density(np.array([x]))[0]) - top + CUT
 
-    peak, top = _peak(log_density, field.floor, ceiling)
-    if top + math.log(members * (ceiling - field.floor)) < -CUT:
-        return 0.0
-    left = -_where_below(lambda x: drop(-x, top), -peak, -field.floor)
-    right = _where_below(lambda x: drop(x, top), peak, ceiling)
+    left = -_where_below(lambda x: above(-x), -peak, -low)
+    right = _where_below(above, peak, high)
+    panels = max(PANELS, math.ceil(right - left))
     kinks = np.concatenate((_kinks_of_sf(law, scores), kinks_of_cdf(law, field.scores)))
-    x, weight = gauss(with_kinks(np.linspace(left, right, PANELS + 1), kinks))
+    x, weight = gauss(with_kinks(np.linspace(left, right, panels + 1), kinks))
     hazards = summed(lambda z: hazard(law, z), x, scores, counts)
     return min(1.0, float(weight @ (np.exp(log_density(x)) * hazards)))
 

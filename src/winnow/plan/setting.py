@@ -95,7 +95,8 @@ class Setting:
         if self.k > 1:
             return self._set_outcome(profile, epsilon)
         chances, missed = self._winners(profile, epsilon)
-        index = int(np.searchsorted(np.cumsum(chances), self.confidence))
+        wanted = self.confidence * (1.0 - 1e-12)  # more than the rounding of a sum
+        index = int(np.searchsorted(np.cumsum(chances), wanted))
         caution = None
         if missed > _ACCURATE:
             caution = (
@@ -128,16 +129,19 @@ class Setting:
         if isinstance(self.mechanism, LargeMargin):
             return self._margin_bound(self.mechanism, epsilon, miss)
         error = self._bound_multiple / self.scale(epsilon)
+        data = f"for any data with |OPT| = {self.best:,}" if self.best > 1 else "for any data"
         if self.k == 1 and self.law in (Law.GUMBEL, Law.EXPONENTIAL):
-            statement = "2 Delta/epsilon (ln(d/|OPT|) + ln(1/miss)), for any data"
             citation = "FastMWEM, Thm 2.3; Canonical, Lemma A.19"
             if self.law is Law.EXPONENTIAL:
                 citation += "; permute-and-flip is never worse: McKenna-Sheldon 2020"
-            return Bound(error, statement, citation)
-        pairs = "d - |OPT|" if self.k == 1 else "k (d - k)"
+            ratio = "d" if self.best == 1 else "d/|OPT|"
+            return Bound(
+                error, f"2 Delta/epsilon (ln({ratio}) + ln(1/{miss:.6g})), {data}", citation
+            )
+        pairs, data = ("(d - |OPT|)", data) if self.k == 1 else ("k (d - k)", "for any data")
         return Bound(
             error,
-            f"union bound: ({pairs}) Pr[Z - Z' >= epsilon error/(2 k Delta)] = miss, for any data",
+            f"{pairs} Pr[Z - Z' >= epsilon error/(2 k Delta)] = {miss:.6g}, {data}",
             "union bound, proved in winnow.plan.bounds",
         )
 
@@ -208,7 +212,7 @@ class Setting:
             )
         return Bound(
             found.error * self.sensitivity,
-            f"6 Delta/epsilon ln(2 l*/miss) with {condition}",
+            f"6 Delta/epsilon ln(2 l*/{miss:.6g}) with {condition}",
             "LMM, Thm 3, with ln(3/eta) for the printed ln(3/n)",
         )
 
@@ -228,7 +232,8 @@ class Setting:
 
     def _scaled(self, profile: GapProfile, epsilon: float) -> tuple[Floats, Floats]:
         with np.errstate(over="ignore"):
-            return -self.scale(epsilon) * profile.values, profile.counts.astype(np.float64)
+            gaps = np.minimum(self.scale(epsilon) * profile.values, 1e300)
+        return -gaps, profile.counts.astype(np.float64)
 
     def _set_chance(self, profile: GapProfile, epsilon: float) -> float:
         assert self.law is not None

@@ -158,14 +158,28 @@ def noise_interval(
     w = arithmetic.between(1 - v_high, 1 - v_low)
     if log_count is None and law is not Law.GUMBEL:
         return _single(arithmetic, law, v, w)
-    clock = arithmetic.negate(arithmetic.ln(w))  # E = -ln(1 - V)
-    clock = Interval(max(clock.lo, Decimal(0)), clock.hi)
-    if clock.hi <= 0:
-        return EVERYTHING
+    clock = _clock(arithmetic, w)
     g = arithmetic.negate(arithmetic.ln(clock))
     if log_count is not None:
         g = arithmetic.add(g, log_count)
+    return noise_of_clock(arithmetic, law, g)
+
+
+def clock_interval(arithmetic: Arithmetic, tape: Tape, item: int, bits: int) -> Interval:
+    """An interval around the Exp(1) clock E = -ln(1 - V) of an item."""
+    known = tape.bits(item, bits)
+    w = arithmetic.between(1 - Fraction(known + 1, 1 << bits), 1 - Fraction(known, 1 << bits))
+    return _clock(arithmetic, w)
+
+
+def noise_of_clock(arithmetic: Arithmetic, law: Law, g: Interval) -> Interval:
+    """The noise whose F is exp(-x), where g = -ln x."""
     return g if law is Law.GUMBEL else _group_maximum(arithmetic, law, g)
+
+
+def _clock(arithmetic: Arithmetic, w: Interval) -> Interval:
+    clock = arithmetic.negate(arithmetic.ln(w))
+    return Interval(max(clock.lo, Decimal(0)), clock.hi)
 
 
 def _single(a: Arithmetic, law: Law, v: Interval, w: Interval) -> Interval:

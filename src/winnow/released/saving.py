@@ -90,7 +90,8 @@ def write_whole(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise WinnowError(
-            f"could not save to {path}: {error.strerror or error}; make room or choose another file"
+            f"the file {path} could not be written: {error.strerror or error}; "
+            "make room or choose another file"
         ) from None
 
 

@@ -1,0 +1,125 @@
+"""The sequences of Joint in classes of equal utility, in blocks of consecutive utilities."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.kernels.log_binomial import log_difference, log_product
+from winnow.random.tape import BitStream
+
+Block = tuple[int, int]
+"""All sequences with low <= utility <= high."""
+
+
+class JointClasses:
+    """Sequences S of k distinct items with utility u(S) = -max_i (c_i - c_{S_i}) [Joint, Sec 3].
+
+    `counts` are integers in descending order. With t_r(u) = #{j : c_j >= c_r + u} there are
+    N(u) = prod_r (t_r(u) - (r - 1)) sequences of utility u or more: the sets grow with r, so
+    row r always finds the r - 1 items already taken among its own. One N(u) takes k binary
+    searches; a draw needs a few dozen of them, whatever the range of the counts.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], k: int, scale: Fraction) -> None:
+        self.k = k
+        self.scale = scale
+        self._ascending = np.ascontiguousarray(counts[::-1])
+        self._leaders = counts[:k]
+        self._rows = np.arange(k)
+        self._lowest = int(counts[-1]) - int(counts[0])
+        self._known: dict[int, tuple[NDArray[np.int64], tuple[float, float]]] = {}
+
+    def reach(self, utility: int) -> NDArray[np.int64]:
+        """t_r(u) for the k rows."""
+        return self._at(utility)[0]
+
+    def _at(self, utility: int) -> tuple[NDArray[np.int64], tuple[float, float]]:
+        found = self._known.get(utility)
+        if found is None:
+            below = np.searchsorted(self._ascending, self._leaders + utility, side="left")
+            reach = len(self._ascending) - below
+            free = reach - self._rows
+            if free.min() <= 0:
+                log = (-math.inf, -math.inf)
+            else:
+                log = log_product(free)
+            found = self._known[utility] = reach, log
+        return found
+
+    def roots(self) -> list[Block]:
+        """Everything: the least utility is that of the last item in the first row."""
+        return [(self._lowest, 0)]
+
+    def is_class(self, block: Block) -> bool:
+        """Whether the block is a single utility."""
+        return block[0] == block[1]
+
+    def split(self, block: Block) -> list[Block]:
+        """Halves by utility; a half without sequences is left out."""
+        low, high = block
+        middle = (low + high) // 2
+        at_low, at_middle, above = (self.reach(u) for u in (low, middle + 1, high + 1))
+        halves = []
+        if not np.array_equal(at_low, at_middle):
+            halves.append((low, middle))
+        if not np.array_equal(at_middle, above):
+            halves.append((middle + 1, high))
+        return halves
+
+    def score(self, block: Block) -> Fraction:
+        """The best utility of the block, scaled."""
+        return self.scale * block[1]
+
+    def log_count(self, block: Block) -> tuple[float, float]:
+        """Bounds on the logarithm of N(low) - N(high + 1)."""
+        return log_difference(self._at(block[0])[1], self._at(block[1] + 1)[1])
+
+    def count(self, block: Block) -> int:
+        """N(low) - N(high + 1)."""
+        return self._at_least(block[0]) - self._at_least(block[1] + 1)
+
+    def _at_least(self, utility: int) -> int:
+        free = self.reach(utility) - self._rows
+        return 0 if free.min() <= 0 else math.prod(free.tolist())
+
+    def sample(self, utility: int, stream: BitStream) -> list[int]:
+        """A sequence of ranks, uniform among those of exactly this utility.
+
+        Let i be the first row that attains the minimum: rows before it stay above, row i
+        takes one of the t_i(u) - t_i(u+1) items at the level (no earlier row could), rows
+        after it take anything left.
+        """
+        here, above = self.reach(utility), self.reach(utility + 1)
+        free_here = (here - self._rows).tolist()
+        free_above = np.maximum(above - self._rows, 0).tolist()
+        level = (here - above).tolist()
+        after = [1]
+        for free in reversed(free_here[1:]):
+            after.append(after[-1] * free)
+        after.reverse()
+        weights, before = [], 1
+        for row in range(self.k):
+            weights.append(before * level[row] * after[row])
+            before *= free_above[row]
+        pick = stream.below(sum(weights))
+        first = 0
+        while pick >= weights[first]:
+            pick -= weights[first]
+            first += 1
+        ranks: list[int] = []
+        taken: set[int] = set()
+        for row in range(self.k):
+            if row == first:
+                rank = int(above[row]) + stream.below(level[row])
+            else:
+                size = int(above[row] if row < first else here[row])
+                rank = stream.below(size)
+                while rank in taken:
+                    rank = stream.below(size)
+            ranks.append(rank)
+            taken.add(rank)
+        return ranks

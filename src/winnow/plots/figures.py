@@ -1,0 +1,57 @@
+"""What all figures share: size, fonts, line styles that differ without colour, and saving."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from winnow.errors import ExtraMissing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENDINGS = (".png", ".svg", ".pdf")
+
+STYLES: tuple[dict[str, Any], ...] = (
+    {"color": "#0b3c6f", "linestyle": "-", "marker": "o"},
+    {"color": "#c8452c", "linestyle": "--", "marker": "s"},
+    {"color": "#2b8a57", "linestyle": "-.", "marker": "^"},
+    {"color": "#8a5bb5", "linestyle": (0, (1, 1.2)), "marker": "D"},
+    {"color": "#b98300", "linestyle": (0, (6, 2, 1, 2, 1, 2)), "marker": "v"},
+    {"color": "#4d4d4d", "linestyle": (0, (9, 3)), "marker": "X"},
+)
+"""One for each curve: hue, lightness, dashes and marker all differ."""
+
+_SETTINGS: Any = {
+    "font.size": 13,
+    "axes.titlesize": 14,
+    "axes.labelsize": 14,
+    "legend.fontsize": 12,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "winnow",  # the same figure gives the same file
+}
+
+
+def new_figure() -> tuple[Figure, Axes]:
+    """An empty figure, readable at half size; no window and no global state is involved."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ExtraMissing("matplotlib", "plots", "drawing a plot") from None
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(8, 6), layout="constrained")
+        return figure, figure.subplots()
+
+
+def as_file(figure: Figure, ending: str) -> bytes:
+    """The figure as the content of a .png, .svg or .pdf file."""
+    import matplotlib
+
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending)
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(_SETTINGS):
+        figure.savefig(buffer, format=ending.removeprefix("."), dpi=150, metadata=undated)
+    return buffer.getvalue()

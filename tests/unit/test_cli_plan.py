@@ -1,0 +1,219 @@
+"""``winnow plan select`` and ``winnow demo``: what they print, save, draw and refuse."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from winnow import plan
+from winnow.cli.app import app
+
+ENDINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def test_json_is_the_plan_and_nothing_else() -> None:
+    result = run("plan", "select", "--gaps", "5,5,3", "--epsilon", 1, "--json")
+    assert result.exit_code == 0 and result.stderr == ""
+    assert json.loads(result.stdout) == plan.select([5, 5, 3], epsilon=1.0).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "same_as"),
+    [
+        (["--candidates", 50, "--epsilon", 1], {"candidates": 50}),
+        (["--candidates", 50, "--gap", 9, "--epsilon", 1], {"candidates": 50, "gaps": 9.0}),
+        (
+            ["--gaps", "4, 8", "--epsilon", 1, "-k", 2, "--monotone"],
+            {"gaps": [4, 8], "k": 2, "monotone": True},
+        ),
+        (
+            ["--gaps", "4", "--epsilon", 1, "--mechanism", "lipschitz", "--noise", "laplace"],
+            {"gaps": [4], "mechanism": "lipschitz", "noise": "laplace"},
+        ),
+        (
+            ["--gaps", "90", "--epsilon", 1, "--mechanism", "large-margin", "--delta", 1e-6,
+             "--thresholds", "printed", "--confidence", 0.9],
+            {"gaps": [90], "mechanism": "large-margin", "delta": 1e-6, "thresholds": "printed",
+             "confidence": 0.9},
+        ),
+        (
+            ["--gaps", "4", "--epsilon", 1, "--sensitivity", 3, "--relation", "substitution"],
+            {"gaps": [4], "sensitivity": 3.0, "relation": "substitution"},
+        ),
+    ],
+)  # fmt: skip
+def test_options_reach_the_plan(arguments: list[Any], same_as: dict[str, Any]) -> None:
+    result = run("plan", "select", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout) == plan.select(**same_as, epsilon=1.0).to_dict()
+
+
+def test_a_target_gives_an_epsilon() -> None:
+    for option, value in (("--target-chance", 0.9), ("--target-error", 2)):
+        result = run("plan", "select", "--gaps", "5,3", option, value, "--json")
+        planned = json.loads(result.stdout)
+        assert planned["epsilon"] == planned["epsilon_for_target"] > 0
+
+
+def test_the_table_shows_every_line_of_the_plan() -> None:
+    result = run("plan", "select", "--gaps", "5,5,3", "--epsilon", 1)
+    assert result.exit_code == 0
+    for name, _ in plan.select([5, 5, 3], epsilon=1.0).lines():
+        assert name.strip() in result.stdout
+
+
+def test_compare_shows_all_mechanisms() -> None:
+    question = ["plan", "select", "--candidates", 20, "--gap", 9, "--epsilon", 1, "--compare"]
+    result = run(*question)
+    assert result.exit_code == 0
+    for name in ("permute-and-flip", "exponential", "noisy-max", "logistic", "half-logistic"):
+        assert name in result.stdout
+    assert "large-margin is left out: it needs --delta" in result.stdout
+    result = run(*question, "--delta", 1e-6, "--json")
+    names = [each["mechanism"] for each in json.loads(result.stdout)["plans"]]
+    assert len(names) == 6 and names[-1] == "large-margin (tight thresholds)"
+    assert "for target" not in run(*question).stdout
+
+
+def test_compare_shows_the_epsilon_for_a_target() -> None:
+    question = ["plan", "select", "--candidates", 20, "--gap", 9, "--compare"]
+    planned = plan.select(9.0, candidates=20, target_chance=0.9)
+    result = run(*question, "--target-chance", 0.9)
+    assert f"{planned.epsilon:.4g}" in result.stdout
+    result = run(*question, "--target-chance", 0.9, "--epsilon", 3)
+    assert f"{planned.epsilon:.4g}" in result.stdout and "target_chance=0.9" in result.stdout
+
+
+@pytest.mark.parametrize("ending", [".json", ".csv", ".parquet"])
+def test_out_saves_the_plans(tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"plan{ending}"
+    result = run("plan", "select", "--gaps", "5", "--epsilon", 1, "--compare", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    if ending == ".json":
+        rows = json.loads(out.read_text())["plans"]
+    elif ending == ".csv":
+        with out.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    else:
+        rows = pq.read_table(out).to_pylist()
+    wanted = plan.select([5], epsilon=1.0)
+    assert len(rows) == 5
+    assert rows[0]["mechanism"] == wanted.mechanism
+    assert float(rows[0]["chance"]) == wanted.chance
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("options", [[], ["--compare", "--delta", 1e-6]])
+def test_plot_draws_a_figure(tmp_path: Path, ending: str, options: list[Any]) -> None:
+    path = tmp_path / f"chances{ending}"
+    result = run("plan", "select", "--gaps", "5,5,3", "--epsilon", 1, "--plot", path, *options)
+    assert result.exit_code == 0, result.stderr
+    assert path.read_bytes().startswith(ENDINGS[ending])
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "gaps and candidates are both missing"),
+        (["--gaps", "5"], "epsilon is missing"),
+        (["--gaps", "5,x", "--epsilon", 1], "--gaps '5,x' is not a list of numbers"),
+        (["--gaps", "5,-1", "--epsilon", 1], "gaps[1]=-1.0 is negative"),
+        (["--gap", 5, "--epsilon", 1], "--gap needs --candidates"),
+        (["--gap", 5, "--gaps", "5", "--epsilon", 1], "--gap and --gaps are both given"),
+        (["--gaps", "5,5", "--candidates", 9, "--epsilon", 1], "does not match gaps"),
+        (["--gaps", "5", "--target-chance", 2], "not between 0 and 1"),
+        (["--gaps", "5", "--epsilon", 1, "--confidence", 1], "not between 0 and 1"),
+        (["--gaps", "5", "--epsilon", 1, "-k", 3], "exceeds 2 candidates"),
+        (["--gaps", "5", "--epsilon", 1, "--thresholds", "printed"], "thresholds"),
+        (
+            ["--gaps", "5", "--epsilon", 1, "--compare", "--thresholds", "tight"],
+            "--thresholds are for large-margin, which needs --delta",
+        ),
+        (
+            ["--gaps", "5", "--epsilon", 1, "--compare", "--mechanism", "exponential"],
+            "leave out --mechanism",
+        ),
+        (
+            ["--gaps", "5,5", "--epsilon", 1, "-k", 2, "--compare", "--delta", 1e-6],
+            "large-margin selects one",
+        ),
+        (["--candidates", 9, "--epsilon", 1, "--plot", "a.png"], "--plot draws chances"),
+        (["--gaps", "5", "--epsilon", 1, "--plot", "a.gif"], "use one of .png, .svg, .pdf"),
+        (["--gaps", "5", "--epsilon", 1, "--out", "a.txt"], "use one of .csv, .json, .parquet"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments: list[Any], message: str) -> None:
+    result = run("plan", "select", *arguments)
+    assert result.exit_code == 2 and result.stdout == ""
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert message in result.stderr
+
+
+def test_a_plot_without_matplotlib_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path = tmp_path / "a.png"
+    result = run("plan", "select", "--gaps", "5", "--epsilon", 1, "--plot", path)
+    assert result.exit_code == 2
+    assert "winnow-dp[plots]" in result.stderr
+
+
+def test_the_demo_tells_its_story(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "demo"
+    result = run("demo", "--out", folder)
+    assert result.exit_code == 0, result.stderr
+    for part in (
+        "made-up people",
+        "before spending",
+        "guarantee",
+        "operating system",
+        "refused:",
+        "private pick",
+        "chances.png",
+        "Try it yourself",
+    ):
+        assert part in result.stdout
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "chances.png",
+        "counts.csv",
+        "pick.json",
+    ]
+    released = json.loads((folder / "pick.json").read_text())
+    again = run("select", folder / "counts.csv", "--epsilon", 1, "--monotone", "--json")
+    assert json.loads(again.stdout).keys() == released.keys()
+
+
+def test_the_demo_is_repeatable_with_a_seed(tmp_path: Path) -> None:
+    first, second = (run("demo", "--seed", 5, "--out", tmp_path).stdout for _ in range(2))
+    assert first == second
+    assert "not private" in first
+
+
+def test_the_demo_goes_on_without_matplotlib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("demo", "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    assert "No picture" in result.stdout and "winnow-dp[plots]" in result.stdout.replace("\n", "")
+    assert not (tmp_path / "chances.png").exists()
+
+
+def test_the_demo_refuses_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run("demo", "--out", tmp_path / "file")
+    assert result.exit_code == 2
+    assert "cannot make the folder" in result.stderr
