@@ -11,12 +11,12 @@ project = "Winnow"
 release = __version__
 version = ".".join(__version__.split(".")[:2])
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "tables_from_code"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "tables_from_code"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "_generated"]
 nitpicky = False
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"

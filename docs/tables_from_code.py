@@ -38,11 +38,17 @@ def table(head: Sequence[str], lines: Iterable[Sequence[str]], right: int = 0) -
 
 
 def guarantees() -> str:
-    """The guarantee table of winnow.privacy."""
-    lines = [
-        [row.law, row.reduction, f"`{row.charge}`", row.released, row.citation] for row in rows()
-    ]
-    return table(["noise", "reduction", "charged", "what is released", "why"], lines)
+    """The guarantee table of winnow.privacy, one part for each reduction and what it releases."""
+    parts: dict[tuple[str, str, str], list[list[str]]] = {}
+    for row in rows():
+        holds = " and ".join(row.relations)
+        part = parts.setdefault((row.reduction, row.released, holds), [])
+        part.append([row.law, f"`{row.charge}`", row.citation])
+    return "\n".join(
+        f"**{reduction}** releases {released}. Holds under {holds}.\n\n"
+        + table(["noise", "charged", "why"], lines)
+        for (reduction, released, holds), lines in parts.items()
+    )
 
 
 def events() -> str:

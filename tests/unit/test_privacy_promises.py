@@ -25,12 +25,18 @@ from winnow.privacy import (
 
 SELECTION_LAWS = ("gumbel", "exponential", "laplace", "logistic", "half-logistic")
 INTEGER_LAWS = ("discrete-laplace", "discrete-gaussian")
-REDUCTIONS = ("argmax", "top-set", "top-sequence", "first-above", "large-margin", "additive")
+REDUCTIONS = (
+    "argmax", "top-set", "top-sequence", "peeled-sequence", "joint", "canonical",
+    "first-above", "large-margin", "additive",
+)  # fmt: skip
 
 COVERED = {
     *((law, "argmax") for law in SELECTION_LAWS),
     *((law, "top-set") for law in SELECTION_LAWS),
+    *((law, "canonical") for law in SELECTION_LAWS),
     ("gumbel", "top-sequence"),
+    ("gumbel", "joint"),
+    ("exponential", "peeled-sequence"),
     ("laplace", "first-above"),
     ("laplace", "large-margin"),
     *((law, "additive") for law in INTEGER_LAWS),

@@ -7,6 +7,7 @@ so the error stays relative, also for probabilities far below 1e-100.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _NODES = 14
-_TAIL = 48.0
-"""Integrands fall like exp(-distance) or faster past the last kink: e^-48 is 1e-21."""
+_PANEL = 2.0
+_TAIL = 40.0
+"""Integrands fall like exp(-distance) or faster past the last kink: e^-40 is 4e-18."""
 
 
 @lru_cache(maxsize=8)
@@ -27,15 +29,15 @@ def _gauss_legendre(count: int) -> tuple[Floats, Floats]:
 def rule_between(kinks: Floats, unit: float = 1.0, reach: float = 1.0) -> tuple[Floats, Floats]:
     """Nodes and weights on the line, with an edge at every kink.
 
-    Panels are at most one `unit` long (the integrand changes by about a factor e on
-    one unit, and its nearest pole is three units off the line), and the line is cut 48
-    `reach` beyond the outer kinks.
+    Panels are at most two `unit` long: the integrand's nearest pole lies about three units
+    off the line, and it changes by a factor e^10 or so on one panel; 14 nodes are exact
+    to 1e-15 for that. The line is cut 40 `reach` beyond the outer kinks.
     """
     edges = np.unique(np.asarray(kinks, np.float64))
     edges = np.concatenate([[edges[0] - _TAIL * reach], edges, [edges[-1] + _TAIL * reach]])
     pieces = [
-        np.linspace(low, high, int(np.ceil((high - low) / unit)) + 1)[:-1]
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
+        np.linspace(low, high, int(np.ceil((high - low) / (_PANEL * unit))) + 1)[:-1]
+        for low, high in pairwise(edges)
     ]
     edges = np.concatenate([*pieces, edges[-1:]])
     return on_panels(edges)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,17 @@ from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.kernels.laplace_tests import LaplaceTests
 from winnow.kernels.noisy_top import Scores, gaps_to, noisy_top
-from winnow.mechanisms.lipschitz import check_scale
 from winnow.mechanisms.margin_thresholds import THRESHOLDS, stopping_margin
-from winnow.privacy import Grant, Promise, guarantee_of, promise
+from winnow.mechanisms.ordering import largest
+from winnow.mechanisms.selection import Selection, check_scale
+from winnow.privacy import Promise, promise
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
-from winnow.released import Receipt, Released
 from winnow.sealed import SealedScores
-from winnow.sealed.opening import open_sealed
 
 
 @dataclass(frozen=True)
-class LargeMargin:
+class LargeMargin(Selection):
     """Find privately how many candidates are near the top, then choose among these.
 
     With scores in units of the sensitivity, sorted s(1) >= s(2) >= ...: draw
@@ -59,6 +58,11 @@ class LargeMargin:
         """What the receipt calls it."""
         return f"{self.title} ({self.thresholds} thresholds)"
 
+    @property
+    def ordered(self) -> bool:
+        """One candidate has no order to hide."""
+        return True
+
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
         return promise(
@@ -69,36 +73,20 @@ class LargeMargin:
         """Refuse what cannot be released, before anything is charged."""
         check_scale(self._choice_scale(scores.utility))
 
-    def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[list[Any]]:
-        """Spend the grant on one draw; the value lists one label."""
-        promised = self.promise(scores.utility.relation)
-        grant.redeem(promised.event)
-        winner = self._draw(open_sealed(scores.values), scores.utility, tape)
-        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
-        return Released([scores.label(winner)], guarantee_of(promised.event), receipt)
-
-    def simulate(
-        self, scores: Scores, utility: Utility, draws: int, seed: int
-    ) -> NDArray[np.int64]:
-        """Draws on public or made-up scores, for audits: a row of winners for each."""
-        root = Tape.seeded(seed)
-        winners = [self._draw(scores, utility, root.child(f"draw-{r}")) for r in range(draws)]
-        return np.array(winners, np.int64).reshape(draws, 1)
-
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> int:
+    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         size = 64
         while True:  # sort only as many of the best as the search reaches
-            best = _best(scores, min(size, len(scores)))
+            best = largest(scores, min(size, len(scores)))
             stopped = self._stopping_rank(scores, best, utility, tape.child("search"))
             if stopped is not None:
                 break
             size *= 16
         if stopped == 1:
-            return int(best[0])
+            return [int(best[0])]
         near = np.sort(best[:stopped])
         scale = self._choice_scale(utility)
         chosen = noisy_top(scores[near], tape.child("choice"), Law.GUMBEL, scale)
-        return int(near[chosen[0]])
+        return [int(near[chosen[0]])]
 
     def _choice_scale(self, utility: Utility) -> Fraction:
         return exact("epsilon", self.epsilon) / (6 * utility.half_width)
@@ -124,18 +112,3 @@ class LargeMargin:
             if len(passed):
                 return int(passed[0]) + 1
         return len(scores) if len(best) == len(scores) else None
-
-
-def _best(scores: Scores, size: int) -> NDArray[np.int64]:
-    """The positions of the `size` largest scores, largest first, ties by position."""
-    if size < len(scores):
-        threshold = np.partition(scores, len(scores) - size)[len(scores) - size]
-        above = np.flatnonzero(scores > threshold)
-        level = np.flatnonzero(scores == threshold)[: size - len(above)]
-        candidates = np.concatenate([above, level])
-        candidates.sort()
-    else:
-        candidates = np.arange(len(scores))
-    backwards = candidates[::-1]  # so that the reversed stable sort lists ties by position
-    result: NDArray[np.int64] = backwards[np.argsort(scores[backwards], kind="stable")][::-1]
-    return result

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,28 +16,17 @@ from numpy.typing import NDArray
 from winnow.domain.checks import Real, count, exact, positive
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
-from winnow.errors import InputError
-from winnow.kernels.noisy_top import LARGEST_SCALE, SMALLEST_SCALE, Scores, noisy_top
+from winnow.kernels.noisy_top import Scores, noisy_top
 from winnow.kernels.rows import noisy_top_rows
-from winnow.privacy import Grant, Promise, guarantee_of, promise
+from winnow.mechanisms.selection import Selection, check_scale, check_size
+from winnow.privacy import Promise, promise
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
-from winnow.released import Receipt, Released
 from winnow.sealed import SealedScores
-from winnow.sealed.opening import open_sealed
-
-
-def check_scale(scale: Fraction) -> None:
-    """Refuse parameters so far apart that no float64 could filter with them."""
-    if not SMALLEST_SCALE < scale < LARGEST_SCALE:
-        raise InputError(
-            "epsilon and sensitivity differ by more than 280 orders of magnitude; "
-            "give scores in other units"
-        )
 
 
 @dataclass(frozen=True)
-class LipschitzMechanism:
+class LipschitzMechanism(Selection):
     """Report the kappa candidates with the largest noisy scores.
 
     Candidate i gets  epsilon/(2 kappa Delta) * score_i + Z_i  with Z_i independent noise of
@@ -85,27 +74,16 @@ class LipschitzMechanism:
 
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        if self.kappa > scores.size:
-            raise InputError(f"k={self.kappa} exceeds {scores.size} candidates; lower k")
+        check_size(self.kappa, scores)
         check_scale(self.scale(scores.utility))
 
-    def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[list[Any]]:
-        """Spend the grant on one draw; the value lists kappa labels."""
-        self.check(scores)
-        promised = self.promise(scores.utility.relation)
-        grant.redeem(promised.event)
-        scale = self.scale(scores.utility)
-        winners = noisy_top(open_sealed(scores.values), tape, self.noise, scale, self.kappa)
-        if not self.ordered:
-            winners = sorted(winners)
-        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
-        value = [scores.label(position) for position in winners]
-        return Released(value, guarantee_of(promised.event), receipt)
+    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
+        return noisy_top(scores, tape, self.noise, self.scale(utility), self.kappa)
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int
     ) -> NDArray[np.int64]:
-        """Draws on public or made-up scores, for audits: a row of winners for each."""
+        """Draws on public or made-up scores, all at once."""
         tape = Tape.seeded(seed)
         rows = noisy_top_rows(scores, tape, self.noise, self.scale(utility), draws, self.kappa)
         return rows if self.ordered else np.sort(rows, axis=1)

@@ -15,7 +15,7 @@ from winnow.domain.utility import Utility
 from winnow.errors import InputError
 from winnow.kernels.laplace_tests import LaplaceTests
 from winnow.kernels.noisy_top import Scores
-from winnow.mechanisms.lipschitz import check_scale
+from winnow.mechanisms.selection import check_scale
 from winnow.privacy import Grant, Promise, guarantee_of, promise
 from winnow.random.laws import Law
 from winnow.random.tape import Tape

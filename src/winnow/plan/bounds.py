@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -87,6 +88,7 @@ def difference_tail(law: Law, t: float) -> float:
             return q * math.fsum(half**j / (j + 2) for j in range(56))
 
 
+@lru_cache(maxsize=256)
 def worst_case(law: Law, candidates: int, best: int, k: int, miss: float) -> float:
     """c * E of the sharp bound: the least that holds for all data."""
     others = float(candidates - (best if k == 1 else k))
@@ -103,7 +105,7 @@ def worst_case(law: Law, candidates: int, best: int, k: int, miss: float) -> flo
         return 1.0 - set_chance(law, inside, outside)
 
     low, high = 0.0, union(law, candidates, best, k, miss)
-    for _ in range(50 if high else 0):
+    for _ in range(36 if high else 0):
         middle = 0.5 * (low + high)
         if failure(middle) > miss:
             low = middle
@@ -150,7 +152,8 @@ def large_margin(
         needed = 21.0 * math.log(3.0 / miss) / epsilon + stopping_margin(
             first, epsilon, delta, thresholds
         )
-        wide = np.flatnonzero(profile.values[1:] / sensitivity > needed)
+        with np.errstate(over="ignore"):
+            wide = np.flatnonzero(profile.values[1:] / sensitivity > needed)
         if wide.size:
             rank = int(first[wide[0]])
             error = 6.0 * math.log(2.0 * rank / miss) / epsilon

@@ -45,7 +45,7 @@ def win_chances(law: Law, scores: Floats, counts: Floats) -> Floats:
 
     ``scores`` decrease strictly from 0; ``counts`` are the group sizes, as floats.
     """
-    if law is Law.GUMBEL:
+    if law is Law.GUMBEL or scores.size == 1:
         weights = counts * np.exp(scores)
         return np.asarray(weights / weights.sum())
     field = Field.of(law, scores, counts, CUT)

@@ -31,6 +31,7 @@ from winnow.plan.profile import Counts, Floats, GapProfile
 
 MOST_RANKS = 1_000_000
 NEGLIGIBLE = 1e-11
+ENOUGH = 1e-10
 JOINED = 1e-8  # the M of the docstring
 CELLS = 1 << 16  # entries of one temporary array; it fits the cache
 REACH = 20.0  # Pr[|t| > 20] < 1e-17
@@ -44,21 +45,39 @@ class MarginChances:
     chances: Floats
     """Chance that the winner has this gap."""
     missed: float
-    """The chance of a stop at a rank that was passed over is at most this."""
+    """What was passed over lowers the chance of the best, or of any error bound, by this
+    at most."""
 
 
 def margin_chances(
     profile: GapProfile, sensitivity: float, epsilon: float, delta: float, thresholds: str
 ) -> MarginChances:
     """The chance of every distinct gap under LargeMargin(epsilon, delta, thresholds)."""
-    gaps = profile.values / sensitivity
+    for most in (4096, 65_536):  # most searches end early
+        found = _within(profile, sensitivity, epsilon, delta, thresholds, min(most, MOST_RANKS))
+        if found.missed <= ENOUGH:
+            return found
+    return _within(profile, sensitivity, epsilon, delta, thresholds, MOST_RANKS)
+
+
+def _within(
+    profile: GapProfile,
+    sensitivity: float,
+    epsilon: float,
+    delta: float,
+    thresholds: str,
+    most: int,
+) -> MarginChances:
+    """The same, visiting at most so many ranks."""
+    with np.errstate(over="ignore"):  # no threshold and no softmax sees beyond this cap
+        gaps = np.minimum(profile.values / sensitivity, 10.0 + 1e6 / epsilon)
     ends = np.cumsum(profile.counts)
     starts = ends - profile.counts  # the candidates before each group
-    ranks, group, skipped = _visited(gaps, starts, ends, epsilon, delta, thresholds)
+    first, last, skipped = _visited(gaps, starts, ends, epsilon, delta, thresholds, most)
+    group = np.repeat(np.arange(gaps.size), last - first)
+    ranks = np.arange(group.size) + (first - np.cumsum(last - first) + (last - first))[group]
     margin = gaps[group] - stopping_margin(ranks, epsilon, delta, thresholds)
     stops, passed = _stopping_chances(margin * (epsilon / 12.0))
-    running = 1.0 - np.append(0.0, np.cumsum(stops))[np.searchsorted(ranks, ends)]
-    missed = np.cumsum(skipped) - skipped + np.maximum(running, 0.0)
 
     # A stop at l leaves the l best; their softmax has normaliser A(l).
     weights = np.exp(-gaps * (epsilon / 6.0))
@@ -71,17 +90,30 @@ def margin_chances(
     whole = profile.counts * (onwards + passed / sizes.sum())
     part = np.bincount(group, share * (ranks - starts[group]), gaps.size)
     chances = np.minimum(weights * (whole + part), 1.0)
-    return MarginChances(chances, min(float(missed.min()), float(skipped.sum())))
+
+    # To run on from rank l changes the law of the winner by at most 1 - A(l)/A(d). What is
+    # missed: the ranks skipped up to some group, and what still runs there.
+    change = np.maximum(1.0 - (before + (last - starts) * weights) / sizes.sum(), 0.0)
+    running = 1.0 - np.append(0.0, np.cumsum(stops))[np.searchsorted(ranks, ends)]
+    so_far = np.append(0.0, np.cumsum(skipped * change))
+    missed = np.append(so_far[:-1] + np.maximum(running, 0.0) * change, so_far[-1]).min()
+    return MarginChances(chances, float(missed))
 
 
 def _visited(
-    gaps: Floats, starts: Counts, ends: Counts, epsilon: float, delta: float, thresholds: str
+    gaps: Floats,
+    starts: Counts,
+    ends: Counts,
+    epsilon: float,
+    delta: float,
+    thresholds: str,
+    most: int,
 ) -> tuple[Counts, Counts, Floats]:
-    """The ranks to visit, the group of the next candidate at each, and what is skipped.
+    """For every group the ranks to visit, as [first, last), and a bound on what is skipped.
 
-    Rank l looks at candidate l + 1. Within a group (one gap) the thresholds grow, so the
-    ranks to visit come first in it; the chance of a stop at one of the others is bounded
-    for every group.
+    Rank l looks at candidate l + 1 and belongs to the group of that. Within a group (one
+    gap) the thresholds grow, so the ranks to visit come first in it; the chance of a stop
+    at one of the others is bounded.
     """
 
     def stop_chance(ranks: Counts, gaps: Floats) -> Floats:
@@ -99,14 +131,12 @@ def _visited(
         high[open_] = np.where(matters, high[open_], middle)
         open_ = open_[low[open_] < high[open_]]
     kept = low - first
-    allowed = np.clip(MOST_RANKS - (np.cumsum(kept) - kept), 0, kept)
-    stop = first + allowed
-    rest = ends - stop
-    # Within the group the chance falls faster than 1/l^2: its sum is below (l+1) times it.
-    skipped = np.where(rest > 0, stop_chance(stop, gaps) * np.minimum(rest, stop + 1.0), 0.0)
-    group = np.repeat(np.arange(gaps.size), allowed)
-    offset = np.arange(group.size) - np.repeat(np.cumsum(allowed) - allowed, allowed)
-    return first[group] + offset, group, skipped
+    last = first + np.clip(most - (np.cumsum(kept) - kept), 0, kept)
+    rest = ends - last
+    # Below 0.3 the chance falls faster than 1/(l(l+1)) within the group, since T(l) grows by
+    # 30/epsilon per unit of ln(l): so its sum is below (l + 1) times it.
+    skipped = np.where(rest > 0, stop_chance(last, gaps) * np.minimum(rest, last + 1.0), 0.0)
+    return first, last, np.minimum(skipped, 1.0)
 
 
 def _stopping_chances(margins: Floats) -> tuple[Floats, float]:

@@ -11,7 +11,6 @@ from winnow.domain.checks import Real, count, exact, nonnegative, positive, prob
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.errors import InputError
-from winnow.mechanisms.lipschitz import check_scale
 from winnow.mechanisms.naming import selection_named
 from winnow.plan.profile import MOST_CANDIDATES, GapProfile, Gaps
 from winnow.plan.setting import Setting
@@ -173,8 +172,11 @@ def select(
         noise=noise,
         thresholds=thresholds if mechanism == "large-margin" or thresholds != "tight" else None,
     )
-    if epsilon is not None:
-        check_scale(exact("epsilon", epsilon) / (2 * k * utility.half_width))
+    if epsilon is not None and not 1e-280 < exact("epsilon", epsilon) / utility.half_width < 1e280:
+        raise InputError(
+            "epsilon and sensitivity differ by more than 280 orders of magnitude; "
+            "give scores in other units"
+        )
     total, profile = _question(gaps, candidates)
     if k > total:
         raise InputError(f"k={k} exceeds {total} candidates; lower k")
@@ -238,7 +240,8 @@ def _target(
                 "give gaps, or ask for target_error"
             )
         needed = setting.epsilon_for_success(float(target_chance), 0.0)
-        return f"target_chance={target_chance}", needed, "the chance on the given gaps"
+        basis = "the chance on the given gaps" + _proviso(setting)
+        return f"target_chance={target_chance}", needed, basis
     if target_error is None:
         return None, None, None
     target = f"target_error={target_error} at confidence {setting.confidence:.6g}"
@@ -248,7 +251,14 @@ def _target(
     nonnegative(target_error=target_error)
     needed = setting.epsilon_for_success(setting.confidence, float(target_error))
     kind = "the exact error" if setting.k == 1 else "an upper bound on the error"
-    return target, needed, f"{kind} on the given gaps"
+    return target, needed, f"{kind} on the given gaps" + _proviso(setting)
+
+
+def _proviso(setting: Setting) -> str:
+    """Accidental early stops make the large margin mechanism not quite monotone."""
+    if setting.law is not None:
+        return ""
+    return "; large-margin is not monotone in epsilon, so a smaller one may reach it too"
 
 
 def _epsilon(epsilon: Real | None, needed: float | None, target: str | None) -> float:

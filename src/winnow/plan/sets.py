@@ -124,7 +124,7 @@ def _where_below(function: Callable[[float], float], low: float, high: float) ->
     """A point of [low, high] just beyond the one where a falling function passes zero."""
     if high <= low or function(low) <= 0:
         return low
-    for _ in range(40):
+    for _ in range(24):
         middle = 0.5 * (low + high)
         if function(middle) > 0:
             low = middle
@@ -135,7 +135,7 @@ def _where_below(function: Callable[[float], float], low: float, high: float) ->
 
 def _peak(log_density: Callable[[Floats], Floats], low: float, high: float) -> tuple[float, float]:
     """Where a concave function is largest, and its value, by ever finer grids."""
-    for _ in range(8):
+    for _ in range(6):
         grid = np.linspace(low, high, 33)
         values = log_density(grid)
         best = int(np.argmax(values))

@@ -100,8 +100,8 @@ class Setting:
         caution = None
         if missed > _ACCURATE:
             caution = (
-                f"ranks with a stopping chance of up to {missed:.1e} were passed over: the chance "
-                "is a lower bound, the errors are upper bounds"
+                f"not all ranks were visited: the chance is a lower bound, too low by {missed:.1e} "
+                "at most, and the errors are upper bounds"
             )
         return Outcome(
             float(chances[0]),

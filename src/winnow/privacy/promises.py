@@ -40,6 +40,7 @@ class Charge(StrEnum):
     PURE = "PureDP(epsilon)"
     RANGE = "BoundedRange(epsilon)"
     PEELED_RANGE = "kappa x BoundedRange(epsilon/kappa)"
+    PEELED_PURE = "kappa x PureDP(epsilon/kappa)"
     APPROX = "ApproxDP(epsilon, delta)"
     DISCRETE_LAPLACE = "DiscreteLaplace(noise_multiplier)"
     GAUSSIAN = "Gaussian(noise_multiplier)"
@@ -70,6 +71,9 @@ _ONE = "the index of the largest noisy score, and nothing else"
 _SET = "the unordered set of the kappa indices with the largest noisy scores"
 _SEQUENCE = "the kappa indices with the largest noisy scores, largest first"
 
+_SUBSET = "the unordered k-subset with the largest noisy canonical score"
+
+_CANONICAL = "Canonical, Thm 3.5, 4.1"
 _EXPONENTIAL_MECHANISM = (
     "exponential mechanism: Canonical, Thm 4.1 and A.7; "
     "bounded range: Durfee-Rogers 2019, Dong-Durfee-Rogers 2020"
@@ -99,6 +103,25 @@ TABLE: tuple[Row, ...] = (
     Row("half-logistic", "top-set", Charge.PURE, _SET, "Canonical, Thm 4.1 and A.12"),
     # Theorem 4.1 speaks of the set, so no other law has an order to give.
     Row("gumbel", "top-sequence", Charge.PEELED_RANGE, _SEQUENCE, _PEELING),
+    Row(
+        "exponential",
+        "peeled-sequence",
+        Charge.PEELED_PURE,
+        "kappa indices in order, each the argmax of fresh noise over those not yet taken",
+        "PNF-Peel: Joint, Alg 2 and Lemma 4.1; Canonical, Thm A.5",
+    ),
+    Row(
+        "gumbel",
+        "joint",
+        Charge.RANGE,
+        "a sequence of k indices, drawn with probability ~ exp(epsilon u/(2 width))",
+        "Joint, Lemma 3.1 and Thm 3.2; bounded range: Durfee-Rogers 2019",
+    ),
+    Row("gumbel", "canonical", Charge.RANGE, _SUBSET, f"{_CANONICAL}, A.7 and A.15"),
+    Row("exponential", "canonical", Charge.PURE, _SUBSET, f"{_CANONICAL}, A.3 and A.15"),
+    Row("laplace", "canonical", Charge.PURE, _SUBSET, f"{_CANONICAL}, A.11 and A.15"),
+    Row("logistic", "canonical", Charge.PURE, _SUBSET, f"{_CANONICAL}, A.13 and A.15"),
+    Row("half-logistic", "canonical", Charge.PURE, _SUBSET, f"{_CANONICAL}, A.12 and A.15"),
     Row(
         "laplace",
         "first-above",
@@ -193,7 +216,8 @@ def _number(
         probability(delta=delta)
     elif exact("delta", delta) != 0:
         raise InputError(f"delta={delta} is not used by {row.reduction}; leave it out")
-    if kappa > 1 and row.charge is not Charge.PEELED_RANGE and row.reduction != "top-set":
+    peeled = row.charge in (Charge.PEELED_RANGE, Charge.PEELED_PURE)
+    if kappa > 1 and not peeled and row.reduction != "top-set":
         raise InputError(
             f"kappa={kappa} is not used by {row.reduction}, which releases one answer; use top-set"
         )
@@ -211,6 +235,10 @@ def _event(charge: Charge, relation: Relation, number: Real, delta: Real, kappa:
                 return BoundedRange(number, relation)
             # Exact, so that kappa parts add up to epsilon again.
             return Repeat(BoundedRange(exact("epsilon", number) / kappa, relation), kappa)
+        case Charge.PEELED_PURE:
+            if kappa == 1:
+                return PureDP(number, relation)
+            return Repeat(PureDP(exact("epsilon", number) / kappa, relation), kappa)
         case Charge.APPROX:
             return ApproxDP(number, delta, relation)
         case Charge.DISCRETE_LAPLACE:

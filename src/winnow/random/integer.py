@@ -11,7 +11,13 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from winnow.random.tape import BitStream
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.random.bounded import noise
+from winnow.random.enclosure import Arithmetic, noise_interval
+from winnow.random.laws import Law
+from winnow.random.tape import CHUNK, BitStream, Tape
 
 
 def bernoulli(stream: BitStream, p: Fraction) -> bool:
@@ -74,3 +80,48 @@ def discrete_gaussian(stream: BitStream, variance: Fraction) -> int:
 def _floor_sqrt(q: Fraction) -> int:
     """floor(sqrt(q)) by integers."""
     return isqrt(q.numerator // q.denominator)
+
+
+def discrete_laplace_array(tape: Tape, size: int, scale: Fraction) -> NDArray[np.int64]:
+    """Discrete Laplace noise for many integers at once, with the same exact law.
+
+    With E ~ Exp(1), floor(E * scale) is geometric, and the difference of two of them is
+    discrete Laplace. The floors come from float64 with a proven error; where the error
+    leaves a floor open, more bits of the tape decide it.
+    """
+    result = np.empty(size, np.int64)
+    for first in range(0, size, CHUNK):
+        part = slice(first, min(first + CHUNK, size))
+        steps = _floor_of_clocks(tape, 2 * part.start, 2 * (part.stop - part.start), scale)
+        result[part] = steps[::2] - steps[1::2]
+    return result
+
+
+def _floor_of_clocks(tape: Tape, first: int, size: int, scale: Fraction) -> NDArray[np.int64]:
+    """floor(E_i * scale) for the items first .. first + size - 1, E_i = -ln V_i."""
+    ids = np.arange(first, first + size)
+    clock, error = noise(
+        Law.EXPONENTIAL, tape.words(first, size), tape.extension(ids, 0)[:, 0], None
+    )
+    value = clock * float(scale)
+    error = error * float(scale) + 2.0**-50 * value
+    floors = np.floor(value)
+    fraction = value - floors
+    unsure = ~((fraction > error) & (fraction < 1.0 - error))
+    steps = floors.astype(np.int64)
+    for place in np.flatnonzero(unsure):
+        steps[place] = _exact_floor(tape, first + int(place), scale)
+    return steps
+
+
+def _exact_floor(tape: Tape, item: int, scale: Fraction) -> int:
+    digits, bits = 40, 128
+    while True:
+        arithmetic = Arithmetic(digits)
+        clock = noise_interval(arithmetic, Law.EXPONENTIAL, tape, item, bits)
+        value = arithmetic.times(clock, scale)
+        if value.lo.is_finite() and value.hi.is_finite():
+            low, high = (Fraction(end).__floor__() for end in (value.lo, value.hi))
+            if low == high or high <= 0:
+                return max(high, 0)
+        digits, bits = 2 * digits, 2 * bits

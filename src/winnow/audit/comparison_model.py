@@ -1,0 +1,124 @@
+"""Exact probabilities of mechanisms that compare with Laplace noise on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.densities import log_functions, log_laplace, two_laplace_density
+from winnow.audit.quadrature import rule_between
+from winnow.random.laws import Law
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Scores = NDArray[np.int64] | NDArray[np.float64]
+
+_ENTRIES = 1 << 20
+"""How many numbers are held at a time."""
+
+
+@dataclass(frozen=True)
+class SparseVectorModel:
+    """Reports of q_i + Lap(value_scale) > threshold + Lap(threshold_scale), up to the cutoff.
+
+    A threshold scale of 0 means no noise on the threshold (a broken twin has that).
+    """
+
+    threshold: float
+    threshold_scale: float
+    value_scale: float
+    cutoff: int
+
+    def outcomes(self, d: int) -> Integers:
+        """Rows of reports: 1 above, 0 below, -1 no longer asked."""
+        rows = []
+        for pattern in product((0, 1), repeat=d):
+            ends = [i for i, report in enumerate(pattern) if sum(pattern[: i + 1]) == self.cutoff]
+            asked = ends[0] + 1 if ends else d
+            rows.append(pattern[:asked] + (-1,) * (d - asked))
+        return np.array(sorted(set(rows)), np.int64)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Given the threshold's noise the reports are independent: integrate over it."""
+        gaps = np.asarray(scores - self.threshold, np.float64)
+        n, d = gaps.shape
+        if d * np.ptp(gaps) / self.value_scale > 600:
+            raise ValueError("scores too far apart for float64 probabilities")
+        values, where = np.unique(gaps, return_inverse=True)
+        if self.threshold_scale == 0:
+            rho, weights = np.zeros(1), np.ones(1)
+        else:
+            unit = min(self.threshold_scale, self.value_scale)
+            rho, weights = rule_between(np.append(values, 0.0), unit, self.threshold_scale)
+            weights = weights * np.exp(log_laplace(rho, self.threshold_scale))
+        _, log_below, log_above = log_functions(
+            Law.LAPLACE, (rho - values[:, None]) / self.value_scale
+        )
+        below, above = np.exp(log_below), np.exp(log_above)
+        reports = self.outcomes(d)
+        result = np.empty((n, len(reports)))
+        step = max(1, _ENTRIES // (d * len(rho)))
+        for start in range(0, n, step):
+            part = slice(start, start + step)
+            place = where.reshape(n, d)[part]
+            factors = {0: below[place], 1: above[place]}
+            for column, row in enumerate(reports):
+                asked = [factors[int(r)][:, i] for i, r in enumerate(row) if r >= 0]
+                result[part, column] = np.log(np.prod(asked, axis=0) @ weights)
+        return result
+
+
+@dataclass(frozen=True)
+class LargeMarginModel:
+    """The large margin mechanism [LMM, Alg 1], all scales in units of the sensitivity.
+
+    `scales` are those of the noises Z, G and Z_l; `thresholds` maps ranks l to T(l); one of
+    the leaders is drawn with probability proportional to exp(choice_scale * score).
+    """
+
+    sensitivity: float
+    scales: tuple[float, float, float]
+    thresholds: Callable[[Integers], Floats]
+    choice_scale: float
+
+    def outcomes(self, d: int) -> Integers:
+        """One candidate."""
+        return np.arange(d, dtype=np.int64)[:, None]
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Stopping ranks by quadrature over Z - G, then softmax among the best."""
+        x = scores / self.sensitivity
+        order = np.argsort(-x, axis=1, kind="stable")  # ties by position, as the mechanism has it
+        descending = np.take_along_axis(x, order, axis=1)
+        margins = descending[:, :1] - descending
+        weights = np.exp(-self.choice_scale * margins)
+        # the candidate of rank r may be drawn when the search stops at any l >= r
+        per_weight = self.stopping_probabilities(margins[:, 1:]) / np.cumsum(weights, axis=1)
+        share = np.cumsum(per_weight[:, ::-1], axis=1)[:, ::-1]
+        result = np.empty_like(x)
+        np.put_along_axis(result, order, np.log(share) - self.choice_scale * margins, axis=1)
+        return result
+
+    def stopping_probabilities(self, margins: Floats) -> Floats:
+        """Pr[the search stops at rank 1, 2, ..., d], for each row of margins s(1) - s(l+1)."""
+        n, tests = margins.shape
+        z, g, own = self.scales
+        offsets = margins - self.thresholds(np.arange(1, tests + 1))
+        w, weights = rule_between(np.append(-offsets, 0.0), min(z, g, own), max(z, g))
+        weights = weights * two_laplace_density(w, z, g)
+        result = np.empty((n, tests + 1))
+        step = max(1, _ENTRIES // len(w))
+        for start in range(0, n, step):
+            part = slice(start, start + step)
+            reached = np.broadcast_to(weights, (len(offsets[part]), len(w)))
+            for rank in range(tests):
+                values, where = np.unique(offsets[part, rank], return_inverse=True)
+                _, log_pass, log_fail = log_functions(Law.LAPLACE, (values[:, None] + w) / own)
+                result[part, rank] = np.sum(reached * np.exp(log_pass)[where], axis=1)
+                reached = reached * np.exp(log_fail)[where]
+            result[part, -1] = np.sum(reached, axis=1)
+        return result

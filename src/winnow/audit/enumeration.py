@@ -1,0 +1,152 @@
+"""Audit 1: on tiny instances, no pair of neighbours is told apart more than promised.
+
+Exact probabilities of all outputs, for all neighbours of many small score vectors. The
+charged event is read in every currency it is charged in: epsilon, delta, bounded range
+and rho.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.cases import Case, Integers, all_cases, instances
+from winnow.audit.neighbours import Declared
+from winnow.audit.probabilities import Model, hockey_stick, log_probability_rows
+from winnow.audit.result import AuditResult
+from winnow.privacy import BoundedRange, pure_cost, zcdp_cost
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""Relative; quadrature is good to 1e-13."""
+
+_ORDERS = (1.5, 2.0, 4.0, 16.0, 64.0)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring score vectors."""
+
+    scores: tuple[int, ...]
+    neighbour: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{list(self.scores)} and {list(self.neighbour)}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The worst that was found over all pairs."""
+
+    epsilon: float
+    range: float
+    rho: float
+    delta: float
+    pairs: int
+    worst: Pair
+    worst_for_delta: Pair
+
+
+def enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
+    """The audit of every selection in the guarantee table."""
+    for case in all_cases():
+        yield from enumerate_case(case, quick=quick)
+
+
+def enumerate_case(case: Case, *, quick: bool = False) -> Iterator[AuditResult]:
+    """One result for the guarantee, and one for the bounded range where it is charged."""
+    event = case.promise.event
+    cost, zcdp = pure_cost(event), zcdp_cost(event)
+    epsilon, delta, rho = float(cost.epsilon), float(cost.delta), float(zcdp.rho)
+    found = measure(case.model, case.declared, epsilon, quick=quick)
+    where = f"{case.mechanism.name}, {case.declared.name}"
+    common = (case.mechanism.name, str(case.declared.relation), case.promise.citation)
+    searched = f"{found.pairs} pairs of neighbours"
+    if delta:
+        yield AuditResult(
+            "enumeration",
+            f"{where}: between neighbours the outputs are (epsilon, delta)-close at "
+            f"epsilon={epsilon:g}.",
+            *common,
+            delta,
+            found.delta,
+            found.delta <= delta * (1 + TOLERANCE),
+            f"delta measured over {searched}; largest at {found.worst_for_delta}",
+        )
+        return
+    yield AuditResult(
+        "enumeration",
+        f"{where}: no output's log-probability moves by more than epsilon between neighbours.",
+        *common,
+        epsilon,
+        found.epsilon,
+        found.epsilon <= epsilon * (1 + TOLERANCE) and found.rho <= rho * (1 + TOLERANCE),
+        f"over {searched}; largest at {found.worst}; rho {found.rho:.4g} of {rho:.4g} charged",
+    )
+    if isinstance(event, BoundedRange):
+        yield AuditResult(
+            "enumeration",
+            f"{where}: between neighbours all log ratios lie in one interval of length epsilon.",
+            *common,
+            epsilon,
+            found.range,
+            found.range <= epsilon * (1 + TOLERANCE),
+            f"over {searched}",
+        )
+
+
+def measure(model: Model, declared: Declared, epsilon: float, *, quick: bool = False) -> Measured:
+    """The worst epsilon, range, rho, and delta at this epsilon, over all instances."""
+    total = Measured(0.0, 0.0, 0.0, 0.0, 0, Pair((), ()), Pair((), ()))
+    for bases, moves in instances(model, declared, quick=quick):
+        found = _measure_block(model, bases, moves, epsilon)
+        total = Measured(
+            max(total.epsilon, found.epsilon),
+            max(total.range, found.range),
+            max(total.rho, found.rho),
+            max(total.delta, found.delta),
+            total.pairs + found.pairs,
+            found.worst if found.epsilon >= total.epsilon else total.worst,
+            found.worst_for_delta if found.delta >= total.delta else total.worst_for_delta,
+        )
+    return total
+
+
+def _measure_block(model: Model, bases: Integers, moves: Integers, epsilon: float) -> Measured:
+    n, d = bases.shape
+    neighbours = (bases[:, None] + moves).reshape(-1, d)
+    log_p = np.repeat(log_probability_rows(model, bases), len(moves), axis=0)
+    log_q = log_probability_rows(model, neighbours)
+    p, q = np.exp(log_p), np.exp(log_q)
+    with np.errstate(invalid="ignore", over="ignore"):
+        loss = np.where(log_p == log_q, 0.0, log_p - log_q)  # both -inf: no output, no loss
+        delta = np.maximum(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon))
+        rho = max(_rho(p, loss), _rho(q, -loss))
+    largest = np.abs(loss).max(axis=1)
+
+    def pair(index: int) -> Pair:
+        first, second = bases[index // len(moves)], neighbours[index]
+        return Pair(tuple(map(int, first)), tuple(map(int, second)))
+
+    return Measured(
+        float(largest.max()),
+        float(np.ptp(loss, axis=1).max()),
+        rho,
+        float(delta.max()),
+        n * len(moves),
+        pair(int(largest.argmax())),
+        pair(int(delta.argmax())),
+    )
+
+
+def _rho(p: Floats, loss: Floats) -> float:
+    """The smallest rho with Renyi divergences of at most a rho, at a few orders a >= 1."""
+    worst = float(np.sum(p * loss, axis=1).max())  # Kullback-Leibler: order 1
+    for order in _ORDERS:
+        moment = np.sum(p * np.exp((order - 1) * loss), axis=1).max()
+        worst = max(worst, float(np.log(moment)) / (order - 1) / order)
+    return worst

@@ -1,0 +1,113 @@
+"""Exact probabilities of the noisy top: softmax, peeling, polynomials, quadrature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.densities import log_functions
+from winnow.audit.quadrature import rule_between, unit_interval
+from winnow.random.laws import Law, log1mexp
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Scores = NDArray[np.int64] | NDArray[np.float64]
+
+_ENTRIES = 1 << 20
+"""How many numbers are held at a time."""
+
+
+@dataclass(frozen=True)
+class NoisyTopModel:
+    """The kappa largest of scale * score + noise, as a sequence or as an unordered set.
+
+    With `counts`, candidate i stands for counts[i] equal ones: its noise is the largest of
+    so many draws.
+    """
+
+    law: Law
+    scale: float
+    kappa: int = 1
+    ordered: bool = True
+    counts: tuple[int, ...] | None = None
+
+    def outcomes(self, d: int) -> Integers:
+        """Sequences of kappa candidates, or sets of them listed in order."""
+        choose = permutations if self.ordered else combinations
+        return np.array(list(choose(range(d), self.kappa)), np.int64)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """By softmax, peeling, a polynomial, or quadrature over the best loser."""
+        x = self.scale * (scores - scores.max(axis=1, keepdims=True))
+        outcomes = self.outcomes(x.shape[1])
+        if self.counts is None and self.law is Law.GUMBEL and self.ordered:
+            return log_peeling(x, outcomes)
+        if self.counts is None and self.law is Law.EXPONENTIAL and self.kappa == 1:
+            return log_permute_and_flip(x)
+        if self.ordered and self.kappa > 1:
+            raise ValueError(f"no guarantee speaks of the order of {self.law} noise")
+        return log_sets_by_quadrature(self.law, x, outcomes, self.counts)
+
+
+def log_peeling(x: Floats, sequences: Integers) -> Floats:
+    """Draw one candidate after the other with probability proportional to e^x."""
+    total = np.zeros((len(x), len(sequences)))
+    for column, sequence in enumerate(sequences):
+        left = list(range(x.shape[1]))
+        for chosen in sequence:
+            total[:, column] += x[:, chosen] - np.logaddexp.reduce(x[:, left], axis=1)
+            left.remove(chosen)
+    return total
+
+
+def log_permute_and_flip(x: Floats) -> Floats:
+    """Permute-and-flip [McKenna-Sheldon 2020]: look at the candidates in random order and
+    stop at i with probability p_i = e^(x_i - max x); start again if nothing stops.
+
+    If i arrives at the uniform time t, each other one came before with probability t, so
+    Pr[i] = p_i * integral over [0, 1] of prod over j != i of (1 - t p_j): a polynomial.
+    """
+    log_p = x - x.max(axis=1, keepdims=True)
+    t, weights = unit_interval(x.shape[1] - 1)
+    factors = 1.0 - t * np.exp(log_p)[:, :, None]
+    others = [np.prod(np.delete(factors, i, axis=1), axis=1) @ weights for i in range(x.shape[1])]
+    return np.asarray(log_p + np.log(np.stack(others, axis=1)), np.float64)
+
+
+def log_sets_by_quadrature(
+    law: Law, x: Floats, sets: Integers, counts: tuple[int, ...] | None = None
+) -> Floats:
+    """Pr[S wins] = integral over v, the best noisy score outside S, of Pr[all of S above v]."""
+    n, d = x.shape
+    if np.ptp(x) * sets.shape[1] > 600:
+        raise ValueError("scores too far apart for float64 probabilities")
+    result = np.zeros((n, len(sets)))
+    if sets.shape[1] == d:
+        return result
+    values, where = np.unique(x, return_inverse=True)
+    v, weights = rule_between(values)
+    functions = log_functions(law, v - values[:, None])
+    step = max(1, _ENTRIES // (d * len(v)))
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        density, below, above = (f[where.reshape(n, d)[part]] for f in functions)
+        if counts is not None:
+            copies = np.array(counts, np.float64)[:, None]
+            density = density + np.log(copies) + np.where(copies > 1, (copies - 1) * below, 0.0)
+            below = copies * below
+            above = log1mexp(below)
+        density, below, above = np.exp(density), np.exp(below), np.exp(above)
+        for column, chosen in enumerate(sets):
+            inside = np.prod(above[:, chosen], axis=1)
+            best, slope = (
+                np.ones_like(inside),
+                np.zeros_like(inside),
+            )  # of the largest outside: F and F'
+            for other in np.setdiff1d(np.arange(d), chosen):
+                slope = slope * below[:, other] + best * density[:, other]
+                best = best * below[:, other]
+            result[part, column] = np.log((slope * inside) @ weights)
+    return result
