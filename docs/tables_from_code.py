@@ -22,6 +22,7 @@ from winnow.privacy import (
     Gaussian,
     PureDP,
     Repeat,
+    Truncated,
     pure_cost,
     rows,
     zcdp_cost,
@@ -66,6 +67,7 @@ def events() -> str:
             "Compose((PureDP(1), BoundedRange(1)))",
             Compose((pure, BoundedRange(1, relation))),
         ),
+        ("Truncated(BoundedRange(1), 1e-6)", Truncated(BoundedRange(1, relation), 1e-6)),
     ]
     lines = []
     for name, event in examples:

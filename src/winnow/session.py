@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count as count_from
 from types import TracebackType
 from typing import Any
 
@@ -56,13 +57,19 @@ def select(
     """
     if k is not None:
         count(k=k)
+        k = int(k)
     utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
     chosen = selection_named(
         mechanism, epsilon=epsilon, delta=delta, k=k or 1, noise=noise, thresholds=thresholds
     )
     randomness = Randomness(seed)
     sealed = seal_scores(
-        scores, utility, labels=labels, label_column=label_column, score_column=score_column
+        scores,
+        utility,
+        labels=labels,
+        label_column=label_column,
+        score_column=score_column,
+        copy=False,  # they are released from before this call returns
     )
     chosen.check(sealed)
     event = chosen.promise(utility.relation).event
@@ -98,7 +105,9 @@ class Session:
             accountant=accountant,
             delta_for_events=delta_for_events,
         )
-        self._seeds = None if seed is None else iter(range(seed * 2**32, (seed + 1) * 2**32))
+        if seed is not None:
+            Randomness(seed)  # refuses what is not an integer
+        self._seeds = None if seed is None else count_from(int(seed) << 32)
 
     def select(self, scores: Any, *, epsilon: Real, **options: Any) -> Released[Any]:
         """``winnow.select`` charged to this session's budget."""

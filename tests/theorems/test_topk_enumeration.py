@@ -250,3 +250,17 @@ def test_a_coarse_filter_does_not_change_the_class_that_wins(
     for law in Law:
         same = sum(a == b for a, b in zip(sharp[law], winners(law), strict=True))
         assert same >= 0.9 * len(sharp[law])
+
+
+def test_wide_ranges_and_odd_sensitivities_do_not_overflow() -> None:
+    symmetric = wn.Utility.declare(1)
+    scores = np.array([2**62, -(2**62) + 2, -(2**62) + 2])
+    assert Joint(1.0, 2).simulate(scores, symmetric, 3, seed=1)[:, 0].tolist() == [0, 0, 0]
+    odd = wn.Utility.declare(0.3000000001)
+    near = np.array([10**9, 10**9 - 10**4, 5])
+    rounded = Canonical(1.0, 2, rounded=True)
+    assert np.all(rounded.simulate(near, odd, 5, seed=1) == [0, 1])
+    too_wide = wn.seal_scores([2**63 - 1, -(2**63)], symmetric)
+    for mechanism in (Joint(1.0, 1), Canonical(1.0, 1)):
+        with pytest.raises(wn.InputError, match="64-bit"):
+            mechanism.check(too_wide)

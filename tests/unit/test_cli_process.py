@@ -88,12 +88,14 @@ def test_ctrl_c_is_a_message_and_130(tmp_path: Path) -> None:
     pipe = tmp_path / "slow.csv"
     os.mkfifo(pipe)
     command = [sys.executable, "-c", INTERRUPTIBLE, "select", str(pipe), "--epsilon", "1"]
-    with subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
-        with pipe.open("w"):  # waits until the child reads, and keeps it waiting
-            child.send_signal(signal.SIGINT)
-            stdout, stderr = child.communicate(timeout=120)
+    with (
+        subprocess.Popen(
+            command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as child,
+        pipe.open("w"),
+    ):  # waits until the child reads, and keeps it waiting
+        child.send_signal(signal.SIGINT)
+        stdout, stderr = child.communicate(timeout=120)
     assert child.returncode == 130
     assert stdout == ""
     assert stderr == "interrupted; nothing further was released\n"

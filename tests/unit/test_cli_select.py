@@ -181,6 +181,7 @@ def _csv_rows(path: Path) -> list[dict[str, Any]]:
         ("none/result.json", "there is no folder"),
         ("folder.json", "this is a folder"),
         ("votes.csv", "is the file that is read"),
+        ("a" * 300 + ".json", "File name too long"),
     ],
 )
 def test_a_target_that_cannot_be_written_is_refused_before_reading(
@@ -231,6 +232,7 @@ def test_a_full_disk_does_not_lose_the_result(
 
 REFUSED = {
     "missing file": (["none.csv", "--epsilon", 1], "there is no such file"),
+    "long name": (["a" * 300 + ".csv", "--epsilon", 1], "File name too long"),
     "epsilon zero": (["votes.csv", "--epsilon", 0], "epsilon=0.0 is not positive"),
     "epsilon nan": (["votes.csv", "--epsilon", "nan"], "not finite"),
     "k too large": (["votes.csv", "--epsilon", 1, "-k", 4], "k=4 exceeds 3 candidates"),

@@ -20,6 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 from winnow.cli.app import app
+from winnow.privacy import rows
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -69,6 +70,13 @@ def test_examples_of_the_page_run(
 def test_a_wrong_result_is_noticed() -> None:
     with pytest.raises(AssertionError):
         run_python("1 + 1  # -> 3\n", "page", 1, {"compared": compared})
+
+
+def test_every_citation_of_the_guarantee_table_is_in_the_references() -> None:
+    references = (ROOT / "docs" / "references.md").read_text().splitlines()
+    key = re.compile(r"[A-Z][A-Za-z]+(?:-[A-Z][A-Za-z]+)* (?:19|20)\d\d|Canonical|LMM|Joint")
+    cited = {found for row in rows() for found in key.findall(row.citation)}
+    assert not sorted(cited.difference(references))
 
 
 def test_every_code_block_has_a_known_kind() -> None:

@@ -169,7 +169,11 @@ REFUSED_TEXTS = {
     "json twice": ("a.json", f'{{"oak": {SECRET}, "oak": 2}}', "entry 1 and again in entry 2"),
     "json text": ("a.json", f'{{"oak": "{SECRET}"}}', "label 'oak': .*without quotes"),
     "json true": ("a.json", f'{{"elm": {SECRET}, "oak": true}}', "label 'oak'"),
-    "json null": ("a.json", f'[{{"t": "oak", "n": {SECRET}}}, {{"t": "a", "n": null}}]', "record 2"),
+    "json null": (
+        "a.json",
+        f'[{{"t": "oak", "n": {SECRET}}}, {{"t": "a", "n": null}}]',
+        "record 2",
+    ),
     "json nan": ("a.json", f'{{"elm": {SECRET}, "oak": NaN}}', "not finite"),
     "json huge": ("a.json", f'{{"oak": {SECRET}{10**18}}}', "does not fit 64 bits"),
     "json 5000 digits": ("a.json", '{"oak": ' + SECRET * 1000 + "}", "too long"),

@@ -1,5 +1,8 @@
 """Mechanisms: grants, names, large margin and sparse vector on easy cases."""
 
+import copy
+import pickle
+import threading
 from fractions import Fraction
 
 import numpy as np
@@ -143,7 +146,7 @@ def test_a_stream_of_questions_equals_the_list_on_the_same_tape() -> None:
     for value in values:
         if stream.exhausted:
             break
-        reports += stream.ask(wn.seal_scores([int(value)], UTILITY))
+        reports += stream.ask(wn.seal_scores([int(value)], UTILITY)).value
     assert [i for i, above in enumerate(reports) if above] == whole.above
     assert stream.answered == whole.answered
 
@@ -153,7 +156,9 @@ def test_an_exhausted_or_mismatched_stream_refuses() -> None:
     stream = mechanism.open(UTILITY, single_use_grant(mechanism.promise(ADD).event), Tape.seeded(1))
     with pytest.raises(wn.InputError, match="another sensitivity"):
         stream.ask(wn.seal_scores([1], wn.Utility.declare(2.0)))
-    assert stream.ask(wn.seal_scores([10**6], UTILITY)) == [True]
+    answer = stream.ask(wn.seal_scores([10**6], UTILITY))
+    assert answer.value == [True]
+    assert answer.receipt.randomness == "seeded"
     assert "exhausted" in repr(stream)
     with pytest.raises(wn.InputError, match="cutoff"):
         stream.ask(wn.seal_scores([1], UTILITY))
@@ -182,3 +187,95 @@ def test_sparse_vector_scales_spend_exactly_epsilon() -> None:
 def test_impossible_parameters_are_refused_when_a_mechanism_is_made(make) -> None:
     with pytest.raises(wn.InputError):
         make()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int16, np.uint16])
+def test_small_numpy_integers_do_not_wrap_around(kind) -> None:
+    """2 * np.uint8(129) is 2: the noise would be 129 times too small."""
+    k = kind(120)
+    assert wn.PermuteAndFlip(0.5, kappa=k).scale(UTILITY) == Fraction(1, 2) / 240
+    assert type(wn.PermuteAndFlip(0.5, kappa=k).kappa) is int
+    assert type(wn.SparseVector(0.5, 0, cutoff=k).cutoff) is int
+    assert len(wn.select(np.zeros(200), epsilon=0.5, k=k).value) == 120
+
+
+def test_a_stream_cannot_be_forked() -> None:
+    mechanism = wn.AboveThreshold(1.0, 0)
+    stream = mechanism.open(UTILITY, single_use_grant(mechanism.promise(ADD).event), Tape.seeded(1))
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(wn.GrantError, match="one charge"):
+            attempt(stream)
+
+
+def test_threads_that_share_a_stream_get_at_most_cutoff_reports() -> None:
+    mechanism = wn.SparseVector(1.0, 0, cutoff=3)
+    for seed in range(10):
+        stream = mechanism.open(
+            UTILITY, single_use_grant(mechanism.promise(ADD).event), Tape.seeded(seed)
+        )
+        reports: list[bool] = []
+
+        def ask(stream=stream, reports=reports) -> None:
+            try:
+                while True:
+                    reports.extend(stream.ask(wn.seal_scores([10**6], UTILITY)).value)
+            except wn.InputError:
+                return
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sum(reports) == 3
+
+
+def test_a_tape_serves_one_release() -> None:
+    scores, mechanism = wn.seal_scores([5, 5, 5], UTILITY), wn.PermuteAndFlip(1.0)
+    tape = Tape.fresh()
+    event = mechanism.promise(ADD).event
+    mechanism.release(scores, single_use_grant(event), tape)
+    with pytest.raises(wn.GrantError, match="fresh tape"):
+        mechanism.release(scores, single_use_grant(event), tape)
+    with pytest.raises(AttributeError):
+        tape.kind = "os"
+
+
+@pytest.mark.parametrize(
+    ("make", "sensitivity"),
+    [
+        (lambda: wn.LargeMargin(1e-310, 1e-6), 1e-310),
+        (lambda: wn.LargeMargin(1.0, 1e-6), 1e300),
+        (lambda: wn.LargeMargin(1.0, 1e-320), 1.0),
+        (lambda: wn.SparseVector(1.0, 10**400), 1.0),
+        (lambda: wn.PermuteAndFlip(10**400), 10**200),
+    ],
+)
+def test_parameters_out_of_range_are_refused_before_the_charge(make, sensitivity) -> None:
+    utility = wn.Utility.declare(sensitivity)
+    scores = wn.seal_scores([1.0, 2.0], utility)
+    grants = []
+
+    def attempt() -> None:
+        mechanism = make()
+        grants.append(single_use_grant(mechanism.promise(ADD).event))
+        mechanism.release(scores, grants[0], Tape.seeded(1))
+
+    with pytest.raises(wn.InputError):
+        attempt()
+    assert not any(grant.used for grant in grants)
+
+
+def test_no_warning_or_floating_point_error_depends_on_the_scores() -> None:
+    with np.errstate(all="raise"):
+        for scores in ([1e-320, 0.0, 5.0], [1e300, -1e300, 0.0], [0.0, 0.0]):
+            for mechanism in ("permute-and-flip", "exponential", "noisy-max", "large-margin"):
+                delta = 1e-6 if mechanism == "large-margin" else 0.0
+                wn.select(scores, epsilon=1.0, delta=delta, mechanism=mechanism)
+
+
+def test_scores_sealed_for_later_do_not_follow_the_callers_array() -> None:
+    array = np.array([1000.0, 0.0])
+    sealed = wn.seal_scores(array, UTILITY)
+    array[:] = np.nan
+    assert wn.select(sealed, epsilon=1.0).value == 0

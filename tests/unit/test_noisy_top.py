@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from reference.rigged_tape import RiggedTape
 from winnow.kernels.coarse import coarse_bounds
 from winnow.kernels.log_counts import LogCounts
 from winnow.kernels.noisy_top import contenders, gaps_to, noisy_top
@@ -168,3 +169,27 @@ def test_the_compiled_path_works_where_no_cache_can_be_written(tmp_path, cache: 
         env={**os.environ, "NUMBA_CACHE_DIR": place},
     )
     assert int(run.stdout) > 299_000
+
+
+def test_overlapping_shards_are_refused() -> None:
+    top = contenders(np.arange(5), Tape.seeded(1), Law.GUMBEL, Fraction(1))
+    with pytest.raises(ValueError, match="overlap"):
+        top.merge(top)
+
+
+def test_private_state_has_no_repr_of_values() -> None:
+    top = contenders(np.array([417, 418]), Tape.seeded(1), Law.GUMBEL, Fraction(1))
+    assert "417" not in repr(top)
+
+
+@pytest.mark.parametrize("law", [Law.LAPLACE, Law.LOGISTIC])
+def test_an_error_of_log_counts_costs_time_only(law: Law) -> None:
+    """In the lower tail the noise moves by up to 1 + x times the error of log N."""
+    exact = LogCounts.of_integers([2, 2])
+    blurred = LogCounts(exact.approx + np.array([9e-4, -9e-4]), np.full(2, 1e-3), (2, 2))
+    for seed in range(200):
+        tape = RiggedTape(seed, {0: "1" * 30, 1: "1" * 30})
+        scores = np.array([0, 0])
+        assert noisy_top(scores, tape, law, Fraction(1), 2, blurred) == noisy_top(
+            scores, tape, law, Fraction(1), 2, exact
+        )

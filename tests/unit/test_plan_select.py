@@ -14,8 +14,11 @@ import pytest
 from scipy import integrate
 
 import winnow.plan as plan
+from winnow.domain.utility import Utility
 from winnow.errors import InputError
+from winnow.mechanisms.lipschitz import LipschitzMechanism
 from winnow.mechanisms.margin_thresholds import stopping_margin, three_laplace_tail
+from winnow.plan import bounds
 from winnow.plan.chances import win_chances
 from winnow.plan.margin import margin_chances
 from winnow.plan.profile import GapProfile
@@ -310,6 +313,21 @@ def test_scores_in_other_units_change_errors_in_proportion_and_no_chance():
         assert ten.chance == pytest.approx(one.chance)
         assert ten.expected_error == pytest.approx(10 * one.expected_error)
         assert ten.bound == pytest.approx(10 * one.bound)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_plan_uses_the_scale_of_the_mechanism_that_would_run(k):
+    utility = Utility.declare(4, monotone=True)
+    scale = float(LipschitzMechanism(1.5, Law.LAPLACE, k).scale(utility))
+    assert scale == 1.5 / (2 * k * 2)
+    scores, counts = -scale * np.array([0, 5, 30.0]), np.array([1, 2, 40.0])
+    report = plan.select(
+        {5: 2, 30: 40}, epsilon=1.5, k=k, mechanism="noisy-max", sensitivity=4, monotone=True
+    )
+    assert report.chance == pytest.approx(top_set_chance(Law.LAPLACE, scores, counts, k))
+    assert report.worst_case == pytest.approx(
+        bounds.worst_case(Law.LAPLACE, 43, 1, k, 0.05) / scale
+    )
 
 
 @pytest.mark.parametrize("setting", FAMILY)

@@ -21,6 +21,7 @@ from winnow.privacy import (
     Gaussian,
     PureDP,
     Repeat,
+    Truncated,
     as_substitution,
     describe,
     from_json,
@@ -211,3 +212,18 @@ def test_substitution_has_no_way_back_and_is_not_applied_twice() -> None:
         as_substitution(ApproxDP(20, 1e-6, ADD))
     with pytest.raises(GuaranteeError, match="reaches 1"):
         as_substitution(ApproxDP(10**5, 1e-6, ADD))
+
+
+def test_a_truncated_event_adds_its_delta_to_both_accountants() -> None:
+    inner = Repeat(BoundedRange(0.1, Relation.ADD_REMOVE), 5)
+    event = Truncated(inner, 1e-6)
+    assert from_json(to_json(event)) == event
+    assert event.relation is Relation.ADD_REMOVE
+    assert "up to delta=1e-06" in describe(event)
+    assert pure_cost(event).epsilon == pure_cost(inner).epsilon
+    assert zcdp_cost(event).rho == zcdp_cost(inner).rho
+    assert pure_cost(event).delta == zcdp_cost(event).delta == Fraction(1, 10**6)
+    with pytest.raises(GuaranteeError, match="conversion"):
+        as_substitution(event)
+    with pytest.raises(InputError):
+        Truncated(inner, 0)

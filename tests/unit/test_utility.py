@@ -21,7 +21,20 @@ def test_monotone_counts_pay_half_under_add_remove_only() -> None:
 
 def test_symmetric_scores_pay_their_sensitivity_under_both_relations() -> None:
     for relation in Relation:
-        assert Utility.declare(0.1, relation=relation).half_width == Fraction(1, 10)
+        assert Utility.declare(Fraction(1, 10), relation=relation).half_width == Fraction(1, 10)
+
+
+def test_a_float_sensitivity_covers_its_binary_value() -> None:
+    """A score that moves by the float 0.1 moves by a little more than 1/10."""
+    assert Utility.declare(0.1).half_width == Fraction(0.1) > Fraction(1, 10)
+    assert Utility.declare(0.3).half_width == Fraction(3, 10) > Fraction(0.3)
+
+
+def test_a_utility_made_by_hand_is_checked_and_exact() -> None:
+    assert Utility(Relation.ADD_REMOVE, 0.5, 0.5).half_width == Fraction(1, 2)  # type: ignore[arg-type]
+    for down, up in ((-1, 2), (0, 0)):
+        with pytest.raises(InputError, match="makes no sense"):
+            Utility(Relation.ADD_REMOVE, Fraction(down), Fraction(up))
 
 
 def test_asymmetric_sensitivity_is_half_the_sum() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from math import ceil
 from typing import Protocol
@@ -12,12 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.audit.comparison_model import LargeMarginModel, SparseVectorModel
-from winnow.audit.neighbours import Declared, declarations
-from winnow.audit.probabilities import Model, Scores, model_of
+from winnow.audit.neighbours import Declared, declarations, moves
+from winnow.audit.probabilities import Exchangeable, Model, Scores, model_of
 from winnow.audit.selection_model import NoisyTopModel
+from winnow.audit.topk_model import CanonicalModel, CubeModel, JointModel, PeeledModel
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
-from winnow.mechanisms import LargeMargin, LipschitzMechanism, SparseVector
+from winnow.mechanisms.canonical import Canonical
+from winnow.mechanisms.gamma import GammaMechanism
+from winnow.mechanisms.joint import Joint
+from winnow.mechanisms.large_margin import LargeMargin
+from winnow.mechanisms.lipschitz import LipschitzMechanism
+from winnow.mechanisms.peeling import PeelPermuteAndFlip
+from winnow.mechanisms.sparse_vector import SparseVector
 from winnow.privacy import Promise
 from winnow.random.laws import Law
 
@@ -43,6 +51,9 @@ class Mechanism(Protocol):
         self, scores: Scores, utility: Utility, draws: int, seed: int
     ) -> NDArray[np.int64]:
         """Draws on made-up scores, a row for each."""
+
+    def __hash__(self) -> int:
+        """Mechanisms are frozen sets of public parameters."""
 
 
 class UnorderedGumbel(LipschitzMechanism):
@@ -83,46 +94,57 @@ def selections(epsilon: float = EPSILON) -> list[Mechanism]:
     for kappa in (2, 3):
         found += [LipschitzMechanism(epsilon, law, kappa) for law in Law]
         found.append(UnorderedGumbel(epsilon, Law.GUMBEL, kappa))
+    found += [PeelPermuteAndFlip(epsilon, 2), Joint(epsilon, 2)]
+    found += [Canonical(epsilon, 2, gamma=Fraction(1, 2), noise=law) for law in Law]
+    for law in (Law.GUMBEL, Law.EXPONENTIAL):
+        found += [Canonical(epsilon, 2, gamma=gamma, noise=law) for gamma in (0, 1)]
+        found.append(Canonical(epsilon, 2, noise=law, rounded=True))
+    found += [GammaMechanism(epsilon, k) for k in (1, 2)]
     found += [SparseVector(epsilon, 0, cutoff) for cutoff in (1, 2)]
     for parameters in MARGIN_PARAMETERS:
         found += [LargeMargin(*parameters, thresholds) for thresholds in ("tight", "printed")]
     return found
 
 
-def all_cases() -> list[Case]:
+def all_cases(*, quick: bool = False) -> list[Case]:
     """Every selection, for counts, general and asymmetric scores, under both relations."""
-    return [Case(mechanism, declared) for mechanism in selections() for declared in declarations()]
+    declared = declarations()
+    if quick:
+        declared = tuple(d for d in declared if d.monotone or d.relation is Relation.ADD_REMOVE)
+        declared = tuple(d for d in declared if d.monotone or d.sensitivity != 1)
+    return [Case(mechanism, d) for mechanism in selections() for d in declared]
 
 
-def instances(
-    model: Model, declared: Declared, *, quick: bool
-) -> Iterator[tuple[Integers, Integers]]:
+Boxes = frozenset[tuple[int, int]]
+
+
+def instances(model: Model, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
     """Score vectors and the moves to their neighbours, for the kind of the model."""
     match model:
-        case NoisyTopModel():
-            yield from _for_selection(model, declared, quick)
+        case NoisyTopModel() | PeeledModel() | JointModel() | CanonicalModel() | CubeModel():
+            yield from _for_selection(model, boxes, quick)
         case SparseVectorModel():
-            yield from _for_thresholds(model, declared, quick)
+            yield from _for_thresholds(model, boxes, quick)
         case LargeMarginModel():
-            yield from _for_margins(model, declared, quick)
+            yield from _for_margins(model, boxes, quick)
         case _:
-            yield from _nearby(declared)
+            yield _vectors((0, 1, 2, 3, 4, 5, 6), 3), moves(boxes, 3)
 
 
 def _for_selection(
-    model: NoisyTopModel, declared: Declared, quick: bool
+    model: Exchangeable, boxes: Boxes, quick: bool
 ) -> Iterator[tuple[Integers, Integers]]:
     """All sorted vectors of small scores with ties, and far-off scores where losses peak."""
     far = ceil(12 / model.scale)
     for d in (4,) if quick else (3, 4, 5):
-        if d > model.kappa:
-            moves = declared.moves(d)
-            yield _sorted_vectors((0, 1, 2, 3) if d < 5 and not quick else (0, 1, 2), d), moves
-            yield _sorted_vectors((0, far, 2 * far) if d == 3 else (0, far), d), moves
+        if d > model.outcomes(d).shape[1] and (d < 5 or not isinstance(model, CubeModel)):
+            steps = moves(boxes, d)
+            yield _sorted_vectors((0, 1, 2, 3) if d < 5 and not quick else (0, 1, 2), d), steps
+            yield _sorted_vectors((0, far, 2 * far) if d == 3 else (0, far), d), steps
 
 
 def _for_thresholds(
-    model: SparseVectorModel, declared: Declared, quick: bool
+    model: SparseVectorModel, boxes: Boxes, quick: bool
 ) -> Iterator[tuple[Integers, Integers]]:
     """All orders of near and far values; then reports that a neighbour finds hardest.
 
@@ -130,35 +152,35 @@ def _for_thresholds(
     are all reported below.
     """
     far = ceil(12 * model.value_scale)
+    yield _vectors((-1, 0, 1), 3), moves(boxes, 3)
+    # two halves of three, moved apart: what draws can show best
+    yield np.repeat(_vectors((-1, 0, 1), 2), 3, axis=1), np.repeat(moves(boxes, 2), 3, axis=1)
     if not quick:
-        yield _vectors((-1, 0, 1), 3), declared.moves(3)
-        yield _vectors((-far, 0, far), 3), declared.moves(3)
-    yield _vectors((-far, far), 4), declared.moves(4)
+        yield _vectors((-far, 0, far), 3), moves(boxes, 3)
+    yield _vectors((-far, far), 4), moves(boxes, 4)
     planted = [-far] * (model.cutoff - 1) + [far] * 4 + [-far]
-    moves = declared.moves(len(planted))
-    same = moves[:, model.cutoff - 1 : -1]
-    yield np.array([planted]), moves[np.all(same == same[:, :1], axis=1)]
+    steps = moves(boxes, len(planted))
+    middle = steps[:, model.cutoff - 1 : -1]
+    yield np.array([planted]), steps[np.all(middle == middle[:, :1], axis=1)]
 
 
 def _for_margins(
-    model: LargeMarginModel, declared: Declared, quick: bool
+    model: LargeMarginModel, boxes: Boxes, quick: bool
 ) -> Iterator[tuple[Integers, Integers]]:
     """Gaps at ties, at 2 sensitivities and around the thresholds; the leader first or last."""
     raw = model.thresholds(np.arange(1, 4)) * model.sensitivity
-    near = sorted({0, 1, 2, 3, 4})
     for d in (3,) if quick else (3, 4):
-        around = (-1, 0, 2) if d == 3 else (1,)
-        gaps = sorted(
-            {*near[: 5 if d == 3 else 3], *(int(t) + s for t in raw[: d - 1] for s in around)}
-        )
+        ties, around = ((0, 1, 2, 3, 4), (-1, 0, 2)) if d == 3 else ((0, 1, 2), (1,))
+        gaps = {*ties, *(int(t) + step for t in raw[: d - 1] for step in around)}
         bases = -_sorted_vectors(tuple(gaps), d - 1)
         bases = np.hstack([np.zeros((len(bases), 1), np.int64), bases])
-        wide = isinstance(declared.sensitivity, tuple)
-        yield np.vstack([bases, bases[:, ::-1]]), declared.moves(d, inside=not (wide and d > 3))
-
-
-def _nearby(declared: Declared) -> Iterator[tuple[Integers, Integers]]:
-    yield _vectors((0, 1, 2, 3, 4, 5, 6), 3), declared.moves(3)
+        yield np.vstack([bases, bases[:, ::-1]]), moves(boxes, d, inside=d == 3)
+    # The last candidate leads many equals and may fall back among them: there the
+    # thresholds are needed most.
+    many = 60
+    leading = np.array([(0,) * (many - 1) + (gap,) for gap in (0, 1, 2)], np.int64)
+    steps = [(others,) * (many - 1) + (leader,) for others, leader in moves(boxes, 2).tolist()]
+    yield leading, np.array(steps, np.int64)
 
 
 def _sorted_vectors(values: tuple[int, ...], d: int) -> Integers:

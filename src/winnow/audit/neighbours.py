@@ -6,7 +6,6 @@ numbers are among the things audited.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -37,33 +36,33 @@ class Declared:
         """The same declaration as the library reads it."""
         return Utility.declare(self.sensitivity, monotone=self.monotone, relation=self.relation)
 
-    def moves(self, d: int, *, inside: bool = False) -> Integers:
-        """Every x' - x for neighbours x' of x, one per row, without the zero move.
-
-        Each score moves by an extreme or not at all. Where a probability rises in some
-        scores and falls in the others, no move inside the box is worse than a corner;
-        where it does not, `inside` adds the integers between the extremes.
-        """
-        steps: set[tuple[int, ...]] = set()
-        for low, high in self._boxes():
-            values = range(low, high + 1) if inside else sorted({low, 0, high})
-            steps.update(product(values, repeat=d))
-        steps.discard((0,) * d)
-        return np.array(sorted(steps), np.int64)
-
-    def _boxes(self) -> Iterator[tuple[int, int]]:
-        """Intervals such that all scores together may move anywhere within one."""
+    @property
+    def boxes(self) -> frozenset[tuple[int, int]]:
+        """Intervals (low, high): between neighbours all scores move anywhere within one."""
         if isinstance(self.sensitivity, tuple):
             down, up = self.sensitivity
         else:
             down, up = (0 if self.monotone else self.sensitivity), self.sensitivity
         if not self.monotone and not isinstance(self.sensitivity, tuple):
-            yield (-up, up)  # declared for the relation itself, whatever that is
-        elif self.relation is Relation.ADD_REMOVE:
-            yield (-down, up)  # a person comes
-            yield (-up, down)  # a person leaves
-        else:
-            yield (-up - down, up + down)  # one leaves and another comes
+            return frozenset({(-up, up)})  # declared for the relation itself, whatever that is
+        if self.relation is Relation.ADD_REMOVE:
+            return frozenset({(-down, up), (-up, down)})  # a person comes, or leaves
+        return frozenset({(-up - down, up + down)})  # one leaves and another comes
+
+
+def moves(boxes: frozenset[tuple[int, int]], d: int, *, inside: bool = False) -> Integers:
+    """Every x' - x for neighbours x' of x, one per row, without the zero move.
+
+    Each score moves by an extreme or not at all. Where a probability rises in some scores
+    and falls in the others, no move inside the box is worse than a corner; where it does
+    not, `inside` adds the integers between the extremes.
+    """
+    steps: set[tuple[int, ...]] = set()
+    for low, high in boxes:
+        values = range(low, high + 1) if inside else sorted({low, 0, high})
+        steps.update(product(values, repeat=d))
+    steps.discard((0,) * d)
+    return np.array(sorted(steps), np.int64)
 
 
 def counts(relation: Relation) -> Declared:

@@ -16,9 +16,16 @@ from numpy.typing import NDArray
 
 from winnow.audit.comparison_model import LargeMarginModel, SparseVectorModel
 from winnow.audit.selection_model import NoisyTopModel
+from winnow.audit.topk_model import CanonicalModel, CubeModel, JointModel, PeeledModel
 from winnow.domain.utility import Utility
-from winnow.mechanisms import LargeMargin, LipschitzMechanism, SparseVector
+from winnow.mechanisms.canonical import Canonical
+from winnow.mechanisms.gamma import GammaMechanism
+from winnow.mechanisms.joint import Joint
+from winnow.mechanisms.large_margin import LargeMargin
+from winnow.mechanisms.lipschitz import LipschitzMechanism
 from winnow.mechanisms.margin_thresholds import stopping_margin
+from winnow.mechanisms.peeling import PeelPermuteAndFlip
+from winnow.mechanisms.sparse_vector import SparseVector
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -33,6 +40,9 @@ class Model(Protocol):
 
     def log_probabilities(self, scores: Scores) -> Floats:
         """A row for each score vector (a row of `scores`), a column for each outcome."""
+
+    def __hash__(self) -> int:
+        """Models are frozen, so that what was measured can be kept."""
 
 
 @runtime_checkable
@@ -64,6 +74,20 @@ def model_of(mechanism: object, utility: Utility) -> Model:
         case LipschitzMechanism():
             scale = float(mechanism.scale(utility))
             return NoisyTopModel(mechanism.noise, scale, mechanism.kappa, mechanism.ordered)
+        case PeelPermuteAndFlip():
+            return PeeledModel(float(mechanism.scale(utility)), mechanism.k)
+        case Joint():
+            return JointModel(float(mechanism.scale(utility)), mechanism.k)
+        case Canonical():
+            return CanonicalModel(
+                mechanism.noise,
+                float(mechanism.scale(utility)),
+                mechanism.k,
+                float(mechanism.gamma),
+                float(utility.one_sided) if mechanism.rounded else None,
+            )
+        case GammaMechanism():
+            return CubeModel(float(mechanism.scale(utility)), mechanism.k)
         case SparseVector():
             threshold_scale, value_scale = map(float, mechanism.scales(utility))
             return SparseVectorModel(
@@ -80,14 +104,20 @@ def model_of(mechanism: object, utility: Utility) -> Model:
     raise TypeError(f"no exact probabilities are known for a {type(mechanism).__name__}")
 
 
+Exchangeable = NoisyTopModel | PeeledModel | JointModel | CanonicalModel | CubeModel
+"""Models without ties by position: exchanging candidates exchanges their probabilities."""
+
+
 def log_probability_rows(model: Model, scores: Integers) -> Floats:
     """``model.log_probabilities``, computed once for vectors that are the same for the model.
 
-    Adding a constant to all scores changes no selection, and without ties by position
-    exchanging candidates exchanges their probabilities.
+    Adding a constant to all scores changes no selection, nor does the order of candidates
+    where there are no ties by position.
     """
     match model:
-        case NoisyTopModel(counts=None):
+        case NoisyTopModel(counts=None) | PeeledModel() | JointModel():
+            return _by_sorted_rows(model, scores)
+        case CanonicalModel() | CubeModel():
             return _by_sorted_rows(model, scores)
         case LargeMarginModel():
             scores = scores - scores.max(axis=1, keepdims=True)
@@ -95,7 +125,7 @@ def log_probability_rows(model: Model, scores: Integers) -> Floats:
     return model.log_probabilities(distinct)[where.ravel()]
 
 
-def _by_sorted_rows(model: NoisyTopModel, scores: Integers) -> Floats:
+def _by_sorted_rows(model: Exchangeable, scores: Integers) -> Floats:
     d = scores.shape[1]
     order = np.argsort(-scores, axis=1, kind="stable")
     descending = np.take_along_axis(scores, order, axis=1)

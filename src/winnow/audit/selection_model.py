@@ -96,7 +96,9 @@ def log_sets_by_quadrature(
         density, below, above = (f[where.reshape(n, d)[part]] for f in functions)
         if counts is not None:
             copies = np.array(counts, np.float64)[:, None]
-            density = density + np.log(copies) + np.where(copies > 1, (copies - 1) * below, 0.0)
+            with np.errstate(invalid="ignore"):  # 0 * -inf where the alternative is taken
+                rest = np.where(copies > 1, (copies - 1) * below, 0.0)
+            density = density + np.log(copies) + rest
             below = copies * below
             above = log1mexp(below)
         density, below, above = np.exp(density), np.exp(below), np.exp(above)

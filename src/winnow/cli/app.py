@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from winnow._version import __version__
-from winnow.cli import demo, plan, select
+from winnow.cli import audit, demo, plan, select
 
 EXAMPLES = """\
 Examples:
@@ -73,3 +73,4 @@ app.add_typer(
     rich_help_panel=BEFORE,
 )
 _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
+_add(app, "audit", audit.audit, BEFORE, audit.EXAMPLES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 def console() -> Console:
     """The standard output."""
     return Console(highlight=False)
+
+
+def working(what: str) -> AbstractContextManager[object]:
+    """A spinner on stderr while something takes a while; nothing if that is no terminal."""
+    return Console(stderr=True).status(visible(what))
 
 
 def show_json(data: Any) -> None:

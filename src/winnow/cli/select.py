@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -97,7 +99,7 @@ def select(
     scores were made except that one person moves each by at most 1; for counts of people
     add --monotone.
     """
-    from winnow.cli.printing import show_json, show_release
+    from winnow.cli.printing import show_json, show_release, working
     from winnow.released.saving import check_target, save_released
     from winnow.sealed.files import read_scores
     from winnow.session import select as winnow_select
@@ -105,21 +107,22 @@ def select(
     if out is not None:
         check_target(out)
         _refuse_overwriting(file, out)
-    labels, scores = read_scores(file, label_column=label, score_column=score)
-    released = winnow_select(
-        scores,
-        labels=labels,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=str(mechanism),
-        noise=None if noise is None else str(noise),
-        k=k,
-        sensitivity=sensitivity,
-        monotone=monotone,
-        relation=relation,
-        thresholds=None if thresholds is None else str(thresholds),
-        seed=seed,
-    )
+    with working(f"reading {file}") if _is_large(file) else nullcontext():
+        labels, scores = read_scores(file, label_column=label, score_column=score)
+        released = winnow_select(
+            scores,
+            labels=labels,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=str(mechanism),
+            noise=None if noise is None else str(noise),
+            k=k,
+            sensitivity=sensitivity,
+            monotone=monotone,
+            relation=relation,
+            thresholds=None if thresholds is None else str(thresholds),
+            seed=seed,
+        )
     try:
         if out is not None:
             save_released(out, released)
@@ -132,8 +135,13 @@ def select(
             show_release(released, _about_order(k, mechanism, noise))
 
 
+def _is_large(file: Path) -> bool:
+    """Whether reading takes long enough to show that something goes on."""
+    return os.path.isfile(file) and os.path.getsize(file) > 5_000_000
+
+
 def _refuse_overwriting(file: Path, out: Path) -> None:
-    if file.exists() and out.exists() and file.samefile(out):
+    if os.path.exists(file) and os.path.exists(out) and file.samefile(out):
         raise InputError(f"--out {out} is the file that is read; choose another one")
 
 

@@ -75,6 +75,18 @@ def delta_range(**values: object) -> None:
             raise InputError(f"{name}={value} is not in [0, 1); give 0 or a small number like 1e-6")
 
 
+def set_counts(record: object, **fields: str) -> None:
+    """Check fields of a frozen dataclass as counts and store them as plain integers.
+
+    ``set_counts(self, kappa="k")`` checks `self.kappa` and calls it k in messages. A NumPy
+    integer must not stay: products of small NumPy integers wrap around without a sound.
+    """
+    for field, name in fields.items():
+        value = getattr(record, field)
+        count(**{name: value})
+        object.__setattr__(record, field, int(value))
+
+
 def count(**values: object) -> None:
     """Every value is a whole number, one or more."""
     for name, value in values.items():

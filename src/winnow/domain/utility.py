@@ -33,6 +33,16 @@ class Utility:
     down: Fraction
     up: Fraction
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relation", Relation.parse(self.relation))
+        for name in ("down", "up"):
+            object.__setattr__(self, name, exact(name, getattr(self, name)))
+        if self.down < 0 or self.up < 0 or self.down + self.up == 0:
+            raise InputError(
+                f"a utility that moves scores by -{self.down} to +{self.up} makes no sense; "
+                "give down and up of 0 or more with a positive sum"
+            )
+
     @classmethod
     def declare(
         cls,
@@ -59,7 +69,7 @@ class Utility:
                 raise InputError(
                     f"sensitivity has {len(sensitivity)} parts; give one number, or (down, up)"
                 )
-            down, up = (exact("sensitivity", part) for part in sensitivity)
+            down, up = (_at_least("sensitivity", part) for part in sensitivity)
             if down < 0 or up < 0 or down + up == 0:
                 raise InputError(
                     f"sensitivity={sensitivity} has a negative part or is zero; "
@@ -72,7 +82,7 @@ class Utility:
                 )
             one_way = True
         else:
-            bound = exact("sensitivity", sensitivity)
+            bound = _at_least("sensitivity", sensitivity)
             if bound <= 0:
                 raise InputError(
                     f"sensitivity={sensitivity} is not positive; give a number above 0"
@@ -97,3 +107,12 @@ class Utility:
     def one_sided(self) -> Fraction:
         """The most by which one person moves a score in either direction."""
         return max(self.down, self.up)
+
+
+def _at_least(name: str, value: object) -> Fraction:
+    """A sensitivity as written or as stored in binary, whichever is larger.
+
+    Scores that are float64 move by binary amounts: 0.1 as a float is a little more than 1/10.
+    """
+    written = exact(name, value)
+    return max(written, Fraction(value)) if isinstance(value, float) else written

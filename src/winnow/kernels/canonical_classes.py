@@ -31,7 +31,7 @@ class CanonicalClasses:
         k: int,
         gamma: Fraction,
         scale: Fraction,
-        rounded_by: int | None = None,
+        rounded_by: Fraction | None = None,
     ) -> None:
         """`scores` descend. With `rounded_by` = s the loss is ceil((x[h+1] - x[t])/(2 s))."""
         self.d, self.k = len(scores), k
@@ -52,7 +52,8 @@ class CanonicalClasses:
         if t == self.k:
             missing = last  # the top k itself: its loss is the reference
         if self._rounded_by is not None:
-            return -((last - missing) // (2 * self._rounded_by))
+            step = self._rounded_by
+            return -((last - missing) * step.denominator // (2 * step.numerator))
         return self._head * (missing - self._reference) + self._tail * (self._reference - last)
 
     def is_class(self, block: Block) -> bool:
@@ -96,9 +97,7 @@ class CanonicalClasses:
             return log_difference(
                 log_binomial(t0 - 1 - h0, k - 1 - h0), log_binomial(t0 - h1 - 2, k - h1 - 2)
             )
-        with_head = log_difference(
-            log_binomial(t1 - h0, k - h0), log_binomial(t0 - 1 - h0, k - h0)
-        )
+        with_head = log_difference(log_binomial(t1 - h0, k - h0), log_binomial(t0 - 1 - h0, k - h0))
         beyond = log_difference(
             log_binomial(t1 - h1 - 1, k - h1 - 1), log_binomial(t0 - h1 - 2, k - h1 - 1)
         )

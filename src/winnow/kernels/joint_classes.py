@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from fractions import Fraction
 
 import numpy as np
@@ -27,6 +28,8 @@ class JointClasses:
     def __init__(self, counts: NDArray[np.int64], k: int, scale: Fraction) -> None:
         self.k = k
         self.scale = scale
+        # counted from the smallest, no sum below leaves int64 as long as the range fits it
+        counts = counts - counts[-1]
         self._ascending = np.ascontiguousarray(counts[::-1])
         self._leaders = counts[:k]
         self._rows = np.arange(k)
@@ -43,10 +46,7 @@ class JointClasses:
             below = np.searchsorted(self._ascending, self._leaders + utility, side="left")
             reach = len(self._ascending) - below
             free = reach - self._rows
-            if free.min() <= 0:
-                log = (-math.inf, -math.inf)
-            else:
-                log = log_product(free)
+            log = (-math.inf, -math.inf) if free.min() <= 0 else log_product(free)
             found = self._known[utility] = reach, log
         return found
 
@@ -111,15 +111,25 @@ class JointClasses:
             pick -= weights[first]
             first += 1
         ranks: list[int] = []
-        taken: set[int] = set()
+        taken: list[int] = []  # ascending; every row's own range holds all of them
         for row in range(self.k):
             if row == first:
                 rank = int(above[row]) + stream.below(level[row])
             else:
                 size = int(above[row] if row < first else here[row])
-                rank = stream.below(size)
-                while rank in taken:
-                    rank = stream.below(size)
+                rank = _free_rank(taken, stream.below(size - row))
             ranks.append(rank)
-            taken.add(rank)
+            insort(taken, rank)
         return ranks
+
+
+def _free_rank(taken: list[int], index: int) -> int:
+    """The rank that has `index` free ranks before it: index + #{taken ranks below it}."""
+    low, high = 0, len(taken)
+    while low < high:
+        middle = (low + high) // 2
+        if taken[middle] - middle <= index:
+            low = middle + 1
+        else:
+            high = middle
+    return index + low

@@ -45,7 +45,7 @@ COMPILED_FROM = 1 << 11
 """Once numba is loaded, it pays from here."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NoisyTop:
     """The items of some shards that may be among the k largest noisy scores.
 
@@ -73,6 +73,8 @@ class NoisyTop:
             other.scores.dtype,
         ):
             raise ValueError("shards of different draws cannot be merged")
+        if len(np.intersect1d(self.ids, other.ids)):
+            raise ValueError("shards overlap: an item can be in one shard only")
         return NoisyTop(
             self.tape,
             self.law,
@@ -103,13 +105,17 @@ class NoisyTop:
         """Stage 1: bounds on each noisy score, relative to the largest score present."""
         extension = self.tape.extension(self.ids, 0)[:, 0]
         counts = self.log_counts
-        z, error = noise(self.law, self.words, extension, None if counts is None else counts.approx)
+        z, error = noise(
+            self.law,
+            self.words,
+            extension,
+            None if counts is None else counts.approx,
+            None if counts is None else counts.error,
+        )
         known = np.isfinite(error)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             behind = float(self.scale) * gaps_to(self.scores.max(), self.scores)
             error = error * (self.stage1_error / STAGE1_ERROR) + 2.0**-49 * behind
-            if counts is not None:
-                error = error + counts.error + 2.0**-49 * np.abs(counts.approx)
             lower, upper = (z - behind) - error, (z - behind) + error
         # an overflowing product is a score that lies further behind than any float noise
         upper = np.where(np.isposinf(behind), np.where(known, -1e300, np.inf), upper)
@@ -201,7 +207,7 @@ def contenders(
     return NoisyTop(tape, law, scale, k, ids, words, scores[places], chosen, stage1_error)
 
 
-@dataclass
+@dataclass(repr=False)
 class _Survivors:
     """Items that may still be among the k largest, and the bound they have to reach."""
 

@@ -33,8 +33,6 @@ def noisy_top_rows(
     d = len(scores)
     behind = float(scale) * gaps_to(scores.max(), scores)
     uncertain = 2.0**-49 * behind
-    if log_counts is not None:
-        uncertain = uncertain + log_counts.error + 2.0**-49 * np.abs(log_counts.approx)
     result = np.empty((draws, k), np.int64)
     step = max(1, _ITEMS_AT_ONCE // d)
     for start in range(0, draws, step):
@@ -42,7 +40,8 @@ def noisy_top_rows(
         ids = np.arange(start * d, (start + rows) * d)
         words = tape.words(start * d, rows * d)
         logs = None if log_counts is None else np.tile(log_counts.approx, rows)
-        z, error = noise(law, words, tape.extension(ids, 0)[:, 0], logs)
+        errors = None if log_counts is None else np.tile(log_counts.error, rows)
+        z, error = noise(law, words, tape.extension(ids, 0)[:, 0], logs, errors)
         centre = z.reshape(rows, d) - behind
         error = error.reshape(rows, d) + uncertain
         order = np.argsort(-(centre - error), axis=1, kind="stable")

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from winnow.domain.checks import Real, count, exact, positive
+from winnow.domain.checks import Real, exact, positive, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.kernels.noisy_top import Scores, gaps_to
@@ -44,7 +44,7 @@ class GammaMechanism(Selection):
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        count(k=self.k)
+        set_counts(self, k="k")
 
     @property
     def name(self) -> str:
@@ -85,7 +85,7 @@ class GammaMechanism(Selection):
             uniform = directions.words(start, len(ids)) * 2.0**-32
             uniform += directions.extension(ids, 0)[:, 0] * 2.0**-96
             value[ids] = radius * (1.0 - 2.0 * uniform)
-        behind = float(scale) * gaps_to(scores.max(), scores)
+        behind = np.minimum(float(scale) * gaps_to(scores.max(), scores), 1e300)
         value -= behind
         error = radius_error + 2.0**-48 * (radius + behind)
         k = min(self.k, d)

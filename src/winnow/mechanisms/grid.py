@@ -19,7 +19,6 @@ from winnow.errors import InputError
 from winnow.kernels.noisy_top import Scores
 
 _FINENESS = 20
-_LARGEST = 2**62
 
 
 def on_grid(scores: Scores, utility: Utility) -> tuple[NDArray[np.int64], Utility]:
@@ -41,15 +40,15 @@ def on_grid(scores: Scores, utility: Utility) -> tuple[NDArray[np.int64], Utilit
 def check_grid(scores: Scores, utility: Utility) -> None:
     """Refuse scores that do not fit the grid, before anything is charged."""
     if scores.dtype == np.int64:
-        reach = max(abs(int(scores.max())), abs(int(scores.min())))
+        too_wide = int(scores.max()) - int(scores.min()) > 2**63 - 2
     else:
         smallest = min(part for part in (utility.down, utility.up) if part > 0)
-        largest = Fraction(float(np.abs(scores).max()))
-        reach = int(largest / Fraction(2) ** (_floor_log2(smallest) - _FINENESS)) + 1
-    if reach > _LARGEST:
+        furthest = Fraction(float(np.abs(scores).max()))
+        too_wide = furthest >= 2**62 * Fraction(2) ** (_floor_log2(smallest) - _FINENESS)
+    if too_wide:
         raise InputError(
-            "scores reach beyond 2^62 steps of the grid (2^-20 of the sensitivity for real "
-            "scores); give the scores in larger units"
+            "scores spread over more steps than a 64-bit integer holds (a step is 1 for "
+            "integers, 2^-20 of the sensitivity for real scores); give scores in larger units"
         )
 
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from winnow.domain.checks import Real, count, exact, positive
+import numpy as np
+
+from winnow.domain.checks import Real, exact, positive, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.kernels.best_class import best_class
@@ -45,7 +47,7 @@ class Joint(Selection):
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        count(k=self.k)
+        set_counts(self, k="k")
 
     @property
     def name(self) -> str:
@@ -73,8 +75,9 @@ class Joint(Selection):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         values, in_steps = on_grid(scores, utility)
-        order = largest(values, len(values))
-        classes = JointClasses(values[order], self.k, self.scale(in_steps))
+        ranked = np.sort(values)[::-1]  # much faster than an order of positions
+        classes = JointClasses(ranked, self.k, self.scale(in_steps))
         winner = best_class(classes, Law.GUMBEL, tape.child("class"))
         ranks = classes.sample(winner[0], tape.child("member").stream())
+        order = largest(values, max(ranks) + 1)
         return [int(order[rank]) for rank in ranks]

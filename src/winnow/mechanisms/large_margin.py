@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from winnow.domain.checks import Real, exact, one_of, positive, probability
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
+from winnow.errors import InputError
 from winnow.kernels.laplace_tests import LaplaceTests
 from winnow.kernels.noisy_top import Scores, gaps_to, noisy_top
 from winnow.mechanisms.margin_thresholds import THRESHOLDS, stopping_margin
@@ -51,6 +52,8 @@ class LargeMargin(Selection):
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
         probability(delta=self.delta)
+        if exact("delta", self.delta) < Fraction(1, 10**100):
+            raise InputError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
         one_of(THRESHOLDS, thresholds=self.thresholds)
 
     @property
@@ -71,7 +74,9 @@ class LargeMargin(Selection):
 
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_scale(self._choice_scale(scores.utility))
+        epsilon = exact("epsilon", self.epsilon)
+        for scale in (epsilon, self._choice_scale(scores.utility), scores.utility.half_width):
+            check_scale(scale)
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         size = 64

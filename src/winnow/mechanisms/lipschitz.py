@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.domain.checks import Real, count, exact, positive
+from winnow.domain.checks import Real, exact, positive, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.kernels.noisy_top import Scores, noisy_top
@@ -49,7 +49,7 @@ class LipschitzMechanism(Selection):
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        count(k=self.kappa)
+        set_counts(self, kappa="k")
         object.__setattr__(self, "noise", Law.parse(self.noise))
 
     @property

@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.domain.checks import Real, count, exact, positive
+from winnow.domain.checks import Real, exact, positive, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.errors import InputError
-from winnow.kernels.noisy_top import Scores
+from winnow.kernels.noisy_top import SMALLEST_SCALE, Scores
 from winnow.mechanisms.ordering import largest
-from winnow.mechanisms.selection import Selection, check_scale, check_size
+from winnow.mechanisms.selection import Selection, check_size
 from winnow.privacy import Compose, Guarantee, Promise, guarantee_of, promise
 from winnow.random.integer import discrete_laplace_array
 from winnow.random.tape import Tape
@@ -47,7 +47,7 @@ class NoisyCounts(Selection):
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        count(k=self.k, max_items_per_user=self.max_items_per_user)
+        set_counts(self, k="k", max_items_per_user="max_items_per_user")
 
     @property
     def name(self) -> str:
@@ -78,8 +78,7 @@ class NoisyCounts(Selection):
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
         check_size(self.k, scores)
-        check_scale(self.scale(scores.utility))
-        check_whole(scores)
+        check_whole(scores, self.scale(scores.utility))
 
     def _noisy(self, scores: Scores, utility: Utility, tape: Tape) -> NDArray[np.int64]:
         drawn = discrete_laplace_array(tape, len(scores), self.scale(utility))
@@ -115,9 +114,9 @@ class WithCounts(Selection):
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        count(k=self.k)
+        set_counts(self, k="k")
         if self.max_items_per_user is not None:
-            count(max_items_per_user=self.max_items_per_user)
+            set_counts(self, max_items_per_user="max_items_per_user")
 
     @property
     def name(self) -> str:
@@ -150,8 +149,7 @@ class WithCounts(Selection):
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
         self.selection.check(scores)
-        check_whole(scores)
-        check_scale(self.scale(scores.utility))
+        check_whole(scores, self.scale(scores.utility))
 
     def guarantee(self, promised: Promise) -> Guarantee:
         """The selection's and the counts', summed."""
@@ -169,7 +167,12 @@ class WithCounts(Selection):
         return chosen, [int(scores[p]) + int(z) for p, z in zip(chosen, drawn, strict=True)]
 
 
-def check_whole(scores: SealedScores) -> None:
-    """Refuse real scores where integer noise is to be added."""
-    if open_sealed(scores.values).dtype != np.int64:
+def check_whole(scores: SealedScores, scale: Fraction) -> None:
+    """Refuse scores or noise that do not add up to a 64-bit integer."""
+    values = open_sealed(scores.values)
+    if values.dtype != np.int64:
         raise InputError("noisy counts are for whole numbers, and these scores are real")
+    if max(int(values.max()), -int(values.min())) > 2**62:
+        raise InputError("counts reach beyond 2^62; give them in larger units")
+    if not SMALLEST_SCALE < scale < 2**50:
+        raise InputError("epsilon is too small or too large for noisy counts of 64 bits")

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from winnow.domain.checks import Real, count, exact, positive, probability
+from winnow.domain.checks import Real, exact, positive, probability, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.kernels.noisy_top import Scores, noisy_top
@@ -45,7 +45,7 @@ class PeelPermuteAndFlip(Selection):
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        count(k=self.k)
+        set_counts(self, k="k")
 
     @property
     def name(self) -> str:
@@ -104,7 +104,7 @@ class PeelGumbel(Selection):
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
         probability(delta=self.delta)
-        count(k=self.k)
+        set_counts(self, k="k")
 
     @property
     def name(self) -> str:

@@ -59,13 +59,16 @@ class Selection(ABC):
         """
         self.check(scores)
         promised = self.promise(scores.utility.relation)
-        grant.redeem(promised.event)
-        chosen, counts = self._select(open_sealed(scores.values), scores.utility, tape)
+        guarantee = self.guarantee(promised)
         receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        tape.claim()
+        grant.redeem(promised.event)
+        with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
+            chosen, counts = self._select(open_sealed(scores.values), scores.utility, tape)
         value = [scores.label(position) for position in chosen]
         if counts is not None:
             value = list(zip(value, counts, strict=True))
-        return Released(value, self.guarantee(promised), receipt)
+        return Released(value, guarantee, receipt)
 
     def _select(
         self, scores: Scores, utility: Utility, tape: Tape
@@ -79,9 +82,9 @@ class Selection(ABC):
     ) -> NDArray[np.int64]:
         """Draws on public or made-up scores, for audits and plans: a row of positions each."""
         root = Tape.seeded(seed)
-        rows = np.array(
-            [self._draw(scores, utility, root.child(f"draw-{r}")) for r in range(draws)], np.int64
-        )
+        with np.errstate(all="ignore"):
+            drawn = [self._draw(scores, utility, root.child(f"draw-{r}")) for r in range(draws)]
+        rows = np.array(drawn, np.int64)
         return rows if self.ordered else np.sort(rows, axis=1)
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from threading import Lock
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.domain.checks import Real, count, exact, positive
+from winnow.domain.checks import Real, exact, positive, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import GrantError, InputError
 from winnow.kernels.laplace_tests import LaplaceTests
 from winnow.kernels.noisy_top import Scores
 from winnow.mechanisms.selection import check_scale
-from winnow.privacy import Grant, Promise, guarantee_of, promise
+from winnow.privacy import Grant, Guarantee, Promise, guarantee_of, promise
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
 from winnow.released import Receipt, Released
@@ -65,8 +66,9 @@ class SparseVector:
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        exact("threshold", self.threshold)
-        count(cutoff=self.cutoff)
+        if abs(exact("threshold", self.threshold)) > 10**280:
+            raise InputError("the threshold is beyond 1e280; give values in other units")
+        set_counts(self, cutoff="cutoff")
 
     @property
     def name(self) -> str:
@@ -98,18 +100,19 @@ class SparseVector:
         for scale in self.scales(utility):
             check_scale(scale)
         promised = self.promise(utility.relation)
+        guarantee = guarantee_of(promised.event)
+        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        tape.claim()
         grant.redeem(promised.event)
-        return SparseVectorStream(self, utility, tape)
+        return SparseVectorStream(self, utility, tape, guarantee, receipt)
 
     def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[AboveAnswer]:
         """Spend the grant on a list of questions, asked in their order."""
-        promised = self.promise(scores.utility.relation)
+        self.check(scores)
         stream = self.open(scores.utility, grant, tape)
-        reports = stream._ask(open_sealed(scores.values))
-        above = [scores.label(int(position)) for position in np.flatnonzero(reports)]
-        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
-        answer = AboveAnswer(above, len(reports))
-        return Released(answer, guarantee_of(promised.event), receipt)
+        reports = stream.ask(scores).value
+        above = [scores.label(position) for position, report in enumerate(reports) if report]
+        return Released(AboveAnswer(above, len(reports)), stream.guarantee, stream.receipt)
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int
@@ -118,7 +121,7 @@ class SparseVector:
         root = Tape.seeded(seed)
         rows = np.full((draws, len(scores)), -1, np.int64)
         for r in range(draws):
-            reports = SparseVectorStream(self, utility, root.child(f"draw-{r}"))._ask(scores)
+            reports = _Run(self, utility, root.child(f"draw-{r}")).ask(scores)
             rows[r, : len(reports)] = reports
         return rows
 
@@ -135,67 +138,94 @@ class AboveThreshold(SparseVector):
 
 
 class SparseVectorStream:
-    """An open run of the sparse vector: ask until `exhausted`. Its noise is private."""
+    """An open run of the sparse vector: ask until `exhausted`.
 
-    def __init__(self, mechanism: SparseVector, utility: Utility, tape: Tape) -> None:
-        threshold_scale, value_scale = mechanism.scales(utility)
-        self._threshold = exact("threshold", mechanism.threshold)
-        self._tests = LaplaceTests(tape, (threshold_scale,), value_scale)
-        self._utility = utility
-        self._left = mechanism.cutoff
-        self._asked = 0
+    One stream is one charge: it cannot be copied or pickled (a copy would answer again with
+    the same noise), and threads that share it take turns.
+    """
+
+    def __init__(
+        self,
+        mechanism: SparseVector,
+        utility: Utility,
+        tape: Tape,
+        guarantee: Guarantee,
+        receipt: Receipt,
+    ) -> None:
+        self.guarantee = guarantee
+        self.receipt = receipt
+        self._run = _Run(mechanism, utility, tape)
+        self._lock = Lock()
 
     @property
     def exhausted(self) -> bool:
         """Whether the cutoff is reached: no further question will be answered."""
-        return self._left == 0
+        return self._run.left <= 0
 
     @property
     def answered(self) -> int:
         """How many questions were answered."""
-        return self._asked
+        return self._run.asked
 
-    def ask(self, scores: SealedScores) -> list[bool]:
+    def ask(self, scores: SealedScores) -> Released[list[bool]]:
         """Whether each further value is reported above; shorter if the cutoff is reached."""
-        if self.exhausted:
-            raise InputError(
-                "this sparse vector has reached its cutoff; open a new one with a new charge"
-            )
-        if scores.utility != self._utility:
+        if scores.utility != self._run.utility:
             raise InputError(
                 "these values declare another sensitivity or relation than this stream; "
                 "seal them with the utility that it was opened with"
             )
-        return [bool(report) for report in self._ask(open_sealed(scores.values))]
+        with self._lock:
+            if self.exhausted:
+                raise InputError(
+                    "this sparse vector has reached its cutoff; open a new one with a new charge"
+                )
+            reports = self._run.ask(open_sealed(scores.values))
+        return Released([bool(report) for report in reports], self.guarantee, self.receipt)
 
-    def _ask(self, values: Scores) -> NDArray[np.bool_]:
-        start = self._asked
-        threshold = float(self._threshold)
-        floats = values.astype(np.float64)
-        errors = 2.0**-50 * (np.abs(floats) + abs(threshold))
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise GrantError("a sparse vector stream is not copied or pickled: it is one charge")
+
+    def __repr__(self) -> str:
+        state = "exhausted" if self.exhausted else f"{self._run.left} reports left"
+        return f"<sparse vector stream: {self.answered} answered, {state}>"
+
+
+class _Run:
+    """The comparisons of one run, with their place on the tape. Private."""
+
+    def __init__(self, mechanism: SparseVector, utility: Utility, tape: Tape) -> None:
+        threshold_scale, value_scale = mechanism.scales(utility)
+        self.utility = utility
+        self.left = mechanism.cutoff
+        self.asked = 0
+        self._threshold = exact("threshold", mechanism.threshold)
+        self._tests = LaplaceTests(tape, (threshold_scale,), value_scale)
+
+    def ask(self, values: Scores) -> NDArray[np.bool_]:
+        """Reports for the values in order, up to the cutoff."""
+        start, threshold = self.asked, float(self._threshold)
 
         def offset(index: int) -> Fraction:
             return Fraction(values[index - start].item()) - self._threshold
 
         reports: list[NDArray[np.bool_]] = []
-        for first in range(0, len(values), _BATCH):
-            part = slice(first, first + _BATCH)
-            passed = self._tests.outcomes(
-                start + first, floats[part] - threshold, errors[part], offset
-            )
-            hits = np.flatnonzero(passed)
-            if len(hits) >= self._left:
-                passed = passed[: hits[self._left - 1] + 1]
-            reports.append(passed)
-            self._left -= int(np.count_nonzero(passed))
-            self._asked += len(passed)
-            if self.exhausted:
-                break
+        with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
+            floats = values.astype(np.float64)
+            errors = 2.0**-50 * (np.abs(floats) + abs(threshold))
+            for first in range(0, len(values), _BATCH):
+                part = slice(first, first + _BATCH)
+                passed = self._tests.outcomes(
+                    start + first, floats[part] - threshold, errors[part], offset
+                )
+                hits = np.flatnonzero(passed)
+                if len(hits) >= self.left:
+                    passed = passed[: hits[self.left - 1] + 1]
+                reports.append(passed)
+                self.left -= int(np.count_nonzero(passed))
+                self.asked += len(passed)
+                if self.left <= 0:
+                    break
         return np.concatenate(reports)
-
-    def __repr__(self) -> str:
-        state = "exhausted" if self.exhausted else f"{self._left} reports left"
-        return f"<sparse vector stream: {self._asked} answered, {state}>"
 
 
 _BATCH = 4096

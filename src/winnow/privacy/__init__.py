@@ -14,6 +14,7 @@ from winnow.privacy.events import (
     Gaussian,
     PureDP,
     Repeat,
+    Truncated,
     describe,
 )
 from winnow.privacy.grant import Grant, single_use_grant
@@ -37,6 +38,7 @@ __all__ = [
     "PureDP",
     "Repeat",
     "Row",
+    "Truncated",
     "Usage",
     "ZcdpCost",
     "as_substitution",

@@ -34,6 +34,7 @@ from winnow.privacy.events import (
     Gaussian,
     PureDP,
     Repeat,
+    Truncated,
     describe,
     refuse_unknown,
 )
@@ -88,6 +89,9 @@ def pure_cost(event: Event) -> PureCost:
                 sum((cost.epsilon for cost in costs), ZERO),
                 sum((cost.delta for cost in costs), ZERO),
             )
+        case Truncated(inner, delta):
+            pure = pure_cost(inner)
+            return PureCost(pure.epsilon, pure.delta + exact("delta", delta))
         case _:
             refuse_unknown(event)
 
@@ -107,6 +111,7 @@ def zcdp_cost(event: Event) -> ZcdpCost:
       delta the data are revealed, otherwise randomized response [Kairouz-Oh-Viswanath
       2015]. Leave the first branch out as the truncation; what is left is (1 - delta)
       times randomized response.
+    - Truncated: the inner event, by definition of the truncation.
     """
     match event:
         case PureDP(epsilon):
@@ -131,6 +136,9 @@ def zcdp_cost(event: Event) -> ZcdpCost:
             return ZcdpCost(
                 sum((cost.rho for cost in costs), ZERO), sum((cost.delta for cost in costs), ZERO)
             )
+        case Truncated(inner, delta):
+            zcdp = zcdp_cost(inner)
+            return ZcdpCost(zcdp.rho, zcdp.delta + exact("delta", delta))
         case _:
             refuse_unknown(event)
 

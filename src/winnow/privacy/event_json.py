@@ -16,6 +16,7 @@ from winnow.privacy.events import (
     Compose,
     Event,
     Repeat,
+    Truncated,
     check_event,
     short_number,
 )
@@ -29,6 +30,9 @@ def to_json(event: Event) -> dict[str, object]:
             return {"type": "Repeat", "event": to_json(inner), "count": times}
         case Compose(events):
             return {"type": "Compose", "events": [to_json(part) for part in events]}
+        case Truncated(inner, delta):
+            number = short_number("delta", delta)
+            return {"type": "Truncated", "event": to_json(inner), "delta": number}
         case single:
             numbers = {n: short_number(n, v) for n, v in single.parameters().items()}
             kind = type(single).__name__
@@ -48,6 +52,9 @@ def from_json(data: Mapping[str, object]) -> Event:
         if not isinstance(parts, list):
             raise InputError("field 'events' of the event Compose is not a list")
         return Compose(tuple(from_json(part) for part in parts))
+    if kind == "Truncated":
+        inner, delta = _take(data, "event", "delta")
+        return Truncated(from_json(inner), _number_from_json("delta", delta))  # type: ignore[arg-type]
     for single in SINGLE_EVENTS:
         if kind == single.__name__:
             names = [field.name for field in fields(single)]

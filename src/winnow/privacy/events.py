@@ -138,11 +138,34 @@ class Compose:
         return self.events[0].relation
 
 
-Event = PureDP | BoundedRange | DiscreteLaplace | Gaussian | ApproxDP | Repeat | Compose
+@dataclass(frozen=True)
+class Truncated:
+    """An event that holds up to a lost mass delta.
+
+    For all neighbours with output laws P and Q there are measures P~ <= P and Q~ <= Q of
+    mass at least 1 - delta that satisfy what the inner event says of P and Q.
+    """
+
+    event: Event
+    delta: Real
+
+    def __post_init__(self) -> None:
+        check_event(self.event)
+        probability(delta=self.delta)
+        # kept as the exact number, so that equal events compare equal
+        object.__setattr__(self, "delta", exact("delta", self.delta))
+
+    @property
+    def relation(self) -> Relation:
+        """The relation of the inner event."""
+        return self.event.relation
+
+
+Event = PureDP | BoundedRange | DiscreteLaplace | Gaussian | ApproxDP | Repeat | Compose | Truncated
 """Everything that a budget can be charged with."""
 
 SINGLE_EVENTS = (PureDP, BoundedRange, DiscreteLaplace, Gaussian, ApproxDP)
-EVENT_NAMES = (*(kind.__name__ for kind in SINGLE_EVENTS), "Repeat", "Compose")
+EVENT_NAMES = (*(kind.__name__ for kind in SINGLE_EVENTS), "Repeat", "Compose", "Truncated")
 
 
 def check_event(event: object) -> None:
@@ -171,6 +194,8 @@ def _formula(event: Event) -> str:
             return f"{times} x {_formula(inner)}"
         case Compose(events):
             return f"({' + '.join(_formula(part) for part in events)})"
+        case Truncated(inner, delta):
+            return f"{_formula(inner)} up to delta={short_number('delta', delta)}"
         case single:
             numbers = (f"{n}={short_number(n, v)}" for n, v in single.parameters().items())
             return f"{type(single).__name__}({', '.join(numbers)})"

@@ -30,6 +30,7 @@ from winnow.privacy.events import (
     Gaussian,
     PureDP,
     Repeat,
+    Truncated,
     describe,
 )
 
@@ -42,6 +43,8 @@ class Charge(StrEnum):
     PEELED_RANGE = "kappa x BoundedRange(epsilon/kappa)"
     PEELED_PURE = "kappa x PureDP(epsilon/kappa)"
     APPROX = "ApproxDP(epsilon, delta)"
+    TRUNCATED_RANGE = "kappa x BoundedRange(epsilon/kappa), up to delta"
+    TRUNCATED_LAPLACE = "DiscreteLaplace(noise_multiplier), up to delta"
     DISCRETE_LAPLACE = "DiscreteLaplace(noise_multiplier)"
     GAUSSIAN = "Gaussian(noise_multiplier)"
 
@@ -138,6 +141,35 @@ TABLE: tuple[Row, ...] = (
         "LMM, Alg 1 and Thm 2",
     ),
     Row(
+        "gamma",
+        "top-sequence",
+        Charge.PURE,
+        "the kappa indices with the largest noisy scores, largest first",
+        "Steinke-Ullman 2015, Thm 4.1; Canonical, Thm A.15",
+    ),
+    Row(
+        "laplace",
+        "top-set-approximate",
+        Charge.APPROX,
+        "the unordered set of the k indices with the largest noisy scores",
+        "Qiao-Su-Zhang 2021, oneshot Laplace, for epsilon <= 0.2 and delta <= 0.05",
+    ),
+    Row(
+        "gumbel",
+        "limited-domain",
+        Charge.TRUNCATED_RANGE,
+        "up to kappa labels in order, fewer when the noisy threshold is reached first",
+        "limited domain: Durfee-Rogers 2019; the truncation is proved beside the mechanism",
+    ),
+    Row(
+        "discrete-laplace",
+        "stability-threshold",
+        Charge.TRUNCATED_LAPLACE,
+        "labels with noisy counts, of those whose noisy count reaches the threshold",
+        "stability-based histogram: Korolova et al. 2009, Bun-Nissim-Stemmer 2016; "
+        "proved beside the mechanism",
+    ),
+    Row(
         "discrete-laplace",
         "additive",
         Charge.DISCRETE_LAPLACE,
@@ -203,7 +235,7 @@ def _number(
 ) -> Real:
     """The epsilon or the noise multiplier; a parameter that would be ignored is refused."""
     count(kappa=kappa)
-    if row.reduction == "additive":
+    if row.reduction in ("additive", "stability-threshold"):
         needed, number, useless, other = "noise_multiplier", noise_multiplier, "epsilon", epsilon
     else:
         needed, number, useless, other = "epsilon", epsilon, "noise_multiplier", noise_multiplier
@@ -212,12 +244,12 @@ def _number(
     positive(**{needed: number})
     if other is not None:
         raise InputError(f"{row.law} with {row.reduction} takes no {useless}; give {needed} only")
-    if row.charge is Charge.APPROX:
+    if row.charge in (Charge.APPROX, Charge.TRUNCATED_RANGE, Charge.TRUNCATED_LAPLACE):
         probability(delta=delta)
     elif exact("delta", delta) != 0:
         raise InputError(f"delta={delta} is not used by {row.reduction}; leave it out")
-    peeled = row.charge in (Charge.PEELED_RANGE, Charge.PEELED_PURE)
-    if kappa > 1 and not peeled and row.reduction != "top-set":
+    takes_kappa = (Charge.PEELED_RANGE, Charge.PEELED_PURE, Charge.TRUNCATED_RANGE)
+    if kappa > 1 and row.charge not in takes_kappa and row.reduction != "top-set":
         raise InputError(
             f"kappa={kappa} is not used by {row.reduction}, which releases one answer; use top-set"
         )
@@ -241,6 +273,11 @@ def _event(charge: Charge, relation: Relation, number: Real, delta: Real, kappa:
             return Repeat(PureDP(exact("epsilon", number) / kappa, relation), kappa)
         case Charge.APPROX:
             return ApproxDP(number, delta, relation)
+        case Charge.TRUNCATED_RANGE:
+            peeled = _event(Charge.PEELED_RANGE, relation, number, 0, kappa)
+            return Truncated(peeled, delta)
+        case Charge.TRUNCATED_LAPLACE:
+            return Truncated(DiscreteLaplace(number, relation), delta)
         case Charge.DISCRETE_LAPLACE:
             return DiscreteLaplace(number, relation)
         case Charge.GAUSSIAN:

@@ -16,6 +16,7 @@ from winnow.privacy.events import (
     Gaussian,
     PureDP,
     Repeat,
+    Truncated,
     check_event,
     describe,
     refuse_unknown,
@@ -54,6 +55,11 @@ def as_substitution(event: Event) -> Event:
             return Repeat(as_substitution(inner), times)
         case Compose(events):
             return Compose(tuple(as_substitution(part) for part in events))
+        case Truncated():
+            raise GuaranteeError(
+                f"{describe(event)} has no general conversion to substitution; compute its "
+                "sensitivity for substitution instead"
+            )
         case _:
             refuse_unknown(event)
 

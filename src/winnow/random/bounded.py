@@ -44,12 +44,16 @@ _EXP = tuple(1.0 / math.factorial(j) for j in range(16, -1, -1))
 
 
 def noise(
-    law: Law, words: NDArray[np.uint32], extension: NDArray[np.uint64], log_count: Floats | None
+    law: Law,
+    words: NDArray[np.uint32],
+    extension: NDArray[np.uint64],
+    log_count: Floats | None,
+    log_count_error: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Each item's noise (maximum of N draws where log_count = log N is given), and its error.
 
-    Groups need N >= 1, except for Gumbel noise. The error does not include that of
-    log_count itself, which the caller knows.
+    Groups need N >= 1, except for Gumbel noise. An error in log_count moves the noise by up
+    to 1 + x times as much, x = E/N, for every law; it is part of the returned error.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         known_v, known_w = _significant(words, extension)
@@ -63,9 +67,13 @@ def noise(
             e = np.where(v < 0.25, _two_atanh(v / (2.0 - v)), -_log(w))
             g = -_log(e) if log_count is None else log_count - _log(e)
             if law is Law.GUMBEL:
-                z, error = g, np.full(len(v), STAGE1_ERROR)
+                z, moved = g, np.ones(len(v))
             else:
-                z, error = _group_maximum(law, g)
+                z, moved = _group_maximum(law, g)
+            unknown = 0.0 if log_count_error is None else log_count_error
+            if log_count is not None:
+                unknown = unknown + 2.0**-49 * np.abs(log_count)
+            error = (STAGE1_ERROR + unknown) * moved
         sure = known_v & known_w & np.isfinite(z)
     return np.where(sure, z, 0.0), np.where(sure, error, np.inf)
 
@@ -90,8 +98,8 @@ def _group_maximum(law: Law, g: Floats) -> tuple[Floats, Floats]:
     """The law's noise at survival probability p = 1 - exp(-x), x = exp(-g) <= 36.
 
     With q = exp(-x) = 1 - p every formula below keeps its relative accuracy; x carries a
-    relative error of 2^-42, hence the factor 1 + x. Beyond g = 40, p = x (1 - x/2 + ...)
-    and the noise is g + K to within 2^-57.
+    relative error of 2^-42, hence the factor 1 + x, which is returned for the error. Beyond
+    g = 40, p = x (1 - x/2 + ...) and the noise is g + K to within 2^-57.
     """
     far = g > 40.0
     x = _exp(-np.where(far, 0.0, g))
@@ -106,9 +114,9 @@ def _group_maximum(law: Law, g: Floats) -> tuple[Floats, Floats]:
             z = -x - _log(p)
         case _:
             z = np.where(q < 0.1, _two_atanh(np.where(q < 0.1, q, 0.0)), _log(1.0 + q) - _log(p))
-    error = STAGE1_ERROR * (1.0 + np.where(far, 0.0, x))
     z = np.where(far, g + TOP_SHIFT[law], z)
-    return z, np.where(x < 60.0, error, np.inf)
+    moved = 1.0 + np.where(far, 0.0, x) * (1.0 + 2.0**-20)
+    return z, np.where(x < 60.0, moved, np.inf)
 
 
 def _significant(

@@ -116,7 +116,7 @@ class Arithmetic:
     def _series(self, x: Decimal) -> tuple[Decimal, Decimal]:
         below, above = Decimal(1), Decimal(1)
         term_low, term_high = Decimal(1), Decimal(1)
-        smallest = Decimal(10) ** (-self.digits - 2)
+        smallest = Decimal((0, (1,), -self.digits - 2))
         j = 1
         while True:
             divisor = Decimal(j + 1)

@@ -22,7 +22,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from winnow.errors import InputError
+from winnow.errors import GrantError, InputError
 
 Words = NDArray[np.uint32]
 Kind = Literal["os", "seeded"]
@@ -37,13 +37,25 @@ _ZEROS = bytes(4 * CHUNK + 16)
 class Tape:
     """The bits of one draw. A tape serves one release and is then thrown away."""
 
-    __slots__ = ("_key", "kind")
+    __slots__ = ("_claimed", "_key", "_kind")
 
     def __init__(self, key: bytes, kind: Kind) -> None:
         if len(key) != 64:
             raise ValueError("a tape needs a key of 64 bytes")
         self._key = key
-        self.kind: Kind = kind
+        self._kind: Kind = kind
+        self._claimed = False
+
+    @property
+    def kind(self) -> Kind:
+        """'os', or 'seeded' for a repeatable tape."""
+        return self._kind
+
+    def claim(self) -> None:
+        """Use the tape up for one release; a second release from the same bits is refused."""
+        if self._claimed:
+            raise GrantError("this tape was used for a release before; take a fresh tape")
+        self._claimed = True
 
     @classmethod
     def fresh(cls) -> Tape:
@@ -60,7 +72,7 @@ class Tape:
     def child(self, label: str) -> Tape:
         """An independent tape for the part of a draw that the label names."""
         derived = hashlib.blake2b(label.encode(), key=self._key, person=b"winnow-child").digest()
-        return Tape(derived, self.kind)
+        return Tape(derived, self._kind)
 
     def words(self, first: int, count: int) -> Words:
         """The first 32 bits of the items first .. first + count - 1."""
@@ -102,7 +114,11 @@ class Tape:
         return value >> (have - count)
 
     def stream(self) -> BitStream:
-        """The bits of this tape in sequence, for samplers that are not about items."""
+        """The bits of this tape in sequence, for samplers that are not about items.
+
+        It uses the tape up: two streams would give the same bits.
+        """
+        self.claim()
         return BitStream(self)
 
     def __repr__(self) -> str:

@@ -25,10 +25,12 @@ class Receipt:
     """True: the sampled law is the stated one in real arithmetic, not a float's."""
     version: str = __version__
     ledger: str = "unrecorded"
+    reason: str = ""
+    """Why this mechanism ran, where it was chosen automatically."""
 
     def to_dict(self) -> dict[str, Any]:
         """The receipt as plain data, ready for JSON."""
-        return {
+        document = {
             "mechanism": self.mechanism,
             "event": to_json(self.event),
             "citation": self.citation,
@@ -37,12 +39,15 @@ class Receipt:
             "version": self.version,
             "ledger": self.ledger,
         }
+        return document | ({"reason": self.reason} if self.reason else {})
 
     def lines(self) -> list[tuple[str, str]]:
         """The receipt as rows of a table."""
         seeded = "seeded: for tests only, not private"
+        chosen = [("chosen because", self.reason)] if self.reason else []
         return [
             ("mechanism", self.mechanism),
+            *chosen,
             ("charged", describe(self.event)),
             ("citation", self.citation),
             ("randomness", "operating system" if self.randomness == "os" else seeded),

@@ -34,9 +34,9 @@ def check_target(path: Path, endings: Sequence[str] = FORMATS) -> None:
         )
     if ending == ".parquet":
         _arrow()
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike Path.is_dir it is False, and no error, for impossible names
         raise InputError(f"cannot save to {path}: this is a folder; name a file in it")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise InputError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
     trial = _beside(path)
     try:
@@ -44,7 +44,7 @@ def check_target(path: Path, endings: Sequence[str] = FORMATS) -> None:
         trial.unlink()
     except OSError as error:
         raise InputError(
-            f"cannot save to {path}: {error.strerror}; choose a folder that you may write to"
+            f"cannot save to {path}: {error.strerror}; choose another file or folder"
         ) from None
 
 

@@ -47,8 +47,12 @@ def seal_scores(
     labels: Any = None,
     label_column: str | None = None,
     score_column: str | None = None,
+    copy: bool = True,
 ) -> SealedScores:
     """Seal scores that a person has: dict, list, NumPy, pandas, Polars or Arrow.
+
+    The scores are copied, so that later changes to the caller's array do not reach them;
+    ``copy=False`` trusts that the array is left alone.
 
     A dict gives labels and scores; a pandas Series takes its index as labels; a data
     frame has a label column and a score column (its two columns, or those named);
@@ -73,6 +77,8 @@ def seal_scores(
             raise InputError("these scores bring their own labels; leave out labels=")
         own_labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     values = _numbers(scores)
+    if copy and isinstance(scores, np.ndarray) and np.may_share_memory(values, scores):
+        values = values.copy()
     if own_labels is not None:
         _check_labels(own_labels, len(values))
     return SealedScores(
@@ -82,6 +88,8 @@ def seal_scores(
 
 def _numbers(scores: Any) -> Scores:
     """The scores as contiguous int64 or float64, without rounding any of them."""
+    if isinstance(scores, np.ma.MaskedArray):
+        raise InputError("scores are a masked array; fill or drop the masked entries first")
     if not isinstance(scores, np.ndarray):
         scores = _from_python(scores)
     if scores.ndim != 1:
@@ -114,8 +122,8 @@ def _from_python(scores: Sequence[Any]) -> NDArray[Any]:
     kinds = set(map(type, scores))
     if kinds == {float}:
         return np.array(scores, np.float64)
-    integers = {t for t in kinds if issubclass(t, int | np.integer) and t is not bool}
-    floats = {t for t in kinds if issubclass(t, float | np.floating)}
+    integers = {t for t in kinds if issubclass(t, int | np.integer)} - {bool, np.timedelta64}
+    floats = {t for t in kinds if issubclass(t, float | np.floating)} - {np.longdouble}
     wrong = kinds - integers - floats
     if wrong:
         names = ", ".join(sorted(t.__name__ for t in wrong))
@@ -148,7 +156,10 @@ def _from_frame(data: Any, label_column: str | None, score_column: str | None) -
         data = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
     native = nw.from_native(data, allow_series=True, pass_through=True)
     if isinstance(native, nw.LazyFrame):
-        native = native.collect()
+        try:
+            native = native.collect()
+        except Exception:  # the engine's own message may quote values
+            raise InputError("the lazy frame cannot be collected; collect it yourself") from None
     if isinstance(native, nw.Series):
         if label_column is not None or score_column is not None:
             raise InputError("label and score columns are for data frames; this is a single column")
@@ -161,12 +172,10 @@ def _from_frame(data: Any, label_column: str | None, score_column: str | None) -
             "or a pandas, Polars or Arrow column or table"
         )
     columns = list(native.columns)
-    if len(set(columns)) != len(columns):
-        raise InputError(f"the table has duplicate columns: {', '.join(columns)}; rename them")
     if (label_column is None or score_column is None) and len(columns) != 2:
         raise InputError(
-            f"the table has {len(columns)} columns ({', '.join(columns)}); name the two to use "
-            "with label_column= and score_column="
+            f"the table has {len(columns)} columns; name the two to use with label_column= and "
+            "score_column="
         )
     if label_column is None and score_column is None:
         label_column, score_column = columns
@@ -176,7 +185,9 @@ def _from_frame(data: Any, label_column: str | None, score_column: str | None) -
         label_column, score_column = label_column or other, score_column or other
     for name in (label_column, score_column):
         if name not in columns:
-            raise InputError(f"there is no column {name!r}; the table has: {', '.join(columns)}")
+            raise InputError(
+                f"there is no column {name!r} among the {len(columns)} columns of the table"
+            )
     labels = native.get_column(label_column)
     if labels.null_count() > 0:
         raise InputError(f"the label column {label_column!r} has missing values; fill or drop them")

@@ -1,0 +1,160 @@
+"""Exact probabilities of the top-k mechanisms, from the definition of every list and subset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.quadrature import rule_between, unit_interval
+from winnow.audit.selection_model import (
+    log_peeling,
+    log_permute_and_flip,
+    log_sets_by_quadrature,
+)
+from winnow.random.laws import Law
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Scores = NDArray[np.int64] | NDArray[np.float64]
+
+
+def _sequences(d: int, k: int) -> Integers:
+    return np.array(list(permutations(range(d), k)), np.int64)
+
+
+@dataclass(frozen=True)
+class PeeledModel:
+    """k rounds of permute-and-flip, each over what the rounds before left."""
+
+    scale: float
+    k: int
+    ordered: bool = True
+
+    def outcomes(self, d: int) -> Integers:
+        """Sequences of k candidates."""
+        return _sequences(d, self.k)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """The product of the rounds."""
+        x = self.scale * np.asarray(scores, np.float64)
+        sequences = self.outcomes(x.shape[1])
+        total = np.zeros((len(x), len(sequences)))
+        for column, sequence in enumerate(sequences):
+            left = list(range(x.shape[1]))
+            for chosen in sequence:
+                total[:, column] += log_permute_and_flip(x[:, left])[:, left.index(chosen)]
+                left.remove(chosen)
+        return total
+
+
+@dataclass(frozen=True)
+class JointModel:
+    """A sequence S with probability ~ exp(-scale * max_i (c_i - c_{S_i})) [Joint, Section 3]."""
+
+    scale: float
+    k: int
+    ordered: bool = True
+
+    def outcomes(self, d: int) -> Integers:
+        """Sequences of k candidates."""
+        return _sequences(d, self.k)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Softmax over all sequences."""
+        c = np.asarray(scores, np.float64)
+        ranked = -np.sort(-c, axis=1)[:, : self.k]
+        short = ranked[:, None, :] - c[:, self.outcomes(c.shape[1])]
+        x = -self.scale * short.max(axis=2)
+        return np.asarray(x - np.logaddexp.reduce(x, axis=1)[:, None], np.float64)
+
+
+@dataclass(frozen=True)
+class CanonicalModel:
+    """The k-subset with the largest -scale * loss + noise [Canonical, Thm 3.5].
+
+    The loss of a subset with its worst item at y, the best missing one at z (y if that is
+    less): (1 - gamma) z - gamma y. With `person` it is (z - y)/2 in whole numbers of it.
+    """
+
+    law: Law
+    scale: float
+    k: int
+    gamma: float
+    person: float | None = None
+    ordered: bool = False
+
+    def outcomes(self, d: int) -> Integers:
+        """All k-subsets, each listed in order."""
+        return np.array(list(combinations(range(d), self.k)), np.int64)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Noise on each subset: softmax, permute-and-flip's polynomial, or quadrature."""
+        x = -self.scale * self.losses(scores)
+        each = np.arange(x.shape[1])[:, None]
+        if self.law is Law.GUMBEL:
+            return log_peeling(x, each)
+        if self.law is Law.EXPONENTIAL:
+            return log_permute_and_flip(x)
+        return log_sets_by_quadrature(self.law, x - x.max(axis=1, keepdims=True), each)
+
+    def losses(self, scores: Scores) -> Floats:
+        """The loss of every subset."""
+        c = np.asarray(scores, np.float64)
+        subsets = self.outcomes(c.shape[1])
+        worst = c[:, subsets].min(axis=2)
+        missing = np.empty_like(worst)
+        for column, subset in enumerate(subsets):
+            others = np.delete(c, subset, axis=1)
+            missing[:, column] = others.max(axis=1, initial=-np.inf)
+        missing = np.maximum(missing, worst)
+        if self.person is not None:
+            return np.asarray(self.person * np.ceil((missing - worst) / (2 * self.person)))
+        return np.asarray((1 - self.gamma) * missing - self.gamma * worst, np.float64)
+
+
+@dataclass(frozen=True)
+class CubeModel:
+    """The k = 1 or 2 largest of scale * score + R U, with U uniform in the cube [-1, 1]^d
+    and R ~ Gamma(d + 1): noise of density ~ exp(-|z|_max) [Steinke-Ullman 2015]."""
+
+    scale: float
+    k: int
+    ordered: bool = True
+
+    def outcomes(self, d: int) -> Integers:
+        """Sequences of k candidates."""
+        return _sequences(d, self.k)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Given R, an integral of piecewise polynomials; then over R."""
+        if self.k > 2:
+            raise ValueError("lists of more than two are not integrated")
+        return np.array([self._one(self.scale * row) for row in np.asarray(scores, np.float64)])
+
+    def _one(self, x: Floats) -> Floats:
+        from scipy.special import gammaln
+
+        d = len(x)
+        differences = np.abs(x[:, None] - x).ravel() / 2
+        radii, weights = rule_between(np.append(differences, d))
+        inside = radii > 0
+        radii, weights = radii[inside, None], weights[inside, None]
+        weights = weights * np.exp(d * np.log(radii) - radii - gammaln(d + 1))
+        edges = np.sort(np.hstack([x - radii, x + radii]), axis=1)
+        nodes, shares = unit_interval(d)
+        length = np.diff(edges, axis=1)[:, :, None]
+        v = (edges[:, :-1, None] + length * nodes).reshape(len(radii), -1)
+        weights = weights * (length * shares).reshape(len(radii), -1)
+        offsets = v - x[:, None, None]
+        below = np.clip((offsets / radii + 1) / 2, 0.0, 1.0)
+        density = (np.abs(offsets) < radii) / (2 * radii)
+        sequences = self.outcomes(d)
+        result = np.empty(len(sequences))
+        for column, sequence in enumerate(sequences):
+            rest = np.delete(below, sequence, axis=0).prod(axis=0)
+            first = 1.0 if self.k == 1 else 1.0 - below[sequence[0]]
+            result[column] = np.log(np.sum(weights * first * density[sequence[-1]] * rest))
+        return result
