@@ -126,7 +126,7 @@ REFUSED_TEXTS = {
     "only white space": ("a.csv", " \n\n", "empty"),
     "header only": ("a.csv", "label,score\n", "no candidates"),
     "no header": ("a.csv", f"oak,{SECRET}\nelm,3\n", "first line looks like data"),
-    "no header, one column": ("a.csv", f"{SECRET}\n4\n", "first line has numbers"),
+    "no header, one column": ("a.csv", f"{SECRET}\n4\n", "with digits where"),
     "no header, semicolons": ("a.csv", f"oak;{SECRET}\nelm;3\n", "semicolons"),
     "semicolons": ("a.csv", f"label;score\noak;{SECRET}\n", "semicolons"),
     "tabs": ("a.csv", f"label\tscore\noak\t{SECRET}\n", "tabs"),
@@ -147,8 +147,8 @@ REFUSED_TEXTS = {
     "overflow": ("a.csv", f"label,score\noak,{SECRET}e999\n", "not finite"),
     "missing score": ("a.csv", f"label,score\nelm,{SECRET}\noak,\n", "line 3: .* is missing"),
     "empty label": ("a.csv", f"label,score\n ,{SECRET}\n", "line 2: the label is empty"),
-    "65 bits": ("a.csv", f"label,score\noak,{SECRET}{10**18}\n", "does not fit 64 bits"),
-    "5000 digits": ("a.csv", "label,score\noak," + SECRET * 1000 + "\n", "does not fit 64 bits"),
+    "65 bits": ("a.csv", f"label,score\noak,{SECRET}{10**18}\n", "more than 4,000 digits"),
+    "5000 digits": ("a.csv", "label,score\noak," + SECRET * 1000 + "\n", "more than 4,000 digits"),
     "mixed": ("a.csv", f"label,score\noak,{BIG}\nelm,{SECRET}.5\n", "beyond 2\\^53"),
     "twice": ("a.csv", f"label,score\noak,{SECRET}\nelm,1\noak,2\n", "'oak' .*line 2 .* line 4"),
     "latin-1": ("a.csv", f"label,score\noak\xe9,{SECRET}\n".encode("latin-1"), "not UTF-8"),
@@ -175,7 +175,7 @@ REFUSED_TEXTS = {
         "record 2",
     ),
     "json nan": ("a.json", f'{{"elm": {SECRET}, "oak": NaN}}', "not finite"),
-    "json huge": ("a.json", f'{{"oak": {SECRET}{10**18}}}', "does not fit 64 bits"),
+    "json huge": ("a.json", f'{{"oak": {SECRET}{10**18}}}', "more than 4,000 digits"),
     "json 5000 digits": ("a.json", '{"oak": ' + SECRET * 1000 + "}", "too long"),
     "json deep": ("a.json", "[" * 100_000, "too deep|cut off"),
     "json columns": ("a.json", f'{{"tree": ["oak"], "n": [{SECRET}]}}', "label 'tree'"),
@@ -285,3 +285,16 @@ def test_parquet_without_pyarrow_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ExtraMissing, match=r"winnow-dp\[parquet\]"):
         read_scores(path)
+
+
+@pytest.mark.parametrize(
+    "first_line",
+    ['alice,"1,417"', "417,417", "alice,$417,x", "alice;$417", "alice,417%", "alice,4.17e2"],
+)
+def test_a_file_without_a_header_never_shows_its_first_score(
+    tmp_path: Path, first_line: str
+) -> None:
+    path = write(tmp_path, "a.csv", f"{first_line}\nbob,7\n")
+    with pytest.raises(InputError) as caught:
+        read_scores(path)
+    assert "17" not in str(caught.value).replace(str(tmp_path), "")

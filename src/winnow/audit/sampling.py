@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +68,7 @@ def sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
 
 def plans(*, quick: bool, seed: int) -> list[Sampled]:
     """What is drawn: fast samplers often, the others a few thousand times."""
-    many, few = (20_000, 600) if quick else (100_000, 2_500)
+    many, few = (20_000, 400) if quick else (100_000, 1_600)
     people = counts(Relation.ADD_REMOVE), counts(Relation.SUBSTITUTION)
     fast = [LipschitzMechanism(2.0, law, kappa) for kappa in (1, 2) for law in Law]
     slow: list[Mechanism] = [SparseVector(4.0, 0, cutoff) for cutoff in (1, 2)]
@@ -149,6 +150,7 @@ def _bounds(hits_p: Integers, draws_p: int, hits_q: Integers, draws_q: int, delt
         return np.asarray(np.log(np.maximum(lower - delta, 0.0)) - np.log(upper), np.float64)
 
 
+@lru_cache(maxsize=128)
 def telling_pair(model: Model, boxes: Boxes, draws: int, delta: float = 0.0) -> Pair:
     """Neighbours that so many draws should tell apart best, by their exact probabilities."""
     best, found = -np.inf, Pair((), ())

@@ -227,7 +227,7 @@ class Twin:
 
 def twins(*, quick: bool = False) -> list[Twin]:
     """One twin for each way of being wrong, in the laws where it could happen."""
-    many = 60_000 if quick else 200_000
+    many, more = (20_000, 200_000) if quick else (60_000, 300_000)
     people, any_scores = counts(Relation.ADD_REMOVE), general(Relation.ADD_REMOVE)
     replaced = counts(Relation.SUBSTITUTION)
     found = [
@@ -256,7 +256,7 @@ def twins(*, quick: bool = False) -> list[Twin]:
             BrokenOneshotForOne(1.0, law, 2),
             LipschitzMechanism(1.0, law, 2),
             people,
-            many,
+            5 * many,
         )
         for law in (Law.GUMBEL, Law.EXPONENTIAL, Law.LAPLACE)
     ]
@@ -273,28 +273,28 @@ def twins(*, quick: bool = False) -> list[Twin]:
             BrokenCutoffForgotten(2.0, 0, 3),
             SparseVector(2.0, 0, 3),
             any_scores,
-            many,
+            more,
         ),
         Twin(
             "the threshold has no noise",
             BrokenBareThreshold(1.0, 0),
             SparseVector(1.0, 0),
             any_scores,
-            many,
+            more,
         ),
         Twin(
             "the thresholds are far too small",
             BrokenSmallThresholds(1.0, 0.05),
             LargeMargin(1.0, 0.05),
             any_scores,
-            many,
+            more,
         ),
         Twin(
             "the noise scales are inverted",
             BrokenInvertedScales(1.0, 0.05),
             LargeMargin(1.0, 0.05),
             any_scores,
-            many,
+            more,
         ),
     ]
     return found
@@ -314,7 +314,7 @@ def wrong_scales(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """The draws of the honest samplers do not fit the probabilities of another epsilon."""
     for plan in plans(quick=quick, seed=seed):
         mechanism: Any = plan.case.mechanism
-        factor = Fraction(5, 4) if plan.draws >= 20_000 else 2
+        factor = Fraction(5, 4) if plan.draws >= 20_000 else Fraction(3)
         other = replace(mechanism, epsilon=factor * exact("epsilon", mechanism.epsilon))
         result = fidelity_of(plan, model_of(other, plan.case.declared.utility))
         yield _as_twin(f"the scale is off by a factor {float(factor):g}", "Fidelity", result)

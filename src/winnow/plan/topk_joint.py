@@ -209,7 +209,7 @@ class _Found:
         self.utilities = [np.zeros(1, np.int64)]
         self.log_weights = [np.array([log_first])]
         self.width = 0
-        self._finest = max(1, math.ceil(2.0**-8 / scale))
+        self._finest = math.ceil(min(2.0**-8 / scale, 2.0**60))
         self._size = 0
 
     def add(self, utilities: Counts, log_weights: Floats) -> None:

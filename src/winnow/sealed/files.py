@@ -10,11 +10,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
-import re
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.errors import ExtraMissing, InputError
+from winnow.sealed.file_columns import (
+    DECIMAL,
+    INTEGER,
+    NOBODY,
+    Columns,
+    Content,
+    Place,
+    could_be_data,
+    not_a_number,
+    two_columns,
+)
+from winnow.sealed.file_json import from_json
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
-Columns = tuple[str | None, str | None]
-"""The label column and the score column that the user named."""
-Place = Callable[[int], str]
-"""Where the i-th candidate stands, in words."""
-Content = tuple[list[Any], list[int | float], Place]
-
 STDIN = "-"
 FORMATS = (".csv", ".tsv", ".json", ".parquet")
-
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SHAPES = 'give {"label": score, ...} or a list of records with a label and a score'
-_NOBODY = "there are no candidates; give at least one label with its score"
 
 
 def read_scores(
@@ -56,7 +55,7 @@ def read_scores(
             case ".parquet":
                 return _from_parquet(path, columns)
             case ".json":
-                return _checked(_from_json(_text(path.read_bytes()), columns))
+                return _checked(from_json(_text(path.read_bytes()), columns))
             case ending:
                 delimiter = "\t" if ending == ".tsv" else ","
                 return _checked(_from_rows(_text(path.read_bytes()), delimiter, columns))
@@ -128,10 +127,10 @@ def _from_rows(text: str, delimiter: str, columns: Columns) -> Content:
             'write a quote inside quotes twice, as in "the ""big"" one"'
         ) from None
     if not rows:
-        raise InputError(_NOBODY)
+        raise InputError(NOBODY)
     header = [name.strip() for name in rows[0]]
-    label_at, score_at = _two_columns(header, columns)
-    if columns[1] is None and _DECIMAL.fullmatch(header[score_at]):
+    label_at, score_at = two_columns(header, columns)
+    if columns[1] is None and could_be_data(header[score_at]):
         raise InputError(
             "the first line looks like data; put the names of the columns there, as in "
             "'label,score' (if this is the name of a column, give it with --score)"
@@ -146,125 +145,17 @@ def _from_rows(text: str, delimiter: str, columns: Columns) -> Content:
             )
         labels.append(row[label_at])
         score = row[score_at].strip()
-        if _INTEGER.fullmatch(score):
-            values.append(int(score[:4000]))  # Python reads no more, and 64 bits hold less
-        elif _DECIMAL.fullmatch(score):
+        if INTEGER.fullmatch(score):
+            if len(score) > 4000:  # Python reads no more
+                raise InputError(f"line {line}: the score has more than 4,000 digits")
+            values.append(int(score))
+        elif DECIMAL.fullmatch(score):
             values.append(float(score))
         else:
-            raise InputError(f"line {line}: {_not_a_number(header[score_at], missing=not score)}")
+            raise InputError(f"line {line}: {not_a_number(header[score_at], missing=not score)}")
         if not row[label_at].strip():
             raise InputError(f"line {line}: the label is empty; name every candidate")
     return labels, values, lambda i: f"line {lines[i + 1]}"
-
-
-def _not_a_number(column: str, *, missing: bool) -> str:
-    if missing:
-        return f"the score (column {column!r}) is missing; fill it in or leave the line out"
-    return (
-        f"the score (column {column!r}) is not a finite number in plain digits, such as 1234, "
-        "12.5 or 1e3; write it without thousands separators, units or words, or name other "
-        "columns with --label and --score"
-    )
-
-
-def _two_columns(names: Sequence[str], columns: Columns) -> tuple[int, int]:
-    """The positions of the label column and of the score column."""
-    label, score = columns
-    for name in columns:
-        if name is not None and name not in names:
-            raise InputError(f"there is no column {name!r}; {_listed(names)}")
-    if label is not None and label == score:
-        raise InputError(f"the column {label!r} cannot be both label and score; name two columns")
-    if (label is None or score is None) and len(names) != 2:
-        options = [o for o, name in (("--label", label), ("--score", score)) if name is None]
-        mend = f"name the columns to use with {' and '.join(options)}"
-        raise InputError(
-            f"a label column and a score column are needed; {_listed(names)}; "
-            + (mend if len(names) > 2 else _separators(names))
-        )
-    if label is None:
-        label = names[1] if score == names[0] else names[0]
-    if score is None:
-        score = names[1] if label == names[0] else names[0]
-    for name in (label, score):
-        if list(names).count(name) > 1:
-            raise InputError(f"two columns are named {name!r}; rename one")
-    return names.index(label), names.index(score)
-
-
-def _listed(names: Sequence[str]) -> str:
-    """The columns in words, unless they could be a line of data: that would show a score."""
-    pieces = [piece for name in names for piece in re.split(r"[;|,\t ]", name)]
-    if any(_DECIMAL.fullmatch(piece) for piece in pieces):
-        return "the first line has numbers where the names of the columns should be"
-    return f"the file has {', '.join(repr(name) for name in names) or 'none'}"
-
-
-def _separators(names: Sequence[str]) -> str:
-    for separator, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (",", "commas")):
-        if any(separator in name for name in names):
-            return f"they seem to be separated by {word}: use commas in .csv and tabs in .tsv"
-    return "begin with a line such as 'label,score' and give two fields on every line"
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object with its repetitions, which a dict would drop silently."""
-
-
-def _from_json(text: str, columns: Columns) -> Content:
-    """One object {label: score}, or a list of records."""
-    try:
-        content = json.loads(text, object_pairs_hook=_Pairs)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"line {error.lineno}, column {error.colno}: this is not JSON, or it is cut off; "
-            + _SHAPES
-        ) from None
-    except (ValueError, RecursionError):
-        raise InputError(f"a number is too long or brackets are too deep; {_SHAPES}") from None
-    if isinstance(content, list) and not isinstance(content, _Pairs):
-        return _from_records(content, columns)
-    if not isinstance(content, _Pairs):
-        raise InputError(f"this is a single JSON value; {_SHAPES}")
-    if columns != (None, None):
-        raise InputError(
-            "one JSON object of labels and scores has no columns; leave out --label and --score"
-        )
-    values = [_json_number(value, f"label {label!r}") for label, value in content]
-    return [label for label, _ in content], values, lambda i: f"entry {i + 1}"
-
-
-def _from_records(records: list[Any], columns: Columns) -> Content:
-    labels: list[Any] = []
-    values: list[int | float] = []
-    for number, record in enumerate(records, start=1):
-        if not isinstance(record, _Pairs):
-            raise InputError(f"record {number} is not an object in braces; {_SHAPES}")
-        names = [name for name, _ in record]
-        if number == 1:
-            label_at, score_at = _two_columns(names, columns)
-            chosen = names[label_at], names[score_at]
-        for name in chosen:
-            if names.count(name) != 1:
-                raise InputError(f"record {number} must have the field {name!r} exactly once")
-        fields = dict(record)
-        label = fields[chosen[0]]
-        if isinstance(label, bool) or not isinstance(label, str | int):
-            raise InputError(
-                f"record {number}: the label (field {chosen[0]!r}) is neither a text nor a whole "
-                "number; name every candidate"
-            )
-        labels.append(label)
-        values.append(_json_number(fields[chosen[1]], f"record {number}"))
-    return labels, values, lambda i: f"record {i + 1}"
-
-
-def _json_number(value: Any, place: str) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(
-            f"{place}: the score is missing or not a number; give a number, without quotes"
-        )
-    return value
 
 
 def _from_parquet(path: Path, columns: Columns) -> tuple[list[Any], Scores]:
@@ -278,7 +169,7 @@ def _from_parquet(path: Path, columns: Columns) -> tuple[list[Any], Scores]:
         with path.open("rb") as opened:
             file = pq.ParquetFile(opened)
             names = file.schema_arrow.names
-            label, score = (names[at] for at in _two_columns(names, columns))
+            label, score = (names[at] for at in two_columns(names, columns))
             table = file.read(columns=[label, score])
     except pa.ArrowException:
         raise InputError(damaged) from None
@@ -287,7 +178,7 @@ def _from_parquet(path: Path, columns: Columns) -> tuple[list[Any], Scores]:
             raise InputError(damaged) from None
         raise
     if table.num_rows == 0:
-        raise InputError(_NOBODY)
+        raise InputError(NOBODY)
     for name in (score, label):
         if table[name].null_count:
             raise InputError(f"the column {name!r} has missing values; fill or drop them")
@@ -315,7 +206,7 @@ def _checked(content: Content) -> tuple[list[Any], Scores]:
     """All scores as int64, or as float64 where one is not whole; nothing is rounded."""
     labels, values, place = content
     if not values:
-        raise InputError(_NOBODY)
+        raise InputError(NOBODY)
     whole = [value for value in values if type(value) is int]
     scores: Scores
     try:
