@@ -1,9 +1,9 @@
 """Winnow: differentially private selection, exact and fast.
 
-    import winnow as wn
+import winnow as wn
 
-    pick = wn.select({"a": 41, "b": 40, "c": 3}, epsilon=1.0)
-    pick.value, pick.guarantee, pick.receipt
+pick = wn.select({"a": 41, "b": 40, "c": 3}, epsilon=1.0)
+pick.value, pick.guarantee, pick.receipt
 """
 
 from importlib import import_module
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     )
     from winnow.privacy import Budget, Guarantee, as_substitution, calibrate
     from winnow.released import Receipt, Released
-    from winnow.sealed import Sealed, SealedScores, seal_scores
-    from winnow.session import Session, select
+    from winnow.sealed import Sealed, SealedCounts, SealedScores, seal_scores
+    from winnow.session import Session, select, top_k
 
 __all__ = [
     "AboveThreshold",
@@ -59,6 +59,7 @@ __all__ = [
     "Released",
     "ReportNoisyMax",
     "Sealed",
+    "SealedCounts",
     "SealedScores",
     "Session",
     "SparseVector",
@@ -70,6 +71,7 @@ __all__ = [
     "plan",
     "seal_scores",
     "select",
+    "top_k",
 ]
 
 # Loaded on first use, so that `winnow --help` does not wait for NumPy.
@@ -83,10 +85,12 @@ _HOMES = {
     "Receipt": "released",
     "Released": "released",
     "Sealed": "sealed",
+    "SealedCounts": "sealed",
     "SealedScores": "sealed",
     "seal_scores": "sealed",
     "Session": "session",
     "select": "session",
+    "top_k": "session",
     "AboveThreshold": "mechanisms",
     "ExponentialMechanism": "mechanisms",
     "LargeMargin": "mechanisms",

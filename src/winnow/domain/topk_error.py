@@ -102,7 +102,7 @@ def _checked(scores: ArrayLike, rows: ArrayLike) -> tuple[Numbers, NDArray[np.in
         raise InputError("rows are not lists of positions; give one row of k integers per list")
     if lists.shape[1] > values.size:
         raise InputError(f"lists of {lists.shape[1]} exceed {values.size} items; mend the rows")
-    if lists.size and not (0 <= int(lists.min()) and int(lists.max()) < values.size):
+    if lists.size and not (int(lists.min()) >= 0 and int(lists.max()) < values.size):
         raise InputError(f"a position is outside 0..{values.size - 1}; mend the rows")
     kind = np.float64 if values.dtype.kind == "f" else np.int64
     return values.astype(kind, copy=False), lists.astype(np.int64, copy=False)

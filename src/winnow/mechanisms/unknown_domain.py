@@ -89,7 +89,8 @@ class _UnknownDomain:
         tape.claim()
         grant.redeem(promised.event)
         with np.errstate(all="ignore"):
-            chosen, noisy = self._draw(open_sealed(counts.values), counts.utility, tape)
+            values = np.asarray(open_sealed(counts.values), np.int64)
+            chosen, noisy = self._draw(values, counts.utility, tape)
         labels = counts.labels
         if isinstance(labels, Sealed):
             labels = open_sealed(labels)

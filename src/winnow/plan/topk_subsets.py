@@ -10,7 +10,6 @@ the head does not count, and one run holds them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -151,21 +150,20 @@ class Subsets:
         t1 that hold the best h0, times the weight of the least loss in it, at t0. Blocks with
         less than e^-dropped of a lower bound on the total are left out on both sides.
         """
-        bounds = []
+        starts, ends = self.block_starts, self.block_ends
         log_least = 0.0  # the top k itself
         for run in self.runs:
-            starts, ends = self.block_starts, self.block_ends
-            log_least = max(log_least, float(self.log_weights(run, starts).max()))
-            log_least = max(log_least, float(self.log_weights(run, ends).max()))
-            cost = self.loss.weight * self.losses(run, starts).astype(np.float64)
-            bounds.append(self.factorials.choose(ends, -run[0], self.k - run[0]) - cost)
+            for tails in (starts, ends):
+                log_least = max(log_least, float(self.log_weights(run, tails).max()))
         kept = []
         log_rest = -np.inf
-        for run, bound in zip(self.runs, bounds, strict=True):
+        for run in self.runs:
+            cost = self.loss.weight * self.losses(run, starts).astype(np.float64)
+            bound = self.factorials.choose(ends, -run[0], self.k - run[0]) - cost
             inside = np.flatnonzero(bound >= log_least - dropped)
             if inside.size:
                 first, last = inside[0], inside[-1]
-                kept.append((run, slice(int(self.block_starts[first]), int(self.block_ends[last]) + 1)))
+                kept.append((run, slice(int(starts[first]), int(ends[last]) + 1)))
                 bound = np.concatenate((bound[:first], bound[last + 1 :]))
             log_rest = np.logaddexp(log_rest, np.logaddexp.reduce(bound, initial=-np.inf))
         return kept, float(log_rest)
@@ -179,9 +177,3 @@ def great(k: int) -> tuple[int, int]:
 def good(k: int) -> tuple[int, int]:
     """(least head, largest tail) of GOOD: the best ceil(k/100), nothing beyond floor(3k/2)."""
     return -(-k // 100), 3 * k // 2
-
-
-def pieces(tails: slice, size: int) -> Iterator[slice]:
-    """A range of tails in parts of bounded size."""
-    for start in range(tails.start, tails.stop, size):
-        yield slice(start, min(start + size, tails.stop))

@@ -2,5 +2,6 @@
 
 from winnow.sealed.scores import SealedScores, seal_scores
 from winnow.sealed.seal import Sealed
+from winnow.sealed.sealed_counts import SealedCounts
 
-__all__ = ["Sealed", "SealedScores", "seal_scores"]
+__all__ = ["Sealed", "SealedCounts", "SealedScores", "seal_scores"]

@@ -1,0 +1,93 @@
+"""Public or made-up scores of every item: what a top-k plan is about.
+
+Never the private scores: every number of a plan is computed from these without noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from winnow.domain.utility import Utility
+from winnow.errors import InputError
+from winnow.kernels.noisy_top import Scores
+from winnow.mechanisms.grid import on_grid
+from winnow.plan.profile import Counts, Floats, GapProfile
+from winnow.sealed import Sealed, SealedScores
+
+MOST_ITEMS = 1 << 25
+
+
+def public_scores(scores: Any) -> Scores:
+    """One score for each item, as int64 or float64: a list, an array, a column, or a dict.
+
+    A ``GapProfile`` becomes its scores, with the best at 0.
+    """
+    if isinstance(scores, Sealed | SealedScores):
+        raise InputError("a plan is made of public numbers, and these scores are sealed")
+    if isinstance(scores, GapProfile):
+        if scores.candidates > MOST_ITEMS:
+            raise InputError(f"{scores.candidates:,} items are too many to list; plan for fewer")
+        scores = -np.repeat(scores.values, scores.counts)
+        whole = np.all(scores == np.rint(scores)) and float(scores.min(initial=0.0)) > -(2.0**53)
+        scores = scores.astype(np.int64) if whole else scores
+    if isinstance(scores, str | bytes):
+        raise InputError("scores are text; give one number for each item")
+    values = list(scores.values()) if isinstance(scores, Mapping) else scores
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError("scores are ragged; give one number for each item") from None
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(
+            f"scores have the shape {array.shape}; give one number for each item, at least one"
+        )
+    kind = array.dtype.kind
+    if kind == "u" and int(array.max()) > np.iinfo(np.int64).max:
+        raise InputError("at least one score is 2^63 or more; scores must fit 64-bit integers")
+    if kind in "iu":
+        return np.ascontiguousarray(array, np.int64)
+    if kind != "f" or array.dtype.itemsize > 8:
+        raise InputError(f"scores have the type {array.dtype}; give integers or floats")
+    result = np.ascontiguousarray(array, np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(result.max() - result.min()):
+            raise InputError("scores are not finite, or span more than a float64; mend them")
+    return result
+
+
+def stepped(scores: Scores, utility: Utility) -> tuple[Counts, Utility, float]:
+    """Scores on the grid of Joint and Canonical, counted from the best; the utility in those
+    steps; and how much of a score a step is."""
+    steps, in_steps = on_grid(scores, utility)
+    best, worst = int(steps.max()), int(steps.min())
+    if best - worst > 2**61:
+        raise InputError("scores spread over more than 2^61 steps; give scores in larger units")
+    return steps - best, in_steps, step_of(scores, utility)
+
+
+def step_of(scores: Scores, utility: Utility) -> float:
+    """The step of the grid: 1 for integers, else about 2^-20 of the sensitivity."""
+    if scores.dtype == np.int64:
+        return 1.0
+    smallest = min(part for part in (utility.down, utility.up) if part > 0)
+    power = 2.0 ** math.frexp(float(smallest))[1]  # a power of two: so many steps exactly
+    return float(Fraction(power) / int(on_grid(np.array([power]), utility)[0][0]))
+
+
+def grouped(scores: Scores, scale: float) -> tuple[Floats, Floats]:
+    """Distinct scores in units of the noise, decreasing from 0, and how many items have each."""
+    values, counts = np.unique(scores, return_counts=True)
+    if values.dtype == np.int64:
+        behind = (values[-1].astype(object) - values.astype(object)).astype(np.float64)
+        if int(values[-1]) - int(values[0]) < 2**63:
+            behind = (values[-1] - values).astype(np.float64)
+    else:
+        behind = values[-1] - values
+    with np.errstate(over="ignore"):
+        gaps = np.minimum(scale * behind, 1e300)
+    return -gaps[::-1], counts[::-1].astype(np.float64)
