@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,42 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["audit", *map(str, arguments)])
 
 
-def test_the_table_shows_claims_and_verdicts(asked: dict[str, Any]) -> None:
+def test_the_table_has_one_line_for_each_kind_mechanism_and_relation(
+    asked: dict[str, Any],
+) -> None:
+    closer = replace(GOOD, mechanism="exponential, k=2", measured=0.98765, citation="Joint, Thm 1")
+    elsewhere = replace(GOOD, relation="substitution", measured=0.5)
+    asked["results"] = [GOOD, elsewhere, closer, replace(GOOD, kind="accounting", measured=1.0)]
     result = run()
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.stdout.splitlines() if "passed" in line]
+    assert lines[:-1] == [
+        ["exponential", "add-remove", "2", "1", "0.9877", "passed"],
+        ["exponential", "substitution", "1", "1", "0.5", "passed"],
+        ["exponential", "add-remove", "1", "1", "1", "passed"],
+    ]
+    assert "Canonical, Thm A.7; Joint, Thm 1" in result.stdout
+    assert "all 4 audits passed" in result.stdout
+
+
+def test_a_failure_stands_for_its_group_and_is_shown_in_full(asked: dict[str, Any]) -> None:
+    barely = replace(BAD, measured=1.01, detail="at [1, 1]")
+    asked["results"] = [replace(BAD, measured=1.0, passed=True), barely, BAD]
+    result = run()
+    assert result.exit_code == 1
+    shown = " ".join(result.stdout.split())
+    assert "noisy-max substitution 3 1 1.25 2 FAILED" in shown
+    assert "at [0, 1]" in shown and "at [1, 1]" in shown and "2 of 3 audits failed" in shown
+
+
+def test_odd_numbers_do_not_break_the_table(asked: dict[str, Any]) -> None:
+    odd = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, float("inf")), (1.0, float("nan"))]
+    asked["results"] = [replace(GOOD, claimed=c, measured=m) for c, m in odd]
+    assert run().exit_code == 0
+
+
+def test_verbose_shows_every_claim_and_its_verdict(asked: dict[str, Any]) -> None:
+    result = run("--verbose")
     assert result.exit_code == 0
     shown = " ".join(result.stdout.split())
     for part in ("exponential [Canonical, Thm A.7]", "- counts: no", "add-remove", "0.9312"):

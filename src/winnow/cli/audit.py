@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,16 +11,14 @@ from winnow.cli.options import JsonOption, OutOption
 from winnow.cli.reporting import reported
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.text import Text
-
     from winnow.audit import AuditResult
 
 EXAMPLES = """\
 Examples:
 
 winnow audit --quick
+
+winnow audit --verbose
 
 winnow audit --json --out audit.json
 """
@@ -32,14 +29,22 @@ def audit(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer instances and fewer draws: seconds, not minutes.")
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", help="Every check on a line of its own; --json and --out have all anyway."
+        ),
+    ] = False,
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
     """Check every privacy claim of this version; exit code 1 if one fails.
 
     No private data are involved: the mechanisms run on small made-up scores, and what is
-    measured is compared with what is claimed.
+    measured is compared with what is claimed. One line for each mechanism and relation shows
+    the check that came nearest to its claim; failures are shown in full.
     """
+    from winnow.cli.audit_view import show_every_audit, show_failures, show_groups
     from winnow.cli.printing import show_json
     from winnow.released.saving import check_target, save
 
@@ -50,7 +55,11 @@ def audit(
     if json:
         show_json(rows)
     else:
-        show_audits(results)
+        if verbose:
+            show_every_audit(results)
+        else:
+            show_groups(results)
+        show_failures(results)
     if out is not None:
         save(out, rows, rows)
     if not all(result.passed for result in results):
@@ -74,46 +83,3 @@ def _run(*, quick: bool) -> list[AuditResult]:
             display.update(task, advance=1, description=visible(claim))
 
         return run_audits(quick=quick, progress=done)
-
-
-def show_audits(results: Sequence[AuditResult]) -> None:
-    """A table for each kind, its claims under their mechanism and citation; failures last."""
-    from rich.text import Text
-
-    from winnow.cli.printing import console, grid, visible
-
-    show = console()
-    heads = [("claim", "left"), ("relation", "right"), ("claimed", "right")]
-    heads += [("measured", "right"), ("verdict", "right")]
-    for kind, same_kind in groupby(results, key=lambda r: r.kind):
-        rows: list[list[str | Text]] = []
-        for (mechanism, citation), group in groupby(
-            same_kind, key=lambda r: (r.mechanism, r.citation)
-        ):
-            source = Text(visible(mechanism), "bold")
-            if citation:
-                source.append(f" [{visible(citation)}]", "not bold dim")
-            rows.append([source, "", "", "", ""])
-            for result in group:
-                claim = visible(result.claim.removeprefix(f"{mechanism}, "))
-                numbers = (f"{result.claimed:.4g}", f"{result.measured:.4g}")
-                rows.append([f"- {claim}", result.relation, *numbers, _verdict(result)])
-        show.print()
-        show.rule(Text(kind, "bold"), align="left", style="dim")
-        show.print(grid(heads, rows))
-    failed = [result for result in results if not result.passed]
-    for result in failed:
-        about = f" ({result.mechanism}, {result.relation}) claimed {result.claimed:.6g}, measured "
-        about += f"{result.measured:.6g}. {result.detail}"
-        show.print(Text.assemble(_verdict(result), f" {visible(result.claim)}", visible(about)))
-    total = len(results)
-    show.print(
-        f"{len(failed)} of {total} audits failed" if failed else f"all {total} audits passed",
-        style="bold red" if failed else "bold green",
-    )
-
-
-def _verdict(result: AuditResult) -> Text:
-    from rich.text import Text
-
-    return Text("passed", "green") if result.passed else Text("FAILED", "bold red")

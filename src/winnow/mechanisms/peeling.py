@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -17,9 +18,11 @@ from winnow.mechanisms.selection import Selection, check_scale, check_size
 from winnow.privacy import (
     BoundedRange,
     Calibration,
+    Event,
     Guarantee,
     Promise,
     Repeat,
+    Truncated,
     calibrate,
     guarantee_of,
     promise,
@@ -27,6 +30,22 @@ from winnow.privacy import (
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
 from winnow.sealed import SealedScores
+
+
+@lru_cache(maxsize=256)
+def calibrated_rounds(
+    epsilon: Fraction, delta: Fraction, k: int, lost: Fraction, relation: Relation
+) -> Calibration:
+    """The largest e for which k rounds of e-bounded range, up to `lost`, meet (epsilon, delta).
+
+    A pure function of public parameters, remembered because releases ask for it repeatedly.
+    """
+
+    def plan(e: float) -> Event:
+        rounds = Repeat(BoundedRange(e, relation), k)
+        return Truncated(rounds, lost) if lost else rounds
+
+    return calibrate(plan, epsilon=epsilon, delta=delta)
 
 
 @dataclass(frozen=True)
@@ -113,11 +132,9 @@ class PeelGumbel(Selection):
 
     def calibrated(self, relation: Relation = Relation.ADD_REMOVE) -> Calibration:
         """The epsilon of each round, and the accountant that allows it."""
-        return calibrate(
-            lambda e: Repeat(BoundedRange(e, relation), self.k),
-            epsilon=self.epsilon,
-            delta=self.delta,
-        )
+        lost = Fraction(0)
+        epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
+        return calibrated_rounds(epsilon, delta, self.k, lost, relation)
 
     def _mechanism(self) -> ExponentialMechanism:
         per_round = exact("epsilon", self.calibrated().parameter)

@@ -22,18 +22,9 @@ from winnow.domain.utility import Utility
 from winnow.errors import InputError
 from winnow.kernels.noisy_top import SMALLEST_SCALE, noisy_top
 from winnow.mechanisms.ordering import largest
+from winnow.mechanisms.peeling import calibrated_rounds
 from winnow.mechanisms.selection import check_scale
-from winnow.privacy import (
-    BoundedRange,
-    Event,
-    Grant,
-    Promise,
-    Repeat,
-    Truncated,
-    calibrate,
-    guarantee_of,
-    promise,
-)
+from winnow.privacy import Grant, Promise, guarantee_of, promise
 from winnow.random.integer import discrete_laplace_array
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
@@ -155,12 +146,8 @@ class LimitedDomain(_UnknownDomain):
 
     def _per_round(self) -> Fraction:
         """The epsilon of a round: half of delta for the truncation, the rest to compose."""
-
-        def plan(e: float) -> Event:
-            rounds = Repeat(BoundedRange(e, Relation.ADD_REMOVE), self.k)
-            return Truncated(rounds, exact("delta", self.delta) / 2)
-
-        found = calibrate(plan, epsilon=self.epsilon, delta=self.delta)
+        epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
+        found = calibrated_rounds(epsilon, delta, self.k, delta / 2, Relation.ADD_REMOVE)
         return exact("epsilon", found.parameter)
 
     def promise(self, relation: Relation) -> Promise:

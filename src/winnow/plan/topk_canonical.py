@@ -84,9 +84,7 @@ def canonical_chances(scores: Counts, k: int, loss: Loss, law: Law) -> Canonical
     """
     ranked = np.sort(scores)[::-1]
     if k == len(ranked):
-        return CanonicalChances(
-            0.0, 0.0, 1.0, 1.0, np.zeros(1, np.int64), np.ones(1), 0.0
-        )
+        return CanonicalChances(0.0, 0.0, 1.0, 1.0, np.zeros(1, np.int64), np.ones(1), 0.0)
     subsets = Subsets(ranked, k, loss, (great(k)[0], good(k)[0]))
     kept, log_rest = subsets.relevant(CUT + math.log(len(subsets.runs) * BLOCKS))
     total = _Totals.over(subsets, kept, None)
@@ -238,4 +236,5 @@ class _Groups:
     def merged(self) -> tuple[Counts, Floats]:
         """Distinct losses, increasing from 0, and their weights."""
         losses, place = np.unique(np.concatenate(self._losses), return_inverse=True)
-        return losses, np.bincount(place, np.concatenate(self._weights))
+        weights = np.bincount(place, np.concatenate(self._weights))
+        return losses, weights.astype(np.float64)

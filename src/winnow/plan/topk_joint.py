@@ -170,9 +170,7 @@ class _Ladder:
         first, last = self._places(low, high)
         return int((last - first).sum())
 
-    def classes(
-        self, low: int, high: int, log_above: float, scale: float
-    ) -> tuple[Counts, Floats]:
+    def classes(self, low: int, high: int, log_above: float, scale: float) -> tuple[Counts, Floats]:
         """Utilities of a range, descending, and their log weights; ``log_above`` = ln N(high+1)."""
         utilities, growth = [], []
         for g, (first, last) in enumerate(zip(*self._places(low, high), strict=True)):
@@ -185,7 +183,7 @@ class _Ladder:
             utilities.append(self.values[first:last] - self.leaders[g])
             growth.append(log_growth)
         found, group = np.unique(-np.concatenate(utilities), return_inverse=True)
-        steps = np.bincount(group, np.concatenate(growth))
+        steps = np.bincount(group, np.concatenate(growth)).astype(np.float64)
         log_reached = log_above + np.cumsum(steps)
         weights = log_reached + log1mexp(-steps) - scale * found.astype(np.float64)
         return -found, weights

@@ -14,10 +14,10 @@ import numpy as np
 
 from winnow.domain.utility import Utility
 from winnow.errors import InputError
-from winnow.kernels.noisy_top import Scores
+from winnow.kernels.noisy_top import Scores, gaps_to
 from winnow.mechanisms.grid import on_grid
 from winnow.plan.profile import Counts, Floats, GapProfile
-from winnow.sealed import Sealed, SealedScores
+from winnow.sealed import Sealed, SealedCounts, SealedScores
 
 MOST_ITEMS = 1 << 25
 
@@ -27,7 +27,7 @@ def public_scores(scores: Any) -> Scores:
 
     A ``GapProfile`` becomes its scores, with the best at 0.
     """
-    if isinstance(scores, Sealed | SealedScores):
+    if isinstance(scores, Sealed | SealedScores | SealedCounts):
         raise InputError("a plan is made of public numbers, and these scores are sealed")
     if isinstance(scores, GapProfile):
         if scores.candidates > MOST_ITEMS:
@@ -82,12 +82,6 @@ def step_of(scores: Scores, utility: Utility) -> float:
 def grouped(scores: Scores, scale: float) -> tuple[Floats, Floats]:
     """Distinct scores in units of the noise, decreasing from 0, and how many items have each."""
     values, counts = np.unique(scores, return_counts=True)
-    if values.dtype == np.int64:
-        behind = (values[-1].astype(object) - values.astype(object)).astype(np.float64)
-        if int(values[-1]) - int(values[0]) < 2**63:
-            behind = (values[-1] - values).astype(np.float64)
-    else:
-        behind = values[-1] - values
     with np.errstate(over="ignore"):
-        gaps = np.minimum(scale * behind, 1e300)
+        gaps = np.minimum(scale * gaps_to(values[-1], values.astype(scores.dtype)), 1e300)
     return -gaps[::-1], counts[::-1].astype(np.float64)

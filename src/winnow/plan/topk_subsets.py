@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from winnow.errors import InputError
 from winnow.plan.profile import Counts, Floats
@@ -45,18 +47,23 @@ class LogFactorials:
         low = _at(self.low, tails, top) - self.low[chosen] - _at(self.low, tails, rest)
         return np.asarray(high + low)
 
-    def ratio(self, tails: slice | Counts, top: int, below: int, scalars: tuple[int, int]) -> Floats:
+    def ratio(
+        self, tails: slice | Counts, top: int, below: int, scalars: tuple[int, int]
+    ) -> Floats:
         """ln of (t + below)! a! / ((t + top)! b!) for every tail t, (a, b) the scalars."""
         a, b = scalars
         high = _at(self.high, tails, below) - _at(self.high, tails, top)
         low = _at(self.low, tails, below) - _at(self.low, tails, top)
-        return np.asarray((high + (self.high[a] - self.high[b])) + low + (self.low[a] - self.low[b]))
+        return np.asarray(
+            (high + (self.high[a] - self.high[b])) + low + (self.low[a] - self.low[b])
+        )
 
 
-def _at(table: Floats, tails: slice | Counts, shift: int) -> Floats:
+def _at(table: NDArray[Any], tails: slice | Counts, shift: int) -> NDArray[Any]:
+    """The table at t + shift for every tail t; a view where the tails are a range."""
     if isinstance(tails, slice):
         return table[tails.start + shift : tails.stop + shift]
-    return table[tails + shift]
+    return np.asarray(table[tails + shift])
 
 
 @dataclass(frozen=True)
