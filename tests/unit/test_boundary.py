@@ -48,12 +48,14 @@ def test_the_public_names_are_pinned() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = wn.nonsense
     assert set(wn.__all__) == {
-        "AboveThreshold", "Budget", "BudgetError", "BudgetExceeded", "ExponentialMechanism",
-        "ExtraMissing", "GrantError", "Guarantee", "GuaranteeError", "InputError", "LargeMargin",
-        "LipschitzMechanism", "PermuteAndFlip", "Receipt", "Relation", "RelationMismatch",
-        "Released", "ReportNoisyMax", "Sealed", "SealedScores", "Session", "SparseVector",
-        "Utility", "WinnowError", "__version__", "as_substitution", "calibrate", "plan",
-        "seal_scores", "select",
+        "AboveThreshold", "ApproximateOneshot", "Budget", "BudgetError", "BudgetExceeded",
+        "Canonical", "ExponentialMechanism", "ExtraMissing", "GammaMechanism", "GrantError",
+        "Guarantee", "GuaranteeError", "InputError", "Joint", "LargeMargin", "LimitedDomain",
+        "LipschitzMechanism", "NoisyCounts", "PeelGumbel", "PeelPermuteAndFlip",
+        "PermuteAndFlip", "Receipt", "Relation", "RelationMismatch", "Released",
+        "ReportNoisyMax", "Sealed", "SealedCounts", "SealedScores", "Session", "SparseVector",
+        "StabilityThreshold", "Utility", "WinnowError", "__version__", "above",
+        "as_substitution", "calibrate", "open_above", "plan", "seal_scores", "select", "top_k",
     }  # fmt: skip
 
 

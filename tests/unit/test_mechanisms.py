@@ -279,3 +279,26 @@ def test_scores_sealed_for_later_do_not_follow_the_callers_array() -> None:
     sealed = wn.seal_scores(array, UTILITY)
     array[:] = np.nan
     assert wn.select(sealed, epsilon=1.0).value == 0
+
+
+def test_the_verb_above_reports_labels_and_charges_once() -> None:
+    budget = wn.Budget(1.0)
+    answer = wn.above(
+        {"mon": 5, "tue": 900, "wed": 7}, threshold=400, epsilon=0.5, budget=budget, seed=1
+    )
+    assert answer.value.above == ["tue"]
+    assert answer.value.answered == 2
+    assert budget.spent.amount == 0.5
+    assert answer.to_dict()["value"] == {"above": ["tue"], "answered": 2}
+
+
+def test_a_session_opens_a_stream_that_takes_plain_numbers() -> None:
+    session = wn.Session(epsilon=1.0, seed=2)
+    stream = session.open_above(threshold=400, epsilon=0.5, cutoff=2)
+    assert stream.ask(3).value == [False]
+    assert stream.ask([5, 900]).value == [False, True]
+    assert stream.ask(np.float64(1000)).value == [True]
+    assert stream.exhausted
+    assert session.above([900], threshold=1, epsilon=0.5).value.above == [0]
+    with pytest.raises(wn.BudgetExceeded):
+        session.open_above(threshold=1, epsilon=0.1)

@@ -120,7 +120,7 @@ def test_counts_and_their_charge_are_composed() -> None:
 
 
 def test_noise_on_the_winners_counts_covers_the_items_of_one_person() -> None:
-    joint = wn.Joint(1.0, 10) if hasattr(wn, "Joint") else PeelPermuteAndFlip(1.0, 10)
+    joint = wn.Joint(1.0, 10)
     assert WithCounts(joint, 0.5, 10).scale(UTILITY) == 20
     assert WithCounts(joint, 0.5, 10, 3).scale(UTILITY) == 6
     replaced = wn.Utility.declare(1, monotone=True, relation="substitution")

@@ -102,7 +102,7 @@ def select(
     from winnow.cli.printing import show_json, show_release, working
     from winnow.released.saving import check_target, save_released
     from winnow.sealed.files import read_scores
-    from winnow.session import select as winnow_select
+    from winnow.verbs import select as winnow_select
 
     if out is not None:
         check_target(out)

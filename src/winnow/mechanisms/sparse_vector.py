@@ -21,7 +21,7 @@ from winnow.privacy import Grant, Guarantee, Promise, guarantee_of, promise
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
 from winnow.released import Receipt, Released
-from winnow.sealed import SealedScores
+from winnow.sealed import SealedScores, seal_scores
 from winnow.sealed.opening import open_sealed
 
 
@@ -92,13 +92,16 @@ class SparseVector:
 
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        for scale in self.scales(scores.utility):
+        self.check_scales(scores.utility)
+
+    def check_scales(self, utility: Utility) -> None:
+        """Refuse noise that float64 could not filter."""
+        for scale in self.scales(utility):
             check_scale(scale)
 
     def open(self, utility: Utility, grant: Grant, tape: Tape) -> SparseVectorStream:
         """Spend the grant on a stream of questions that are asked one by one."""
-        for scale in self.scales(utility):
-            check_scale(scale)
+        self.check_scales(utility)
         promised = self.promise(utility.relation)
         guarantee = guarantee_of(promised.event)
         receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
@@ -167,8 +170,17 @@ class SparseVectorStream:
         """How many questions were answered."""
         return self._run.asked
 
-    def ask(self, scores: SealedScores) -> Released[list[bool]]:
-        """Whether each further value is reported above; shorter if the cutoff is reached."""
+    def ask(self, values: Any) -> Released[list[bool]]:
+        """Whether each further value is reported above; shorter if the cutoff is reached.
+
+        ``values`` is a number, or whatever ``winnow.select`` takes as scores.
+        """
+        if isinstance(values, SealedScores):
+            scores = values
+        else:
+            if isinstance(values, int | float | np.number):
+                values = [values]
+            scores = seal_scores(values, self._run.utility, copy=False)
         if scores.utility != self._run.utility:
             raise InputError(
                 "these values declare another sensitivity or relation than this stream; "

@@ -81,7 +81,8 @@ def step_of(scores: Scores, utility: Utility) -> float:
 
 def grouped(scores: Scores, scale: float) -> tuple[Floats, Floats]:
     """Distinct scores in units of the noise, decreasing from 0, and how many items have each."""
-    values, counts = np.unique(scores, return_counts=True)
+    found: tuple[Any, Any] = np.unique(scores, return_counts=True)
+    values, counts = found
     with np.errstate(over="ignore"):
-        gaps = np.minimum(scale * gaps_to(values[-1], values.astype(scores.dtype)), 1e300)
+        gaps = np.minimum(scale * gaps_to(values[-1], values), 1e300)
     return -gaps[::-1], counts[::-1].astype(np.float64)
