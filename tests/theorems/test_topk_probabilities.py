@@ -218,7 +218,6 @@ def test_all_noises_agree_where_ties_are_many_and_differ_where_they_are_few(law,
     taken = canonical_chances(scores, k, loss, law)
     monkeypatch.setattr(topk_canonical, "ALIKE", 36.0)
     integrated = canonical_chances(scores, k, loss, law)
-    assert taken.log_top == integrated.log_top or law is not Law.GUMBEL
     assert integrated.log_top == pytest.approx(taken.log_top, abs=20 * math.exp(-24.0))
     sharp = Loss.canonical(Fraction(1, 2), Fraction(10))
     tops = [canonical_chances(scores, k, sharp, one).log_top for one in (law, Law.GUMBEL)]
@@ -232,17 +231,17 @@ def test_the_samplers_have_these_chances():
     """Chi-square by error, fixed seeds; a correct sampler fails at a rate of 1e-4."""
     counts = np.array([30, 27, 27, 20, 19, 12, 12, 5])
     joint = Joint(0.5, 3)
-    errors = topk_error.signed_maximum(counts, joint.simulate(counts, COUNTS, 2500, seed=1))
+    errors = topk_error.signed_maximum(counts, joint.simulate(counts, COUNTS, 1000, seed=1))
     found = chances_of_joint(joint, counts)
     observed = [np.sum(errors == -u) for u in found.utilities]
-    assert pooled_p_value(observed, 2500 * found.chances) > 1e-4
-    canonical = Canonical(0.3, 3, noise=Law.LAPLACE)
-    gaps = topk_error.k_relative(counts, canonical.simulate(counts, COUNTS, 2500, seed=2))
+    assert pooled_p_value(observed, 1000 * found.chances) > 1e-4
+    canonical = Canonical(0.5, 3, noise=Law.LAPLACE)
+    gaps = topk_error.k_relative(counts, canonical.simulate(counts, COUNTS, 1000, seed=2))
     chances = chances_of_canonical(canonical, counts)
     observed = [np.sum(gaps == g) for g in chances.gaps]
-    assert pooled_p_value(observed, 2500 * chances.gap_chances) > 1e-4
-    gumbel = chances_of_canonical(Canonical(0.3, 3, noise=Law.GUMBEL), counts)
-    assert pooled_p_value(observed, 2500 * gumbel.gap_chances) < 1e-4
+    assert pooled_p_value(observed, 1000 * chances.gap_chances) > 1e-4
+    wrong = chances_of_canonical(Canonical(0.6, 3, noise=Law.LAPLACE), counts)
+    assert pooled_p_value(observed, 1000 * wrong.gap_chances) < 1e-4
 
 
 def pooled_p_value(observed, expected):
@@ -442,13 +441,11 @@ def test_the_bound_of_noisy_counts_is_the_union_bound_over_pairs(scale):
     bound = top_k_bound(mechanism, d, COUNTS, miss)
     y = np.arange(-4000, 4001)
     mass = np.exp(-np.abs(y) / scale) * np.tanh(0.5 / scale)
-    above = np.array([mass[y >= m].sum() for m in range(600)])
 
     def tail(m):
         """Pr[Z - Z' >= m], term by term."""
         return sum(mass[4000 + z] * mass[y >= m + z].sum() for z in range(-1500, 1501))
 
-    assert above[0] > 0.5
     for error, pairs in ((bound.signed, k * (2 * d - k - 1) / 2), (bound.tail, k * (d - k))):
         assert pairs * tail(int(error) + 1) <= miss * (1 + 1e-9)
         assert error == 0 or pairs * tail(int(error)) > miss

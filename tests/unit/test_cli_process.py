@@ -165,7 +165,7 @@ def test_a_refused_budget_is_exit_code_3(votes: Path, monkeypatch: pytest.Monkey
     def refuse(*_: object, **__: object) -> None:
         raise BudgetExceeded("epsilon 1 is asked for, and 0.5 is left; ask for less")
 
-    monkeypatch.setattr("winnow.session.select", refuse)
+    monkeypatch.setattr("winnow.verbs.select", refuse)
     result = CliRunner().invoke(app, ["select", str(votes), "--epsilon", "1"])
     assert result.exit_code == 3
     assert result.stderr == "error: epsilon 1 is asked for, and 0.5 is left; ask for less\n"

@@ -202,7 +202,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_spending(
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(Path, "open", refuse)
-    monkeypatch.setattr("winnow.session.select", lambda *_, **__: pytest.fail("spent"))
+    monkeypatch.setattr("winnow.verbs.select", lambda *_, **__: pytest.fail("spent"))
     result = run("select", votes, "--epsilon", 1, "--out", tmp_path / "result.json")
     assert result.exit_code == 2
     assert "Read-only file system" in result.stderr
@@ -280,7 +280,7 @@ def test_an_unexpected_error_does_not_show_its_text(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the score was {SECRET}")
 
-    monkeypatch.setattr("winnow.session.select", broken)
+    monkeypatch.setattr("winnow.verbs.select", broken)
     result = run("select", votes, "--epsilon", 1)
     assert result.exit_code == 1
     assert "unexpected RuntimeError" in result.stderr and "report it" in result.stderr

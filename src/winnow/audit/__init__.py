@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from winnow.audit.accounting import accounted
+from winnow.audit.divergences import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
 from winnow.audit.fidelity import faithful
 from winnow.audit.result import AuditResult, Kind, summary
@@ -42,4 +43,5 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from sampled(quick=quick, seed=seed)
     yield from faithful(quick=quick, seed=seed)
     yield from accounted()
+    yield from costs_dominate_divergences()
     yield from caught(quick=quick, seed=seed)

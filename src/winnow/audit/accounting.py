@@ -42,7 +42,6 @@ _EVENTS: tuple[Event, ...] = (
     Gaussian(12.5, _HERE),
     ApproxDP(0.2, 1e-9, _HERE),
 )
-_Single = PureDP | BoundedRange | DiscreteLaplace | Gaussian
 _CONVERSION = "Canonne-Kamath-Steinke 2020, Prop. 12"
 
 ROUNDS = {
@@ -62,7 +61,6 @@ def accounted() -> Iterator[AuditResult]:
     """Every check of the accountant."""
     yield repeat_costs_its_count(zcdp_cost)
     yield compose_sums()
-    yield from costs_dominate_divergences()
     yield from monotone()
     yield from conversions()
     yield from rounds_of_selection_and_measurement()
@@ -108,64 +106,6 @@ def compose_sums() -> AuditResult:
         "nested in two ways; exact",
         citation="Bun-Steinke 2016, Lemma 2.3",
     )
-
-
-def costs_dominate_divergences() -> Iterator[AuditResult]:
-    """Every rho is at least that of the worst pair of distributions of its kind."""
-    for epsilon in (0.1, 1.0, 6.0):
-        p = np.array([1.0, math.exp(-epsilon)]) / (1 + math.exp(-epsilon))
-        yield _dominates(PureDP(epsilon, _HERE), [(p, p[::-1])], "randomized response")
-        pairs = [_two_point(epsilon, t) for t in np.linspace(0, epsilon, 41)[1:-1]]
-        yield _dominates(
-            BoundedRange(epsilon, _HERE), pairs, "two-point losses t and t - epsilon, all t"
-        )
-        x = np.arange(-400, 402)
-        law = np.exp(-np.abs(x) * epsilon)
-        yield _dominates(
-            DiscreteLaplace(1 / Fraction(str(epsilon)), _HERE),
-            [(law[:-1] / law.sum(), law[1:] / law.sum())],
-            "the discrete Laplace law and its shift by 1",
-        )
-    for sigma in (1.0, 5.0):
-        x = np.arange(-60, 62) if sigma == 1 else np.arange(-300, 302)
-        law = np.exp(-(x**2) / (2 * sigma**2))
-        yield _dominates(
-            Gaussian(sigma, _HERE),
-            [(law[:-1] / law.sum(), law[1:] / law.sum())],
-            "the discrete Gaussian law and its shift by 1",
-        )
-
-
-def _two_point(epsilon: float, t: float) -> tuple[Floats, Floats]:
-    """Two distributions with the log ratios t and t - epsilon."""
-    high = (1 - math.exp(t - epsilon)) / (1 - math.exp(-epsilon))
-    p = np.array([high, 1 - high])
-    return p, p * np.exp([-t, epsilon - t])
-
-
-def _dominates(event: _Single, pairs: list[tuple[Floats, Floats]], what: str) -> AuditResult:
-    worst = max(max(_rho(p, q), _rho(q, p)) for p, q in pairs)
-    charged = float(zcdp_cost(event).rho)
-    name = type(event).__name__
-    number = next(iter(event.parameters().values()))
-    return _result(
-        f"The rho charged for {name}({float(number):g}) covers {what}.",
-        charged,
-        worst,
-        worst <= charged * (1 + 1e-9),
-        "Renyi divergences of orders 1 to 256, over their order",
-        citation="Bun-Steinke 2016; Cesar-Rogers 2021; Canonne-Kamath-Steinke 2020",
-    )
-
-
-def _rho(p: Floats, q: Floats) -> float:
-    keep = (p > 1e-250) & (q > 1e-250)
-    log_p, loss = np.log(p[keep]), np.log(p[keep]) - np.log(q[keep])
-    worst = float(np.sum(p[keep] * loss))
-    for order in (1.05, 1.5, 2, 3, 5, 10, 32, 256):
-        moment = float(np.logaddexp.reduce(log_p + (order - 1) * loss))
-        worst = max(worst, moment / (order - 1) / order)
-    return worst
 
 
 def monotone() -> Iterator[AuditResult]:

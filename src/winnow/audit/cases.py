@@ -16,9 +16,18 @@ from winnow.audit.comparison_model import LargeMarginModel, SparseVectorModel
 from winnow.audit.neighbours import Declared, declarations, moves
 from winnow.audit.probabilities import Exchangeable, Model, Scores, model_of
 from winnow.audit.selection_model import NoisyTopModel
-from winnow.audit.topk_model import CanonicalModel, CubeModel, JointModel, PeeledModel
+from winnow.audit.topk_model import (
+    CanonicalModel,
+    CubeModel,
+    JointModel,
+    PeeledModel,
+    SizedSetModel,
+)
+from winnow.audit.unknown_domain_model import LimitedDomainModel, StabilityModel
+from winnow.domain.checks import Real
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
+from winnow.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.mechanisms.canonical import Canonical
 from winnow.mechanisms.gamma import GammaMechanism
 from winnow.mechanisms.joint import Joint
@@ -26,6 +35,7 @@ from winnow.mechanisms.large_margin import LargeMargin
 from winnow.mechanisms.lipschitz import LipschitzMechanism
 from winnow.mechanisms.peeling import PeelPermuteAndFlip
 from winnow.mechanisms.sparse_vector import SparseVector
+from winnow.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 from winnow.privacy import Promise
 from winnow.random.laws import Law
 
@@ -71,6 +81,49 @@ class UnorderedGumbel(LipschitzMechanism):
 
 
 @dataclass(frozen=True)
+class OnLabels:
+    """A top-k mechanism on private labels: drawn over those that are in the data."""
+
+    inner: LimitedDomain | StabilityThreshold
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return self.inner.name
+
+    @property
+    def epsilon(self) -> Real:
+        """The total for the call."""
+        return self.inner.epsilon
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        return self.inner.promise(relation)
+
+    def simulate(
+        self, scores: Scores, utility: Utility, draws: int, seed: int
+    ) -> NDArray[np.int64]:
+        """Lists of labels, filled up with -1; a count of 0 is a label that is not there."""
+        there = np.flatnonzero(scores > 0)
+        rows = np.full((draws, self.inner.k), -1, np.int64)
+        lists = self.inner.simulate(np.asarray(scores[there], np.int64), utility, draws, seed)
+        for row, released in zip(rows, lists, strict=True):
+            row[: len(released)] = there[released]
+        return rows
+
+    def model(self, utility: Utility) -> Model:
+        """Its exact output distribution."""
+        inner = self.inner
+        if isinstance(inner, LimitedDomain):
+            scale = float(inner._per_round() / utility.width)
+            lead, reach = inner.lead(utility), inner.reach or 0
+            return LimitedDomainModel(scale, lead, reach, inner.k, inner.max_items_per_user)
+        return StabilityModel(
+            float(inner.scale(utility)), inner.threshold(utility), inner.k, inner.max_items_per_user
+        )
+
+
+@dataclass(frozen=True)
 class Case:
     """A mechanism, and what was declared about its scores."""
 
@@ -88,10 +141,11 @@ class Case:
         return self.mechanism.promise(self.declared.relation)
 
 
-def selections(epsilon: float = EPSILON) -> list[Mechanism]:
+def selections(*, quick: bool = False) -> list[Mechanism]:
     """One mechanism or more for every selection row of the guarantee table."""
+    epsilon = EPSILON
     found: list[Mechanism] = [LipschitzMechanism(epsilon, law) for law in Law]
-    for kappa in (2, 3):
+    for kappa in (2,) if quick else (2, 3):
         found += [LipschitzMechanism(epsilon, law, kappa) for law in Law]
         found.append(UnorderedGumbel(epsilon, Law.GUMBEL, kappa))
     found += [PeelPermuteAndFlip(epsilon, 2), Joint(epsilon, 2)]
@@ -100,10 +154,20 @@ def selections(epsilon: float = EPSILON) -> list[Mechanism]:
         found += [Canonical(epsilon, 2, gamma=gamma, noise=law) for gamma in (0, 1)]
         found.append(Canonical(epsilon, 2, noise=law, rounded=True))
     found += [GammaMechanism(epsilon, k) for k in (1, 2)]
+    found.append(ApproximateOneshot(Fraction(1, 5), Fraction(1, 20), 2))
     found += [SparseVector(epsilon, 0, cutoff) for cutoff in (1, 2)]
-    for parameters in MARGIN_PARAMETERS:
+    for parameters in MARGIN_PARAMETERS[: 1 if quick else None]:
         found += [LargeMargin(*parameters, thresholds) for thresholds in ("tight", "printed")]
     return found
+
+
+def on_private_labels() -> list[Mechanism]:
+    """Mechanisms of the table that are about counts of private labels only."""
+    return [
+        OnLabels(LimitedDomain(4.0, 0.2, 2, None, reach=2)),
+        OnLabels(LimitedDomain(4.0, 0.2, 2, 1, reach=3)),
+        OnLabels(StabilityThreshold(1.0, 0.2, 2, 1)),
+    ]
 
 
 def all_cases(*, quick: bool = False) -> list[Case]:
@@ -112,7 +176,9 @@ def all_cases(*, quick: bool = False) -> list[Case]:
     if quick:
         declared = tuple(d for d in declared if d.monotone or d.relation is Relation.ADD_REMOVE)
         declared = tuple(d for d in declared if d.monotone or d.sensitivity != 1)
-    return [Case(mechanism, d) for mechanism in selections() for d in declared]
+    cases = [Case(mechanism, d) for mechanism in selections(quick=quick) for d in declared]
+    people = [d for d in declared if d.monotone]
+    return cases + [Case(mechanism, d) for mechanism in on_private_labels() for d in people]
 
 
 Boxes = frozenset[tuple[int, int]]
@@ -121,14 +187,24 @@ Boxes = frozenset[tuple[int, int]]
 def instances(model: Model, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
     """Score vectors and the moves to their neighbours, for the kind of the model."""
     match model:
-        case NoisyTopModel() | PeeledModel() | JointModel() | CanonicalModel() | CubeModel():
+        case NoisyTopModel() | PeeledModel() | JointModel():
+            yield from _for_selection(model, boxes, quick)
+        case CanonicalModel() | SizedSetModel() | CubeModel():
             yield from _for_selection(model, boxes, quick)
         case SparseVectorModel():
             yield from _for_thresholds(model, boxes, quick)
+        case LimitedDomainModel() | StabilityModel():
+            yield from _for_private_labels(model, boxes, quick)
         case LargeMarginModel():
             yield from _for_margins(model, boxes, quick)
         case _:
             yield _vectors((0, 1, 2, 3, 4, 5, 6), 3), moves(boxes, 3)
+
+
+def neighbours_of(model: Model, bases: Integers, steps: Integers) -> Integers:
+    """A row for each vector and each move. Counts of labels stop at 0: nobody is missing twice."""
+    moved = (bases[:, None] + steps).reshape(-1, bases.shape[1])
+    return np.maximum(moved, 0) if isinstance(model, LimitedDomainModel | StabilityModel) else moved
 
 
 def _for_selection(
@@ -181,6 +257,19 @@ def _for_margins(
     leading = np.array([(0,) * (many - 1) + (gap,) for gap in (0, 1, 2)], np.int64)
     steps = [(others,) * (many - 1) + (leader,) for others, leader in moves(boxes, 2).tolist()]
     yield leading, np.array(steps, np.int64)
+
+
+def _for_private_labels(
+    model: LimitedDomainModel | StabilityModel, boxes: Boxes, quick: bool
+) -> Iterator[tuple[Integers, Integers]]:
+    """Small counts, zeros and all; one person has at most `items` labels."""
+    d = 3 if quick or isinstance(model, StabilityModel) else 4
+    values = (0, 1, 2, 4) if isinstance(model, StabilityModel) else (0, 1, 2, 3, 5, 8)
+    steps = moves(boxes, d)
+    if model.items is not None:
+        up, down = np.sum(steps > 0, axis=1), np.sum(steps < 0, axis=1)
+        steps = steps[(up <= model.items) & (down <= model.items)]
+    yield _sorted_vectors(values, d), steps
 
 
 def _sorted_vectors(values: tuple[int, ...], d: int) -> Integers:

@@ -14,7 +14,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.cases import Boxes, Case, Integers, all_cases, instances, selections
+from winnow.audit.cases import (
+    Boxes,
+    Case,
+    Integers,
+    all_cases,
+    instances,
+    neighbours_of,
+    on_private_labels,
+    selections,
+)
 from winnow.audit.probabilities import Model, hockey_stick, log_probability_rows
 from winnow.audit.result import AuditResult
 from winnow.domain.neighbours import Relation
@@ -70,7 +79,10 @@ def every_row_is_enumerated() -> AuditResult:
     """No selection was added to the table without being audited."""
     audited = {
         (promised.citation, promised.statement.split(". Charged:")[0])
-        for promised in (m.promise(Relation.ADD_REMOVE) for m in selections())
+        for promised in (
+            mechanism.promise(Relation.ADD_REMOVE)
+            for mechanism in selections() + on_private_labels()
+        )
     }
     selecting = [row for row in rows() if row.reduction != "additive"]
     missing = [
@@ -152,8 +164,8 @@ def measure(model: Model, boxes: Boxes, epsilon: float, *, quick: bool = False) 
 
 
 def _measure_block(model: Model, bases: Integers, moves: Integers, epsilon: float) -> Measured:
-    n, d = bases.shape
-    neighbours = (bases[:, None] + moves).reshape(-1, d)
+    n = len(bases)
+    neighbours = neighbours_of(model, bases, moves)
     log_p = np.repeat(log_probability_rows(model, bases), len(moves), axis=0)
     log_q = log_probability_rows(model, neighbours)
     p, q = np.exp(log_p), np.exp(log_q)

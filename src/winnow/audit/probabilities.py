@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 
 from winnow.audit.comparison_model import LargeMarginModel, SparseVectorModel
 from winnow.audit.selection_model import NoisyTopModel
-from winnow.audit.topk_model import CanonicalModel, CubeModel, JointModel, PeeledModel
+from winnow.audit.topk_model import (
+    CanonicalModel,
+    CubeModel,
+    JointModel,
+    PeeledModel,
+    SizedSetModel,
+)
 from winnow.domain.utility import Utility
+from winnow.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.mechanisms.canonical import Canonical
 from winnow.mechanisms.gamma import GammaMechanism
 from winnow.mechanisms.joint import Joint
@@ -66,6 +73,18 @@ class StoppingMargins:
         return stopping_margin(ranks, self.epsilon, self.delta, self.thresholds)
 
 
+@dataclass(frozen=True)
+class OneshotScale:
+    """The scale of the approximate oneshot mechanism, which depends on d."""
+
+    mechanism: ApproximateOneshot
+    utility: Utility
+
+    def __call__(self, d: int) -> float:
+        """For d candidates."""
+        return float(self.mechanism.scale(self.utility, d))
+
+
 def model_of(mechanism: object, utility: Utility) -> Model:
     """The output distribution that a mechanism's public parameters define."""
     match mechanism:
@@ -86,6 +105,8 @@ def model_of(mechanism: object, utility: Utility) -> Model:
                 float(mechanism.gamma),
                 float(utility.one_sided) if mechanism.rounded else None,
             )
+        case ApproximateOneshot():
+            return SizedSetModel(OneshotScale(mechanism, utility), mechanism.k)
         case GammaMechanism():
             return CubeModel(float(mechanism.scale(utility)), mechanism.k)
         case SparseVector():
@@ -104,7 +125,7 @@ def model_of(mechanism: object, utility: Utility) -> Model:
     raise TypeError(f"no exact probabilities are known for a {type(mechanism).__name__}")
 
 
-Exchangeable = NoisyTopModel | PeeledModel | JointModel | CanonicalModel | CubeModel
+Exchangeable = NoisyTopModel | PeeledModel | JointModel | CanonicalModel | SizedSetModel | CubeModel
 """Models without ties by position: exchanging candidates exchanges their probabilities."""
 
 
@@ -117,7 +138,7 @@ def log_probability_rows(model: Model, scores: Integers) -> Floats:
     match model:
         case NoisyTopModel(counts=None) | PeeledModel() | JointModel():
             return _by_sorted_rows(model, scores)
-        case CanonicalModel() | CubeModel():
+        case CanonicalModel() | SizedSetModel() | CubeModel():
             return _by_sorted_rows(model, scores)
         case LargeMarginModel():
             scores = scores - scores.max(axis=1, keepdims=True)

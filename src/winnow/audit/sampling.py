@@ -15,7 +15,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.cases import Boxes, Case, Mechanism, instances
+from winnow.audit.cases import (
+    Boxes,
+    Case,
+    Mechanism,
+    instances,
+    neighbours_of,
+    on_private_labels,
+)
 from winnow.audit.enumeration import Pair
 from winnow.audit.neighbours import counts, general
 from winnow.audit.probabilities import Model, log_probability_rows
@@ -66,7 +73,8 @@ def sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
         yield sample_case(plan)
 
 
-def plans(*, quick: bool, seed: int) -> list[Sampled]:
+@lru_cache(maxsize=4)
+def plans(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
     """What is drawn: fast samplers often, the others a few thousand times."""
     many, few = (20_000, 400) if quick else (100_000, 1_600)
     people = counts(Relation.ADD_REMOVE), counts(Relation.SUBSTITUTION)
@@ -77,7 +85,9 @@ def plans(*, quick: bool, seed: int) -> list[Sampled]:
     slow += [Canonical(2.0, 2, noise=law) for law in (Law.GUMBEL, Law.EXPONENTIAL)]
     cases = [(Case(mechanism, declared), many) for mechanism in fast for declared in people]
     cases += [(Case(mechanism, general(Relation.ADD_REMOVE)), few) for mechanism in slow]
-    return [plan_case(case, draws, seed + 2 * i) for i, (case, draws) in enumerate(cases)]
+    people_only = counts(Relation.ADD_REMOVE)
+    cases += [(Case(mechanism, people_only), few) for mechanism in on_private_labels()]
+    return tuple(plan_case(case, draws, seed + 2 * i) for i, (case, draws) in enumerate(cases))
 
 
 def plan_case(case: Case, draws: int, seed: int) -> Sampled:
@@ -155,7 +165,7 @@ def telling_pair(model: Model, boxes: Boxes, draws: int, delta: float = 0.0) -> 
     """Neighbours that so many draws should tell apart best, by their exact probabilities."""
     best, found = -np.inf, Pair((), ())
     for bases, steps in instances(model, boxes, quick=True):
-        neighbours = (bases[:, None] + steps).reshape(-1, bases.shape[1])
+        neighbours = neighbours_of(model, bases, steps)
         p = np.exp(np.repeat(log_probability_rows(model, bases), len(steps), axis=0))
         q = np.exp(log_probability_rows(model, neighbours))
         expected = np.maximum(_expected(p, q, draws, delta), _expected(q, p, draws, delta))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
@@ -113,6 +114,29 @@ class CanonicalModel:
         if self.person is not None:
             return np.asarray(self.person * np.ceil((missing - worst) / (2 * self.person)))
         return np.asarray((1 - self.gamma) * missing - self.gamma * worst, np.float64)
+
+
+@dataclass(frozen=True)
+class SizedSetModel:
+    """The k-set with the largest scores + Laplace noise whose scale depends on d."""
+
+    scale_for: Callable[[int], float]
+    k: int
+    ordered: bool = False
+
+    @property
+    def scale(self) -> float:
+        """That of four candidates."""
+        return self.scale_for(4)
+
+    def outcomes(self, d: int) -> Integers:
+        """All k-subsets, each listed in order."""
+        return np.array(list(combinations(range(d), self.k)), np.int64)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """By quadrature over the best loser."""
+        x = self.scale_for(scores.shape[1]) * (scores - scores.max(axis=1, keepdims=True))
+        return log_sets_by_quadrature(Law.LAPLACE, x, self.outcomes(scores.shape[1]))
 
 
 @dataclass(frozen=True)

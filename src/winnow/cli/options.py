@@ -42,6 +42,22 @@ class Thresholds(StrEnum):
     PRINTED = "printed"
 
 
+class TopKMechanism(StrEnum):
+    """The top-k mechanisms by name, and the automatic choice."""
+
+    AUTO = "auto"
+    JOINT = "joint"
+    CANONICAL = "canonical"
+    ONESHOT = "oneshot"
+    PEEL_PERMUTE_AND_FLIP = "peel-permute-and-flip"
+    PEEL_GUMBEL = "peel-gumbel"
+    GAMMA = "gamma"
+    LAPLACE = "laplace"
+    ONESHOT_APPROXIMATE = "oneshot-approximate"
+    LIMITED_DOMAIN = "limited-domain"
+    STABILITY = "stability"
+
+
 _MECHANISM = "Mechanism"
 _SCORES = "What one person can do to a score"
 _OUTPUT = "Output"
@@ -80,6 +96,37 @@ ThresholdsOption = Annotated[
         "--thresholds",
         metavar="NAME",
         help="For large-margin: tight (default), or printed as in the paper.",
+        rich_help_panel=_MECHANISM,
+    ),
+]
+TopKMechanismOption = Annotated[
+    TopKMechanism,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="auto, joint, canonical, oneshot, peel-permute-and-flip, gamma, laplace (with "
+        "--max-items-per-user); with --delta peel-gumbel and oneshot-approximate; for private "
+        "labels limited-domain and stability.",
+        rich_help_panel=_MECHANISM,
+    ),
+]
+TopKNoiseOption = Annotated[
+    Noise | None,
+    typer.Option(
+        "--noise",
+        metavar="NAME",
+        help="For canonical and oneshot: exponential (default), gumbel, laplace, logistic or "
+        "half-logistic.",
+        rich_help_panel=_MECHANISM,
+    ),
+]
+GammaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--gamma",
+        metavar="G",
+        help="For canonical: how much the last item counts against the first one missed, 0 to 1 "
+        "(default 0.5).",
         rich_help_panel=_MECHANISM,
     ),
 ]

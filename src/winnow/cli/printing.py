@@ -23,8 +23,13 @@ def console() -> Console:
 
 
 def working(what: str) -> AbstractContextManager[object]:
-    """A spinner on stderr while something takes a while; nothing if that is no terminal."""
-    return Console(stderr=True).status(visible(what))
+    """A spinner and a clock on stderr while something takes a while; only on a terminal."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    display = Progress(*columns, console=Console(stderr=True), transient=True)
+    display.add_task(visible(what), total=None)
+    return display
 
 
 def show_json(data: Any) -> None:
@@ -40,11 +45,16 @@ def show_release(released: Released[Any], about_value: str = "") -> None:
     table.add_row("value", shown)
     if about_value:
         table.add_row("", Text(about_value, style="dim"))
+    add_receipt(table, released)
+    console().print(table)
+
+
+def add_receipt(table: Table, released: Released[Any]) -> None:
+    """Rows for the guarantee and the receipt; a seeded result is marked."""
     table.add_row("guarantee", Text(visible(released.guarantee), style="bold"), end_section=True)
     for name, text in released.receipt.lines():
         warned = name == "randomness" and released.receipt.randomness != "os"
         table.add_row(name, Text(visible(text), style="bold yellow" if warned else ""))
-    console().print(table)
 
 
 def pairs() -> Table:

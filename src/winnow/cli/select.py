@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +23,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
-from winnow.errors import InputError, WinnowError
+from winnow.errors import WinnowError
 
 _COLUMNS = "Columns of the file"
 
@@ -99,6 +98,7 @@ def select(
     scores were made except that one person moves each by at most 1; for counts of people
     add --monotone.
     """
+    from winnow.cli.files import are_large, refuse_overwriting
     from winnow.cli.printing import show_json, show_release, working
     from winnow.released.saving import check_target, save_released
     from winnow.sealed.files import read_scores
@@ -106,8 +106,8 @@ def select(
 
     if out is not None:
         check_target(out)
-        _refuse_overwriting(file, out)
-    with working(f"reading {file}") if _is_large(file) else nullcontext():
+        refuse_overwriting([file], "--out", out)
+    with working(f"reading {file}") if are_large([file]) else nullcontext():
         labels, scores = read_scores(file, label_column=label, score_column=score)
         released = winnow_select(
             scores,
@@ -133,16 +133,6 @@ def select(
             show_json(released.to_dict())
         else:
             show_release(released, _about_order(k, mechanism, noise))
-
-
-def _is_large(file: Path) -> bool:
-    """Whether reading takes long enough to show that something goes on."""
-    return os.path.isfile(file) and os.path.getsize(file) > 5_000_000
-
-
-def _refuse_overwriting(file: Path, out: Path) -> None:
-    if os.path.exists(file) and os.path.exists(out) and file.samefile(out):
-        raise InputError(f"--out {out} is the file that is read; choose another one")
 
 
 def _about_order(k: int | None, mechanism: Mechanism, noise: Noise | None) -> str:

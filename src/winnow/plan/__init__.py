@@ -1,8 +1,21 @@
 """What to expect before spending: public or assumed numbers in, chances and errors out.
 
-Nothing here opens sealed data, draws randomness or charges a budget.
+Nothing here opens sealed data or charges a budget; what is simulated has a stated seed.
 """
 
 from winnow.plan.select import SelectPlan, select
+from winnow.plan.topk import TopKPlan, top_k
+from winnow.plan.topk_probabilities import epsilon_for_top, top_chance, top_sequence_chance
+from winnow.plan.topk_rows import SimulatedError, TopKRow
 
-__all__ = ["SelectPlan", "select"]
+__all__ = [
+    "SelectPlan",
+    "SimulatedError",
+    "TopKPlan",
+    "TopKRow",
+    "epsilon_for_top",
+    "select",
+    "top_chance",
+    "top_k",
+    "top_sequence_chance",
+]

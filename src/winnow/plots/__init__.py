@@ -2,5 +2,6 @@
 
 from winnow.plots.chances import Curve, draw_chances
 from winnow.plots.figures import ENDINGS
+from winnow.plots.top import MOST_BARS, draw_top
 
-__all__ = ["ENDINGS", "Curve", "draw_chances"]
+__all__ = ["ENDINGS", "MOST_BARS", "Curve", "draw_chances", "draw_top"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from winnow.errors import ExtraMissing
@@ -34,7 +35,7 @@ _SETTINGS: Any = {
 }
 
 
-def new_figure() -> tuple[Figure, Axes]:
+def new_figure(height: float = 6.0) -> tuple[Figure, Axes]:
     """An empty figure, readable at half size; no window and no global state is involved."""
     try:
         import matplotlib
@@ -42,7 +43,7 @@ def new_figure() -> tuple[Figure, Axes]:
     except ImportError:
         raise ExtraMissing("matplotlib", "plots", "drawing a plot") from None
     with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(8, 6), layout="constrained")
+        figure = Figure(figsize=(8, height), layout="constrained")
         return figure, figure.subplots()
 
 
@@ -52,6 +53,8 @@ def as_file(figure: Figure, ending: str) -> bytes:
 
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending)
     buffer = io.BytesIO()
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        # A label may have letters that the font lacks; they are drawn as boxes.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure.savefig(buffer, format=ending.removeprefix("."), dpi=150, metadata=undated)
     return buffer.getvalue()

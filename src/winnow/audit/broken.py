@@ -1,0 +1,211 @@
+"""Mechanisms that are wrong on purpose, in ways that real implementations were wrong.
+
+They are reachable from the audits only, and release nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.comparison_model import LargeMarginModel
+from winnow.audit.probabilities import Model, Scores
+from winnow.domain.checks import exact
+from winnow.domain.utility import Utility
+from winnow.mechanisms.large_margin import LargeMargin
+from winnow.mechanisms.lipschitz import LipschitzMechanism
+from winnow.mechanisms.margin_thresholds import needed_margin
+from winnow.mechanisms.sparse_vector import SparseVector
+from winnow.mechanisms.unknown_domain import LimitedDomain
+from winnow.privacy import Compose, Event, Repeat, ZcdpCost, zcdp_cost
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class BrokenNoFactorTwo(LipschitzMechanism):
+    """BROKEN: scales scores by epsilon/(kappa Delta), without the 2."""
+
+    def scale(self, utility: Utility) -> Fraction:
+        """Twice the scale that the theorem allows."""
+        return 2 * super().scale(utility)
+
+
+class BrokenHalvedAlways(LipschitzMechanism):
+    """BROKEN: halves the sensitivity of counts under substitution too."""
+
+    def scale(self, utility: Utility) -> Fraction:
+        """The scale of add/remove, whatever the relation."""
+        return exact("epsilon", self.epsilon) / (self.kappa * utility.one_sided)
+
+
+class BrokenOneshotForOne(LipschitzMechanism):
+    """BROKEN: releases kappa winners with the noise for one."""
+
+    def scale(self, utility: Utility) -> Fraction:
+        """Without the division by kappa."""
+        return self.kappa * super().scale(utility)
+
+
+@dataclass(frozen=True)
+class BrokenTruncatedNoise(LipschitzMechanism):
+    """BROKEN: Gumbel noise from uniform numbers of three bits, as floats have 53.
+
+    Its noise ends at both sides, so a candidate far enough behind is impossible, and
+    possible for a neighbour: an infinite loss of privacy.
+    """
+
+    def _levels(self) -> Floats:
+        return -np.log(-np.log((np.arange(8) + 0.5) / 8))
+
+    def model(self, utility: Utility) -> Model:
+        """Exact, by listing all noises."""
+        return TruncatedModel(float(self.scale(utility)), tuple(self._levels()))
+
+    def simulate(
+        self, scores: Scores, utility: Utility, draws: int, seed: int
+    ) -> NDArray[np.int64]:
+        """Draws with NumPy's generator."""
+        generator = np.random.default_rng(seed)
+        noise = generator.choice(self._levels(), (draws, len(scores)))
+        winners = np.argmax(float(self.scale(utility)) * scores + noise, axis=1)
+        return np.asarray(winners[:, None], np.int64)
+
+
+@dataclass(frozen=True)
+class TruncatedModel:
+    """The exact law of argmax with noise on a few equally likely levels, ties by position."""
+
+    scale: float
+    levels: tuple[float, ...]
+
+    def outcomes(self, d: int) -> Integers:
+        """One candidate."""
+        return np.arange(d, dtype=np.int64)[:, None]
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """By listing all combinations of levels."""
+        d = scores.shape[1]
+        noises = np.stack(np.meshgrid(*[self.levels] * d, indexing="ij"), axis=-1).reshape(-1, d)
+        rows = []
+        for x in self.scale * scores:
+            won = np.bincount(np.argmax(x + noises, axis=1), minlength=d)
+            with np.errstate(divide="ignore"):
+                rows.append(np.log(won / len(noises)))
+        return np.array(rows)
+
+
+class _BrokenSparseVector(SparseVector):
+    """A sparse vector with other scales, drawn with NumPy's generator."""
+
+    def simulate(
+        self, scores: Scores, utility: Utility, draws: int, seed: int
+    ) -> NDArray[np.int64]:
+        """Reports of all draws at once: 1, 0, or -1 where the cutoff was reached before."""
+        generator = np.random.default_rng(seed)
+        b1, b2 = map(float, self.scales(utility))
+        values = scores + b2 * generator.laplace(size=(draws, len(scores)))
+        above = values > float(self.threshold) + b1 * generator.laplace(size=(draws, 1))
+        before: Integers = np.cumsum(above, axis=1) - above
+        return np.where(before >= self.cutoff, -1, above.astype(np.int64))
+
+
+class BrokenCutoffForgotten(_BrokenSparseVector):
+    """BROKEN: the noise of the values lacks the factor cutoff."""
+
+    def scales(self, utility: Utility) -> tuple[Fraction, Fraction]:
+        """As if there were one report above."""
+        for_threshold, for_values = super().scales(utility)
+        return for_threshold, for_values / self.cutoff
+
+
+class BrokenBareThreshold(_BrokenSparseVector):
+    """BROKEN: no noise on the threshold, so reports below are not free."""
+
+    def scales(self, utility: Utility) -> tuple[Fraction, Fraction]:
+        """All of epsilon for the values."""
+        return Fraction(0), self.cutoff * utility.width / exact("epsilon", self.epsilon)
+
+
+@dataclass(frozen=True)
+class _BrokenMargin(LargeMargin):
+    """A large margin mechanism with other numbers, drawn with NumPy's generator."""
+
+    def _scales(self) -> tuple[float, float, float]:
+        epsilon = float(self.epsilon)
+        return 3 / epsilon, 6 / epsilon, 12 / epsilon
+
+    def _margins(self, ranks: Integers) -> Floats:
+        raise NotImplementedError
+
+    def model(self, utility: Utility) -> Model:
+        """Exact, with the broken numbers."""
+        return LargeMarginModel(
+            float(utility.half_width), self._scales(), self._margins, float(self.epsilon) / 6
+        )
+
+    def simulate(
+        self, scores: Scores, utility: Utility, draws: int, seed: int
+    ) -> NDArray[np.int64]:
+        """The search and the choice, all draws at once."""
+        generator = np.random.default_rng(seed)
+        x = np.asarray(scores, np.float64) / float(utility.half_width)
+        d = len(x)
+        order = np.argsort(-x, kind="stable")
+        z, g, own = (b * generator.laplace(size=(draws, 1)) for b in self._scales())
+        own = self._scales()[2] * generator.laplace(size=(draws, d - 1))
+        needed = self._margins(np.arange(1, d)) - (x[order[0]] - x[order[1:]])
+        passed = np.hstack([z > own + g + needed, np.ones((draws, 1), bool)])
+        stopped = np.argmax(passed, axis=1)
+        noisy = float(self.epsilon) / 6 * x[order] + generator.gumbel(size=(draws, d))
+        noisy[np.arange(d) > stopped[:, None]] = -np.inf
+        return np.asarray(order[np.argmax(noisy, axis=1)][:, None], np.int64)
+
+
+class BrokenSmallThresholds(_BrokenMargin):
+    """BROKEN: stops as soon as a noisy margin is positive."""
+
+    def _margins(self, ranks: Integers) -> Floats:
+        return np.zeros(len(ranks))
+
+
+class BrokenInvertedScales(_BrokenMargin):
+    """BROKEN: every noise scale inverted, as Lemma 3 of the paper prints it.
+
+    The thresholds fit that small noise: t(l), and a bound on its tail.
+    """
+
+    def _scales(self) -> tuple[float, float, float]:
+        epsilon = float(self.epsilon)
+        return epsilon / 3, epsilon / 6, epsilon / 12
+
+    def _margins(self, ranks: Integers) -> Floats:
+        needed = needed_margin(ranks, float(self.epsilon), float(self.delta), "tight")
+        tail = np.log(3.0 * ranks * (ranks + 1.0) / float(self.delta))
+        return needed + sum(self._scales()) * tail
+
+
+class BrokenNoLead(LimitedDomain):
+    """BROKEN: the threshold item stands no higher than the labels that did not take part."""
+
+    def lead(self, utility: Utility) -> int:
+        """Nothing, so a label that one person brought leaves at once."""
+        return 0
+
+
+def cost_repeat_once(event: Event) -> ZcdpCost:
+    """BROKEN: charges a loop as if its body ran once."""
+    match event:
+        case Repeat(inner, _):
+            return cost_repeat_once(inner)
+        case Compose(events):
+            costs = [cost_repeat_once(part) for part in events]
+            nothing = Fraction(0)
+            return ZcdpCost(
+                sum((c.rho for c in costs), nothing), sum((c.delta for c in costs), nothing)
+            )
+        case _:
+            return zcdp_cost(event)

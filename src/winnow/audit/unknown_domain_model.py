@@ -1,0 +1,112 @@
+"""Exact probabilities of top-k when the list of labels is itself private.
+
+A score vector holds counts; a label with count 0 is not in the data. An outcome lists up
+to k labels, filled up with -1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Scores = NDArray[np.int64] | NDArray[np.float64]
+
+
+_REACH = 30
+"""Noise beyond so many scales above the largest count is lumped together: e^-30."""
+
+
+def _lists(d: int, k: int) -> Integers:
+    """All sequences of at most k of d labels, filled up with -1."""
+    rows = [(*s, *(-1,) * (k - n)) for n in range(k + 1) for s in permutations(range(d), n)]
+    return np.array(rows, np.int64)
+
+
+@dataclass(frozen=True)
+class LimitedDomainModel:
+    """Peeling of the largest counts and of a threshold item [Durfee-Rogers 2019].
+
+    `items` bounds the labels of one person (None: no bound).
+    """
+
+    scale: float
+    lead: float
+    reach: int
+    k: int
+    items: int | None
+
+    def outcomes(self, d: int) -> Integers:
+        """Lists of at most k labels."""
+        return _lists(d, self.k)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """A product of softmaxes over what is left, the threshold item included."""
+        lists = self.outcomes(scores.shape[1])
+        return np.array([[self._one(counts, row) for row in lists] for counts in scores])
+
+    def _one(self, counts: Scores, row: Integers) -> float:
+        order = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i] > 0]
+        floor = counts[order[self.reach]] if len(order) > self.reach else 0
+        left = {i: self.scale * counts[i] for i in order[: self.reach]}
+        threshold = self.scale * (floor + self.lead)
+        total = 0.0
+        for label in map(int, row):
+            weight = np.logaddexp.reduce([threshold, *left.values()])
+            if label < 0:
+                return float(total + threshold - weight)
+            if label not in left:
+                return -np.inf
+            total += left.pop(label) - weight
+        return float(total)
+
+
+@dataclass(frozen=True)
+class StabilityModel:
+    """The k largest of counts + discrete Laplace noise, those that reach a threshold."""
+
+    scale: float
+    threshold: int
+    k: int
+    items: int | None
+
+    def outcomes(self, d: int) -> Integers:
+        """Lists of at most k labels."""
+        return _lists(d, self.k)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """By listing all noisy counts: below the threshold, then level by level, then above."""
+        n, d = scores.shape
+        steps = max(2, int(np.max(scores) - self.threshold + _REACH * self.scale))
+        masses = np.stack([self._masses(scores[:, i], steps) for i in range(d)], axis=1)
+        noisy = np.indices((steps + 1,) * d).reshape(d, -1)
+        order = np.argsort(-noisy, axis=0, kind="stable")[: self.k]  # ties by position
+        released = np.where(np.take_along_axis(noisy, order, axis=0) > 0, order, -1).T
+        lists = self.outcomes(d)
+        digits = (d + 1) ** np.arange(self.k)
+        codes = (lists + 1) @ digits
+        by_code = np.argsort(codes)
+        column = by_code[np.searchsorted(codes[by_code], (released + 1) @ digits)]
+        result = np.empty((n, len(lists)))
+        for row in range(n):
+            mass = np.prod([masses[row, i][noisy[i]] for i in range(d)], axis=0)
+            result[row] = np.bincount(column, mass, minlength=len(lists))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(result), np.float64)
+
+    def _masses(self, counts: Scores, steps: int) -> Floats:
+        """Pr[noisy count below the threshold], at it, 1 above it, ...; the rest in the last."""
+        from_threshold = np.arange(steps + 1) + self.threshold
+        tail = self._tail(from_threshold - counts[:, None])
+        tail[counts <= 0] = 0.0  # a label without people is no label of the data
+        return np.hstack([1 - tail[:, :1], tail[:, :-2] - tail[:, 1:-1], tail[:, -2:-1]])
+
+    def _tail(self, z: Scores) -> Floats:
+        """Pr[Z >= z] for discrete Laplace noise."""
+        q = np.exp(-1 / self.scale)
+        above = q ** np.maximum(z, 0.0) / (1 + q)
+        return np.asarray(np.where(z > 0, above, 1 - q ** np.maximum(1.0 - z, 0.0) / (1 + q)))

@@ -1,0 +1,30 @@
+"""Files that a command reads and writes: how large they are, and that they differ."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from glob import glob
+from pathlib import Path
+
+from winnow.errors import InputError
+
+_LARGE = 5_000_000
+"""Bytes that take long enough to read to show that something goes on."""
+
+
+def named_by(pattern: str) -> list[Path]:
+    """The files that a path or a pattern with wildcards names; none if there is none."""
+    return [Path(pattern)] if os.path.exists(pattern) else [Path(name) for name in glob(pattern)]
+
+
+def are_large(files: Iterable[Path]) -> bool:
+    """Whether reading these files takes a while."""
+    return sum(os.path.getsize(file) for file in files if os.path.isfile(file)) > _LARGE
+
+
+def refuse_overwriting(read: Iterable[Path], option: str, target: Path) -> None:
+    """Refuse a target that is one of the files that are read."""
+    for file in read:
+        if os.path.exists(file) and os.path.exists(target) and file.samefile(target):
+            raise InputError(f"{option} {target} is the file that is read; choose another one")

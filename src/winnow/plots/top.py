@@ -1,0 +1,69 @@
+"""A released top k with noisy counts, as horizontal bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap
+
+from winnow.errors import InputError
+from winnow.plots.figures import STYLES, as_file, new_figure
+
+MOST_BARS = 200
+_LONGEST = 36
+"""Letters of a label that fit beside the bars."""
+
+
+def draw_top(
+    bars: Sequence[tuple[str, int]],
+    *,
+    title: str,
+    subtitle: str,
+    margin: int | None = None,
+    ending: str = ".png",
+) -> bytes:
+    """Labels and noisy counts, the first on top, as the content of a file.
+
+    ``margin`` draws whiskers of that length: how far the noise reaches either way.
+    """
+    if len(bars) > MOST_BARS:
+        raise InputError(f"{len(bars)} bars cannot be drawn; give up to {MOST_BARS}")
+    figure, axes = new_figure(height=1.9 + 0.34 * max(len(bars), 4))
+    places, counts = range(len(bars)), [count for _, count in bars]
+    axes.barh(places, counts, height=0.72, color=STYLES[0]["color"])
+    reach = margin or 0
+    if margin is not None and bars:
+        axes.errorbar(
+            counts,
+            places,
+            xerr=margin,
+            fmt="none",
+            ecolor="#8c8c8c",
+            elinewidth=1.8,
+            capsize=3.5,
+            capthick=1.8,
+        )
+    span = max([1, *(abs(count) + reach for count in counts)])
+    for place, count in zip(places, counts, strict=True):
+        end = max(count, 0) + reach + 0.012 * span
+        axes.text(end, place, f"{count:,}", va="center", fontsize=12, parse_math=False)
+    axes.set_yticks(places, [_short(label) for label, _ in bars], parse_math=False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(max(len(bars), 4) - 0.4, -0.6)
+    lowest = min([0, *(count - reach for count in counts)])
+    widest = max(len(f"{count:,}") for count in (*counts, 0))
+    axes.set_xlim(1.02 * lowest, (1.04 + 0.02 * widest) * span)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.xaxis.get_major_locator().set_params(integer=True, nbins=7)
+    whiskers = "" if margin is None else f" (whiskers: 95 % of the noise, ±{margin:,})"
+    axes.set_xlabel(f"noisy count{whiskers}")
+    axes.grid(axis="x", color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+    if not bars:
+        axes.text(0.5, 0.5, "nothing was released", transform=axes.transAxes, ha="center")
+    heading = "\n".join([title, *wrap(subtitle, 76)])
+    figure.suptitle(heading, x=0.015, ha="left", fontsize=13, linespacing=1.4, parse_math=False)
+    return as_file(figure, ending)
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
