@@ -415,6 +415,27 @@ def test_bounds_on_the_signed_error_hold_in_simulation(mechanism):
         assert np.mean(tail > bound.tail) <= miss + slack
 
 
+def test_bounds_by_hand():
+    """Lemma A.21 per round, and the pairs of the union bound: (best k) x (those after it)."""
+    d, k, miss = 12, 4, 0.1
+    each = 1 - (1 - miss) ** (1 / k)
+    peeled = top_k_bound(PeelPermuteAndFlip(2.0, k), d, COUNTS, miss)
+    scale = 2.0 / k  # epsilon/(2 k half_width)
+    assert peeled.signed == peeled.tail == pytest.approx(math.log(d / each) / scale)
+    assert peeled.signed <= (math.log(d * k / miss)) / scale  # r_{alpha,k} >= 1
+    oneshot = top_k_bound(LipschitzMechanism(2.0, Law.EXPONENTIAL, k), d, COUNTS, miss)
+    pairs = sum(1 for a in range(k) for b in range(a + 1, d))
+    assert oneshot.signed == pytest.approx(math.log(pairs / 2 / miss) / scale)
+    assert oneshot.tail == pytest.approx(math.log(k * (d - k) / 2 / miss) / scale)
+    whole = top_k_bound(NoisyCounts(0.5, 3, 1), 3, COUNTS, miss)
+    assert whole.tail == 0 < whole.signed  # all items are released; their order may be wrong
+    canonical = top_k_bound(Canonical(2.0, k, Fraction(1, 4), Law.GUMBEL), d, COUNTS, miss)
+    excess = (math.log(math.comb(d, k)) + math.log(1 / miss)) / 2.0
+    assert canonical.signed == canonical.tail == pytest.approx(4 * excess)
+    steep = top_k_bound(Canonical(2.0, k, Fraction(3, 4), Law.GUMBEL), d, COUNTS, miss)
+    assert (steep.signed, steep.tail) == pytest.approx((4 * excess, 4 / 3 * excess))
+
+
 def test_without_a_protected_head_the_signed_error_has_no_bound():
     scores = np.array([10**6, 5, 5, 5, 5, 5])
     for gamma in (0, 1):

@@ -212,8 +212,9 @@ def _for_selection(
 ) -> Iterator[tuple[Integers, Integers]]:
     """All sorted vectors of small scores with ties, and far-off scores where losses peak."""
     far = ceil(12 / model.scale)
+    winners = model.outcomes(6).shape[1]
     for d in (4,) if quick else (3, 4, 5):
-        if d > model.outcomes(d).shape[1] and (d < 5 or not isinstance(model, CubeModel)):
+        if d > winners and (d < 5 or not isinstance(model, CubeModel)):
             steps = moves(boxes, d)
             yield _sorted_vectors((0, 1, 2, 3) if d < 5 and not quick else (0, 1, 2), d), steps
             yield _sorted_vectors((0, far, 2 * far) if d == 3 else (0, far), d), steps

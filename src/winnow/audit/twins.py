@@ -109,21 +109,21 @@ def twins(*, quick: bool = False) -> list[Twin]:
             BrokenSmallThresholds(1.0, 0.05),
             LargeMargin(1.0, 0.05),
             any_scores,
-            more,
+            many,
         ),
         Twin(
             "the noise scales are inverted",
             BrokenInvertedScales(1.0, 0.05),
             LargeMargin(1.0, 0.05),
             any_scores,
-            more,
+            many,
         ),
         Twin(
             "labels leave without a threshold",
             OnLabels(BrokenNoLead(1.0, 0.2, 1, None, reach=2)),
             OnLabels(LimitedDomain(1.0, 0.2, 1, None, reach=2)),
             people,
-            1_500,
+            1_000,
         ),
     ]
     return found

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from winnow._version import __version__
-from winnow.cli import audit, demo, plan, select
+from winnow.cli import audit, demo, plan, plan_topk, select, topk
 
 EXAMPLES = """\
 Examples:
@@ -19,6 +19,8 @@ winnow demo
 winnow plan select --candidates 100 --gap 20 --epsilon 1
 
 winnow select votes.csv --epsilon 1 --monotone
+
+winnow topk visits.csv --item page --user visitor -k 10 --epsilon 1 --delta 1e-6
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 budget refused.
 """
@@ -65,6 +67,7 @@ def _add(to: typer.Typer, name: str, command: Callable[..., None], panel: str, e
 
 _add(app, "demo", demo.demo, START, demo.EXAMPLES)
 _add(app, "select", select.select, RELEASE, select.EXAMPLES)
+_add(app, "topk", topk.topk, RELEASE, topk.EXAMPLES)
 plans = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
     plans,
@@ -73,4 +76,5 @@ app.add_typer(
     rich_help_panel=BEFORE,
 )
 _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
+_add(plans, "topk", plan_topk.topk, BEFORE, plan_topk.EXAMPLES)
 _add(app, "audit", audit.audit, BEFORE, audit.EXAMPLES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ PURE: dict[str, dict[str, Any]] = {
     "half-logistic noise": {"mechanism": "lipschitz", "noise": "half-logistic"},
 }
 """Every mechanism of the Lipschitz family once: its other noises are those of the first three."""
+
+Chances = Callable[[Sequence[float]], list[float]]
+"""The chance of the true answer at each of some epsilons."""
 
 Plans = Mapping[str, "SelectPlan"]
 """Plans for the same question, by a short name of the mechanism."""
@@ -77,22 +80,30 @@ def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def chance_curves(plans: Plans, points: int = 65) -> list[Curve]:
+def chance_curves(plans: Plans) -> list[Curve]:
     """The chance of each plan over the range of epsilon in which it changes."""
+
+    def chances_of(plan: SelectPlan) -> Chances:
+        return lambda epsilons: [chance or 0.0 for _, chance, _ in plan.curve(epsilons)]
+
+    planned = [plan.epsilon for plan in plans.values()]
+    return curves({name: chances_of(plan) for name, plan in plans.items()}, planned)
+
+
+def curves(
+    mechanisms: Mapping[str, Chances], planned: Sequence[float], points: int = 65
+) -> list[Curve]:
+    """Curves over the range of epsilon in which a chance changes, the planned ones included."""
     import numpy as np
 
     from winnow.plots import Curve
 
-    def chances(plan: SelectPlan, epsilons: Any) -> list[float]:
-        return [chance or 0.0 for _, chance, _ in plan.curve(epsilons)]
-
-    planned = [plan.epsilon for plan in plans.values()]
     wide = np.geomspace(min(planned) / 100, max(planned) * 100, 41)
-    coarse = np.array([chances(plan, wide) for plan in plans.values()])
+    coarse = np.array([chances(wide.tolist()) for chances in mechanisms.values()])
     blind = coarse[:, :1]
     changing = ((coarse > blind + 0.02 * (1 - blind)) & (coarse < 0.995)).any(axis=0)
     kept = np.flatnonzero(changing) if changing.any() else np.arange(len(wide))
     low = min(wide[max(kept[0] - 1, 0)], min(planned))
     high = max(wide[min(kept[-1] + 1, len(wide) - 1)], max(planned))
-    fine = np.geomspace(low, high, points)
-    return [Curve(name, fine.tolist(), chances(plan, fine)) for name, plan in plans.items()]
+    fine = np.geomspace(low, high, points).tolist()
+    return [Curve(name, fine, chances(fine)) for name, chances in mechanisms.items()]

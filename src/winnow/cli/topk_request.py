@@ -34,16 +34,16 @@ class TopKRequest:
 
     k: int
     epsilon: float
-    delta: float
-    mechanism: str
-    ordered: bool | None
-    noise: str | None
-    gamma: float | None
-    rounded: bool
-    reach: int | None
-    with_counts: bool
-    max_items_per_user: int | None
-    relation: Relation
+    delta: float = 0.0
+    mechanism: str = AUTO
+    ordered: bool | None = None
+    noise: str | None = None
+    gamma: float | None = None
+    rounded: bool = False
+    reach: int | None = None
+    with_counts: bool = False
+    max_items_per_user: int | None = None
+    relation: Relation = Relation.ADD_REMOVE
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of ``winnow.top_k``, except the bound that counting has used."""

@@ -28,6 +28,8 @@ def draw_top(
     if len(bars) > MOST_BARS:
         raise InputError(f"{len(bars)} bars cannot be drawn; give up to {MOST_BARS}")
     figure, axes = new_figure(height=1.9 + 0.34 * max(len(bars), 4))
+    from matplotlib.ticker import MaxNLocator
+
     places, counts = range(len(bars)), [count for _, count in bars]
     axes.barh(places, counts, height=0.72, color=STYLES[0]["color"])
     reach = margin or 0
@@ -53,9 +55,9 @@ def draw_top(
     widest = max(len(f"{count:,}") for count in (*counts, 0))
     axes.set_xlim(1.02 * lowest, (1.04 + 0.02 * widest) * span)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.xaxis.get_major_locator().set_params(integer=True, nbins=7)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
     whiskers = "" if margin is None else f" (whiskers: 95 % of the noise, ±{margin:,})"
-    axes.set_xlabel(f"noisy count{whiskers}")
+    axes.set_xlabel(f"noisy count{whiskers}", loc="right", fontsize=12)
     axes.grid(axis="x", color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
     if not bars:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from winnow.domain.checks import Real, delta_range, exact, nonnegative, one_of
 from winnow.domain.neighbours import Relation
 from winnow.errors import GuaranteeError, InputError, RelationMismatch
 from winnow.privacy.accountants import pure_cost, zcdp_cost
 from winnow.privacy.conversion import zcdp_epsilon
-from winnow.privacy.events import Event, describe
+from winnow.privacy.events import Event, check_event, describe
 from winnow.privacy.rounding import stated_at_least, text_up
 from winnow.privacy.substitution import delta_for_substitution
 
@@ -79,7 +80,12 @@ def guarantee_of(event: Event, delta: Real = 0.0, accountant: str | None = None)
     delta_range(delta=delta)
     if accountant is not None:
         one_of(ACCOUNTANTS, accountant=accountant)
-    allowed = exact("delta", delta)
+    check_event(event)
+    return _guarantee_of(event, exact("delta", delta), accountant)
+
+
+@lru_cache(maxsize=256)  # a pure function that every release of a loop asks again
+def _guarantee_of(event: Event, allowed: Fraction, accountant: str | None) -> Guarantee:
     if allowed == 0:
         if accountant == "zcdp":
             raise InputError("the zcdp accountant states no epsilon at delta=0; give a delta > 0")

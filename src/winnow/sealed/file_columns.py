@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from winnow.errors import InputError
 
-Columns = tuple[str | None, str | None]
-"""The label column and the score column that the user named."""
+
+class Columns(NamedTuple):
+    """The label column and the score column that the user named, and how: for messages."""
+
+    label: str | None
+    score: str | None
+    options: tuple[str, str] = ("--label", "--score")
+
+
 Place = Callable[[int], str]
 """Where the i-th candidate stands, in words."""
 Content = tuple[list[Any], list[int | float], Place]
@@ -28,27 +35,27 @@ def could_be_data(name: str) -> bool:
     return any(character.isdigit() for character in name)
 
 
-def not_a_number(column: str, *, missing: bool) -> str:
+def not_a_number(column: str, columns: Columns, *, missing: bool) -> str:
     """What is wrong with a score that cannot be read, without quoting it."""
     if missing:
         return f"the score (column {column!r}) is missing; fill it in or leave the line out"
     return (
         f"the score (column {column!r}) is not a finite number in plain digits, such as 1234, "
         "12.5 or 1e3; write it without thousands separators, units or words, or name other "
-        "columns with --label and --score"
+        f"columns with {' and '.join(columns.options)}"
     )
 
 
 def two_columns(names: Sequence[str], columns: Columns) -> tuple[int, int]:
     """The positions of the label column and of the score column."""
-    label, score = columns
-    for name in columns:
+    label, score, words = columns
+    for name in (label, score):
         if name is not None and name not in names:
             raise InputError(f"there is no column {name!r}; {_listed(names)}")
     if label is not None and label == score:
         raise InputError(f"the column {label!r} cannot be both label and score; name two columns")
     if (label is None or score is None) and len(names) != 2:
-        options = [o for o, name in (("--label", label), ("--score", score)) if name is None]
+        options = [o for o, name in zip(words, (label, score), strict=True) if name is None]
         mend = f"name the columns to use with {' and '.join(options)}"
         raise InputError(
             f"a label column and a score column are needed; {_listed(names)}; "
@@ -60,7 +67,7 @@ def two_columns(names: Sequence[str], columns: Columns) -> tuple[int, int]:
         score = names[1] if label == names[0] else names[0]
     for name in (label, score):
         if list(names).count(name) > 1:
-            given = f" {name!r}" if name in columns or not could_be_data(name) else " alike"
+            given = f" {name!r}" if name in columns[:2] or not could_be_data(name) else " alike"
             raise InputError(f"two columns are named{given}; rename one")
     return names.index(label), names.index(score)
 

@@ -30,9 +30,10 @@ def from_json(text: str, columns: Columns) -> Content:
         return _from_records(content, columns)
     if not isinstance(content, _Pairs):
         raise InputError(f"this is a single JSON value; {_SHAPES}")
-    if columns != (None, None):
+    if columns[:2] != (None, None):
         raise InputError(
-            "one JSON object of labels and scores has no columns; leave out --label and --score"
+            "one JSON object of labels and scores has no columns; leave out "
+            f"{' and '.join(columns.options)}, or give a list of records"
         )
     values = [_json_number(value, f"label {label!r}") for label, value in content]
     return [label for label, _ in content], values, lambda i: f"entry {i + 1}"

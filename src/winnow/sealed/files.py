@@ -39,14 +39,19 @@ FORMATS = (".csv", ".tsv", ".json", ".parquet")
 
 
 def read_scores(
-    source: str | Path, *, label_column: str | None = None, score_column: str | None = None
+    source: str | Path,
+    *,
+    label_column: str | None = None,
+    score_column: str | None = None,
+    options: tuple[str, str] = ("--label", "--score"),
 ) -> tuple[list[Any], Scores]:
     """The public labels and the private scores of a file, or of CSV on stdin for "-".
 
     The ending of the name says what it holds; text files may be gzipped. A table has a
-    label column and a score column: its only two, or those named.
+    label column and a score column: its only two, or those named. ``options`` are the words
+    with which the user names them, for messages.
     """
-    columns = (label_column, score_column)
+    columns = Columns(label_column, score_column, options)
     try:
         if str(source) == STDIN:
             return _checked(_from_rows(_text(sys.stdin.buffer.read()), ",", columns))
@@ -130,10 +135,10 @@ def _from_rows(text: str, delimiter: str, columns: Columns) -> Content:
         raise InputError(NOBODY)
     header = [name.strip() for name in rows[0]]
     label_at, score_at = two_columns(header, columns)
-    if columns[1] is None and could_be_data(header[score_at]):
+    if columns.score is None and could_be_data(header[score_at]):
         raise InputError(
             "the first line looks like data; put the names of the columns there, as in "
-            "'label,score' (if this is the name of a column, give it with --score)"
+            f"'label,score' (if this is the name of a column, give it with {columns.options[1]})"
         )
     labels: list[str] = []
     values: list[int | float] = []
@@ -152,7 +157,8 @@ def _from_rows(text: str, delimiter: str, columns: Columns) -> Content:
         elif DECIMAL.fullmatch(score):
             values.append(float(score))
         else:
-            raise InputError(f"line {line}: {not_a_number(header[score_at], missing=not score)}")
+            wrong = not_a_number(header[score_at], columns, missing=not score)
+            raise InputError(f"line {line}: {wrong}")
         if not row[label_at].strip():
             raise InputError(f"line {line}: the label is empty; name every candidate")
     return labels, values, lambda i: f"line {lines[i + 1]}"
@@ -186,7 +192,7 @@ def _from_parquet(path: Path, columns: Columns) -> tuple[list[Any], Scores]:
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise InputError(
             f"the score column {score!r} has the type {kind}; give integers or floats, "
-            "or name other columns with --label and --score"
+            f"or name other columns with {' and '.join(columns.options)}"
         )
     if pa.types.is_nested(label_kind):
         raise InputError(f"the label column {label!r} has the type {label_kind}; give texts")

@@ -1,0 +1,84 @@
+"""The second part of ``winnow demo``: the most common items of a made-up event log."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import winnow
+from winnow.cli.printing import console
+from winnow.cli.topk_request import TopKRequest
+from winnow.cli.topk_view import draw, show_top
+from winnow.errors import ExtraMissing
+from winnow.random.tape import Tape
+from winnow.released.saving import save_released, write_whole
+
+PEOPLE = 3_000
+ROWS = 20_000
+_BIRDS = (
+    "blackbird house-sparrow great-tit blue-tit robin starling magpie wood-pigeon chaffinch "
+    "greenfinch goldfinch collared-dove jackdaw wren dunnock long-tailed-tit nuthatch crow "
+    "great-spotted-woodpecker song-thrush swift barn-swallow house-martin blackcap chiffchaff "
+    "bullfinch jay coal-tit marsh-tit crested-tit goldcrest firecrest treecreeper siskin "
+    "brambling fieldfare redwing mistle-thrush black-redstart common-redstart white-wagtail "
+    "grey-wagtail yellowhammer linnet skylark buzzard kestrel sparrowhawk red-kite tawny-owl "
+    "barn-owl grey-heron mallard mute-swan coot moorhen kingfisher cormorant hoopoe bee-eater"
+)
+BIRDS = _BIRDS.split()
+K = 10
+EPSILON = 1.0
+DELTA = 1e-6
+MOST = 3
+_LOG_SEED = 11  # the log of made-up people is the same in every run
+
+
+def top_of_a_log(folder: Path, seed: int | None) -> None:
+    """Write a made-up log, release its top 10 with noisy counts, and draw them."""
+    show = console()
+    log = folder / "sightings.csv"
+    sightings = _made_up_log()
+    lines = ["person,bird", *(f"{person},{bird}" for person, bird in sightings)]
+    write_whole(log, ("\n".join(lines) + "\n").encode())
+    show.print(
+        f"{PEOPLE:,} made-up people report {ROWS:,} birds. Here the list of birds is private, too: "
+        f"a rare bird can point to the one person who saw it. So delta {DELTA:g} is needed. One "
+        f"person is counted for at most {MOST} birds."
+    )
+    request = TopKRequest(K, EPSILON, DELTA, with_counts=True, max_items_per_user=MOST)
+    margin = request.margin(request.chosen(public=False))
+    counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST)
+    top = winnow.top_k(counts, seed=seed, **request.arguments())
+    how: dict[str, Any] = {"ordered": True, "margin": margin}
+    show_top(top, k=K, with_counts=True, **how)
+    save_released(folder / "top.json", top)
+    true = _true_top(sightings)
+    found = sum(bird in true for bird, _ in top.value)
+    show.print(f"{found} of these {len(top.value)} are among the {K} birds that most people saw.")
+    try:
+        image = draw(top, title=f"The {K} most reported birds (made-up people)", **how)
+    except ExtraMissing as missing:
+        show.print(f"No picture: {missing}", markup=False)
+        return
+    write_whole(folder / "top.png", image)
+    show.print(f"As bars: {folder / 'top.png'}", markup=False, soft_wrap=True)
+
+
+def _made_up_log() -> list[tuple[str, str]]:
+    """Who saw which bird: bird i is drawn with chance ~ 1/(i + 3)."""
+    stream = Tape.seeded(_LOG_SEED).stream()
+    ends = list(accumulate(1_000_000 // (rank + 3) for rank in range(1, len(BIRDS) + 1)))
+    return [
+        (f"p{stream.below(PEOPLE):04}", BIRDS[bisect_right(ends, stream.below(ends[-1]))])
+        for _ in range(ROWS)
+    ]
+
+
+def _true_top(sightings: list[tuple[str, str]]) -> set[str]:
+    """The birds that most people saw, which only a demo with made-up people may tell."""
+    seen: dict[str, set[str]] = defaultdict(set)
+    for person, bird in sightings:
+        seen[bird].add(person)
+    return set(sorted(seen, key=lambda bird: -len(seen[bird]))[:K])
