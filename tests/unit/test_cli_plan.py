@@ -1,4 +1,4 @@
-"""``winnow plan select`` and ``winnow demo``: what they print, save, draw and refuse."""
+"""``winnow plan`` and ``winnow demo``: what they print, save, draw and refuse."""
 
 from __future__ import annotations
 
@@ -169,6 +169,140 @@ def test_a_plot_without_matplotlib_says_what_to_install(
     result = run("plan", "select", "--gaps", "5", "--epsilon", 1, "--plot", path)
     assert result.exit_code == 2
     assert "winnow-dp[plots]" in result.stderr
+
+
+ZIPF = ["plan", "topk", "--zipf", 1, "--top", 3000, "--candidates", 40, "-k", 4]
+
+
+def zipf_counts() -> list[int]:
+    return [round(3000 / rank) for rank in range(1, 41)]
+
+
+def test_the_top_k_plan_is_that_of_the_library() -> None:
+    result = run(*ZIPF, "--epsilon", 1, "--draws", 20, "--seed", 3, "--json")
+    assert result.exit_code == 0 and result.stderr == ""
+    planned = plan.top_k(zipf_counts(), k=4, epsilon=1.0, draws=20, seed=3)
+    assert json.loads(result.stdout) == planned.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "same_as"),
+    [
+        (["--mechanism", "joint"], {"mechanism": "joint"}),
+        (
+            ["--mechanism", "canonical", "--noise", "laplace", "--gamma", 0.25],
+            {"mechanism": "canonical", "noise": "laplace", "gamma": 0.25},
+        ),
+        (
+            ["--delta", 1e-6, "--max-items-per-user", 2, "--confidence", 0.9, "--any-order"],
+            {"delta": 1e-6, "max_items_per_user": 2, "confidence": 0.9, "ordered": False},
+        ),
+        (
+            ["--relation", "substitution", "--ordered", "--target-chance", 0.8],
+            {"relation": "substitution", "ordered": True, "target_chance": 0.8},
+        ),
+    ],
+)
+def test_options_reach_the_top_k_plan(arguments: list[Any], same_as: dict[str, Any]) -> None:
+    result = run(*ZIPF, "--epsilon", 0.2, "--draws", 0, *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    planned = plan.top_k(zipf_counts(), k=4, epsilon=0.2, draws=0, **same_as)
+    assert json.loads(result.stdout) == planned.to_dict()
+
+
+def test_the_top_k_plan_takes_public_counts_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "last-year.csv"
+    path.write_text("id,tree,n\n1,oak,900\n2,elm,30\n3,ash,800\n")
+    asked = ["plan", "topk", "--counts", path, "--item", "tree", "--count", "n"]
+    result = run(*asked, "-k", 2, "--epsilon", 1, "--draws", 0, "--json")
+    assert result.exit_code == 0, result.stderr
+    planned = plan.top_k([900, 30, 800], k=2, epsilon=1.0, draws=0)
+    assert json.loads(result.stdout) == planned.to_dict()
+
+
+def test_the_top_k_table_shows_the_mechanisms_side_by_side() -> None:
+    result = run(*ZIPF, "--epsilon", 0.2, "--draws", 10, "--max-items-per-user", 2)
+    assert result.exit_code == 0
+    shown = " ".join(result.stdout.split())
+    for part in ("joint list 0.2", "canonical, exponential set", "laplace list", "gives", "bound"):
+        assert part in shown
+    assert "peel-gumbel is left out: it needs delta > 0" in shown
+    assert "target" not in shown and "nothing was spent" in shown
+    shown = " ".join(run(*ZIPF, "--target-chance", 0.9, "--draws", 0).stdout.split())
+    assert "joint list" in shown and "error" not in shown.split("Computed")[0]
+
+
+@pytest.mark.parametrize("ending", [".json", ".csv", ".parquet"])
+def test_out_saves_the_top_k_plan(tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"plan{ending}"
+    result = run(*ZIPF, "--epsilon", 0.2, "--draws", 10, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    planned = plan.top_k(zipf_counts(), k=4, epsilon=0.2, draws=10)
+    if ending == ".json":
+        assert json.loads(out.read_text()) == planned.to_dict()
+        return
+    if ending == ".csv":
+        with out.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    else:
+        rows = pq.read_table(out).to_pylist()
+    assert [row["name"] for row in rows] == [row.name for row in planned.rows]
+    first = planned.rows[0]
+    assert first.simulated is not None
+    assert float(rows[0]["l_infinity_median"]) == first.simulated["l_infinity"].median
+    assert float(rows[0]["top_chance"]) == first.top_chance and int(rows[0]["k"]) == 4
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    "given", [["--gamma", 0.4], ["--delta", 1e-6, "--ordered"], ["--mechanism", "joint"]]
+)
+def test_plot_draws_the_chances_of_the_top_k(tmp_path: Path, ending: str, given: list[Any]) -> None:
+    path = tmp_path / f"chances{ending}"
+    result = run(*ZIPF, "--epsilon", 0.2, "--draws", 0, "--plot", path, *given)
+    assert result.exit_code == 0, result.stderr
+    assert path.read_bytes().startswith(ENDINGS[ending])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-k", 2, "--epsilon", 1], "there are no counts to plan with"),
+        (["-k", 2, "--epsilon", 1, "--zipf", 1, "--top", 9], "--zipf with --top and --candidates"),
+        ([*ZIPF[2:]], "epsilon is missing"),
+        ([*ZIPF[2:-1], 41, "--epsilon", 1], "k=41 exceeds 40 candidates"),
+        ([*ZIPF[2:-1], 0, "--epsilon", 1], "k=0 is below 1"),
+        ([*ZIPF[2:], "--epsilon", 0], "epsilon=0.0 is not positive"),
+        ([*ZIPF[2:], "--epsilon", 1, "--mechanism", "best"], "mechanism='best' is unknown"),
+        ([*ZIPF[2:], "--epsilon", 1, "--draws", -1], "draws=-1"),
+        ([*ZIPF[2:], "--epsilon", 1, "--zipf", -1], "zipf=-1.0 is negative"),
+        ([*ZIPF[2:], "--epsilon", 1, "--top", 0], "top=0 is below 1"),
+        ([*ZIPF[2:], "--epsilon", 1, "--candidates", 10**9], "is too large"),
+        ([*ZIPF[2:], "--epsilon", 1, "--counts", "a.csv"], "are both given"),
+        ([*ZIPF[2:], "--epsilon", 1, "--item", "a"], "name columns of --counts FILE"),
+        (["-k", 2, "--epsilon", 1, "--counts", "none.csv"], "there is no such file"),
+        (["-k", 2, "--epsilon", 1, "--counts", "wide.csv"], "with --item and --count"),
+        ([*ZIPF[2:], "--epsilon", 1, "--plot", "a.gif"], "use one of .png, .svg, .pdf"),
+        ([*ZIPF[2:], "--epsilon", 1, "--out", "a.txt"], "use one of .csv, .json, .parquet"),
+        (
+            [*ZIPF[2:], "--epsilon", 1, "--mechanism", "gamma", "--draws", 0, "--plot", "a.png"],
+            "no formula is known",
+        ),
+        (
+            ["--zipf", 1, "--top", 9, "--candidates", 2, "-k", 2, "--target-chance", 0.5],
+            "no mechanism can be planned",
+        ),
+    ],
+)
+def test_bad_input_of_the_top_k_plan_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[Any], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wide.csv").write_text("a,b,c\n1,2,3\n")
+    result = run("plan", "topk", *arguments)
+    assert result.exit_code == 2 and result.stdout == ""
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert message in result.stderr
 
 
 def test_the_demo_tells_its_story(tmp_path: Path) -> None:

@@ -17,13 +17,38 @@ from winnow.domain.checks import exact
 from winnow.domain.utility import Utility
 from winnow.mechanisms.large_margin import LargeMargin
 from winnow.mechanisms.lipschitz import LipschitzMechanism
-from winnow.mechanisms.margin_thresholds import needed_margin
+from winnow.mechanisms.margin_thresholds import needed_margin, stopping_margin
 from winnow.mechanisms.sparse_vector import SparseVector
 from winnow.mechanisms.unknown_domain import LimitedDomain
 from winnow.privacy import Compose, Event, Repeat, ZcdpCost, zcdp_cost
+from winnow.random.laws import Law
+from winnow.random.tape import Tape
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+class _FloatNoise:
+    """Ordinary float64 noise from a seeded tape: good enough for twins that are wrong anyway."""
+
+    def __init__(self, seed: int) -> None:
+        self._tape = Tape.seeded(seed)
+        self._used = 0
+
+    def _uniform(self, size: tuple[int, int]) -> Floats:
+        count = size[0] * size[1]
+        words = self._tape.words(self._used, count)
+        self._used += count
+        return np.asarray((words + 0.5) * 2.0**-32, np.float64).reshape(size)
+
+    def laplace(self, size: tuple[int, int]) -> Floats:
+        return Law.LAPLACE.inv_log_sf(np.log(self._uniform(size)))
+
+    def gumbel(self, size: tuple[int, int]) -> Floats:
+        return Law.GUMBEL.inv_log_sf(np.log(self._uniform(size)))
+
+    def choice(self, levels: Floats, size: tuple[int, int]) -> Floats:
+        return levels[(self._uniform(size) * len(levels)).astype(np.int64)]
 
 
 class BrokenNoFactorTwo(LipschitzMechanism):
@@ -68,8 +93,8 @@ class BrokenTruncatedNoise(LipschitzMechanism):
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int
     ) -> NDArray[np.int64]:
-        """Draws with NumPy's generator."""
-        generator = np.random.default_rng(seed)
+        """Draws in float64."""
+        generator = _FloatNoise(seed)
         noise = generator.choice(self._levels(), (draws, len(scores)))
         winners = np.argmax(float(self.scale(utility)) * scores + noise, axis=1)
         return np.asarray(winners[:, None], np.int64)
@@ -99,13 +124,13 @@ class TruncatedModel:
 
 
 class _BrokenSparseVector(SparseVector):
-    """A sparse vector with other scales, drawn with NumPy's generator."""
+    """A sparse vector with other scales, drawn in float64."""
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int
     ) -> NDArray[np.int64]:
         """Reports of all draws at once: 1, 0, or -1 where the cutoff was reached before."""
-        generator = np.random.default_rng(seed)
+        generator = _FloatNoise(seed)
         b1, b2 = map(float, self.scales(utility))
         values = scores + b2 * generator.laplace(size=(draws, len(scores)))
         above = values > float(self.threshold) + b1 * generator.laplace(size=(draws, 1))
@@ -132,14 +157,14 @@ class BrokenBareThreshold(_BrokenSparseVector):
 
 @dataclass(frozen=True)
 class _BrokenMargin(LargeMargin):
-    """A large margin mechanism with other numbers, drawn with NumPy's generator."""
+    """A large margin mechanism with other numbers, drawn in float64."""
 
     def _scales(self) -> tuple[float, float, float]:
         epsilon = float(self.epsilon)
         return 3 / epsilon, 6 / epsilon, 12 / epsilon
 
     def _margins(self, ranks: Integers) -> Floats:
-        raise NotImplementedError
+        return stopping_margin(ranks, float(self.epsilon), float(self.delta), self.thresholds)
 
     def model(self, utility: Utility) -> Model:
         """Exact, with the broken numbers."""
@@ -151,7 +176,7 @@ class _BrokenMargin(LargeMargin):
         self, scores: Scores, utility: Utility, draws: int, seed: int
     ) -> NDArray[np.int64]:
         """The search and the choice, all draws at once."""
-        generator = np.random.default_rng(seed)
+        generator = _FloatNoise(seed)
         x = np.asarray(scores, np.float64) / float(utility.half_width)
         d = len(x)
         order = np.argsort(-x, kind="stable")

@@ -215,7 +215,7 @@ def _for_selection(
     winners = model.outcomes(6).shape[1]
     for d in (4,) if quick else (3, 4, 5):
         if d > winners and (d < 5 or not isinstance(model, CubeModel)):
-            steps = moves(boxes, d)
+            steps = moves(boxes, d, inside=d == 3)
             yield _sorted_vectors((0, 1, 2, 3) if d < 5 and not quick else (0, 1, 2), d), steps
             yield _sorted_vectors((0, far, 2 * far) if d == 3 else (0, far), d), steps
 

@@ -66,7 +66,7 @@ def chi_square_p_value(observed: Integers, probabilities: Floats) -> float:
     """A proven bound on the p-value of counts (the last one: impossible outputs).
 
     For n draws among k outcomes with relative entropy D from the truth and x = n D > k - 1:
-    Pr[as far or further] <= e^-x (e x/(k-1))^(k-1) [Agrawal 2020, Thm 1.2].
+    Pr[as far or further] <= e^-x (e x/(k-1))^(k-1) [Agrawal 2020].
     """
     possible = probabilities > 0
     if observed[-1] or np.any(observed[:-1][~possible]):

@@ -202,7 +202,13 @@ def topk(
     """
     from winnow import plan
     from winnow.cli.printing import show_json, working
-    from winnow.cli.topk_comparison import check_figure, draw_curves, plan_rows, show_plan
+    from winnow.cli.topk_comparison import (
+        check_curves,
+        check_figure,
+        draw_curves,
+        plan_rows,
+        show_plan,
+    )
     from winnow.released.saving import check_target, save
 
     if plot is not None:
@@ -234,6 +240,8 @@ def topk(
     if not planned.rows:
         why = "; ".join(f"{name}: {reason}" for name, reason in planned.skipped.items())
         raise InputError(f"no mechanism can be planned; {why}")
+    if plot is not None:
+        check_curves(planned)
     if json:
         show_json(planned.to_dict())
     else:

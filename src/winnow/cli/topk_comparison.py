@@ -13,9 +13,6 @@ from winnow.domain.neighbours import Relation
 from winnow.errors import InputError
 from winnow.plan import TopKPlan, TopKRow
 
-_NO_CURVE = ("oneshot-approximate",)
-"""Allowed only at small epsilon, so it has no curve."""
-
 
 def show_plan(planned: TopKPlan) -> None:
     """A table with one line for each mechanism, and what its columns mean."""
@@ -77,19 +74,25 @@ def check_figure(plot: Path) -> None:
     new_figure()  # says at once if matplotlib is missing
 
 
+def check_curves(planned: TopKPlan) -> None:
+    """Refuse a plan that has nothing to draw."""
+    if not any(_has_curve(row) for row in planned.rows):
+        raise InputError(
+            "--plot draws chances, and no formula is known for these mechanisms; leave it out"
+        )
+
+
+def _has_curve(row: TopKRow) -> bool:
+    """oneshot-approximate is allowed only at small epsilon, so it has no curve."""
+    return row.top_chance is not None and row.mechanism != "oneshot-approximate"
+
+
 def draw_curves(plot: Path, planned: TopKPlan, counts: Any, question: dict[str, Any]) -> None:
     """The chance of the true top k against epsilon, for each mechanism that has a formula."""
     from winnow.plots import draw_chances
     from winnow.released.saving import write_whole
 
-    drawn: dict[str, Chances] = {}
-    for row in planned.rows:
-        if row.top_chance is not None and row.mechanism not in _NO_CURVE:
-            drawn[_name(row)] = _chances(row, counts, question)
-    if not drawn:
-        raise InputError(
-            "--plot draws chances, and no formula is known for these mechanisms; leave it out"
-        )
+    drawn = {_name(row): _chances(row, counts, question) for row in planned.rows if _has_curve(row)}
     epsilons = [row.epsilon for row in planned.rows]
     image = draw_chances(
         curves(drawn, epsilons, points=49),
