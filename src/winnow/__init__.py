@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from winnow.privacy import Budget, Guarantee, as_substitution, calibrate
     from winnow.released import Receipt, Released
     from winnow.sealed import Sealed, SealedCounts, SealedScores, seal_scores
+    from winnow.sealed.counts import counts
     from winnow.session import Session
     from winnow.verbs import above, open_above, select, top_k
 
@@ -88,6 +89,7 @@ __all__ = [
     "above",
     "as_substitution",
     "calibrate",
+    "counts",
     "open_above",
     "plan",
     "seal_scores",
@@ -103,6 +105,7 @@ _HOMES = {
     "Guarantee": "privacy",
     "as_substitution": "privacy",
     "calibrate": "privacy",
+    "counts": "sealed.counts",
     "Receipt": "released",
     "Released": "released",
     "Sealed": "sealed",

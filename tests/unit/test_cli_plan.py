@@ -317,6 +317,10 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
         "refused:",
         "private pick",
         "chances.png",
+        "the list of birds is private",
+        "noisy count",
+        "labels are private; at most 3 items per person",
+        "top.png",
         "Try it yourself",
     ):
         assert part in result.stdout
@@ -324,10 +328,20 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
         "chances.png",
         "counts.csv",
         "pick.json",
+        "sightings.csv",
+        "top.json",
+        "top.png",
     ]
     released = json.loads((folder / "pick.json").read_text())
     again = run("select", folder / "counts.csv", "--epsilon", 1, "--monotone", "--json")
     assert json.loads(again.stdout).keys() == released.keys()
+    lines = (folder / "sightings.csv").read_text().splitlines()
+    assert len(lines) == 20_001 and len({line.split(",")[1] for line in lines[1:]}) == 60
+    top = json.loads((folder / "top.json").read_text())
+    assert len(top["value"]) == 10 and top["guarantee"]["delta"] == 1e-6
+    asked = ("--item", "bird", "--user", "person", "-k", 5, "--epsilon", 1, "--delta", 1e-6)
+    again = run("topk", folder / "sightings.csv", *asked, "--json")
+    assert again.exit_code == 0 and len(json.loads(again.stdout)["value"]) <= 5
 
 
 def test_the_demo_is_repeatable_with_a_seed(tmp_path: Path) -> None:
@@ -343,7 +357,7 @@ def test_the_demo_goes_on_without_matplotlib(
     result = run("demo", "--out", tmp_path)
     assert result.exit_code == 0, result.stderr
     assert "No picture" in result.stdout and "winnow-dp[plots]" in result.stdout.replace("\n", "")
-    assert not (tmp_path / "chances.png").exists()
+    assert not (tmp_path / "chances.png").exists() and not (tmp_path / "top.png").exists()
 
 
 def test_the_demo_refuses_a_folder_that_is_a_file(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
+import winnow
 from winnow.cli import options
 from winnow.cli.app import app
 from winnow.cli.items import read_items
@@ -261,6 +262,48 @@ def test_nothing_may_be_released_and_is_saved_with_its_receipt(
         assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+def test_without_a_user_every_row_is_a_person_with_one_item(log: Path, pages: Path) -> None:
+    asked = ("topk", log, "--item", "page", "-k", 2, "--epsilon", 50, "--counts")
+    released = json.loads(run(*asked, "--items", pages, "--json").stdout)
+    assert released["value"] == [["home", 600], ["search", 450]]
+    assert released["receipt"]["mechanism"] == "laplace, k=2, at most 1 items per person"
+    result = run(*asked, "--delta", 1e-6)
+    assert "stability, at most 2, 1 items per person" in result.stdout
+    assert "within ±0 with" in result.stdout
+
+
+def test_a_seed_repeats_which_items_of_a_person_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"v{person},p{page}" for person in range(300) for page in range(4)]
+    path.write_text("\n".join(["visitor,page", *rows]))
+    asked = (
+        "topk", path, *LOG, "-k", 4, "--epsilon", 50, "--delta", 1e-6, "--counts",
+        "--max-items-per-user", 1, "--json",
+    )  # fmt: skip
+    seeded = [run(*asked, "--seed", 7).stdout for _ in range(2)]
+    assert seeded[0] == seeded[1] != run(*asked).stdout
+
+
+def test_a_large_file_is_counted_under_a_bar(
+    log: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.cli.files._LARGE", 10)
+    seen: list[tuple[int, int]] = []
+    real = winnow.counts
+
+    def watched(*arguments: Any, progress: Any, **options: Any) -> Any:
+        def both(done: int, parts: int) -> None:
+            seen.append((done, parts))
+            progress(done, parts)
+
+        return real(*arguments, progress=both, **options)
+
+    monkeypatch.setattr("winnow.counts", watched)
+    result = run("topk", log, *LOG, "--items", pages, "-k", 1, "--epsilon", 9, "--json")
+    assert result.exit_code == 0 and seen == [(1, 1)]
+    assert json.loads(result.stdout)["value"] == ["home"]
+
+
 def test_a_pattern_names_several_files(log: Path, pages: Path, tmp_path: Path) -> None:
     folder = tmp_path / "parts"
     folder.mkdir()
@@ -321,7 +364,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     for row in rows:
         row["exact"] = row["exact"] == "true"
         for name in ("epsilon", "delta", "rho"):
-            row[name] = float(row[name])
+            row[name] = float(row[name]) if row[name] else None
         if row.get("count"):
             row["count"] = int(row["count"])
     return rows
@@ -442,6 +485,11 @@ REFUSED = {
          "limited-domain"],
         "limited-domain releases no counts",
     ),
+    "bound without user": (
+        ["log.csv", "--item", "page", "--epsilon", 1, "-k", 1, "--max-items-per-user", 2],
+        "--max-items-per-user needs --user",
+    ),
+    "memory size": ([*L, "-k", 1, "--delta", 1e-6, "--memory", "a lot"], "is not a size"),
     "stability without bound": (
         [*L, "-k", 1, "--delta", 1e-6, "--mechanism", "stability"],
         "needs a bound on the items of one person",

@@ -56,12 +56,14 @@ def demo(
     """Show the main job in a few seconds, on made-up people.
 
     2,000 made-up people name their favourite tree. The demo plans the accuracy, asks for
-    the favourite privately, runs into the limit of a budget, and draws what to expect.
+    the favourite privately, runs into the limit of a budget, and draws what to expect. Then
+    3,000 others report birds, and the most reported ones are released with noisy counts.
     """
     from rich.text import Text
 
     import winnow
     from winnow.cli.comparison import compared, show_comparison
+    from winnow.cli.demo_log import top_of_a_log
     from winnow.cli.printing import console, show_release
     from winnow.released.saving import save, save_released
 
@@ -121,11 +123,17 @@ def demo(
     _show_bars(counts, pick)
     _draw(out / "chances.png", plans)
 
+    heading("6. The top ten of an event log")
+    top_of_a_log(out, seed)
+
     heading("Try it yourself")
     for line in (
         f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone",
         f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone -k 3 --json",
+        f"winnow topk {out / 'sightings.csv'} --item bird --user person -k 5 --epsilon 1 "
+        "--delta 1e-6",
         "winnow plan select --candidates 1000 --gap 30 --epsilon 0.5 --compare",
+        "winnow plan topk --zipf 1 --top 1000 --candidates 60 -k 10 --epsilon 1",
     ):
         show.print(f"  {line}", style="cyan", soft_wrap=True)
 

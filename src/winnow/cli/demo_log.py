@@ -49,7 +49,8 @@ def top_of_a_log(folder: Path, seed: int | None) -> None:
     )
     request = TopKRequest(K, EPSILON, DELTA, with_counts=True, max_items_per_user=MOST)
     margin = request.margin(request.chosen(public=False))
-    counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST)
+    salt = None if seed is None else f"seed {seed}"
+    counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST, salt=salt)
     top = winnow.top_k(counts, seed=seed, **request.arguments())
     how: dict[str, Any] = {"ordered": True, "margin": margin}
     show_top(top, k=K, with_counts=True, **how)

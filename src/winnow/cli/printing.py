@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -30,6 +30,22 @@ def working(what: str) -> AbstractContextManager[object]:
     display = Progress(*columns, console=Console(stderr=True), transient=True)
     display.add_task(visible(what), total=None)
     return display
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """The same with a bar, moved by the function that it gives: (parts done, parts in all)."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(visible(what), total=None)
+        yield lambda done, parts: display.update(task, completed=done, total=parts)
 
 
 def show_json(data: Any) -> None:

@@ -22,12 +22,10 @@ from winnow.errors import InputError, WinnowError
 
 if TYPE_CHECKING:
     from winnow.cli.topk_request import TopKRequest
-    from winnow.released import Released
 
 _COLUMNS = "Columns and people"
 _MECHANISM = "Mechanism"
 _OUTPUT = "Output"
-STDIN = "-"
 
 EXAMPLES = """\
 Examples:
@@ -187,8 +185,9 @@ def topk(
     """
     from winnow.cli.files import are_large, named_by
     from winnow.cli.items import read_items
-    from winnow.cli.printing import show_json, working
+    from winnow.cli.printing import counting, show_json
     from winnow.cli.topk_request import TopKRequest
+    from winnow.cli.topk_source import check_source, from_counts, from_log
     from winnow.cli.topk_view import draw, show_top, top_rows
     from winnow.released.saving import save, write_whole
 
@@ -203,10 +202,10 @@ def topk(
         rounded=rounded,
         reach=reach,
         with_counts=with_counts,
-        max_items_per_user=max_items_per_user,
+        max_items_per_user=1 if count is None and user is None else max_items_per_user,
         relation=relation,
     )
-    _check_source(file, user=user, count=count, items=items, memory=memory)
+    check_source(file, count, max_items_per_user, user=user, items=items, memory=memory)
     read = named_by(file)
     _check_targets([*read, *([] if items is None else [items])], out, plot, request)
     public = None if items is None else read_items(items)
@@ -217,11 +216,14 @@ def topk(
     }
     if public is not None and k > len(public):
         raise InputError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
-    with working(f"counting {file}") if are_large(read) else nullcontext():
+    with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         if count is not None:
-            released = _from_counts(file, item, count, request, seed)
+            released = from_counts(file, item, count, request, seed)
         else:
-            released = _from_log(file, item, user, public, memory, request, seed)
+            how_to_count: dict[str, Any] = {"items": public, "progress": progress}
+            if memory is not None:
+                how_to_count["memory"] = memory
+            released = from_log(file, item, user, how_to_count, request, seed)
     try:
         if out is not None:
             save(out, released.to_dict(), top_rows(released, with_counts=with_counts))
@@ -235,67 +237,6 @@ def topk(
             show_json(released.to_dict())
         else:
             show_top(released, k=k, with_counts=with_counts, **how)
-
-
-def _from_counts(
-    file: str, item: str, count: str, request: TopKRequest, seed: int | None
-) -> Released[list[Any]]:
-    """A top k of ready counts, each item of the file being public."""
-    from winnow.sealed.files import read_scores
-    from winnow.verbs import top_k
-
-    labels, counts = read_scores(
-        file, label_column=item, score_column=count, options=("--item", "--count")
-    )
-    if counts.dtype.kind != "i" or (counts < 0).any():
-        raise InputError(
-            f"{file}: at least one count (column {count!r}) is negative or not a whole number; "
-            "give counts of people"
-        )
-    bound = request.max_items_per_user
-    return top_k(counts, labels=labels, max_items_per_user=bound, seed=seed, **request.arguments())
-
-
-def _from_log(
-    file: str,
-    item: str,
-    user: str | None,
-    items: list[str] | None,
-    memory: str | None,
-    request: TopKRequest,
-    seed: int | None,
-) -> Released[list[Any]]:
-    """A top k of the people counted in an event log."""
-    import winnow
-    from winnow.verbs import top_k
-
-    settings = {} if memory is None else {"memory": memory}
-    counts = winnow.counts(
-        file,
-        item=item,
-        user=user,
-        max_items_per_user=request.max_items_per_user,
-        items=items,
-        relation=request.relation,
-        **settings,
-    )
-    return top_k(counts, seed=seed, **request.arguments())
-
-
-def _check_source(
-    file: str, *, user: str | None, count: str | None, items: Path | None, memory: str | None
-) -> None:
-    """Refuse options that would do nothing for this kind of file."""
-    if count is None:
-        if file == STDIN:
-            raise InputError("an event log is read from a file; on standard input give --count")
-        return
-    for option, given in (("--user", user), ("--items", items), ("--memory", memory)):
-        if given is not None:
-            raise InputError(
-                f"{option} is for event logs, and --count says that the file has ready counts; "
-                "leave out one of them"
-            )
 
 
 def _check_targets(

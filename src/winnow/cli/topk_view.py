@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from winnow.cli.printing import add_receipt, console, grid, pairs
+from winnow.cli.printing import add_receipt, console, grid, pairs, visible
 from winnow.released import Released
 
 Top = Released[list[Any]]
@@ -64,11 +64,11 @@ def draw(
     from winnow.plots import draw_top
 
     items, counts = released_items(released, with_counts=True)
-    bars = list(zip(map(str, items), counts or [], strict=True))
+    bars = list(zip(map(visible, items), counts or [], strict=True))
     if not ordered:
         bars.sort(key=lambda bar: -bar[1])
     mechanism = released.receipt.mechanism.partition(",")[0].partition(" (")[0]
     subtitle = f"{mechanism}: {released.guarantee}"
     if released.receipt.randomness != "os":
         subtitle += " (seeded: not private)"
-    return draw_top(bars, title=title, subtitle=subtitle, margin=margin, ending=ending)
+    return draw_top(bars, title=visible(title), subtitle=subtitle, margin=margin, ending=ending)
