@@ -1,4 +1,4 @@
-"""The comparisons of the two top-k papers on real counts: who wins at which k, and at which epsilon.
+"""The comparisons of the two top-k papers on real counts: who wins at which k and epsilon.
 
 Joint, Fig 1: median l_inf error of 50 trials for k = 5, 15, ..., 195 at (1, 1e-6), with
 CDP-Peel calibrated by Lemma 4.2 as in the paper and by the better accountant.
@@ -20,7 +20,7 @@ from winnow.plan.topk_probabilities import top_chance
 from winnow.random.laws import Law
 
 mpl.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 COUNTS = wn.Utility.declare(1, monotone=True)
 TRIALS = 50

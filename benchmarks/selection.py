@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _common import arguments, best_time, report, save
 
 import winnow as wn
+from _common import arguments, best_time, report, save
 
 EPSILON = 1.0
 OWN = ("winnow exponential", "winnow permute-and-flip")

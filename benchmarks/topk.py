@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import arguments, best_time, report, save
 
 import winnow as wn
+from _common import arguments, best_time, report, save
 from winnow.mechanisms.canonical import Canonical
 from winnow.mechanisms.joint import Joint
 from winnow.random.laws import Law
@@ -158,7 +158,11 @@ def canonical_part(seed: int) -> list[dict[str, Any]]:
     for epsilon in (1.0, 0.1):
         everything = best_time(lambda e=epsilon: vectorised_canonical(x, k, e, rng), 2)
         tails = 50
-        loop = best_time(lambda e=epsilon: looped_canonical(x, k, e, tails), 1) * (d - k) / tails
+        loop = (
+            best_time(lambda e=epsilon, tails=tails: looped_canonical(x, k, e, tails), 1)
+            * (d - k)
+            / tails
+        )
         times = {}
         for noise in (Law.GUMBEL, Law.EXPONENTIAL):
             mechanism = Canonical(epsilon, k, Fraction(1, 2), noise)

@@ -55,7 +55,8 @@ def test_the_public_names_are_pinned() -> None:
         "PermuteAndFlip", "Receipt", "Relation", "RelationMismatch", "Released",
         "ReportNoisyMax", "Sealed", "SealedCounts", "SealedScores", "Session", "SparseVector",
         "StabilityThreshold", "Utility", "WinnowError", "__version__", "above",
-        "as_substitution", "calibrate", "counts", "open_above", "plan", "seal_scores", "select", "top_k",
+        "as_substitution", "calibrate", "counts", "open_above", "plan", "seal_scores",
+        "select", "top_k",
     }  # fmt: skip
 
 

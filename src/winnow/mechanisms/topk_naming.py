@@ -128,8 +128,8 @@ def automatic(
     is small; peeling with Gumbel noise grows like sqrt(k) and passes them where delta > 0
     [Joint, Section 4.3: around k = 30].
     """
-    if max_items_per_user is not None and 2 * max_items_per_user <= max(k, 2):
-        return "laplace", f"at most {max_items_per_user} items per person, fewer than k={k}"
+    if max_items_per_user == 1 or (max_items_per_user and 5 * max_items_per_user <= k):
+        return "laplace", f"at most {max_items_per_user} items per person, far fewer than k={k}"
     if exact("delta", delta) > 0 and k > 30:
         return "peel-gumbel", f"delta > 0 and k={k} is above 30: composition over k rounds wins"
     if ordered is False:

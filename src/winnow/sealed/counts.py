@@ -77,7 +77,8 @@ def counts(
     public = None if items is None else _public_list(items)
     engine = _engine(source, memory)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
-    query = CountQuery(item, user, max_items_per_user, key)
+    listed = None if public is None else tuple(str(label) for label in public)
+    query = CountQuery(item, user, max_items_per_user, key, listed)
     totals = engine.count(query, parts, progress)
     bound = 1 if user is None else max_items_per_user
     if public is not None:
@@ -143,7 +144,7 @@ def _files(sources: list[str | Path], memory: str) -> _Engine:
             raise InputError(f"the file {path.name!r} may not be read; check its permissions")
         if path.stat().st_size == 0:
             raise InputError(f"the file {path.name!r} is empty; its first line names the columns")
-    endings = {path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix.lower()
+    endings = {path.with_suffix("").suffix.lower() if path.suffix == ".gz" else path.suffix.lower()
                for path in paths}  # fmt: skip
     if len(endings) != 1 or not endings <= set(ENDINGS):
         raise InputError(

@@ -16,7 +16,7 @@ from winnow.sealed.engines.query import CountQuery
 
 Counts = dict[str, int]
 _MOST_PARTS = 1024
-_ROWS_PER_GIGABYTE = 12_000_000  # pairs that one part holds for each gigabyte allowed
+_ROWS_PER_GIGABYTE = 12_000_000  # rows of one part for each gigabyte allowed
 
 
 class DuckFiles:
@@ -32,15 +32,17 @@ class DuckFiles:
     def _source(self) -> exp.Expression:
         files = exp.array(*(exp.Literal.string(str(path)) for path in self.paths))
         if self.ending == ".parquet":
-            return exp.Anonymous(this="read_parquet", expressions=[files])
+            return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[files]))
+        # nothing is guessed from a sample: a quote may come in the last file only
         options: list[tuple[str, exp.Expression]] = [
             ("all_varchar", exp.true()),
             ("header", exp.true()),
+            ("delim", exp.Literal.string("\t" if self.ending == ".tsv" else ",")),
+            ("quote", exp.Literal.string('"')),
+            ("escape", exp.Literal.string('"')),
         ]
-        if self.ending == ".tsv":
-            options.append(("delim", exp.Literal.string("\t")))
         named = [exp.PropertyEQ(this=exp.to_identifier(n), expression=v) for n, v in options]
-        return exp.Anonymous(this="read_csv", expressions=[files, *named])
+        return exp.Table(this=exp.Anonymous(this="read_csv", expressions=[files, *named]))
 
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts of all parts, added up."""
@@ -127,20 +129,31 @@ def _in_parts(
 ) -> Counts:
     totals: Counts = {}
     for part in range(parts):
-        filters = []
-        if parts > 1 and query.user is not None:
-            user = exp.column(exp.to_identifier(query.user, quoted=True))
-            hashed = exp.Anonymous(this="hash", expressions=[exp.cast(user, "TEXT")])
-            filters = [exp.EQ(this=exp.Mod(this=hashed, expression=exp.Literal.number(parts)),
-                              expression=exp.Literal.number(part))]  # fmt: skip
-        sql = query.over(source.copy(), *filters).sql(dialect="duckdb")
-        for item, count in connection.execute(sql).fetchall():
+        for item, count in _one_part(connection, source, query, _filters(query, part, parts)):
             totals[item] = totals.get(item, 0) + count
         if progress is not None:
             progress(part + 1, parts)
         if query.user is None:
             break
     return totals
+
+
+def _one_part(
+    connection: Any, source: exp.Expression, query: CountQuery, filters: list[exp.Expression]
+) -> list[tuple[str, int]]:
+    sql = query.over(source.copy(), *filters).sql(dialect="duckdb")
+    counted: list[tuple[str, int]] = connection.execute(sql).fetchall()
+    return counted
+
+
+def _filters(query: CountQuery, part: int, parts: int) -> list[exp.Expression]:
+    """The people of one part; DuckDB's own hash serves, as it only splits the work."""
+    if parts == 1 or query.user is None:
+        return []
+    user = exp.column(exp.to_identifier(query.user, quoted=True))
+    hashed = exp.Anonymous(this="hash", expressions=[user])
+    remainder = exp.Mod(this=hashed, expression=exp.Literal.number(parts))
+    return [exp.EQ(this=remainder, expression=exp.Literal.number(part))]
 
 
 @contextmanager
