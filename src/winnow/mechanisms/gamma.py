@@ -24,15 +24,15 @@ from winnow.sealed import SealedScores
 
 @dataclass(frozen=True)
 class GammaMechanism(Selection):
-    """Add noise with density ~ exp(-epsilon |z|_max/Delta) to all scores; list the k largest.
+    """Add noise with density ~ exp(-epsilon max(abs(z))/Delta) to all scores; list the k largest.
 
     The noise is R times a uniform point of the cube [-1, 1]^d, with R ~ Gamma(d+1, Delta/epsilon).
 
     Formal guarantees
         epsilon-DP under the relation of the utility, order included: the densities of
-        neighbours differ by at most e^(epsilon |s - s'|_max/Delta), and the list is computed
-        from the noisy scores. Only differences of scores matter to it, so Delta is the
-        utility's `half_width`. [Steinke-Ullman 2015, Thm 4.1; Canonical, Thm A.15]
+        neighbours with scores s and t differ by at most e^(epsilon max(abs(s - t))/Delta), and
+        the list is computed from the noisy scores. Only differences of scores matter to it,
+        so Delta is the utility's `half_width`. [Steinke-Ullman 2015, Thm 4.1; Canonical, Thm A.15]
 
     Exact: the noise stays on the tape, and places of the list that float64 leaves open are
     decided with more bits.
