@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from winnow.domain.checks import Real, exact, positive, set_counts
+from winnow.domain.checks import exact
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.kernels.noisy_top import Scores, gaps_to
-from winnow.mechanisms.selection import Selection, check_scale, check_size
+from winnow.mechanisms.selection import TopKList, check_scale, check_size
 from winnow.privacy import Promise, promise
 from winnow.random.bounded import noise
 from winnow.random.enclosure import Arithmetic, Interval, noise_interval
@@ -23,7 +23,7 @@ from winnow.sealed import SealedScores
 
 
 @dataclass(frozen=True)
-class GammaMechanism(Selection):
+class GammaMechanism(TopKList):
     """Add noise with density ~ exp(-epsilon max(abs(z))/Delta) to all scores; list the k largest.
 
     The noise is R times a uniform point of the cube [-1, 1]^d, with R ~ Gamma(d+1, Delta/epsilon).
@@ -38,23 +38,7 @@ class GammaMechanism(Selection):
     decided with more bits.
     """
 
-    epsilon: Real
-    k: int
     title: ClassVar[str] = "gamma"
-
-    def __post_init__(self) -> None:
-        positive(epsilon=self.epsilon)
-        set_counts(self, k="k")
-
-    @property
-    def name(self) -> str:
-        """What the receipt calls it."""
-        return f"{self.title}, k={self.k}"
-
-    @property
-    def ordered(self) -> bool:
-        """The list is released in order."""
-        return True
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from winnow.domain.checks import Real, exact, positive, set_counts
+from winnow.domain.checks import exact
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.kernels.best_class import best_class
@@ -16,7 +16,7 @@ from winnow.kernels.joint_classes import JointClasses
 from winnow.kernels.noisy_top import Scores
 from winnow.mechanisms.grid import check_grid, on_grid
 from winnow.mechanisms.ordering import largest
-from winnow.mechanisms.selection import Selection, check_scale, check_size
+from winnow.mechanisms.selection import TopKList, check_scale, check_size
 from winnow.privacy import Promise, promise
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
@@ -25,7 +25,7 @@ from winnow.sealed.opening import open_sealed
 
 
 @dataclass(frozen=True)
-class Joint(Selection):
+class Joint(TopKList):
     """Draw a sequence S of k distinct items with probability ~ exp(epsilon u(S)/(2 Delta)).
 
     u(S) = -max_i (c_i - c_{S_i}): how far the worst place of the list falls short of the
@@ -41,23 +41,7 @@ class Joint(Selection):
     Exact, and without an O(dk) table: ``kernels.best_class`` over blocks of utilities.
     """
 
-    epsilon: Real
-    k: int
     title: ClassVar[str] = "joint"
-
-    def __post_init__(self) -> None:
-        positive(epsilon=self.epsilon)
-        set_counts(self, k="k")
-
-    @property
-    def name(self) -> str:
-        """What the receipt calls it."""
-        return f"{self.title}, k={self.k}"
-
-    @property
-    def ordered(self) -> bool:
-        """The list is released in order."""
-        return True
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""

@@ -14,7 +14,7 @@ from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.kernels.noisy_top import Scores, noisy_top
 from winnow.mechanisms.lipschitz import ExponentialMechanism
-from winnow.mechanisms.selection import Selection, check_scale, check_size
+from winnow.mechanisms.selection import Selection, TopKList, check_scale, check_size
 from winnow.privacy import (
     BoundedRange,
     Calibration,
@@ -49,7 +49,7 @@ def calibrated_rounds(
 
 
 @dataclass(frozen=True)
-class PeelPermuteAndFlip(Selection):
+class PeelPermuteAndFlip(TopKList):
     """k rounds of permute-and-flip with epsilon/k each, every winner taken out.
 
     Formal guarantees
@@ -58,23 +58,7 @@ class PeelPermuteAndFlip(Selection):
         [Joint, Alg 2 and Lemma 4.1; Canonical, Thm A.5]
     """
 
-    epsilon: Real
-    k: int
     title: ClassVar[str] = "peel-permute-and-flip"
-
-    def __post_init__(self) -> None:
-        positive(epsilon=self.epsilon)
-        set_counts(self, k="k")
-
-    @property
-    def name(self) -> str:
-        """What the receipt calls it."""
-        return f"{self.title}, k={self.k}"
-
-    @property
-    def ordered(self) -> bool:
-        """The list is released in order."""
-        return True
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.domain.checks import Real, positive, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.errors import InputError
@@ -86,6 +88,28 @@ class Selection(ABC):
             drawn = [self._draw(scores, utility, root.child(f"draw-{r}")) for r in range(draws)]
         rows = np.array(drawn, np.int64)
         return rows if self.ordered else np.sort(rows, axis=1)
+
+
+@dataclass(frozen=True)
+class TopKList(Selection):
+    """What mechanisms that release k labels in order have in common."""
+
+    epsilon: Real
+    k: int
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        set_counts(self, k="k")
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return f"{self.title}, k={self.k}"
+
+    @property
+    def ordered(self) -> bool:
+        """The list is released in order."""
+        return True
 
 
 def check_size(k: int, scores: SealedScores) -> None:
