@@ -1,6 +1,7 @@
 """The built wheel in an empty environment, away from the checkout."""
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -55,23 +56,25 @@ def test_the_wheel_is_typed_and_has_no_test_code(installed: Path) -> None:
     assert not list(package.parent.glob("benchmarks*"))
 
 
-@pytest.mark.parametrize("home", ["/proc/nowhere", "/dev/null"])
-def test_large_selections_work_where_the_kernel_cache_cannot_be_written(
-    installed: Path, home: str
-) -> None:
-    """numba looks beside the package, then under the user's cache: neither can be written."""
+def test_large_selections_work_where_the_kernel_cache_cannot_be_written(installed: Path) -> None:
+    """numba looks beside the package, then under the user's cache: a file bars both ways.
+
+    (Read-only permissions would not: tests may run as root.)
+    """
     code = "import numpy as np, winnow; print(winnow.select(np.arange(300_000), epsilon=1.0).value)"
     kernels = next(installed.parent.glob("lib/python*/site-packages/winnow/kernels"))
     cache = kernels / "__pycache__"
-    for old in cache.glob("scan*.nb*"):
-        old.unlink()
-    done = subprocess.run(
-        [str(installed / "python"), "-c", code],
-        capture_output=True,
-        text=True,
-        cwd="/",
-        env={"PATH": os.environ["PATH"], "HOME": home, "NUMBA_CACHE_DIR": home},
-    )
+    shutil.rmtree(cache, ignore_errors=True)
+    cache.write_text("in the way")
+    try:
+        done = subprocess.run(
+            [str(installed / "python"), "-c", code],
+            capture_output=True,
+            text=True,
+            cwd="/",
+            env={"PATH": os.environ["PATH"], "HOME": "/dev/null"},
+        )
+    finally:
+        cache.unlink()
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 299_000
-    assert not list(cache.glob("scan*.nb*"))
