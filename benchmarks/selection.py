@@ -25,10 +25,10 @@ OWN = ("winnow exponential", "winnow permute-and-flip")
 
 def shapes(d: int, seed: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
-    peaked = np.zeros(d)
-    peaked[d // 2] = 60.0
+    peaked = np.full(d, 5.0)  # memory that is really there: np.zeros shares one page
+    peaked[d // 2] = 65.0
     return {
-        "flat": np.zeros(d),
+        "flat": np.full(d, 5.0),
         "peaked": peaked,
         "normal": rng.normal(size=d) * 3,
         "counts": rng.zipf(1.7, d).clip(0, 10**6),

@@ -103,11 +103,11 @@ def _numbers(scores: Any) -> Scores:
         return np.ascontiguousarray(scores, np.int64)
     if kind == "f" and width <= 8:
         result = np.ascontiguousarray(scores, np.float64)
-        # max and min carry NaN and infinities, without a temporary array
-        if not (np.isfinite(result.max()) and np.isfinite(result.min())):
+        high, low = result.max(), result.min()  # they carry NaN and infinities, without a copy
+        if not (np.isfinite(high) and np.isfinite(low)):
             raise InputError("at least one score is NaN or infinite; clean or drop it first")
         with np.errstate(over="ignore"):
-            if not np.isfinite(result.max() - result.min()):
+            if not np.isfinite(high - low):
                 raise InputError("scores span more than a float64 can hold; rescale them")
         return result
     raise InputError(
