@@ -365,3 +365,15 @@ def test_the_approximate_oneshot_has_the_scale_of_its_theorem() -> None:
     mechanism = ApproximateOneshot(0.2, 1e-6, 10)
     scale = 1 / float(mechanism.scale(UTILITY, 1000))
     assert scale == pytest.approx(8 * 0.5 * math.sqrt(10 * math.log(1000 / 1e-6)) / 0.2)
+
+
+@pytest.mark.parametrize("k", [3, 40, 150])
+def test_a_list_with_counts_states_no_more_than_the_epsilon_that_was_asked_for(k: int) -> None:
+    """At k = 150 the two events in zCDP alone would state epsilon 2.8 for a call of 1."""
+    counts = {i: 1000 - i for i in range(200)}
+    released = wn.top_k(
+        counts, k=k, epsilon=1.0, delta=1e-6, mechanism="peel-gumbel", with_counts=True
+    )
+    assert released.guarantee.epsilon <= 1.0 + 1e-12
+    assert released.guarantee.delta <= 1e-6
+    assert len(released.value) == k

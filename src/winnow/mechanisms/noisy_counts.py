@@ -17,6 +17,7 @@ from winnow.kernels.noisy_top import SMALLEST_SCALE, Scores
 from winnow.mechanisms.ordering import largest
 from winnow.mechanisms.selection import Selection, check_size
 from winnow.privacy import Compose, Guarantee, Promise, guarantee_of, promise
+from winnow.privacy.rounding import stated_at_least
 from winnow.random.integer import discrete_laplace_array
 from winnow.random.tape import Tape
 from winnow.sealed import SealedScores
@@ -152,9 +153,14 @@ class WithCounts(Selection):
         check_whole(scores, self.scale(scores.utility))
 
     def guarantee(self, promised: Promise) -> Guarantee:
-        """The selection's and the counts', summed."""
-        delta = getattr(self.selection, "delta", 0.0)
-        return guarantee_of(promised.event, delta)
+        """The better of both events accounted together and of the two guarantees added up."""
+        relation = promised.event.relation
+        first = self.selection.guarantee(self.selection.promise(relation))
+        together = guarantee_of(promised.event, first.delta)
+        total = exact("epsilon", first.epsilon) + exact("epsilon", self.epsilon)
+        if total >= exact("epsilon", together.epsilon):
+            return together
+        return Guarantee(stated_at_least(total), first.delta, relation, together.rho)
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         return self.selection._draw(scores, utility, tape.child("selection"))
