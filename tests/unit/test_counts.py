@@ -217,3 +217,21 @@ def test_bad_sources_and_columns_are_refused_without_showing_data(tmp_path: Path
         with pytest.raises(wn.InputError, match=message) as caught:
             wn.counts(source, **arguments)
         assert secret not in str(caught.value)
+
+
+def test_different_people_are_never_counted_as_one(tmp_path: Path) -> None:
+    """One person merged with another would move more counts than the bound says."""
+    pd.DataFrame({"u": [7], "i": ["a"]}).to_parquet(tmp_path / "1.parquet")
+    pd.DataFrame({"u": ["007"], "i": ["a"]}).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(wn.InputError, match="different types"):
+        wn.counts(str(tmp_path / "*.parquet"), item="i", user="u")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (u VARCHAR COLLATE NOCASE, i VARCHAR COLLATE NOCASE)")
+    connection.execute("INSERT INTO t VALUES ('a', 'x'), ('A', 'x'), ('b', 'X')")
+    for source in ((connection, "t"), connection.sql("SELECT * FROM t")):
+        for bound in (None, 1):
+            counted = wn.counts(source, item="i", user="u", max_items_per_user=bound)
+            assert opened(counted) == {"x": 2, "X": 1}
+    connection.execute("SET default_collation = 'nocase'")
+    with pytest.raises(wn.InputError, match="collation"):
+        wn.counts((connection, "t"), item="i", user="u")

@@ -50,6 +50,7 @@ class DuckFiles:
 
         with _connection(self.memory) as connection:
             try:
+                self._check_same_types(connection, query)
                 source = self._source()
                 check_columns(_types(connection, source), query.item, query.user)
                 parts = parts or self._parts(connection, source, query)
@@ -70,6 +71,21 @@ class DuckFiles:
                     f"{self.paths[0].name} cannot be counted (DuckDB: {kind}); check that the "
                     "file is whole and that its first line names the columns"
                 ) from None
+
+    def _check_same_types(self, connection: Any, query: CountQuery) -> None:
+        """Refuse files that disagree: DuckDB would read '007' as 7 and make two people one."""
+        if self.ending != ".parquet":
+            return
+        names = [name for name in (query.item, query.user) if name is not None]
+        kinds = set()
+        for path in self.paths:
+            types = _types(connection, DuckFiles([path], self.ending, self.memory)._source())
+            kinds.add(tuple(types.get(name) for name in names))
+        if len(kinds) > 1:
+            raise InputError(
+                "the files give the columns of items or people different types; write them all "
+                "with one type"
+            )
 
     def _parts(self, connection: Any, source: exp.Expression, query: CountQuery) -> int:
         """Enough parts for the rows at hand; every row may be a pair of its own."""
@@ -92,13 +108,33 @@ class DuckTable:
 
         try:
             check_columns(_types(self.connection, self.source), query.item, query.user)
-            return _in_parts(self.connection, self.source, query, parts or 1, progress)
+            source = self._exact_texts(query)
+            return _in_parts(self.connection, source, query, parts or 1, progress)
         except duckdb.Error as error:
             kind = type(error).__name__.removesuffix("Exception")
             raise InputError(
                 f"the source cannot be counted (DuckDB: {kind}); check that the table or query "
                 "exists and runs by itself"
             ) from None
+
+    def _exact_texts(self, query: CountQuery) -> exp.Expression:
+        """The source with its two columns freed of collations, which would make 'a' and 'A' one.
+
+        A merged pair of people would be bounded as one, and either could then move more
+        counts than the bound says.
+        """
+        if self.connection.execute("SELECT 'a' = 'A' OR 'a' = '\u00e1'").fetchall()[0][0]:
+            raise InputError(
+                "this DuckDB connection compares texts by a collation that takes different "
+                "letters for one; reset its default_collation"
+            )
+        texts = []
+        for name in dict.fromkeys(n for n in (query.item, query.user) if n is not None):
+            text = exp.cast(exp.column(exp.to_identifier(name, quoted=True)), "TEXT")
+            encoded = exp.Anonymous(this="encode", expressions=[text])
+            plain = exp.Anonymous(this="decode", expressions=[encoded])
+            texts.append(exp.alias_(plain, name, quoted=True))
+        return exp.select(*texts).from_(self.source.copy()).subquery("exact_texts")
 
 
 class RelationConnection:
