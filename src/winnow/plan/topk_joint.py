@@ -115,9 +115,9 @@ def utility_classes(ranked: Counts, k: int, scale: float) -> UtilityClasses:
     found = _Found(ladder.log_at_least(0), scale)
     threshold = _log_total_at_least(ladder, scale) - DROPPED
     log_dropped = -math.inf
-    todo = [(lowest, -1, ladder.log_at_least(lowest), ladder.log_at_least(0))] if lowest else []
-    while todo:  # from the highest range to the lowest
-        low, high, log_low, log_above = todo.pop()
+    ranges = [(lowest, -1, ladder.log_at_least(lowest), ladder.log_at_least(0))] if lowest else []
+    while ranges:  # from the highest range to the lowest
+        low, high, log_low, log_above = ranges.pop()
         if log_low == log_above and ladder.events(low, high) == 0:
             continue
         bound = log_low + float(log1mexp(np.array(min(log_above - log_low, 0.0)))) + scale * high
@@ -130,8 +130,8 @@ def utility_classes(ranked: Counts, k: int, scale: float) -> UtilityClasses:
         else:
             middle = (low + high) // 2
             log_middle = ladder.log_at_least(middle + 1)
-            todo.append((low, middle, log_low, log_middle))
-            todo.append((middle + 1, high, log_middle, log_above))
+            ranges.append((low, middle, log_low, log_middle))
+            ranges.append((middle + 1, high, log_middle, log_above))
     return found.result(log_dropped)
 
 
