@@ -41,12 +41,12 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
         ("plus.CSV", "label,score\noak,+41\nelm,-03\n"),
         ("quoted.csv", '"label","score"\n"oak","41"\n"elm","-3"\n'),
         ("a.tsv", "label\tscore\noak\t41\nelm\t-3\n"),
-        ("a.csv.gz", gzip.compress(b"label,score\noak,41\nelm,-3\n")),
-        ("hidden-gzip.csv", gzip.compress(b"label,score\noak,41\nelm,-3\n")),
+        ("a.csv.gz", gzip.compress(b"label,score\noak,41\nelm,-3\n", mtime=0)),
+        ("hidden-gzip.csv", gzip.compress(b"label,score\noak,41\nelm,-3\n", mtime=0)),
         ("a.json", '{"oak": 41, "elm": -3}'),
         ("bom.json", '\ufeff{"oak": 41, "elm": -3}'),
         ("records.json", '[{"tree": "oak", "n": 41}, {"n": -3, "tree": "elm", "note": [1]}]'),
-        ("a.json.gz", gzip.compress(b'{"oak": 41, "elm": -3}')),
+        ("a.json.gz", gzip.compress(b'{"oak": 41, "elm": -3}', mtime=0)),
     ],
 )
 def test_text_files_give_labels_and_integers(tmp_path: Path, name: str, content: str) -> None:
@@ -154,7 +154,11 @@ REFUSED_TEXTS = {
     "latin-1": ("a.csv", f"label,score\noak\xe9,{SECRET}\n".encode("latin-1"), "not UTF-8"),
     "utf-16": ("a.csv", f"label,score\noak,{SECRET}\n".encode("utf-16"), "not UTF-8"),
     "nul": ("a.csv", f"label,score\noak\0,{SECRET}\n", "NUL"),
-    "cut gzip": ("a.csv.gz", gzip.compress(b"label,score\noak,1\n")[:-6], "gzip file is damaged"),
+    "cut gzip": (
+        "a.csv.gz",
+        gzip.compress(b"label,score\noak,1\n", mtime=0)[:-6],
+        "gzip file is damaged",
+    ),
     "bad gzip": ("a.csv.gz", b"\x1f\x8b\x08nonsense", "gzip file is damaged"),
     "excel": ("a.csv", b"PK\x03\x04....", "Excel"),
     "parquet inside": ("a.csv", b"PAR1....", "Parquet"),
