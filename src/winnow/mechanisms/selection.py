@@ -62,7 +62,9 @@ class Selection(ABC):
         self.check(scores)
         promised = self.promise(scores.utility.relation)
         guarantee = self.guarantee(promised)
-        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
         tape.claim()
         grant.redeem(promised.event)
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak

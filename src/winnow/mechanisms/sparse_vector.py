@@ -104,7 +104,9 @@ class SparseVector:
         self.check_scales(utility)
         promised = self.promise(utility.relation)
         guarantee = guarantee_of(promised.event)
-        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
         tape.claim()
         grant.redeem(promised.event)
         return SparseVectorStream(self, utility, tape, guarantee, receipt)

@@ -76,7 +76,9 @@ class _UnknownDomain:
         self.check(counts.utility)
         promised = self.promise(counts.utility.relation)
         guarantee = guarantee_of(promised.event, self.delta)
-        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
         tape.claim()
         grant.redeem(promised.event)
         with np.errstate(all="ignore"):

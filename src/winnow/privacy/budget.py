@@ -24,19 +24,17 @@ is about one a: that rule is not known to be a filter.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from threading import Lock
 from typing import NoReturn, SupportsIndex
 
-from winnow.domain.checks import Real, delta_range, exact, one_of, positive
+from winnow.domain.checks import Real
 from winnow.domain.neighbours import Relation
-from winnow.errors import BudgetError, BudgetExceeded, InputError, RelationMismatch
-from winnow.privacy.accountants import ZERO, pure_cost, zcdp_cost
-from winnow.privacy.conversion import zcdp_rho
-from winnow.privacy.events import Event, check_event, describe
+from winnow.errors import BudgetError
+from winnow.privacy.cap import Amount, Cap
+from winnow.privacy.events import Event
 from winnow.privacy.grant import Grant, issue, single_use_grant
-from winnow.privacy.guarantee import ACCOUNTANTS, Guarantee
-from winnow.privacy.rounding import stated_at_least, stated_at_most, text_down, text_up
+from winnow.privacy.guarantee import Guarantee
+from winnow.privacy.rounding import stated_at_least, stated_at_most
 
 __all__ = ["Budget", "Grant", "Usage", "single_use_grant"]
 
@@ -64,7 +62,8 @@ class Budget:
     ``accountant`` is "pure" (sums of epsilon) or "zcdp" (sums of rho; the default when
     delta > 0, and better for many small charges). Under zcdp, events with a delta of
     their own (the large margin mechanism) need a part of delta set aside for them with
-    ``delta_for_events``. Safe to share between threads, not between processes.
+    ``delta_for_events``. Safe to share between threads, not between processes: for those
+    there is a ledger.
     """
 
     def __init__(
@@ -76,122 +75,65 @@ class Budget:
         *,
         delta_for_events: Real = 0.0,
     ) -> None:
-        positive(epsilon=epsilon)
-        delta_range(delta=delta, delta_for_events=delta_for_events)
-        total, reserved = exact("delta", delta), exact("delta_for_events", delta_for_events)
-        if accountant is None:
-            accountant = "zcdp" if total else "pure"
-        one_of(ACCOUNTANTS, accountant=accountant)
-        self._relation = Relation.parse(relation)
-        self._accountant = accountant
-        rho = None
-        if accountant == "pure":
-            if reserved:
-                raise InputError(
-                    "the pure accountant keeps all of delta for events; leave delta_for_events out"
-                )
-            self._cap, self._delta_cap = exact("epsilon", epsilon), total
-        else:
-            if not reserved < total:
-                raise InputError(
-                    f"the zcdp accountant needs a delta above delta_for_events={delta_for_events}, "
-                    f"and delta={delta} was given; raise delta, or use accountant='pure'"
-                )
-            self._cap = exact("rho", zcdp_rho(epsilon, total - reserved))
-            self._delta_cap = reserved
-            rho = None if reserved else stated_at_least(self._cap)
-        self._guarantee = Guarantee(
-            stated_at_least(exact("epsilon", epsilon)), stated_at_least(total), self._relation, rho
-        )
+        self._cap = Cap.declare(epsilon, delta, relation, accountant, delta_for_events)
         self._lock = Lock()
-        self._used = self._delta_used = ZERO
+        self._used = Amount()
         self._events: list[Event] = []
 
     def charge(self, event: Event) -> Grant:
         """Pay for an event before it happens; a refused charge costs nothing."""
-        check_event(event)
-        if event.relation is not self._relation:
-            raise RelationMismatch(
-                f"{describe(event)} cannot be charged to a budget under {self._relation}; compute "
-                "the sensitivity for the budget's relation, or convert an add-remove event with "
-                "as_substitution"
-            )
-        amount, delta = self._cost(event)
+        cost = self._cap.cost(event)
         with self._lock:
-            if self._used + amount > self._cap or self._delta_used + delta > self._delta_cap:
-                raise BudgetExceeded(self._refusal(event, amount, delta))
-            self._used += amount
-            self._delta_used += delta
+            self._used = self._cap.after(self._used, event, cost)
             self._events.append(event)
         return issue(event)
 
-    def _cost(self, event: Event) -> tuple[Fraction, Fraction]:
-        if self._accountant == "pure":
-            pure = pure_cost(event)
-            return pure.epsilon, pure.delta
-        zcdp = zcdp_cost(event)
-        return zcdp.rho, zcdp.delta
-
-    def _refusal(self, event: Event, amount: Fraction, delta: Fraction) -> str:
-        left, delta_left = self._cap - self._used, self._delta_cap - self._delta_used
-        asked = f"{self._unit} {text_up(amount)}"
-        rest = f"{self._unit} {text_down(left)} of {text_down(self._cap)} is left"
-        if delta > delta_left:
-            asked += f" and delta {text_up(delta)}"
-            rest += f", delta {text_down(delta_left)} of {text_down(self._delta_cap)}"
-        if self._accountant == "pure":
-            mend = "ask for less, or open a larger budget"
-        elif delta > delta_left:
-            mend = "set a part of delta aside with delta_for_events when opening the budget"
-        else:
-            mend = "ask for less; for a few large charges open the budget with accountant='pure'"
-        return f"{describe(event)} asks for {asked}, and {rest}; {mend}"
-
-    @property
-    def _unit(self) -> str:
-        return "epsilon" if self._accountant == "pure" else "rho"
+    def _state(self) -> tuple[Amount, tuple[Event, ...]]:
+        """What was used, and for which events."""
+        with self._lock:
+            return self._used, tuple(self._events)
 
     @property
     def relation(self) -> Relation:
         """The one neighbour relation of everything charged here."""
-        return self._relation
+        return self._cap.relation
 
     @property
     def accountant(self) -> str:
         """How charges are added up: "pure" or "zcdp"."""
-        return self._accountant
+        return self._cap.accountant
 
     @property
     def guarantee(self) -> Guarantee:
         """What holds from the first charge to the last: the cap."""
-        return self._guarantee
+        return self._cap.guarantee
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Every event charged so far, in order."""
-        with self._lock:
-            return tuple(self._events)
+        return self._state()[1]
 
     @property
     def spent(self) -> Usage:
         """How much of the cap is used, in the unit of the accountant; rounded up."""
-        with self._lock:
-            used, delta = self._used, self._delta_used
-        return self._usage(stated_at_least(used), stated_at_least(delta))
+        used = self._state()[0]
+        return self._usage(stated_at_least(used.size), stated_at_least(used.delta))
 
     @property
     def left(self) -> Usage:
         """How much of the cap can still be charged, in the unit of the accountant; rounded down."""
-        with self._lock:
-            left, delta = self._cap - self._used, self._delta_cap - self._delta_used
-        return self._usage(stated_at_most(left), stated_at_most(delta))
+        used, limit = self._state()[0], self._cap.limit
+        return self._usage(
+            stated_at_most(limit.size - used.size), stated_at_most(limit.delta - used.delta)
+        )
 
     def _usage(self, amount: float, delta: float) -> Usage:
-        caps = stated_at_most(self._cap), stated_at_most(self._delta_cap)
-        return Usage(self._unit, amount, caps[0], delta, caps[1])
+        limit = self._cap.limit
+        caps = stated_at_most(limit.size), stated_at_most(limit.delta)
+        return Usage(self._cap.unit, amount, caps[0], delta, caps[1])
 
     def __repr__(self) -> str:
-        return f"<Budget {self._guarantee}; used {self.spent}>"
+        return f"<Budget {self.guarantee}; used {self.spent}>"
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise BudgetError("a budget is not copied or pickled: each copy could be spent in full")

@@ -20,12 +20,13 @@ class Grant:
     pickled or made by hand: ask a budget, or ``single_use_grant``.
     """
 
-    __slots__ = ("__weakref__", "_event", "_lock", "_used")
+    __slots__ = ("__weakref__", "_event", "_lock", "_record", "_used")
 
-    def __init__(self, event: Event, *, issuer: object = None) -> None:
+    def __init__(self, event: Event, *, issuer: object = None, record: str = "unrecorded") -> None:
         if issuer is not _ISSUER:
             raise GrantError("a grant is not made by hand; get it from budget.charge(event)")
         self._event = event
+        self._record = record
         self._lock = Lock()
         self._used = False
 
@@ -33,6 +34,11 @@ class Grant:
     def event(self) -> Event:
         """The event that was charged."""
         return self._event
+
+    @property
+    def record(self) -> str:
+        """The head of the ledger that the charge made, or 'unrecorded'."""
+        return self._record
 
     @property
     def used(self) -> bool:
@@ -61,10 +67,10 @@ class Grant:
         return f"<Grant for {describe(self._event)}, {'used' if self._used else 'unused'}>"
 
 
-def issue(event: Event) -> Grant:
+def issue(event: Event, *, record: str = "unrecorded") -> Grant:
     """A new grant. For budgets and ledgers, after they recorded the charge."""
     check_event(event)
-    return Grant(event, issuer=_ISSUER)
+    return Grant(event, issuer=_ISSUER, record=record)
 
 
 def single_use_grant(event: Event) -> Grant:

@@ -1,0 +1,73 @@
+"""One line of a ledger, and the chain that ties every line to all lines before it.
+
+The tag of an entry is HMAC-SHA256, under the ledger's key, of its content and of the tag
+before it. Whoever lacks the key can neither change, reorder, insert nor drop a line in the
+middle without breaking a tag. The end of the chain is not protected by the chain itself:
+an old copy put back in place is a valid, shorter chain. That is what heads are for: every
+receipt carries the head (sequence and tag) that its charge made, and a ledger that does not
+contain it was cut or rolled back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from winnow.errors import InputError
+
+START = "0" * 64
+"""The tag before the first entry."""
+
+_HEAD = re.compile(r"(?:.*#)?([0-9]+):([0-9a-f]{64})")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was written, when, about which dataset; ``tag`` is empty until it is sealed."""
+
+    sequence: int
+    time: str
+    kind: str
+    dataset: str
+    body: Mapping[str, Any]
+    previous: str
+    tag: str = ""
+
+    def content(self) -> str:
+        """The canonical text that the tag covers."""
+        fields = [self.sequence, self.time, self.kind, self.dataset, self.body, self.previous]
+        return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+    def sealed(self, key: bytes) -> Entry:
+        """The same entry with its tag."""
+        tag = hmac.new(key, self.content().encode(), hashlib.sha256).hexdigest()
+        return replace(self, tag=tag)
+
+    def genuine(self, key: bytes) -> bool:
+        """Whether the tag is that of the content."""
+        return hmac.compare_digest(self.sealed(key).tag, self.tag)
+
+    @property
+    def head(self) -> str:
+        """The state of the ledger right after this entry, for receipts."""
+        return f"{self.sequence}:{self.tag}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as plain data."""
+        return {**vars(self), "body": dict(self.body)}
+
+
+def parse_head(text: str) -> tuple[int, str]:
+    """Sequence and tag of a head as a receipt shows it ('12:ab...', or 'name#12:ab...')."""
+    match = _HEAD.fullmatch(text.strip())
+    if match is None:
+        raise InputError(
+            "the head is not of the form 12:<64 hexadecimal digits>; copy it from the line "
+            "'ledger' of a receipt"
+        )
+    return int(match[1]), match[2]

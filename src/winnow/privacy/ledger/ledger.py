@@ -1,0 +1,401 @@
+"""A record of every charge that outlives the process: who may still learn how much.
+
+reserve -> on the disk -> draw -> release. A charge is one transaction; a process that is
+killed afterwards has spent what it reserved, and nothing is ever refunded. Several
+processes may charge at once: each transaction reads what is used and adds to it while
+no other can write.
+
+What it proves. With the key, ``verify`` finds every edit, insertion and gap. With a head
+from a receipt it also finds a ledger that was cut or replaced by an older copy. It does
+not protect from whoever holds both the file and the key: keep the key where analysts
+cannot read it, and keep heads (every receipt has one) where the steward cannot lose them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from winnow._version import __version__
+from winnow.domain.checks import Real, exact
+from winnow.domain.neighbours import Relation
+from winnow.errors import InputError, LedgerError, RelationMismatch
+from winnow.privacy.cap import Amount, Cap
+from winnow.privacy.event_json import from_json, to_json
+from winnow.privacy.events import Event, short_number
+from winnow.privacy.ledger.entry import START, Entry, parse_head
+from winnow.privacy.ledger.store import Appending, Store, store_at
+
+VERSION = "1"
+"""Of the layout and of the meaning of entries; a ledger of a later version is refused."""
+
+ACCOUNTING = "1"
+"""Of the rules by which events are turned into costs."""
+
+_UNIT = 10**15
+"""The table's own check on sums uses integers of 1/_UNIT, rounded up on both sides."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What a ledger says about one dataset."""
+
+    label: str
+    cap: Cap
+    used: Amount
+    charges: int
+    opened: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a check of the whole chain found; ``problem`` is empty when all is well."""
+
+    entries: int
+    head: str
+    problem: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.problem
+
+
+class Ledger:
+    """One ledger: an SQLite file or a Postgres database, and its key.
+
+    ``Ledger.open`` opens it, and makes it where there is none and ``create`` allows it.
+    """
+
+    def __init__(self, store: Store, key: bytes) -> None:
+        self._store, self._key = store, key
+
+    @classmethod
+    def open(
+        cls, place: str | Path, *, key_file: str | Path | None = None, create: bool = False
+    ) -> Ledger:
+        """The ledger at a path, or at a Postgres URL."""
+        store = store_at(place)
+        path = Path(key_file) if key_file is not None else store.default_key_file()
+        if not store.exists():
+            if not create:
+                raise InputError(
+                    f"there is no ledger at {place}; make one with: winnow ledger init {place}"
+                )
+            key = _make_key(path)
+            store.create({"version": VERSION, "library": __version__, "key": _key_check(key)})
+        key = _read_key(path)
+        meta = store.meta()
+        if meta.get("version") != VERSION:
+            raise LedgerError(
+                f"the ledger {store.name} has the version {meta.get('version')!r} and this library "
+                f"knows {VERSION!r}; use the library that wrote it, or a later one"
+            )
+        if not hmac.compare_digest(meta.get("key", ""), _key_check(key)):
+            raise LedgerError(
+                f"the key {path} is not the key of the ledger {store.name}; name the right one"
+            )
+        return cls(store, key)
+
+    @property
+    def name(self) -> str:
+        """What receipts call it."""
+        return self._store.name
+
+    def open_dataset(
+        self,
+        label: str,
+        *,
+        epsilon: Real,
+        delta: Real = 0.0,
+        relation: str | Relation = Relation.ADD_REMOVE,
+        accountant: str | None = None,
+        delta_for_events: Real = 0.0,
+    ) -> Cap:
+        """Fix the cap of a dataset, once and for all; the same declaration again is fine."""
+        _check_label(label)
+        cap = Cap.declare(epsilon, delta, relation, accountant, delta_for_events)
+        body: dict[str, Any] = {
+            "epsilon": short_number("epsilon", exact("epsilon", epsilon)),
+            "delta": short_number("delta", exact("delta", delta)),
+            "delta_for_events": short_number(
+                "delta_for_events", exact("delta_for_events", delta_for_events)
+            ),
+            "relation": str(cap.relation),
+            "accountant": cap.accountant,
+        }
+        with self._store.appending() as chain:
+            found = chain.first(label)
+            if found is None:
+                self._add(chain, "open", label, body | {"used": _texts(Amount())}, Amount(), cap)
+                return cap
+        self._check_genuine(found)
+        declared = _cap_of(found)
+        if declared.relation is not cap.relation:
+            raise RelationMismatch(
+                f"the dataset {label!r} is recorded under {declared.relation} and {cap.relation} "
+                "was asked for; one dataset has one relation in a ledger"
+            )
+        if declared != cap:
+            raise InputError(
+                f"the dataset {label!r} is recorded with the cap '{declared.guarantee}' "
+                f"({declared.accountant}), and another one was asked for; a cap is fixed once"
+            )
+        return declared
+
+    def cap(self, label: str) -> Cap:
+        """The cap of a dataset."""
+        found = next(iter(self._store.entries(label)), None)
+        if found is None:
+            raise InputError(
+                f"the ledger {self.name} knows no dataset {label!r}; give its epsilon (and delta) "
+                "to open it"
+            )
+        self._check_genuine(found)
+        return _cap_of(found)
+
+    def charge(self, label: str, event: Event, *, analyst: str = "") -> str:
+        """Record a charge, or refuse it; the head of the ledger when it is on the disk."""
+        cap = self.cap(label)
+        cost = cap.cost(event)
+        document = to_json(event)
+        plan = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+        with self._store.appending() as chain:
+            before = chain.last(label)
+            if before is None:
+                raise LedgerError(f"the dataset {label!r} has disappeared from the ledger")
+            self._check_genuine(before)
+            used = cap.after(_used(before), event, cost)
+            body = {
+                "event": document,
+                "cost": _texts(cost),
+                "used": _texts(used),
+                "plan": plan,
+                "analyst": analyst,
+                "accountant": cap.accountant,
+                "accounting": ACCOUNTING,
+                "library": __version__,
+            }
+            entry = self._add(chain, "charge", label, body, used, cap)
+        return f"{self.name}#{entry.head}"
+
+    def state(self, label: str) -> tuple[Amount, tuple[Event, ...]]:
+        """What was used of a dataset's cap, and for which events."""
+        used, events = Amount(), []
+        for entry in self._store.entries(label):
+            self._check_genuine(entry)
+            used = _used(entry)
+            if entry.kind == "charge":
+                events.append(from_json(entry.body["event"]))
+        return used, tuple(events)
+
+    def datasets(self) -> list[Dataset]:
+        """All datasets, in the order in which they were opened."""
+        found: dict[str, Dataset] = {}
+        for entry in self._store.entries():
+            self._check_genuine(entry)
+            if entry.kind == "open":
+                found[entry.dataset] = Dataset(
+                    entry.dataset, _cap_of(entry), Amount(), 0, entry.time
+                )
+            elif entry.kind == "charge":
+                old = found[entry.dataset]
+                found[entry.dataset] = Dataset(
+                    old.label, old.cap, _used(entry), old.charges + 1, old.opened
+                )
+        return list(found.values())
+
+    def entries(self) -> list[Entry]:
+        """Every entry in order, as stored."""
+        return list(self._store.entries())
+
+    def note_data(self, label: str, digest: bytes) -> list[str]:
+        """Remember a keyed fingerprint of the data; other labels under which they came before.
+
+        The fingerprint is an HMAC of a digest under the ledger's key: without the key it
+        says nothing about the data.
+        """
+        mark = hmac.new(self._key, b"data:" + digest, hashlib.sha256).hexdigest()
+        others: list[str] = []
+        known = False
+        with self._store.appending() as chain:
+            for entry in self._store.entries():
+                if entry.kind == "data" and entry.body.get("fingerprint") == mark:
+                    known = known or entry.dataset == label
+                    if entry.dataset != label and entry.dataset not in others:
+                        others.append(entry.dataset)
+            before = chain.last(label)
+            if before is not None and not known:
+                used, cap = _used(before), _cap_of_first(chain, label)
+                self._add(
+                    chain, "data", label, {"fingerprint": mark, "used": _texts(used)}, used, cap
+                )
+        return others
+
+    def verify(self, head: str | None = None) -> Verification:
+        """Check every tag, every link and every sum, and that a receipt's head is still there."""
+        expected = None if head is None else parse_head(head)
+        previous, count, seen = START, 0, False
+        used: dict[str, Amount] = {}
+        caps: dict[str, Cap] = {}
+        for entry in self._store.entries():
+            count += 1
+            problem = self._problem(entry, count, previous, used, caps)
+            if problem:
+                return Verification(count, f"{entry.sequence}:{entry.tag}", problem)
+            previous = entry.tag
+            seen = seen or (entry.sequence, entry.tag) == expected
+        found = f"{count}:{previous}"
+        if expected is not None and expected != (0, START) and not seen:
+            which = "ends before" if expected[0] > count else "differs at"
+            return Verification(
+                count,
+                found,
+                f"the ledger {which} entry {expected[0]} of the given head: it was cut, rolled "
+                "back to an older copy, or rewritten",
+            )
+        return Verification(count, found)
+
+    def _problem(
+        self, entry: Entry, place: int, previous: str, used: dict[str, Amount], caps: dict[str, Cap]
+    ) -> str:
+        where = f"entry {entry.sequence}"
+        if entry.sequence != place:
+            return f"{where} stands where entry {place} should: entries are missing"
+        if entry.previous != previous:
+            return f"{where} does not follow from the entry before it"
+        if not entry.genuine(self._key):
+            return f"{where} was changed after it was written"
+        if entry.kind == "open":
+            if entry.dataset in caps:
+                return f"{where} opens the dataset {entry.dataset!r} a second time"
+            caps[entry.dataset], used[entry.dataset] = _cap_of(entry), Amount()
+        if entry.dataset not in caps:
+            return f"{where} speaks of the dataset {entry.dataset!r}, which was not opened"
+        if entry.kind == "charge":
+            cap = caps[entry.dataset]
+            used[entry.dataset] += _amount(entry.body["cost"])
+            if not used[entry.dataset].within(cap.limit):
+                return f"{where} passes the cap of {entry.dataset!r}"
+        if _used(entry) != used[entry.dataset]:
+            return f"{where} states a sum that is not the sum of the charges"
+        return ""
+
+    def _add(
+        self,
+        chain: Appending,
+        kind: str,
+        label: str,
+        body: Mapping[str, Any],
+        used: Amount,
+        cap: Cap,
+    ) -> Entry:
+        last = chain.last()
+        if last is not None:
+            self._check_genuine(last)
+        entry = Entry(
+            1 if last is None else last.sequence + 1,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            kind,
+            label,
+            body,
+            START if last is None else last.tag,
+        ).sealed(self._key)
+        chain.add(entry, _integer(used.size), _integer(cap.limit.size))
+        return entry
+
+    def _check_genuine(self, entry: Entry) -> None:
+        if not entry.genuine(self._key):
+            raise LedgerError(
+                f"entry {entry.sequence} of the ledger {self.name} was changed after it was "
+                "written; restore the ledger from a copy that verifies"
+            )
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.name}>"
+
+
+def _cap_of(entry: Entry) -> Cap:
+    body = entry.body
+    return Cap.declare(
+        _number(body["epsilon"]),
+        _number(body["delta"]),
+        body["relation"],
+        body["accountant"],
+        _number(body["delta_for_events"]),
+    )
+
+
+def _cap_of_first(chain: Appending, label: str) -> Cap:
+    first = chain.first(label)
+    assert first is not None
+    return _cap_of(first)
+
+
+def _number(value: int | float | str) -> Real:
+    return Fraction(value) if isinstance(value, str) else value
+
+
+def _used(entry: Entry) -> Amount:
+    return _amount(entry.body["used"])
+
+
+def _amount(texts: list[str]) -> Amount:
+    return Amount(Fraction(texts[0]), Fraction(texts[1]))
+
+
+def _texts(amount: Amount) -> list[str]:
+    return [str(amount.size), str(amount.delta)]
+
+
+def _integer(size: Fraction) -> int:
+    """In units of the table's own check; beyond its range both sides become the same."""
+    return min(-(-size.numerator * _UNIT // size.denominator), 2**63 - 1)
+
+
+def _check_label(label: str) -> None:
+    if not isinstance(label, str) or not label.strip() or len(label) > 200:
+        raise InputError("dataset= is a label of 1 to 200 characters that the steward chooses")
+
+
+def _key_check(key: bytes) -> str:
+    return hmac.new(key, b"winnow-ledger", hashlib.sha256).hexdigest()
+
+
+def _make_key(path: Path) -> bytes:
+    """A new key, readable by its owner only; a key that is there already is kept."""
+    key = secrets.token_bytes(32)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _read_key(path)
+    except OSError as error:
+        raise LedgerError(
+            f"the key file {path} cannot be written: {error.strerror}; choose another place"
+        ) from None
+    with os.fdopen(handle, "wb") as file:
+        file.write(key.hex().encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return key
+
+
+def _read_key(path: Path) -> bytes:
+    try:
+        key = bytes.fromhex(path.read_text().strip())
+    except (OSError, ValueError, UnicodeDecodeError):
+        raise LedgerError(
+            f"the key of the ledger cannot be read from {path}; name the file with key_file="
+        ) from None
+    if len(key) != 32:
+        raise LedgerError(f"the key file {path} does not hold 32 bytes in hexadecimal digits")
+    return key
