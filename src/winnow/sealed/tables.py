@@ -1,0 +1,123 @@
+"""A private table over a public schema, sealed: its distinct rows and their numbers.
+
+Only distinct rows are kept, so a table of 10^17 possible rows needs no more memory than the
+rows it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.domain.neighbours import Relation
+from winnow.domain.schema import Schema, cells_text
+from winnow.domain.workloads import Workload
+from winnow.domain.workloads.part import bin_counts, sum_of
+from winnow.errors import InputError
+from winnow.sealed.opening import open_sealed
+from winnow.sealed.seal import Sealed
+
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """The private content: codes of the distinct rows, one array per column, and weights."""
+
+    codes: tuple[Codes, ...]
+    weights: Counts
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SealedTable:
+    """A private table. Its schema is public, its rows are not.
+
+    Neighbours: one person's rows are added or removed (relation 'add-remove') or replaced by
+    other rows ('substitution'); a person has at most ``rows_per_person`` rows. So a count of
+    rows moves by at most ``rows_per_person``, under either relation.
+    """
+
+    schema: Schema
+    rows: Sealed[Rows]
+    rows_per_person: int = 1
+    relation: Relation = Relation.SUBSTITUTION
+
+    @property
+    def n(self) -> int | None:
+        """The number of rows where it is public, else None.
+
+        It is public under substitution with one row per person: neighbours then have the same
+        number of rows.
+        """
+        if self.relation is Relation.SUBSTITUTION and self.rows_per_person == 1:
+            return sum_of(open_sealed(self.rows).weights)
+        return None
+
+    def under(self, relation: str | Relation) -> SealedTable:
+        """The same table under another neighbour relation."""
+        return replace(self, relation=Relation.parse(relation))
+
+    def restrict(self, columns: Sequence[str]) -> SealedTable:
+        """The table of some of its columns."""
+        places = self.schema.positions(columns)
+        schema = self.schema.subset(columns)
+        codes, weights = open_sealed(self.rows)
+        rows = group(tuple(codes[i] for i in places), weights, schema.shape)
+        return replace(self, schema=schema, rows=Sealed(rows, "rows"))
+
+    def __repr__(self) -> str:
+        unit = (
+            "one row per person"
+            if self.rows_per_person == 1
+            else f"at most {self.rows_per_person} rows per person"
+        )
+        return (
+            f"<sealed table of {len(self.schema.columns)} columns, "
+            f"{cells_text(self.schema.cells)} cells, {unit}>"
+        )
+
+
+def true_counts(table: SealedTable, workload: Workload) -> Sealed[Counts]:
+    """The exact answers of a workload on a table, sealed, in the grid units of each query.
+
+    One person moves each by at most rows_per_person times the query's grid. The workload may
+    speak about some of the table's columns, by name.
+    """
+    for column in workload.schema.columns:
+        if table.schema.column(column.name) != column:
+            raise InputError(
+                f"the column {column.name!r} is declared differently in the workload's schema and "
+                "in the table's; bind the workload to the table's schema"
+            )
+    codes, weights = open_sealed(table.rows)
+    if max(part.grid for part in workload.parts) * sum_of(weights) >= 2**63:
+        raise InputError("counts in grid units do not fit 64 bits; use a coarser grid")
+    places = table.schema.positions(workload.schema.names)
+    counted = workload.counts([codes[i] for i in places], weights)
+    counted.flags.writeable = False
+    return Sealed(counted, f"answers of {workload.size} queries")
+
+
+def group(codes: tuple[Codes, ...], weights: Counts, shape: tuple[int, ...]) -> Rows:
+    """The distinct rows of codes, with their weights added up exactly."""
+    keys, size = np.zeros(len(weights), np.int64), 1
+    for column, cardinality in zip(codes, shape, strict=True):
+        if size * cardinality >= 2**62:  # number the keys found so far anew
+            _, keys = np.unique(keys, return_inverse=True)
+            size = max(1, len(weights))
+        keys = keys * cardinality + column
+        size *= cardinality
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    return Rows(
+        tuple(_frozen(column[first]) for column in codes),
+        _frozen(bin_counts(places, weights, len(first))),
+    )
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,127 @@
+"""The same table from Postgres, Spark and DuckDB: grouped by the engine, one encoding."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import winnow as wn
+from winnow.sealed.opening import open_sealed
+
+pytestmark = pytest.mark.extras
+
+SCHEMA = {
+    "age": {"edges": [0, 20, 40, 60.5], "other": True},
+    "the sex": {"values": ["Female", "Male", None], "other": "anything else"},
+    "rank": 6,
+    "ok": {"values": [False, True]},
+}
+ROWS: list[tuple[Any, ...]] = [
+    (f"p{i % 7}", None if i % 11 == 0 else 0.5 * i, ["Female", "Male", None, "male"][i % 4],
+     i % 6, i % 3 == 0)
+    for i in range(150)
+]  # fmt: skip
+ROWS += [(None, 1.0, "Male", 1, True), ("p1", float("nan"), "Female", 2, False)]
+NAMES = ["who", "age", "the sex", "rank", "ok"]
+CANARY = "canary417"
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(ROWS, columns=NAMES)
+
+
+def opened(table: wn.SealedTable) -> Counter[tuple[int, ...]]:
+    codes, weights = open_sealed(table.rows)
+    rows = zip(*(column.tolist() for column in codes), strict=True)
+    return Counter(dict(zip(rows, weights.tolist(), strict=True)))
+
+
+def everything_said(error: BaseException | None) -> str:
+    said = ""
+    while error is not None:
+        said += repr(error)
+        error = error.__cause__ or error.__context__
+    return said
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    pgserver = pytest.importorskip("pgserver")
+    psycopg = pytest.importorskip("psycopg")
+    server = pgserver.get_server(tmp_path_factory.mktemp("pg"))
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute(
+            'CREATE TABLE t (who text, age float8, "the sex" varchar(20), rank int2, ok bool)'
+        )
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO t VALUES (%s, %s, %s, %s, %s)", ROWS)
+        yield connection
+    server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def spark(java: None) -> Iterator[Any]:
+    sql = pytest.importorskip("pyspark.sql")
+    session = (
+        sql.SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+def options(bound: int | None) -> dict[str, Any]:
+    return {} if bound is None else {"person": "who", "max_rows_per_person": bound, "salt": "s"}
+
+
+@pytest.mark.parametrize("bound", [None, 1, 5])
+def test_postgres_gives_the_table_of_duckdb(postgres: Any, bound: int | None) -> None:
+    wanted = opened(wn.read_table(frame(), schema=SCHEMA, **options(bound)))
+    for source in ("t", "SELECT * FROM t"):
+        table = wn.read_table((postgres, source), schema=SCHEMA, **options(bound))
+        assert opened(table) == wanted
+
+
+def test_postgres_problems_are_clear_and_show_no_data(postgres: Any) -> None:
+    postgres.execute(f"CREATE TABLE IF NOT EXISTS odd AS SELECT '{CANARY}'::text AS rank")
+    for source, message in (
+        ("nothing", "cannot be read"),
+        ("odd", "declares it as numbers"),
+        ("SELECT CAST(rank AS int) AS rank FROM odd", "cannot be read"),
+        ("SELECT 41700 AS rank", "outside the schema"),
+    ):
+        with pytest.raises(wn.InputError, match=message) as caught:
+            wn.read_table((postgres, source), schema={"rank": 6})
+        said = everything_said(caught.value)
+        assert CANARY not in said and "417" not in said
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bound", [None, 1, 5])
+def test_spark_gives_the_table_of_duckdb(spark: Any, bound: int | None) -> None:
+    wanted = opened(wn.read_table(frame(), schema=SCHEMA, **options(bound)))
+    kinds = "`who` string, `age` double, `the sex` string, `rank` int, `ok` boolean"
+    table = wn.read_table(spark.createDataFrame(ROWS, kinds), schema=SCHEMA, **options(bound))
+    assert opened(table) == wanted
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark_problems_are_clear_and_show_no_data(spark: Any) -> None:
+    data = spark.createDataFrame([(CANARY, 41700)], "`text` string, `rank` int")
+    for schema, message in (
+        ({"text": 3}, "declares it as numbers"),
+        ({"rank": 6}, "outside the schema"),
+        ({"text": {"values": ["x"]}}, "outside the schema"),
+        ({"gone": 6}, "no column 'gone'"),
+    ):
+        with pytest.raises(wn.InputError, match=message) as caught:
+            wn.read_table(data, schema=schema)
+        said = everything_said(caught.value)
+        assert CANARY not in said and "417" not in said
