@@ -6,6 +6,7 @@ They land in docs/_generated, which is not under version control, and pages incl
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from winnow.errors import GuaranteeError
 from winnow.privacy import (
     ApproxDP,
     BoundedRange,
+    CappedRounds,
     Compose,
     DiscreteLaplace,
     Event,
@@ -23,6 +25,8 @@ from winnow.privacy import (
     PureDP,
     Repeat,
     Truncated,
+    calibrate_rounds,
+    paper_round_epsilon,
     pure_cost,
     rows,
     zcdp_cost,
@@ -62,6 +66,7 @@ def events() -> str:
         ("ApproxDP(1, 1e-6)", ApproxDP(1, 1e-6, relation)),
         ("DiscreteLaplace(1)", DiscreteLaplace(1, relation)),
         ("Gaussian(1)", Gaussian(1, relation)),
+        ("CappedRounds(10, 0.03, 56)", CappedRounds(10, 0.03, 56, relation)),
         ("Repeat(BoundedRange(1), 10)", Repeat(BoundedRange(1, relation), 10)),
         (
             "Compose((PureDP(1), BoundedRange(1)))",
@@ -78,6 +83,22 @@ def events() -> str:
         cost = zcdp_cost(event)
         lines.append([f"`{name}`", epsilon, f"{float(cost.rho):.4g}", f"{float(cost.delta):.4g}"])
     return table(["event", "epsilon (pure)", "rho (zcdp)", "delta"], lines, right=3)
+
+
+def rounds() -> str:
+    """What T rounds of selection and measurement get at (1, 1e-6), by three ways to size them."""
+    lines = []
+    for count in (10, 100, 1000):
+        half = paper_round_epsilon(1, 1e-6, count) / 2
+        deviation = math.sqrt(2) / half  # of the Laplace noise that the paper adds
+        lines.append([str(count), "FastMWEM, Alg. 1", f"{half:.4f}", f"{deviation:.1f}"])
+        for accountant in ("zcdp", "tight"):
+            plan = calibrate_rounds(
+                count, epsilon=1, delta=1e-6, relation="substitution", accountant=accountant
+            )
+            noise, selection = plan.noise_multiplier, plan.selection_epsilon
+            lines.append([str(count), f"`{accountant}`", f"{selection:.4f}", f"{noise:.1f}"])
+    return table(["rounds", "sized by", "selection epsilon", "noise / sensitivity"], lines, right=2)
 
 
 def performance() -> str:
@@ -132,7 +153,7 @@ def write(_: Sphinx) -> None:
     """Write every table whose text has changed."""
     folder = HERE / "_generated"
     folder.mkdir(exist_ok=True)
-    for make in (guarantees, events, performance):
+    for make in (guarantees, events, rounds, performance):
         path, text = folder / f"{make.__name__}.md", make()
         if not path.exists() or path.read_text() != text:
             path.write_text(text)

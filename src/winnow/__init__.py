@@ -14,7 +14,18 @@ from winnow._version import __version__
 if TYPE_CHECKING:
     from winnow import plan
     from winnow.domain.neighbours import Relation
+    from winnow.domain.schema import Column, Schema
     from winnow.domain.utility import Utility
+    from winnow.domain.workloads import (
+        Workload,
+        marginals,
+        predicates,
+        prefixes,
+        queries,
+        random_queries,
+        ranges,
+        where,
+    )
     from winnow.errors import (
         BudgetError,
         BudgetExceeded,
@@ -31,6 +42,7 @@ if TYPE_CHECKING:
         Canonical,
         ExponentialMechanism,
         GammaMechanism,
+        IndexedExponential,
         Joint,
         LargeMargin,
         LimitedDomain,
@@ -40,15 +52,31 @@ if TYPE_CHECKING:
         PeelPermuteAndFlip,
         PermuteAndFlip,
         ReportNoisyMax,
+        SlackExponential,
         SparseVector,
         StabilityThreshold,
     )
     from winnow.privacy import Budget, Guarantee, as_substitution, calibrate
     from winnow.released import Receipt, Released
+    from winnow.released.synthetic import SyntheticDistribution
     from winnow.sealed import Sealed, SealedCounts, SealedScores, seal_scores
+    from winnow.sealed.baskets import read_baskets
     from winnow.sealed.counts import counts
+    from winnow.sealed.reading import read_table
+    from winnow.sealed.sealed_baskets import SealedBaskets
+    from winnow.sealed.tables import SealedTable
+    from winnow.sealed.vectors import SealedVectors, seal_vectors
     from winnow.session import Session
-    from winnow.verbs import above, open_above, select, top_k
+    from winnow.verbs import (
+        above,
+        boost,
+        frequent_itemsets,
+        max_inner_product,
+        open_above,
+        release,
+        select,
+        top_k,
+    )
 
 __all__ = [
     "AboveThreshold",
@@ -57,12 +85,14 @@ __all__ = [
     "BudgetError",
     "BudgetExceeded",
     "Canonical",
+    "Column",
     "ExponentialMechanism",
     "ExtraMissing",
     "GammaMechanism",
     "GrantError",
     "Guarantee",
     "GuaranteeError",
+    "IndexedExponential",
     "InputError",
     "Joint",
     "LargeMargin",
@@ -77,30 +107,65 @@ __all__ = [
     "RelationMismatch",
     "Released",
     "ReportNoisyMax",
+    "Schema",
     "Sealed",
+    "SealedBaskets",
     "SealedCounts",
     "SealedScores",
+    "SealedTable",
+    "SealedVectors",
     "Session",
+    "SlackExponential",
     "SparseVector",
     "StabilityThreshold",
+    "SyntheticDistribution",
     "Utility",
     "WinnowError",
+    "Workload",
     "__version__",
     "above",
     "as_substitution",
+    "boost",
     "calibrate",
     "counts",
+    "frequent_itemsets",
+    "marginals",
+    "max_inner_product",
     "open_above",
     "plan",
+    "predicates",
+    "prefixes",
+    "queries",
+    "random_queries",
+    "ranges",
+    "read_baskets",
+    "read_table",
+    "release",
     "seal_scores",
+    "seal_vectors",
     "select",
     "top_k",
+    "where",
 ]
 
 # Loaded on first use, so that `winnow --help` does not wait for NumPy.
 _HOMES = {
     "Relation": "domain.neighbours",
     "Utility": "domain.utility",
+    "Column": "domain.schema",
+    "Schema": "domain.schema",
+    "Workload": "domain.workloads",
+    "marginals": "domain.workloads",
+    "predicates": "domain.workloads",
+    "prefixes": "domain.workloads",
+    "queries": "domain.workloads",
+    "random_queries": "domain.workloads",
+    "ranges": "domain.workloads",
+    "where": "domain.workloads",
+    "read_baskets": "sealed.baskets",
+    "SealedBaskets": "sealed.sealed_baskets",
+    "read_table": "sealed.reading",
+    "SealedTable": "sealed.tables",
     "Budget": "privacy",
     "Guarantee": "privacy",
     "as_substitution": "privacy",
@@ -108,13 +173,20 @@ _HOMES = {
     "counts": "sealed.counts",
     "Receipt": "released",
     "Released": "released",
+    "SyntheticDistribution": "released.synthetic",
     "Sealed": "sealed",
     "SealedCounts": "sealed",
     "SealedScores": "sealed",
     "seal_scores": "sealed",
+    "SealedVectors": "sealed.vectors",
+    "seal_vectors": "sealed.vectors",
     "Session": "session",
     "above": "verbs",
+    "boost": "verbs",
+    "frequent_itemsets": "verbs",
+    "max_inner_product": "verbs",
     "open_above": "verbs",
+    "release": "verbs",
     "select": "verbs",
     "top_k": "verbs",
     "AboveThreshold": "mechanisms",
@@ -126,6 +198,8 @@ _HOMES = {
     "ApproximateOneshot": "mechanisms",
     "Canonical": "mechanisms",
     "GammaMechanism": "mechanisms",
+    "IndexedExponential": "mechanisms",
+    "SlackExponential": "mechanisms",
     "Joint": "mechanisms",
     "LimitedDomain": "mechanisms",
     "NoisyCounts": "mechanisms",

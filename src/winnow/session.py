@@ -1,8 +1,10 @@
-"""Several releases about the same people under one budget."""
+"""Several releases about the same people under one budget, kept in a ledger if one is named."""
 
 from __future__ import annotations
 
+import warnings
 from itertools import count as count_from
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -11,9 +13,14 @@ from winnow.domain.neighbours import Relation
 from winnow.errors import InputError, RelationMismatch
 from winnow.mechanisms.sparse_vector import AboveAnswer, SparseVectorStream
 from winnow.privacy import Budget
+from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.random.tape import Randomness
 from winnow.released import Released
-from winnow.verbs import above, open_above, select, top_k
+from winnow.released.synthetic import SyntheticDistribution
+from winnow.sealed.column_counts import column_counts
+from winnow.sealed.fingerprint import fingerprint
+from winnow.sealed.tables import SealedTable
+from winnow.verbs import above, open_above, release, select, top_k
 
 
 class Session:
@@ -21,28 +28,54 @@ class Session:
 
     The guarantee of everything released together is the cap (epsilon, delta), whatever
     was asked and in whatever order.
+
+    With ``ledger`` (a file, or a postgresql:// address) and ``dataset`` (a label that the
+    steward chooses) every charge is recorded before its noise is drawn; a later session on
+    the same label goes on with what is left, and its cap is the one that was fixed first
+    (epsilon and delta may then be left out). With a ``table`` its columns can be named:
+    ``session.top_k("occupation", k=5, epsilon=0.2)``.
     """
 
     def __init__(
         self,
+        table: SealedTable | None = None,
         *,
-        epsilon: Real,
+        epsilon: Real | None = None,
         delta: Real = 0.0,
-        relation: str | Relation = Relation.ADD_REMOVE,
+        relation: str | Relation | None = None,
         accountant: str | None = None,
         delta_for_events: Real = 0.0,
+        ledger: str | Path | Ledger | None = None,
+        dataset: str | None = None,
+        ledger_key: str | Path | None = None,
+        analyst: str = "",
         seed: int | None = None,
     ) -> None:
-        self.relation = Relation.parse(relation)
-        self.budget = Budget(
-            epsilon,
-            delta,
-            self.relation,
-            accountant=accountant,
-            delta_for_events=delta_for_events,
-        )
         if seed is not None:
             Randomness(seed)  # refuses what is not an integer
+        if table is not None and not isinstance(table, SealedTable):
+            raise InputError(
+                f"a {type(table).__name__} is not a sealed table; read it with wn.read_table"
+            )
+        caps: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "relation": _relation(relation, table),
+            "accountant": accountant,
+            "delta_for_events": delta_for_events,
+        }
+        if ledger is None:
+            if dataset is not None or ledger_key is not None or analyst:
+                raise InputError("dataset=, ledger_key= and analyst= belong to a ledger; name it")
+            if epsilon is None:
+                raise InputError("a session needs its cap; give epsilon=")
+            self.budget = Budget(**caps)
+        else:
+            self.budget = _recorded(ledger, ledger_key, dataset, analyst, caps, relation)
+        self.relation = self.budget.relation
+        self._table = None if table is None else table.under(self.relation)
+        if self._table is not None and isinstance(self.budget, RecordedBudget):
+            _warn_of_other_labels(self.budget, self._table)
         self._seeds = None if seed is None else count_from(int(seed) << 32)
 
     def select(self, scores: Any, *, epsilon: Real, **options: Any) -> Released[Any]:
@@ -50,7 +83,9 @@ class Session:
         return select(scores, epsilon=epsilon, **self._under_this_budget(options))
 
     def top_k(self, counts: Any, *, k: int, epsilon: Real, **options: Any) -> Released[list[Any]]:
-        """``winnow.top_k`` charged to this session's budget."""
+        """``winnow.top_k`` charged to this session's budget; a text names a table's column."""
+        if isinstance(counts, str):
+            counts = column_counts(self._own_table(), counts)
         return top_k(counts, k=k, epsilon=epsilon, **self._under_this_budget(options))
 
     def above(
@@ -64,6 +99,26 @@ class Session:
     def open_above(self, *, threshold: Real, epsilon: Real, **options: Any) -> SparseVectorStream:
         """``winnow.open_above`` charged to this session's budget."""
         return open_above(threshold=threshold, epsilon=epsilon, **self._under_this_budget(options))
+
+    def release(
+        self,
+        table: SealedTable,
+        workload: Any,
+        *,
+        epsilon: Real,
+        delta: Real = 0.0,
+        **options: Any,
+    ) -> Released[SyntheticDistribution]:
+        """``winnow.release`` charged to this session's budget, in the budget's own unit."""
+        options = self._under_this_budget(options)
+        return release(table, workload, epsilon=epsilon, delta=delta, **options)
+
+    def _own_table(self) -> SealedTable:
+        if self._table is None:
+            raise InputError(
+                "this session was opened without a table; give it: Session(table, ...)"
+            )
+        return self._table
 
     def _under_this_budget(self, options: dict[str, Any]) -> dict[str, Any]:
         relation = Relation.parse(options.pop("relation", self.relation))
@@ -91,3 +146,47 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.budget!r})"
+
+
+def _relation(relation: str | Relation | None, table: SealedTable | None) -> Relation:
+    if relation is not None:
+        return Relation.parse(relation)
+    return Relation.ADD_REMOVE if table is None else table.relation
+
+
+def _recorded(
+    ledger: str | Path | Ledger,
+    key: str | Path | None,
+    dataset: str | None,
+    analyst: str,
+    caps: dict[str, Any],
+    relation: str | Relation | None,
+) -> RecordedBudget:
+    """The account of a dataset in a ledger; it is opened where it is new and a cap is given."""
+    if dataset is None:
+        raise InputError("a ledger keeps one account for each dataset; give its label: dataset=")
+    opened = (
+        ledger
+        if isinstance(ledger, Ledger)
+        else Ledger.open(ledger, key_file=key, create=caps["epsilon"] is not None)
+    )
+    if caps["epsilon"] is not None:
+        opened.open_dataset(dataset, **caps)
+    budget = RecordedBudget(opened, dataset, analyst=analyst)
+    if relation is not None and budget.relation is not Relation.parse(relation):
+        raise RelationMismatch(
+            f"the dataset {dataset!r} is recorded under {budget.relation} and "
+            f"{Relation.parse(relation)} was asked for; leave relation= out"
+        )
+    return budget
+
+
+def _warn_of_other_labels(budget: RecordedBudget, table: SealedTable) -> None:
+    others = budget.ledger.note_data(budget.dataset, fingerprint(table))
+    if others:
+        names = ", ".join(map(repr, others))
+        warnings.warn(
+            f"the data of {budget.dataset!r} came under other labels ({names}) before: what "
+            "is spent under several labels adds up for the people in the data",
+            stacklevel=3,
+        )

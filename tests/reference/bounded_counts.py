@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 
-PRIME = 100_000_000_003
+PRIME = 10_000_000_019
+PERSON_PRIME = 99_999_989
 
 
 def digits(text: str, length: int) -> int:
@@ -13,18 +15,27 @@ def digits(text: str, length: int) -> int:
     return int(hashed.translate(str.maketrans("abcdef", "012345"))) + 1
 
 
+def person_hash(user: str | int, key: str) -> int:
+    if isinstance(user, str):
+        return digits(key + "u" + user, 8)
+    digest = hashlib.blake2b((key + "n").encode()).digest()
+    factor = int.from_bytes(digest[:8], "big") % (PERSON_PRIME - 1) + 1
+    shift = int.from_bytes(digest[8:16], "big") % PERSON_PRIME
+    return (user * factor + shift) ** 2 % PERSON_PRIME + 1
+
+
 def bounded_counts(
-    rows: list[tuple[str | None, str | None]], bound: int | None, salt: str
+    rows: Sequence[tuple[str | int | None, str | int | None]], bound: int | None, salt: str
 ) -> dict[str, int]:
     """The counts that every engine has to give for this salt."""
     key = hashlib.blake2b(salt.encode()).hexdigest()
-    items: dict[str, set[str]] = {}
+    items: dict[str | int, set[str]] = {}
     for user, item in rows:
         if user is not None and item is not None:
-            items.setdefault(user, set()).add(item)
+            items.setdefault(user, set()).add(str(item))
     totals: Counter[str] = Counter()
     for user, own in items.items():
-        a = digits(key + "u" + user, 7)
-        ranks = {item: ((a * digits(key + "i" + item, 11)) % PRIME, item) for item in own}
+        a = person_hash(user, key)
+        ranks = {item: ((a * digits(key + "i" + item, 10)) % PRIME, item.encode()) for item in own}
         totals.update(sorted(own, key=ranks.__getitem__)[:bound])
     return dict(totals)

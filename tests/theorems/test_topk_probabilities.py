@@ -15,6 +15,7 @@ from winnow.audit.topk_model import CanonicalModel, JointModel, PeeledModel
 from winnow.domain import topk_error
 from winnow.domain.utility import Utility
 from winnow.kernels.joint_classes import JointClasses
+from winnow.kernels.ranking import Ranking
 from winnow.mechanisms.canonical import Canonical
 from winnow.mechanisms.gamma import GammaMechanism
 from winnow.mechanisms.joint import Joint
@@ -138,7 +139,7 @@ def test_joint_classes_agree_with_exact_integers_where_counts_have_hundreds_of_d
     rng = np.random.default_rng(3)
     counts = np.sort(rng.zipf(1.5, 400).clip(max=900))[::-1].astype(np.int64)
     k, scale = 60, 0.02
-    exact = JointClasses(counts, k, Fraction(1))
+    exact = JointClasses(Ranking(counts), k, Fraction(1))
     found = joint_chances(counts, k, scale)
     log_weights = []
     for utility in found.utilities:

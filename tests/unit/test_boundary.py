@@ -41,6 +41,19 @@ def test_errors_of_a_release_do_not_carry_scores(monkeypatch: pytest.MonkeyPatch
     assert "417" not in str(caught.value)
 
 
+TABLES_AND_WORKLOADS = {
+    "Column", "Schema", "SealedTable", "Workload", "marginals", "predicates", "prefixes",
+    "queries", "random_queries", "ranges", "read_table", "release", "SyntheticDistribution",
+    "where",
+}  # fmt: skip
+
+
+INNER_PRODUCTS = {
+    "IndexedExponential", "SealedVectors", "SlackExponential", "boost", "max_inner_product",
+    "seal_vectors",
+}  # fmt: skip
+
+
 def test_the_public_names_are_pinned() -> None:
     assert sorted(wn.__all__) == dir(wn)
     for name in wn.__all__:
@@ -56,7 +69,8 @@ def test_the_public_names_are_pinned() -> None:
         "ReportNoisyMax", "Sealed", "SealedCounts", "SealedScores", "Session", "SparseVector",
         "StabilityThreshold", "Utility", "WinnowError", "__version__", "above",
         "as_substitution", "calibrate", "counts", "open_above", "plan", "seal_scores",
-        "select", "top_k",
+        "select", "top_k", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS,
+        "SealedBaskets", "frequent_itemsets", "read_baskets",
     }  # fmt: skip
 
 

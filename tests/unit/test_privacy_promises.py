@@ -27,7 +27,7 @@ SELECTION_LAWS = ("gumbel", "exponential", "laplace", "logistic", "half-logistic
 INTEGER_LAWS = ("discrete-laplace", "discrete-gaussian")
 REDUCTIONS = (
     "argmax", "top-set", "top-sequence", "peeled-sequence", "joint", "canonical",
-    "first-above", "large-margin", "additive",
+    "first-above", "large-margin", "indexed", "indexed-slack", "additive",
 )  # fmt: skip
 
 COVERED = {
@@ -36,6 +36,8 @@ COVERED = {
     *((law, "canonical") for law in SELECTION_LAWS),
     ("gumbel", "top-sequence"),
     ("gumbel", "joint"),
+    ("gumbel", "indexed"),
+    ("gumbel", "indexed-slack"),
     ("gumbel", "limited-domain"),
     ("gamma", "top-sequence"),
     ("laplace", "top-set-approximate"),
@@ -43,6 +45,8 @@ COVERED = {
     ("exponential", "peeled-sequence"),
     ("laplace", "first-above"),
     ("laplace", "large-margin"),
+    ("laplace", "distance-to-instability"),
+    ("gumbel", "bounded-growth"),
     *((law, "additive") for law in INTEGER_LAWS),
 }
 

@@ -13,6 +13,7 @@ from winnow.audit.divergences import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
 from winnow.audit.fidelity import faithful
 from winnow.audit.result import AuditResult, Kind, summary
+from winnow.audit.rounds import rounds_enumerated, rounds_faithful, rounds_twins
 from winnow.audit.sampling import sampled
 from winnow.audit.twins import caught
 
@@ -40,8 +41,11 @@ def run_audits(
 
 def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from enumerated(quick=quick)
+    yield from rounds_enumerated(quick=quick)
     yield from sampled(quick=quick, seed=seed)
     yield from faithful(quick=quick, seed=seed)
+    yield from rounds_faithful(quick=quick, seed=seed)
     yield from accounted()
     yield from costs_dominate_divergences()
     yield from caught(quick=quick, seed=seed)
+    yield from rounds_twins(quick=quick, seed=seed)

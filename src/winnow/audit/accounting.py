@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.closed_plans import closed_plans
 from winnow.audit.result import AuditResult
 from winnow.domain.neighbours import Relation
 from winnow.errors import BudgetExceeded
@@ -66,6 +67,7 @@ def accounted() -> Iterator[AuditResult]:
     yield from rounds_of_selection_and_measurement()
     yield substitution_doubles()
     yield budget_stops_at_its_cap()
+    yield from closed_plans()
 
 
 def repeat_costs_its_count(cost: Callable[[Event], ZcdpCost]) -> AuditResult:

@@ -13,8 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.audit.comparison_model import LargeMarginModel, SparseVectorModel
+from winnow.audit.counted import Counted
+from winnow.audit.counts_model import ListThenCountsModel, NoisyCountsModel
+from winnow.audit.indexed_model import ADVERSARIES, AdversarialIndexed, AdversarialSlack, LazyModel
 from winnow.audit.neighbours import Declared, declarations, moves
 from winnow.audit.probabilities import Exchangeable, Model, Scores, model_of
+from winnow.audit.ranked_model import RankedModel, on_unknown_universes
 from winnow.audit.selection_model import NoisyTopModel
 from winnow.audit.topk_model import (
     CanonicalModel,
@@ -33,11 +37,13 @@ from winnow.mechanisms.gamma import GammaMechanism
 from winnow.mechanisms.joint import Joint
 from winnow.mechanisms.large_margin import LargeMargin
 from winnow.mechanisms.lipschitz import LipschitzMechanism
-from winnow.mechanisms.peeling import PeelPermuteAndFlip
+from winnow.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 from winnow.mechanisms.sparse_vector import SparseVector
 from winnow.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
-from winnow.privacy import Promise
+from winnow.privacy import Promise, pure_cost
 from winnow.random.laws import Law
+from winnow.random.tape import Tape
 
 Integers = NDArray[np.int64]
 
@@ -82,14 +88,18 @@ class UnorderedGumbel(LipschitzMechanism):
 
 @dataclass(frozen=True)
 class OnLabels:
-    """A top-k mechanism on private labels: drawn over those that are in the data."""
+    """A top-k mechanism on private labels: drawn over those that are in the data.
+
+    With `cells`, noisy counts too: at the threshold, 1 above it, ..., and all beyond.
+    """
 
     inner: LimitedDomain | StabilityThreshold
+    cells: int = 0
 
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        return self.inner.name
+        return f"{self.inner.name}{', counts released' if self.cells else ''}"
 
     @property
     def epsilon(self) -> Real:
@@ -104,11 +114,15 @@ class OnLabels:
         self, scores: Scores, utility: Utility, draws: int, seed: int
     ) -> NDArray[np.int64]:
         """Lists of labels, filled up with -1; a count of 0 is a label that is not there."""
-        there = np.flatnonzero(scores > 0)
-        rows = np.full((draws, self.inner.k), -1, np.int64)
-        lists = self.inner.simulate(np.asarray(scores[there], np.int64), utility, draws, seed)
-        for row, released in zip(rows, lists, strict=True):
+        inner, there, root = self.inner, np.flatnonzero(scores > 0), Tape.seeded(seed)
+        rows = np.full((draws, inner.k * (2 if self.cells else 1)), -1, np.int64)
+        present = np.asarray(scores[there], np.int64)
+        for draw, row in enumerate(rows):
+            released, counts = inner._draw(present, utility, root.child(f"draw-{draw}"))
             row[: len(released)] = there[released]
+            if counts is not None and isinstance(inner, StabilityThreshold):
+                above = np.array(counts, np.int64) - inner.threshold(utility)
+                row[inner.k :][: len(counts)] = np.minimum(above, self.cells - 1)
         return rows
 
     def model(self, utility: Utility) -> Model:
@@ -119,7 +133,11 @@ class OnLabels:
             lead, reach = inner.lead(utility), inner.reach or 0
             return LimitedDomainModel(scale, lead, reach, inner.k, inner.max_items_per_user)
         return StabilityModel(
-            float(inner.scale(utility)), inner.threshold(utility), inner.k, inner.max_items_per_user
+            float(inner.scale(utility)),
+            inner.threshold(utility),
+            inner.k,
+            inner.max_items_per_user,
+            self.cells,
         )
 
 
@@ -140,6 +158,16 @@ class Case:
         """What it promises under the declared relation."""
         return self.mechanism.promise(self.declared.relation)
 
+    @property
+    def claimed(self) -> tuple[float, float]:
+        """(epsilon, delta) of its event, or of the rounds composed where that is the claim."""
+        mechanism, promised = self.mechanism, self.promise
+        if isinstance(mechanism, PeelGumbel):
+            whole = mechanism.guarantee(promised)
+            return float(whole.epsilon), float(whole.delta)
+        cost = pure_cost(promised.event)
+        return float(cost.epsilon), float(cost.delta)
+
 
 def selections(*, quick: bool = False) -> list[Mechanism]:
     """One mechanism or more for every selection row of the guarantee table."""
@@ -149,6 +177,7 @@ def selections(*, quick: bool = False) -> list[Mechanism]:
         found += [LipschitzMechanism(epsilon, law, kappa) for law in Law]
         found.append(UnorderedGumbel(epsilon, Law.GUMBEL, kappa))
     found += [PeelPermuteAndFlip(epsilon, 2), Joint(epsilon, 2)]
+    found += [PeelGumbel(epsilon, Fraction(1, 100), k) for k in ((2,) if quick else (2, 3))]
     found += [Canonical(epsilon, 2, gamma=Fraction(1, 2), noise=law) for law in Law]
     for law in (Law.GUMBEL, Law.EXPONENTIAL):
         found += [Canonical(epsilon, 2, gamma=gamma, noise=law) for gamma in (0, 1)]
@@ -156,6 +185,12 @@ def selections(*, quick: bool = False) -> list[Mechanism]:
     found += [GammaMechanism(epsilon, k) for k in (1, 2)]
     found.append(ApproximateOneshot(Fraction(1, 5), Fraction(1, 20), 2))
     found += [SparseVector(epsilon, 0, cutoff) for cutoff in (1, 2)]
+    found.append(AdversarialIndexed(epsilon, adversary="worst"))
+    for adversary in ("turning",) if quick else ADVERSARIES:
+        found.append(AdversarialSlack(epsilon, slack=Fraction(1, 5), adversary=adversary))
+    if not quick:
+        found.append(AdversarialIndexed(epsilon, 2, adversary="worst"))
+        found.append(AdversarialSlack(2 * epsilon, 2, slack=Fraction(1, 4), adversary="turning"))
     for parameters in MARGIN_PARAMETERS[: 1 if quick else None]:
         found += [LargeMargin(*parameters, thresholds) for thresholds in ("tight", "printed")]
     return found
@@ -167,6 +202,21 @@ def on_private_labels() -> list[Mechanism]:
         OnLabels(LimitedDomain(4.0, 0.2, 2, None, reach=2)),
         OnLabels(LimitedDomain(4.0, 0.2, 2, 1, reach=3)),
         OnLabels(StabilityThreshold(1.0, 0.2, 2, 1)),
+        OnLabels(StabilityThreshold(2.0, 0.1, 2, 1, with_counts=True), cells=3),
+        OnLabels(StabilityThreshold(2.0, 0.1, 1, 2, with_counts=True), cells=3),
+    ]
+
+
+def with_noisy_counts() -> list[Mechanism]:
+    """Mechanisms of counts of people that release noisy counts, or lists by them."""
+    joint = WithCounts(Joint(EPSILON, 2), EPSILON, 2)
+    canonical = WithCounts(Canonical(EPSILON, 2), EPSILON, 2, max_items_per_user=1)
+    return [
+        Counted(NoisyCounts(EPSILON, 2, 1), cells=0),
+        Counted(NoisyCounts(2 * EPSILON, 2, 2, with_counts=True), cells=3),
+        Counted(NoisyCounts(EPSILON, 1, 1, with_counts=True), cells=4),
+        Counted(joint, cells=3),
+        Counted(canonical, cells=3),
     ]
 
 
@@ -178,7 +228,8 @@ def all_cases(*, quick: bool = False) -> list[Case]:
         declared = tuple(d for d in declared if d.monotone or d.sensitivity != 1)
     cases = [Case(mechanism, d) for mechanism in selections(quick=quick) for d in declared]
     people = [d for d in declared if d.monotone]
-    return cases + [Case(mechanism, d) for mechanism in on_private_labels() for d in people]
+    of_people = on_private_labels() + with_noisy_counts() + on_unknown_universes()
+    return cases + [Case(mechanism, d) for mechanism in of_people for d in people]
 
 
 Boxes = frozenset[tuple[int, int]]
@@ -191,10 +242,17 @@ def instances(model: Model, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Inte
             yield from _for_selection(model, boxes, quick)
         case CanonicalModel() | SizedSetModel() | CubeModel():
             yield from _for_selection(model, boxes, quick)
+        case LazyModel():  # in every order: an index may go by position
+            far = ceil(12 / model.scale)
+            yield _vectors((0, 1, 2, 3) if quick else (0, 1, 2, 3, far), 3), moves(boxes, 3)
+            few = quick or model.k > 1
+            yield _vectors((0, 2) if few else (0, 1, 2), 4), moves(boxes, 4)
         case SparseVectorModel():
             yield from _for_thresholds(model, boxes, quick)
-        case LimitedDomainModel() | StabilityModel():
+        case LimitedDomainModel() | StabilityModel() | RankedModel():
             yield from _for_private_labels(model, boxes, quick)
+        case NoisyCountsModel() | ListThenCountsModel():
+            yield from _for_noisy_counts(model, boxes, quick)
         case LargeMarginModel():
             yield from _for_margins(model, boxes, quick)
         case _:
@@ -204,7 +262,8 @@ def instances(model: Model, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Inte
 def neighbours_of(model: Model, bases: Integers, steps: Integers) -> Integers:
     """A row for each vector and each move. Counts of labels stop at 0: nobody is missing twice."""
     moved = (bases[:, None] + steps).reshape(-1, bases.shape[1])
-    return np.maximum(moved, 0) if isinstance(model, LimitedDomainModel | StabilityModel) else moved
+    of_labels = isinstance(model, LimitedDomainModel | StabilityModel | RankedModel)
+    return np.maximum(moved, 0) if of_labels else moved
 
 
 def _for_selection(
@@ -261,16 +320,29 @@ def _for_margins(
 
 
 def _for_private_labels(
-    model: LimitedDomainModel | StabilityModel, boxes: Boxes, quick: bool
+    model: LimitedDomainModel | StabilityModel | RankedModel, boxes: Boxes, quick: bool
 ) -> Iterator[tuple[Integers, Integers]]:
     """Small counts, zeros and all; one person has at most `items` labels."""
     d = 3 if quick or isinstance(model, StabilityModel) else 4
     values = (0, 1, 2, 4) if isinstance(model, StabilityModel) else (0, 1, 2, 3, 5, 8)
-    steps = moves(boxes, d)
-    if model.items is not None:
-        up, down = np.sum(steps > 0, axis=1), np.sum(steps < 0, axis=1)
-        steps = steps[(up <= model.items) & (down <= model.items)]
-    yield _sorted_vectors(values, d), steps
+    yield _sorted_vectors(values, d), _within(model.items, moves(boxes, d))
+
+
+def _for_noisy_counts(
+    model: NoisyCountsModel | ListThenCountsModel, boxes: Boxes, quick: bool
+) -> Iterator[tuple[Integers, Integers]]:
+    """Small counts with ties, forwards and backwards, because ties go by position."""
+    for d in (4,) if quick else (3, 4):
+        bases = _sorted_vectors((0, 1, 2) if d == 4 else (0, 1, 2, 5), d)
+        yield np.vstack([bases, bases[:, ::-1]]), _within(model.items, moves(boxes, d))
+
+
+def _within(items: int | None, steps: Integers) -> Integers:
+    """The moves of a person with at most so many items; of one who leaves and one who comes."""
+    if items is None:
+        return steps
+    up, down = np.sum(steps > 0, axis=1), np.sum(steps < 0, axis=1)
+    return np.asarray(steps[(up <= items) & (down <= items)], np.int64)
 
 
 def _sorted_vectors(values: tuple[int, ...], d: int) -> Integers:

@@ -52,3 +52,10 @@ def two_laplace_density(x: Floats, a: float, b: float) -> Floats:
     """
     of_a, of_b = np.exp(log_laplace(x, a)), np.exp(log_laplace(x, b))
     return np.asarray((a * a * of_a - b * b * of_b) / (a * a - b * b), np.float64)
+
+
+def upper_tail(scale: float, z: NDArray[np.int64] | Floats) -> Floats:
+    """Pr[Z >= z] for discrete Laplace noise."""
+    q = np.exp(-1 / scale)
+    above = q ** np.maximum(z, 0.0) / (1 + q)
+    return np.asarray(np.where(z > 0, above, 1 - q ** np.maximum(1.0 - z, 0.0) / (1 + q)))

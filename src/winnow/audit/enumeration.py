@@ -25,9 +25,10 @@ from winnow.audit.cases import (
     selections,
 )
 from winnow.audit.probabilities import Model, hockey_stick, log_probability_rows
+from winnow.audit.ranked_model import on_unknown_universes
 from winnow.audit.result import AuditResult
 from winnow.domain.neighbours import Relation
-from winnow.privacy import BoundedRange, pure_cost, rows, zcdp_cost
+from winnow.privacy import BoundedRange, rows, zcdp_cost
 
 Floats = NDArray[np.float64]
 
@@ -81,7 +82,7 @@ def every_row_is_enumerated() -> AuditResult:
         (promised.citation, promised.statement.split(". Charged:")[0])
         for promised in (
             mechanism.promise(Relation.ADD_REMOVE)
-            for mechanism in selections() + on_private_labels()
+            for mechanism in selections() + on_private_labels() + on_unknown_universes()
         )
     }
     selecting = [row for row in rows() if row.reduction != "additive"]
@@ -106,8 +107,8 @@ def every_row_is_enumerated() -> AuditResult:
 def enumerate_case(case: Case, *, quick: bool = False) -> Iterator[AuditResult]:
     """One result for the guarantee, and one for the bounded range where it is charged."""
     event = case.promise.event
-    cost, zcdp = pure_cost(event), zcdp_cost(event)
-    epsilon, delta, rho = float(cost.epsilon), float(cost.delta), float(zcdp.rho)
+    epsilon, delta = case.claimed
+    rho = float(zcdp_cost(event).rho)
     found = measure(case.model, case.declared.boxes, epsilon, quick=quick)
     where = f"{case.mechanism.name}, {case.declared.name}"
     common = (case.mechanism.name, str(case.declared.relation), case.promise.citation)

@@ -31,7 +31,7 @@ from winnow.mechanisms.joint import Joint
 from winnow.mechanisms.large_margin import LargeMargin
 from winnow.mechanisms.lipschitz import LipschitzMechanism
 from winnow.mechanisms.margin_thresholds import stopping_margin
-from winnow.mechanisms.peeling import PeelPermuteAndFlip
+from winnow.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 from winnow.mechanisms.sparse_vector import SparseVector
 
 Floats = NDArray[np.float64]
@@ -93,6 +93,8 @@ def model_of(mechanism: object, utility: Utility) -> Model:
         case LipschitzMechanism():
             scale = float(mechanism.scale(utility))
             return NoisyTopModel(mechanism.noise, scale, mechanism.kappa, mechanism.ordered)
+        case PeelGumbel():
+            return model_of(mechanism._mechanism(), utility)
         case PeelPermuteAndFlip():
             return PeeledModel(float(mechanism.scale(utility)), mechanism.k)
         case Joint():

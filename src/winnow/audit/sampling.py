@@ -23,7 +23,9 @@ from winnow.audit.cases import (
     neighbours_of,
     on_private_labels,
 )
+from winnow.audit.counted import Counted
 from winnow.audit.enumeration import Pair
+from winnow.audit.indexed_model import AdversarialIndexed, AdversarialSlack
 from winnow.audit.neighbours import counts, general
 from winnow.audit.probabilities import Model, log_probability_rows
 from winnow.audit.result import AuditResult
@@ -34,9 +36,9 @@ from winnow.mechanisms.gamma import GammaMechanism
 from winnow.mechanisms.joint import Joint
 from winnow.mechanisms.large_margin import LargeMargin
 from winnow.mechanisms.lipschitz import LipschitzMechanism
-from winnow.mechanisms.peeling import PeelPermuteAndFlip
+from winnow.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 from winnow.mechanisms.sparse_vector import SparseVector
-from winnow.privacy import pure_cost
 from winnow.random.laws import Law
 
 Floats = NDArray[np.float64]
@@ -82,28 +84,33 @@ def plans(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
     slow: list[Mechanism] = [SparseVector(4.0, 0, cutoff) for cutoff in (1, 2)]
     slow += [LargeMargin(2.0, 0.1, thresholds) for thresholds in ("tight", "printed")]
     slow += [PeelPermuteAndFlip(2.0, 2), Joint(2.0, 2), GammaMechanism(2.0, 2)]
+    slow += [AdversarialIndexed(2.0, adversary="worst")]
+    slow += [AdversarialSlack(2.0, slack=0.4, adversary="worst")]
     slow += [Canonical(2.0, 2, noise=law) for law in (Law.GUMBEL, Law.EXPONENTIAL)]
     cases = [(Case(mechanism, declared), many) for mechanism in fast for declared in people]
     cases += [(Case(mechanism, general(Relation.ADD_REMOVE)), few) for mechanism in slow]
     people_only = counts(Relation.ADD_REMOVE)
-    cases += [(Case(mechanism, people_only), few) for mechanism in on_private_labels()]
+    counted: list[Mechanism] = [
+        Counted(NoisyCounts(2.0, 1, with_counts=True), cells=4),
+        Counted(WithCounts(Joint(1.0, 1), 2.0, 1), cells=4),
+    ]
+    cases += [(Case(mechanism, people_only), few) for mechanism in on_private_labels() + counted]
+    cases.append((Case(PeelGumbel(2.0, 0.01, 2), people_only), many))
     return tuple(plan_case(case, draws, seed + 2 * i) for i, (case, draws) in enumerate(cases))
 
 
 def plan_case(case: Case, draws: int, seed: int) -> Sampled:
     """A case with the pair of neighbours on which so many draws should show most."""
-    cost = pure_cost(case.promise.event)
     # for few draws no pair would tell anything, and the fidelity audit needs one with many outputs
     expected = max(draws // 2, _ENOUGH)
-    pair = telling_pair(case.model, case.declared.boxes, expected, float(cost.delta))
+    pair = telling_pair(case.model, case.declared.boxes, expected, case.claimed[1])
     return Sampled(case, pair, draws, seed)
 
 
 def sample_case(plan: Sampled) -> AuditResult:
     """One lower bound on epsilon, against the claim."""
     case = plan.case
-    cost = pure_cost(case.promise.event)
-    epsilon, delta = float(cost.epsilon), float(cost.delta)
+    epsilon, delta = case.claimed
     bound, event = epsilon_lower_bound(*plan.tallies(), delta=delta)
     what = f"{case.mechanism.name}, {case.declared.name}"
     return AuditResult(

@@ -25,7 +25,7 @@ def tally(
     """
     rows = mechanism.simulate(np.array(scores, np.int64), utility, draws, seed)
     outcomes = model_of(mechanism, utility).outcomes(len(scores))
-    base = len(scores) + 2  # entries run from -1 (not asked) to d - 1
+    base = max(len(scores), int(outcomes.max()) + 1) + 2  # entries start at -1 (not asked)
     digits = base ** np.arange(outcomes.shape[1])
     codes, drawn = (outcomes + 1) @ digits, (rows + 1) @ digits
     by_code = np.argsort(codes)

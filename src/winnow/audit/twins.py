@@ -21,8 +21,18 @@ from winnow.audit.broken import (
     cost_repeat_once,
 )
 from winnow.audit.cases import Case, Mechanism, OnLabels
+from winnow.audit.counted import Counted
+from winnow.audit.counts_broken import (
+    BrokenFreeCounts,
+    BrokenHalfNoise,
+    BrokenLowThreshold,
+    BrokenOneRoundTooMany,
+    CountedAtOnce,
+)
 from winnow.audit.enumeration import enumerate_case
 from winnow.audit.fidelity import fidelity_of
+from winnow.audit.indexed_broken import BrokenNoCertificate
+from winnow.audit.indexed_model import AdversarialSlack
 from winnow.audit.neighbours import Declared, counts, general
 from winnow.audit.probabilities import model_of
 from winnow.audit.result import AuditResult
@@ -30,9 +40,11 @@ from winnow.audit.sampling import plan_case, plans, sample_case
 from winnow.domain.checks import exact
 from winnow.domain.neighbours import Relation
 from winnow.mechanisms.large_margin import LargeMargin
-from winnow.mechanisms.lipschitz import LipschitzMechanism
+from winnow.mechanisms.lipschitz import LipschitzMechanism, PermuteAndFlip
+from winnow.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.mechanisms.peeling import PeelGumbel
 from winnow.mechanisms.sparse_vector import SparseVector
-from winnow.mechanisms.unknown_domain import LimitedDomain
+from winnow.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 from winnow.random.laws import Law
 
 
@@ -119,11 +131,46 @@ def twins(*, quick: bool = False) -> list[Twin]:
             many,
         ),
         Twin(
+            "the index is trusted without a certificate",
+            BrokenNoCertificate(2.0, slack=0.1, adversary="worst"),
+            AdversarialSlack(2.0, slack=0.1, adversary="worst"),
+            any_scores,
+            many,
+        ),
+        Twin(
             "labels leave without a threshold",
             OnLabels(BrokenNoLead(1.0, 0.2, 1, None, reach=2)),
             OnLabels(LimitedDomain(1.0, 0.2, 1, None, reach=2)),
             people,
             1_000,
+        ),
+        Twin(
+            "labels leave at one count below the threshold",
+            OnLabels(BrokenLowThreshold(2.0, 0.2, 1, 1, with_counts=True), cells=3),
+            OnLabels(StabilityThreshold(2.0, 0.2, 1, 1, with_counts=True), cells=3),
+            people,
+            1_000,
+        ),
+        Twin(
+            "noisy counts have half the noise",
+            Counted(BrokenHalfNoise(2.0, 1, with_counts=True), cells=4),
+            Counted(NoisyCounts(2.0, 1, with_counts=True), cells=4),
+            people,
+            1_500,
+        ),
+        Twin(
+            "the counts of the winners are not charged",
+            CountedAtOnce(BrokenFreeCounts(PermuteAndFlip(2.0), 2.0, 1), cells=4),
+            CountedAtOnce(WithCounts(PermuteAndFlip(1.0), 1.0, 1), cells=4),
+            people,
+            many,
+        ),
+        Twin(
+            "a round too many is run with the epsilon of a round",
+            BrokenOneRoundTooMany(2.0, 0.01, 2),
+            PeelGumbel(2.0, 0.01, 2),
+            people,
+            many,
         ),
     ]
     return found
@@ -144,9 +191,8 @@ def wrong_scales(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     for plan in plans(quick=quick, seed=seed):
         mechanism: Any = plan.case.mechanism
         factor = Fraction(5, 4) if plan.draws >= 20_000 else Fraction(4)
-        if isinstance(mechanism, OnLabels):
-            inner = mechanism.inner
-            other: Mechanism = OnLabels(_rescaled(inner, factor))
+        if isinstance(mechanism, OnLabels | Counted):
+            other: Mechanism = replace(mechanism, inner=_rescaled(mechanism.inner, factor))
         else:
             other = _rescaled(mechanism, factor)
         result = fidelity_of(plan, model_of(other, plan.case.declared.utility))

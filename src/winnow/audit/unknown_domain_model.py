@@ -7,10 +7,12 @@ to k labels, filled up with -1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
+
+from winnow.audit.densities import upper_tail
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -73,10 +75,20 @@ class StabilityModel:
     threshold: int
     k: int
     items: int | None
+    cells: int = 0
+    """With cells, the noisy counts too: at the threshold, 1 above it, ..., and all beyond."""
 
     def outcomes(self, d: int) -> Integers:
-        """Lists of at most k labels."""
-        return _lists(d, self.k)
+        """Lists of at most k labels, and the cells of their noisy counts."""
+        lists = _lists(d, self.k)
+        if not self.cells:
+            return lists
+        rows = []
+        for row in lists.tolist():
+            released = sum(label >= 0 for label in row)
+            for cells in product(range(self.cells), repeat=released):
+                rows.append([*row, *cells, *(-1,) * (self.k - released)])
+        return np.array(rows, np.int64)
 
     def log_probabilities(self, scores: Scores) -> Floats:
         """By listing all noisy counts: below the threshold, then level by level, then above."""
@@ -85,9 +97,13 @@ class StabilityModel:
         masses = np.stack([self._masses(scores[:, i], steps) for i in range(d)], axis=1)
         noisy = np.indices((steps + 1,) * d).reshape(d, -1)
         order = np.argsort(-noisy, axis=0, kind="stable")[: self.k]  # ties by position
-        released = np.where(np.take_along_axis(noisy, order, axis=0) > 0, order, -1).T
+        levels = np.take_along_axis(noisy, order, axis=0)
+        released = np.where(levels > 0, order, -1).T
+        if self.cells:
+            cells = np.where(levels > 0, np.minimum(levels, self.cells) - 1, -1).T
+            released = np.hstack([released, cells])
         lists = self.outcomes(d)
-        digits = (d + 1) ** np.arange(self.k)
+        digits = (max(d, self.cells) + 1) ** np.arange(lists.shape[1])
         codes = (lists + 1) @ digits
         by_code = np.argsort(codes)
         column = by_code[np.searchsorted(codes[by_code], (released + 1) @ digits)]
@@ -101,12 +117,6 @@ class StabilityModel:
     def _masses(self, counts: Scores, steps: int) -> Floats:
         """Pr[noisy count below the threshold], at it, 1 above it, ...; the rest in the last."""
         from_threshold = np.arange(steps + 1) + self.threshold
-        tail = self._tail(from_threshold - counts[:, None])
+        tail = upper_tail(self.scale, from_threshold - counts[:, None])
         tail[counts <= 0] = 0.0  # a label without people is no label of the data
         return np.hstack([1 - tail[:, :1], tail[:, :-2] - tail[:, 1:-1], tail[:, -2:-1]])
-
-    def _tail(self, z: Scores) -> Floats:
-        """Pr[Z >= z] for discrete Laplace noise."""
-        q = np.exp(-1 / self.scale)
-        above = q ** np.maximum(z, 0.0) / (1 + q)
-        return np.asarray(np.where(z > 0, above, 1 - q ** np.maximum(1.0 - z, 0.0) / (1 + q)))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from winnow._version import __version__
-from winnow.cli import audit, demo, plan, plan_topk, select, topk
+from winnow.cli import audit, demo, itemsets, ledger, plan, plan_topk, select, topk
 
 EXAMPLES = """\
 Examples:
@@ -68,6 +68,7 @@ def _add(to: typer.Typer, name: str, command: Callable[..., None], panel: str, e
 _add(app, "demo", demo.demo, START, demo.EXAMPLES)
 _add(app, "select", select.select, RELEASE, select.EXAMPLES)
 _add(app, "topk", topk.topk, RELEASE, topk.EXAMPLES)
+_add(app, "itemsets", itemsets.itemsets, RELEASE, itemsets.EXAMPLES)
 plans = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
     plans,
@@ -77,4 +78,15 @@ app.add_typer(
 )
 _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
 _add(plans, "topk", plan_topk.topk, BEFORE, plan_topk.EXAMPLES)
+ledgers = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app.add_typer(
+    ledgers,
+    name="ledger",
+    help="Keep a record of everything that was spent on a dataset.",
+    rich_help_panel=BEFORE,
+)
+_add(ledgers, "init", ledger.init, BEFORE, ledger.INIT_EXAMPLES)
+_add(ledgers, "show", ledger.show, BEFORE, ledger.EXAMPLES)
+_add(ledgers, "verify", ledger.verify, BEFORE, ledger.EXAMPLES)
+_add(ledgers, "export", ledger.export, BEFORE, ledger.EXAMPLES)
 _add(app, "audit", audit.audit, BEFORE, audit.EXAMPLES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -61,6 +61,40 @@ class TopKMechanism(StrEnum):
 _MECHANISM = "Mechanism"
 _SCORES = "What one person can do to a score"
 _OUTPUT = "Output"
+ASKED = "What is asked"
+"""The panel of what a plan is asked for."""
+
+EpsilonOption = Annotated[
+    float,
+    typer.Option("--epsilon", metavar="E", help="The privacy loss of this call in total."),
+]
+PlannedEpsilonOption = Annotated[
+    float | None,
+    typer.Option(
+        "--epsilon",
+        metavar="E",
+        help="The privacy loss to plan for.",
+        rich_help_panel=ASKED,
+    ),
+]
+ConfidenceOption = Annotated[
+    float,
+    typer.Option(
+        "--confidence",
+        metavar="P",
+        help="How sure errors and bounds are.",
+        rich_help_panel=ASKED,
+    ),
+]
+SizeOption = Annotated[int, typer.Option("-k", metavar="K", help="How many items to release.")]
+SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="Repeatable and not private: for tests only. The receipt says so.",
+    ),
+]
 
 DeltaOption = Annotated[
     float,
@@ -170,3 +204,20 @@ OutOption = Annotated[
         rich_help_panel=_OUTPUT,
     ),
 ]
+
+
+def relation_of_people(panel: str) -> Any:
+    """The option for the neighbours of counts of people."""
+    return typer.Option(
+        "--relation",
+        metavar="NAME",
+        help="Neighbours: add-remove (one person more or less) or substitution (one replaced).",
+        rich_help_panel=panel,
+    )
+
+
+def plot_of(what: str) -> Any:
+    """The option for a figure of something."""
+    return typer.Option(
+        "--plot", metavar="FILE", help=f"{what}: .png, .svg or .pdf.", rich_help_panel=_OUTPUT
+    )

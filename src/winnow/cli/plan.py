@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.options import (
+    ASKED,
+    ConfidenceOption,
     DeltaOption,
     JsonOption,
     Mechanism,
     MonotoneOption,
     NoiseOption,
     OutOption,
+    PlannedEpsilonOption,
     RelationOption,
     SensitivityOption,
     Thresholds,
     ThresholdsOption,
+    plot_of,
 )
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
     from winnow.cli.comparison import Plans
 
 _ASSUMED = "What is assumed about the scores (public numbers only)"
-_ASKED = "What is asked"
 
 EXAMPLES = """\
 Examples:
@@ -69,22 +72,14 @@ def select(
             rich_help_panel=_ASSUMED,
         ),
     ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            "--epsilon",
-            metavar="E",
-            help="The privacy loss to plan for.",
-            rich_help_panel=_ASKED,
-        ),
-    ] = None,
+    epsilon: PlannedEpsilonOption = None,
     target_chance: Annotated[
         float | None,
         typer.Option(
             "--target-chance",
             metavar="P",
             help="Which epsilon lets the best win with this chance?",
-            rich_help_panel=_ASKED,
+            rich_help_panel=ASKED,
         ),
     ] = None,
     target_error: Annotated[
@@ -93,21 +88,13 @@ def select(
             "--target-error",
             metavar="X",
             help="Which epsilon keeps the error within this many score units?",
-            rich_help_panel=_ASKED,
+            rich_help_panel=ASKED,
         ),
     ] = None,
-    confidence: Annotated[
-        float,
-        typer.Option(
-            "--confidence",
-            metavar="P",
-            help="How sure errors and bounds are.",
-            rich_help_panel=_ASKED,
-        ),
-    ] = 0.95,
+    confidence: ConfidenceOption = 0.95,
     k: Annotated[
         int,
-        typer.Option("-k", metavar="K", help="Select K items.", rich_help_panel=_ASKED),
+        typer.Option("-k", metavar="K", help="Select K items.", rich_help_panel=ASKED),
     ] = 1,
     mechanism: Annotated[
         Mechanism | None,
@@ -131,15 +118,7 @@ def select(
     relation: RelationOption = Relation.ADD_REMOVE,
     json: JsonOption = False,
     out: OutOption = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Draw the chance against epsilon: .png, .svg or .pdf.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
+    plot: Annotated[Path | None, plot_of("Draw the chance against epsilon")] = None,
 ) -> None:
     """Say what to expect of a selection; no data are read and nothing is spent.
 

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.cli.options import GammaOption, JsonOption, OutOption, TopKNoiseOption
+from winnow.cli.options import (
+    ASKED,
+    ConfidenceOption,
+    GammaOption,
+    JsonOption,
+    OutOption,
+    PlannedEpsilonOption,
+    SizeOption,
+    TopKNoiseOption,
+    plot_of,
+    relation_of_people,
+)
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError
@@ -17,7 +28,6 @@ if TYPE_CHECKING:
     from winnow.plan import TopKPlan
 
 _ASSUMED = "What is assumed about the counts (public numbers only)"
-_ASKED = "What is asked"
 _MECHANISM = "Mechanism"
 _SLOW = 2_000_000
 """Simulated items, of all draws together, that take long enough to show a spinner."""
@@ -35,7 +45,7 @@ winnow plan topk --counts last-year.csv -k 10 --epsilon 1 --delta 1e-6 --plot ch
 
 @reported()
 def topk(
-    k: Annotated[int, typer.Option("-k", metavar="K", help="How many items to release.")],
+    k: SizeOption,
     counts: Annotated[
         Path | None,
         typer.Option(
@@ -91,22 +101,14 @@ def topk(
             rich_help_panel=_ASSUMED,
         ),
     ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            "--epsilon",
-            metavar="E",
-            help="The privacy loss to plan for.",
-            rich_help_panel=_ASKED,
-        ),
-    ] = None,
+    epsilon: PlannedEpsilonOption = None,
     delta: Annotated[
         float,
         typer.Option(
             "--delta",
             metavar="D",
             help="For the mechanisms that need it, e.g. 1e-6.",
-            rich_help_panel=_ASKED,
+            rich_help_panel=ASKED,
         ),
     ] = 0.0,
     target_chance: Annotated[
@@ -115,24 +117,16 @@ def topk(
             "--target-chance",
             metavar="P",
             help="Which epsilon releases the true top K with this chance?",
-            rich_help_panel=_ASKED,
+            rich_help_panel=ASKED,
         ),
     ] = None,
-    confidence: Annotated[
-        float,
-        typer.Option(
-            "--confidence",
-            metavar="P",
-            help="How sure errors and bounds are.",
-            rich_help_panel=_ASKED,
-        ),
-    ] = 0.99,
+    confidence: ConfidenceOption = 0.99,
     ordered: Annotated[
         bool | None,
         typer.Option(
             "--ordered/--any-order",
             help="Judge lists in their order, or all as sets.",
-            rich_help_panel=_ASKED,
+            rich_help_panel=ASKED,
             show_default=False,
         ),
     ] = None,
@@ -142,18 +136,10 @@ def topk(
             "--max-items-per-user",
             metavar="L",
             help="How many items one person is counted for at most: lets laplace take part.",
-            rich_help_panel=_ASKED,
+            rich_help_panel=ASKED,
         ),
     ] = None,
-    relation: Annotated[
-        Relation,
-        typer.Option(
-            "--relation",
-            metavar="NAME",
-            help="Neighbours: add-remove (one person more or less) or substitution (one replaced).",
-            rich_help_panel=_ASKED,
-        ),
-    ] = Relation.ADD_REMOVE,
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.ADD_REMOVE,
     mechanism: Annotated[
         str,
         typer.Option(
@@ -186,13 +172,7 @@ def topk(
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Draw the chance of the true top K against epsilon: .png, .svg or .pdf.",
-            rich_help_panel="Output",
-        ),
+        Path | None, plot_of("Draw the chance of the true top K against epsilon")
     ] = None,
 ) -> None:
     """Say what to expect of a top-k release; no private data are read and nothing is spent.

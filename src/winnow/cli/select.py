@@ -10,6 +10,7 @@ import typer
 
 from winnow.cli.options import (
     DeltaOption,
+    EpsilonOption,
     JsonOption,
     Mechanism,
     MechanismOption,
@@ -18,9 +19,11 @@ from winnow.cli.options import (
     NoiseOption,
     OutOption,
     RelationOption,
+    SeedOption,
     SensitivityOption,
     ThresholdsOption,
 )
+from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
 from winnow.errors import WinnowError
@@ -48,23 +51,13 @@ def select(
             "({label: score} or a list of records), Parquet, or - for CSV on standard input.",
         ),
     ],
-    epsilon: Annotated[
-        float,
-        typer.Option("--epsilon", metavar="E", help="The privacy loss of this call in total."),
-    ],
+    epsilon: EpsilonOption,
     delta: DeltaOption = 0.0,
     k: Annotated[
         int | None,
         typer.Option("-k", metavar="K", help="Select K items instead of one."),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="Repeatable and not private: for tests only. The receipt says so.",
-        ),
-    ] = None,
+    seed: SeedOption = None,
     label: Annotated[
         str | None,
         typer.Option(
@@ -91,6 +84,10 @@ def select(
     relation: RelationOption = Relation.ADD_REMOVE,
     json: JsonOption = False,
     out: OutOption = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    ledger_key: LedgerKeyOption = None,
+    analyst: AnalystOption = "",
 ) -> None:
     """Select the item with the highest score, or the top K, privately.
 
@@ -100,6 +97,7 @@ def select(
     """
     from winnow.cli.files import are_large, refuse_overwriting
     from winnow.cli.printing import show_json, show_release, working
+    from winnow.cli.recording import budget_from
     from winnow.released.saving import check_target, save_released
     from winnow.sealed.files import read_scores
     from winnow.verbs import select as winnow_select
@@ -107,6 +105,7 @@ def select(
     if out is not None:
         check_target(out)
         refuse_overwriting([file], "--out", out)
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
     with working(f"reading {file}") if are_large([file]) else nullcontext():
         labels, scores = read_scores(file, label_column=label, score_column=score)
         released = winnow_select(
@@ -122,6 +121,7 @@ def select(
             relation=relation,
             thresholds=None if thresholds is None else str(thresholds),
             seed=seed,
+            budget=budget,
         )
     try:
         if out is not None:

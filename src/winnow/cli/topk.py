@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.options import (
+    EpsilonOption,
     GammaOption,
     JsonOption,
     OutOption,
+    SeedOption,
+    SizeOption,
     TopKMechanism,
     TopKMechanismOption,
     TopKNoiseOption,
+    plot_of,
+    relation_of_people,
 )
+from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError, WinnowError
@@ -55,11 +61,8 @@ def topk(
             "--item", metavar="COLUMN", help="The column of items.", rich_help_panel=_COLUMNS
         ),
     ],
-    k: Annotated[int, typer.Option("-k", metavar="K", help="How many items to release.")],
-    epsilon: Annotated[
-        float,
-        typer.Option("--epsilon", metavar="E", help="The privacy loss of this call in total."),
-    ],
+    k: SizeOption,
+    epsilon: EpsilonOption,
     delta: Annotated[
         float,
         typer.Option(
@@ -72,14 +75,7 @@ def topk(
     with_counts: Annotated[
         bool, typer.Option("--counts", help="Release noisy counts of the winners, too.")
     ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="Repeatable and not private: for tests only. The receipt says so.",
-        ),
-    ] = None,
+    seed: SeedOption = None,
     user: Annotated[
         str | None,
         typer.Option(
@@ -118,15 +114,7 @@ def topk(
             rich_help_panel=_COLUMNS,
         ),
     ] = None,
-    relation: Annotated[
-        Relation,
-        typer.Option(
-            "--relation",
-            metavar="NAME",
-            help="Neighbours: add-remove (one person more or less) or substitution (one replaced).",
-            rich_help_panel=_COLUMNS,
-        ),
-    ] = Relation.ADD_REMOVE,
+    relation: Annotated[Relation, relation_of_people(_COLUMNS)] = Relation.ADD_REMOVE,
     mechanism: TopKMechanismOption = TopKMechanism.AUTO,
     ordered: Annotated[
         bool | None,
@@ -162,21 +150,17 @@ def topk(
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help="For counting a log: how much memory to use, e.g. 2GB; the rest goes to disk.",
+            help="For counting a log: how much memory to use, e.g. 2GB. Nothing goes to disk.",
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
     json: JsonOption = False,
     out: OutOption = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Draw the noisy counts (with --counts): .png, .svg or .pdf.",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = None,
+    plot: Annotated[Path | None, plot_of("Draw the noisy counts (with --counts)")] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    ledger_key: LedgerKeyOption = None,
+    analyst: AnalystOption = "",
 ) -> None:
     """Release the K most common items privately.
 
@@ -186,6 +170,7 @@ def topk(
     from winnow.cli.files import are_large, named_by
     from winnow.cli.items import read_items
     from winnow.cli.printing import counting, show_json
+    from winnow.cli.recording import budget_from
     from winnow.cli.topk_request import TopKRequest
     from winnow.cli.topk_source import check_source, from_counts, from_log
     from winnow.cli.topk_view import draw, show_top, top_rows
@@ -216,14 +201,15 @@ def topk(
     }
     if public is not None and k > len(public):
         raise InputError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         if count is not None:
-            released = from_counts(file, item, count, request, seed)
+            released = from_counts(file, item, count, request, seed, budget)
         else:
             how_to_count: dict[str, Any] = {"items": public, "progress": progress}
             if memory is not None:
                 how_to_count["memory"] = memory
-            released = from_log(file, item, user, how_to_count, request, seed)
+            released = from_log(file, item, user, how_to_count, request, seed, budget)
     try:
         if out is not None:
             save(out, released.to_dict(), top_rows(released, with_counts=with_counts))

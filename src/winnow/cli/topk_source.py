@@ -9,12 +9,18 @@ import winnow
 from winnow import verbs
 from winnow.cli.topk_request import TopKRequest
 from winnow.errors import InputError
+from winnow.privacy import Budget
 from winnow.released import Released
 from winnow.sealed.files import STDIN, read_scores
 
 
 def from_counts(
-    file: str, item: str, count: str, request: TopKRequest, seed: int | None
+    file: str,
+    item: str,
+    count: str,
+    request: TopKRequest,
+    seed: int | None,
+    budget: Budget | None = None,
 ) -> Released[list[Any]]:
     """A top k of ready counts, each item of the file being public."""
     labels, counts = read_scores(
@@ -27,7 +33,12 @@ def from_counts(
         )
     bound = request.max_items_per_user
     return verbs.top_k(
-        counts, labels=labels, max_items_per_user=bound, seed=seed, **request.arguments()
+        counts,
+        labels=labels,
+        max_items_per_user=bound,
+        seed=seed,
+        budget=budget,
+        **request.arguments(),
     )
 
 
@@ -38,6 +49,7 @@ def from_log(
     how_to_count: dict[str, Any],
     request: TopKRequest,
     seed: int | None,
+    budget: Budget | None = None,
 ) -> Released[list[Any]]:
     """A top k of the people counted in an event log."""
     counts = winnow.counts(
@@ -49,7 +61,7 @@ def from_log(
         salt=None if seed is None else f"seed {seed}",  # repeatable, too
         **how_to_count,
     )
-    return verbs.top_k(counts, seed=seed, **request.arguments())
+    return verbs.top_k(counts, seed=seed, budget=budget, **request.arguments())
 
 
 def check_source(

@@ -38,6 +38,7 @@ class CanonicalClasses:
         self._rounded_by = rounded_by
         self._head, self._tail = gamma.denominator - gamma.numerator, gamma.numerator
         self._scale = scale if rounded_by is not None else scale / gamma.denominator
+        self._rough_scale = float(self._scale)
         self._scores = scores
         self._reference = int(scores[k - 1])
 
@@ -80,6 +81,10 @@ class CanonicalClasses:
     def score(self, block: Block) -> Fraction:
         """Minus the least loss of the block, scaled."""
         return -self._scale * self._loss(block[1], block[2])
+
+    def rough_score(self, block: Block) -> float:
+        """The same to a relative 2^-51: three roundings."""
+        return -self._rough_scale * self._loss(block[1], block[2])
 
     def log_count(self, block: Block) -> tuple[float, float]:
         """Bounds on the logarithm of the number of subsets."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.kernels.log_binomial import log_difference, log_product
+from winnow.kernels.ranking import Ranking
 from winnow.random.tape import BitStream
 
 Block = tuple[int, int]
@@ -19,40 +20,47 @@ Block = tuple[int, int]
 class JointClasses:
     """Sequences S of k distinct items with utility u(S) = -max_i (c_i - c_{S_i}) [Joint, Sec 3].
 
-    `counts` are integers in descending order. With t_r(u) = #{j : c_j >= c_r + u} there are
+    With the counts c in descending order and t_r(u) = #{j : c_j >= c_r + u} there are
     N(u) = prod_r (t_r(u) - (r - 1)) sequences of utility u or more: the sets grow with r, so
     row r always finds the r - 1 items already taken among its own. One N(u) takes k binary
     searches; a draw needs a few dozen of them, whatever the range of the counts.
     """
 
-    def __init__(self, counts: NDArray[np.int64], k: int, scale: Fraction) -> None:
+    def __init__(self, ranking: Ranking, k: int, scale: Fraction) -> None:
         self.k = k
         self.scale = scale
+        self._rough_scale = float(scale)
+        self._ranking = ranking
         # counted from the smallest, no sum below leaves int64 as long as the range fits it
-        counts = counts - counts[-1]
-        self._ascending = np.ascontiguousarray(counts[::-1])
-        self._leaders = counts[:k]
+        self._leaders = ranking.leaders(k)
         self._rows = np.arange(k)
-        self._lowest = int(counts[-1]) - int(counts[0])
-        self._known: dict[int, tuple[NDArray[np.int64], tuple[float, float]]] = {}
+        self._lowest = -int(self._leaders[0])
+        self._known: dict[int, tuple[NDArray[np.int64], bytes, tuple[float, float]]] = {}
 
     def reach(self, utility: int) -> NDArray[np.int64]:
         """t_r(u) for the k rows."""
         return self._at(utility)[0]
 
-    def _at(self, utility: int) -> tuple[NDArray[np.int64], tuple[float, float]]:
+    def _at(self, utility: int) -> tuple[NDArray[np.int64], bytes, tuple[float, float]]:
+        """t_r(u), the same as bytes to compare them, and bounds on the logarithm of N(u)."""
         found = self._known.get(utility)
         if found is None:
-            below = np.searchsorted(self._ascending, self._leaders + utility, side="left")
-            reach = len(self._ascending) - below
-            free = reach - self._rows
-            log = (-math.inf, -math.inf) if free.min() <= 0 else log_product(free)
-            found = self._known[utility] = reach, log
+            reach = self._ranking.at_least(self._leaders + utility)
+            log = log_product(reach - self._rows)
+            found = self._known[utility] = reach, reach.tobytes(), log
         return found
 
     def roots(self) -> list[Block]:
-        """Everything: the least utility is that of the last item in the first row."""
-        return [(self._lowest, 0)]
+        """What is likely to win, and all that is not: it is looked at only if it does win.
+
+        There are at most d^k sequences, so all those with a scaled utility of 40 below
+        -k ln d weigh less than e^-40 times the best one. The least utility is that of the
+        last item in the first row.
+        """
+        likely = math.ceil((self.k * math.log(self._ranking.size) + 40.0) / self._rough_scale)
+        if likely >= -self._lowest:
+            return [(self._lowest, 0)]
+        return [(self._lowest, -likely - 1), (-likely, 0)]
 
     def is_class(self, block: Block) -> bool:
         """Whether the block is a single utility."""
@@ -62,11 +70,11 @@ class JointClasses:
         """Halves by utility; a half without sequences is left out."""
         low, high = block
         middle = (low + high) // 2
-        at_low, at_middle, above = (self.reach(u) for u in (low, middle + 1, high + 1))
+        at_middle = self._at(middle + 1)[1]
         halves = []
-        if not np.array_equal(at_low, at_middle):
+        if self._at(low)[1] != at_middle:
             halves.append((low, middle))
-        if not np.array_equal(at_middle, above):
+        if self._at(high + 1)[1] != at_middle:
             halves.append((middle + 1, high))
         return halves
 
@@ -74,9 +82,13 @@ class JointClasses:
         """The best utility of the block, scaled."""
         return self.scale * block[1]
 
+    def rough_score(self, block: Block) -> float:
+        """The same to a relative 2^-51: three roundings."""
+        return self._rough_scale * block[1]
+
     def log_count(self, block: Block) -> tuple[float, float]:
         """Bounds on the logarithm of N(low) - N(high + 1)."""
-        return log_difference(self._at(block[0])[1], self._at(block[1] + 1)[1])
+        return log_difference(self._at(block[0])[2], self._at(block[1] + 1)[2])
 
     def count(self, block: Block) -> int:
         """N(low) - N(high + 1)."""

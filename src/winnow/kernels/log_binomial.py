@@ -50,10 +50,22 @@ def _tail(m: int) -> float:
 
 
 def log_product(factors: NDArray[np.int64]) -> tuple[float, float]:
-    """Bounds on the logarithm of a product of positive integers.
+    """Bounds on the logarithm of a product of integers; -inf where one is not positive.
 
-    Mantissas multiply to a relative (number of factors) 2^-53; exponents add exactly.
+    Few factors are multiplied as Python's integers, whose logarithm is good to some units in
+    the last place. Of many, mantissas multiply to a relative (number of factors) 2^-53 and
+    exponents add exactly.
     """
+    if len(factors) <= 32:
+        few: list[int] = factors.tolist()
+        if min(few) <= 0:
+            return -math.inf, -math.inf
+        product = math.prod(few)
+        value = math.log(product)
+        error = 2.0**-46 * (1.0 + value + product.bit_length())
+        return value - error, value + error
+    if factors.min() <= 0:
+        return -math.inf, -math.inf
     mantissas, exponents = np.frexp(factors.astype(np.float64))
     power = int(exponents.sum())
     logarithm = 0.0

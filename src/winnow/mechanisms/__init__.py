@@ -3,6 +3,7 @@
 from winnow.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.mechanisms.canonical import Canonical
 from winnow.mechanisms.gamma import GammaMechanism
+from winnow.mechanisms.indexed_selection import IndexedExponential, SlackExponential
 from winnow.mechanisms.joint import Joint
 from winnow.mechanisms.large_margin import LargeMargin
 from winnow.mechanisms.lipschitz import (
@@ -13,6 +14,7 @@ from winnow.mechanisms.lipschitz import (
 )
 from winnow.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
+from winnow.mechanisms.rounds import SelectAndMeasure
 from winnow.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from winnow.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
@@ -22,6 +24,7 @@ __all__ = [
     "Canonical",
     "ExponentialMechanism",
     "GammaMechanism",
+    "IndexedExponential",
     "Joint",
     "LargeMargin",
     "LimitedDomain",
@@ -31,6 +34,8 @@ __all__ = [
     "PeelPermuteAndFlip",
     "PermuteAndFlip",
     "ReportNoisyMax",
+    "SelectAndMeasure",
+    "SlackExponential",
     "SparseVector",
     "StabilityThreshold",
     "WithCounts",

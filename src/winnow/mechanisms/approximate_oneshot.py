@@ -24,10 +24,12 @@ class ApproximateOneshot(Selection):
     """Add Laplace noise of scale 8 Delta sqrt(k ln(d/delta))/epsilon, release the k-set.
 
     Formal guarantees
-        (epsilon, delta)-DP under the relation of the utility, for epsilon <= 0.2 and
-        delta <= 0.05. [Qiao-Su-Zhang 2021, oneshot Laplace mechanism] The set depends on
-        differences of scores only, so Delta is the utility's `half_width`
-        [Canonical, Thm A.15].
+        (epsilon, delta)-DP under the relation of the utility, for epsilon <= 0.2,
+        delta <= 0.05 and d >= 2. [Qiao-Su-Zhang 2021, Thm 2.2: scores that move by at most s
+        need noise of scale 8 s sqrt(k ln(d/delta))/epsilon or more; it speaks of the set, so
+        no order is released] Adding one constant to all scores changes no set, so scores that
+        move within an interval of length w count as moving by w/2: s is the utility's
+        `half_width` [Canonical, Thm A.15].
     """
 
     epsilon: Real

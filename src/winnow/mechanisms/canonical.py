@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from winnow.domain.checks import Real, exact, positive, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
@@ -15,8 +13,8 @@ from winnow.errors import InputError
 from winnow.kernels.best_class import best_class
 from winnow.kernels.canonical_classes import CanonicalClasses
 from winnow.kernels.noisy_top import Scores
+from winnow.kernels.ranking import Ranking
 from winnow.mechanisms.grid import check_grid, on_grid
-from winnow.mechanisms.ordering import largest
 from winnow.mechanisms.selection import Selection, check_scale, check_size
 from winnow.privacy import Promise, promise
 from winnow.random.laws import Law
@@ -94,7 +92,8 @@ class Canonical(Selection):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         values, in_steps = on_grid(scores, utility)
-        ranked = np.sort(values)[::-1]  # much faster than an order of positions
+        ranking = Ranking(values)
+        ranked = ranking.ascending()[::-1]  # losses are differences
         scale = self.scale(in_steps)
         if self.rounded:
             # ceil of (x[h+1] - x[t])/2 people, each worth one_sided steps; the exponent is
@@ -110,5 +109,4 @@ class Canonical(Selection):
             classes = CanonicalClasses(ranked, self.k, exact("gamma", self.gamma), scale)
         winner = best_class(classes, self.noise, tape.child("class"))
         ranks = classes.sample(winner, tape.child("member").stream())
-        order = largest(values, ranks[-1] + 1)
-        return sorted(int(order[rank]) for rank in ranks)
+        return sorted(ranking.positions(ranks))

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from winnow.domain.checks import exact
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.kernels.best_class import best_class
 from winnow.kernels.joint_classes import JointClasses
 from winnow.kernels.noisy_top import Scores
+from winnow.kernels.ranking import Ranking
 from winnow.mechanisms.grid import check_grid, on_grid
-from winnow.mechanisms.ordering import largest
 from winnow.mechanisms.selection import TopKList, check_scale, check_size
 from winnow.privacy import Promise, promise
 from winnow.random.laws import Law
@@ -59,9 +57,7 @@ class Joint(TopKList):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         values, in_steps = on_grid(scores, utility)
-        ranked = np.sort(values)[::-1]  # much faster than an order of positions
-        classes = JointClasses(ranked, self.k, self.scale(in_steps))
+        ranking = Ranking(values, self.k)
+        classes = JointClasses(ranking, self.k, self.scale(in_steps))
         winner = best_class(classes, Law.GUMBEL, tape.child("class"))
-        ranks = classes.sample(winner[0], tape.child("member").stream())
-        order = largest(values, max(ranks) + 1)
-        return [int(order[rank]) for rank in ranks]
+        return ranking.positions(classes.sample(winner[0], tape.child("member").stream()))

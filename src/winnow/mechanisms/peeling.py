@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from winnow.domain.checks import Real, exact, positive, probability, set_counts
 from winnow.domain.neighbours import Relation
@@ -139,6 +140,12 @@ class PeelGumbel(Selection):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         return self._mechanism()._draw(scores, utility, tape)
+
+    def simulate(
+        self, scores: Scores, utility: Utility, draws: int, seed: int
+    ) -> NDArray[np.int64]:
+        """Draws on public or made-up scores, all at once: a row of positions each."""
+        return self._mechanism().simulate(scores, utility, draws, seed)
 
     def guarantee(self, promised: Promise) -> Guarantee:
         """(epsilon, delta) by the better accountant."""

@@ -25,9 +25,11 @@ from fractions import Fraction
 
 from winnow.domain.checks import exact
 from winnow.errors import GuaranteeError
+from winnow.privacy.capped import lost_mass
 from winnow.privacy.events import (
     ApproxDP,
     BoundedRange,
+    CappedRounds,
     Compose,
     DiscreteLaplace,
     Event,
@@ -74,6 +76,9 @@ def pure_cost(event: Event) -> PureCost:
             return PureCost(1 / exact("noise_multiplier", multiplier), ZERO)
         case ApproxDP(epsilon, delta):
             return PureCost(exact("epsilon", epsilon), exact("delta", delta))
+        case CappedRounds(updates, epsilon, steps):
+            size = exact("epsilon", epsilon)
+            return PureCost(steps * size, lost_mass(updates, size, steps))
         case Gaussian():
             raise GuaranteeError(
                 f"{describe(event)} has no pure epsilon: Gaussian noise is private only with a "
@@ -111,6 +116,7 @@ def zcdp_cost(event: Event) -> ZcdpCost:
       delta the data are revealed, otherwise randomized response [Kairouz-Oh-Viswanath
       2015]. Leave the first branch out as the truncation; what is left is (1 - delta)
       times randomized response.
+    - CappedRounds: ``steps`` times PureDP, up to ``capped.lost_mass``.
     - Truncated: the inner event, by definition of the truncation.
     """
     match event:
@@ -128,6 +134,10 @@ def zcdp_cost(event: Event) -> ZcdpCost:
         case ApproxDP(epsilon, delta):
             rho = randomized_response_rho(exact("epsilon", epsilon))
             return ZcdpCost(rho, exact("delta", delta))
+        case CappedRounds(updates, epsilon, steps):
+            size = exact("epsilon", epsilon)
+            rho = steps * randomized_response_rho(size)
+            return ZcdpCost(rho, lost_mass(updates, size, steps))
         case Repeat(inner, count):
             zcdp = zcdp_cost(inner)
             return ZcdpCost(count * zcdp.rho, count * zcdp.delta)

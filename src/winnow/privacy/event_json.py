@@ -60,7 +60,8 @@ def from_json(data: Mapping[str, object]) -> Event:
             names = [field.name for field in fields(single)]
             values = dict(zip(names, _take(data, *names), strict=True))
             numbers = {n: _number_from_json(n, v) for n, v in values.items() if n != "relation"}
-            return single(**numbers, relation=Relation.parse(str(values["relation"])))
+            relation = Relation.parse(str(values["relation"]))
+            return single(**numbers, relation=relation)  # type: ignore[arg-type] # they check
     raise InputError(
         f"event type {kind!r} is unknown; this version knows: {', '.join(EVENT_NAMES)}"
     )

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Never, NoReturn
 
-from winnow.domain.checks import Real, count, exact, positive, probability
+from winnow.domain.checks import Real, count, exact, positive, probability, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError, RelationMismatch
+
+MOST_STEPS = 10**7
 
 
 class _Single:
@@ -96,6 +98,32 @@ class ApproxDP(_Single):
     relation: Relation
 
 
+@dataclass(frozen=True, eq=False)
+class CappedRounds(_Single):
+    """Any number of rounds that end when `updates` of them have said more than "no update".
+
+    Every round is epsilon-DP as a whole and releases either "no update" or anything else;
+    the run ends with the round that makes the `updates`-th exception at the latest. Quiet
+    rounds are not free, but they seldom cost: up to a lost mass the run is no worse than
+    `steps` mechanisms that are epsilon-DP (see ``capped.lost_mass``). ``steps`` is chosen
+    in the accounting and changes nothing of the mechanism; more of them lose less mass.
+    """
+
+    updates: int
+    epsilon: Real
+    steps: int
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        set_counts(self, updates="updates", steps="steps")
+        super().__post_init__()
+        if not self.updates <= self.steps <= MOST_STEPS:
+            raise InputError(
+                f"steps={self.steps} is not between updates={self.updates} and {MOST_STEPS}; give "
+                "about twice the updates and some more (calibrate_capped finds the best number)"
+            )
+
+
 @dataclass(frozen=True)
 class Repeat:
     """The same event, count times; each run may depend on what earlier runs released."""
@@ -161,10 +189,20 @@ class Truncated:
         return self.event.relation
 
 
-Event = PureDP | BoundedRange | DiscreteLaplace | Gaussian | ApproxDP | Repeat | Compose | Truncated
+Event = (
+    PureDP
+    | BoundedRange
+    | DiscreteLaplace
+    | Gaussian
+    | ApproxDP
+    | CappedRounds
+    | Repeat
+    | Compose
+    | Truncated
+)
 """Everything that a budget can be charged with."""
 
-SINGLE_EVENTS = (PureDP, BoundedRange, DiscreteLaplace, Gaussian, ApproxDP)
+SINGLE_EVENTS = (PureDP, BoundedRange, DiscreteLaplace, Gaussian, ApproxDP, CappedRounds)
 EVENT_NAMES = (*(kind.__name__ for kind in SINGLE_EVENTS), "Repeat", "Compose", "Truncated")
 
 

@@ -14,8 +14,13 @@ from winnow.privacy.conversion import zcdp_epsilon
 from winnow.privacy.events import Event, check_event, describe
 from winnow.privacy.rounding import stated_at_least, text_up
 from winnow.privacy.substitution import delta_for_substitution
+from winnow.privacy.tight import tight_epsilon
 
 ACCOUNTANTS = ("pure", "zcdp")
+"""What a budget may use: their sums hold for charges that are chosen adaptively."""
+
+CLOSED_ACCOUNTANTS = (*ACCOUNTANTS, "tight")
+"""What a plan that was fixed beforehand may use."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +77,15 @@ def guarantee_of(event: Event, delta: Real = 0.0, accountant: str | None = None)
 
     With ``delta=0`` costs are summed and nothing is added to the deltas that the events
     have themselves. With ``delta > 0`` the total delta is at most that, and the smaller
-    epsilon of the pure and the zcdp accountant is stated, unless one is named.
+    epsilon of the pure and the zcdp accountant is stated, unless one is named. The tight
+    accountant has to be named: it takes up to some seconds.
 
     The statement is about a plan that was fixed beforehand. What adaptive analysts spend
     is governed by a ``Budget``, whose guarantee is its cap.
     """
     delta_range(delta=delta)
     if accountant is not None:
-        one_of(ACCOUNTANTS, accountant=accountant)
+        one_of(CLOSED_ACCOUNTANTS, accountant=accountant)
     check_event(event)
     return _guarantee_of(event, exact("delta", delta), accountant)
 
@@ -87,9 +93,13 @@ def guarantee_of(event: Event, delta: Real = 0.0, accountant: str | None = None)
 @lru_cache(maxsize=256)  # a pure function that every release of a loop asks again
 def _guarantee_of(event: Event, allowed: Fraction, accountant: str | None) -> Guarantee:
     if allowed == 0:
-        if accountant == "zcdp":
-            raise InputError("the zcdp accountant states no epsilon at delta=0; give a delta > 0")
+        if accountant not in (None, "pure"):
+            raise InputError(
+                f"the {accountant} accountant states no epsilon at delta=0; give a delta > 0"
+            )
         return _pure(event, Fraction(1))
+    if accountant == "tight":
+        return _tight(event, allowed)
     stated: list[Guarantee] = []
     refusals: list[GuaranteeError] = []
     for name in ACCOUNTANTS if accountant is None else (accountant,):
@@ -116,6 +126,11 @@ def _zcdp(event: Event, delta: Fraction) -> Guarantee:
     if cost.delta >= delta:
         raise _no_room(event, cost.delta)
     epsilon = zcdp_epsilon(cost.rho, delta - cost.delta)
+    return Guarantee(epsilon, stated_at_least(delta), event.relation, _rho(event))
+
+
+def _tight(event: Event, delta: Fraction) -> Guarantee:
+    epsilon = stated_at_least(Fraction(tight_epsilon(event, delta)))
     return Guarantee(epsilon, stated_at_least(delta), event.relation, _rho(event))
 
 

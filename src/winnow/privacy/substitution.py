@@ -10,6 +10,7 @@ from winnow.errors import GuaranteeError, RelationMismatch
 from winnow.privacy.events import (
     ApproxDP,
     BoundedRange,
+    CappedRounds,
     Compose,
     DiscreteLaplace,
     Event,
@@ -51,6 +52,9 @@ def as_substitution(event: Event) -> Event:
         case ApproxDP(epsilon, delta):
             size = exact("epsilon", epsilon)
             return ApproxDP(2 * size, delta_for_substitution(size, exact("delta", delta)), to)
+        case CappedRounds(updates, epsilon, steps):
+            # Every round is 2 epsilon-DP; the theorem is then used with that.
+            return CappedRounds(updates, 2 * exact("epsilon", epsilon), steps, to)
         case Repeat(inner, times):
             return Repeat(as_substitution(inner), times)
         case Compose(events):

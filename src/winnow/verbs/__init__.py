@@ -1,7 +1,20 @@
 """The verbs a user calls: each checks, charges, draws and releases, in that order."""
 
 from winnow.verbs.above import above, open_above
+from winnow.verbs.boost import boost
+from winnow.verbs.frequent_itemsets import frequent_itemsets
+from winnow.verbs.max_inner_product import max_inner_product
+from winnow.verbs.release import release
 from winnow.verbs.select import select
 from winnow.verbs.top_k import top_k
 
-__all__ = ["above", "open_above", "select", "top_k"]
+__all__ = [
+    "above",
+    "boost",
+    "frequent_itemsets",
+    "max_inner_product",
+    "open_above",
+    "release",
+    "select",
+    "top_k",
+]

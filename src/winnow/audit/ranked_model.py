@@ -1,0 +1,225 @@
+"""Exact probabilities of selection from lazily listed universes that nobody knows.
+
+A score vector holds counts; a label with count 0 is not in the data, and countably many
+nameless candidates have count 0. An outcome is one label, or -1 for 'none'. Equal counts are
+in random order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.comparison_model import LargeMarginModel
+from winnow.audit.densities import log_functions
+from winnow.domain.checks import Real
+from winnow.domain.neighbours import Relation
+from winnow.domain.utility import Utility
+from winnow.kernels.ranked import ExplicitRanks
+from winnow.mechanisms.margin_thresholds import stopping_margin
+from winnow.mechanisms.ranked_conditional import Choosing, DistanceToInstability
+from winnow.mechanisms.ranked_selection import RankedLargeMargin
+from winnow.privacy import Promise
+from winnow.random.laws import Law
+from winnow.random.tape import Tape
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Scores = NDArray[np.int64] | NDArray[np.float64]
+Ranked = RankedLargeMargin | DistanceToInstability | Choosing
+
+
+@dataclass(frozen=True)
+class RankedModel:
+    """What the models share; `items` bounds the labels of one person (None: no bound)."""
+
+    items: int | None
+
+    def outcomes(self, d: int) -> Integers:
+        """None, or one label."""
+        return np.arange(-1, d, dtype=np.int64)[:, None]
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Row by row from the definition."""
+        with np.errstate(divide="ignore"):
+            rows = [self._labels(np.asarray(row)) for row in scores]
+            return np.asarray(np.log(np.array(rows)), np.float64)
+
+    def _labels(self, counts: Scores) -> Floats:
+        """Pr['none'], then those of the labels."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class EndlessMarginModel(RankedModel):
+    """The large margin mechanism whose search looks no further than rank `last`."""
+
+    search: LargeMarginModel
+    last: int
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Stopping ranks of all rows at once, then the choice among the leaders."""
+        x = np.asarray(scores / self.search.sensitivity, np.float64)
+        ranked = np.zeros((len(x), self.last + 1))
+        ranked[:, : x.shape[1]] = -np.sort(-x, axis=1)
+        stops = self.search.stopping_probabilities(ranked[:, :1] - ranked[:, 1:])[:, :-1]
+        with np.errstate(divide="ignore"):
+            rows = [self._choice(*row) for row in zip(x, ranked, stops, strict=True)]
+            return np.log(np.array(rows))
+
+    def _choice(self, x: Floats, ranked: Floats, stops: Floats) -> Floats:
+        weights = np.exp(self.search.choice_scale * (ranked - ranked[0]))
+        result = np.zeros(len(x) + 1)
+        for stop, chance in enumerate(stops, start=1):
+            share = chance * weights[:stop] / weights[:stop].sum()
+            for value in set(ranked[:stop].tolist()) - {0.0}:
+                same = np.flatnonzero(x == value)
+                result[1 + same] += share[ranked[:stop] == value].sum() / len(same)
+        return _with_none(result[1:])
+
+
+@dataclass(frozen=True)
+class InstabilityModel(RankedModel):
+    """The best label if its lead passes a test with Laplace noise."""
+
+    width: float
+    scale: float
+    threshold: float
+
+    def _labels(self, counts: Scores) -> Floats:
+        first, second = np.sort(np.append(counts, [0, 0]))[::-1][:2]
+        gap = (first - second) / self.width
+        passed = _chance_above(gap - self.threshold, self.scale)
+        best = np.where((counts == first) & (first > 0), 1.0, 0.0)
+        labels = passed * best / max(1.0, best.sum())
+        return _with_none(labels)
+
+
+@dataclass(frozen=True)
+class ChoosingModel(RankedModel):
+    """A label of positive count by the exponential mechanism, if the largest passes a test."""
+
+    width: float
+    scale: float
+    threshold: float
+
+    def _labels(self, counts: Scores) -> Floats:
+        q = counts / self.width
+        passed = _chance_above(float(q.max()) - self.threshold, self.scale)
+        weights = np.where(counts > 0, np.exp((q - q.max()) / self.scale), 0.0)
+        labels = passed * weights / max(weights.sum(), 1e-300)
+        return _with_none(labels)
+
+
+def _with_none(labels: Floats) -> Floats:
+    """Pr['none'] is what the labels leave."""
+    return np.append(max(0.0, 1.0 - float(labels.sum())), labels)
+
+
+def _chance_above(offset: float, scale: float) -> float:
+    """Pr[offset + Laplace noise > 0]."""
+    return float(np.exp(log_functions(Law.LAPLACE, np.array([offset / scale]))[1])[0])
+
+
+@dataclass(frozen=True)
+class OnUnknownUniverse:
+    """A selection from lazily listed candidates, run on small explicit counts."""
+
+    inner: Ranked
+    items: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return f"{self.inner.name}, universe unknown"
+
+    @property
+    def epsilon(self) -> Real:
+        """The total for the call."""
+        return self.inner.epsilon
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        return self.inner.promise(relation)
+
+    def simulate(self, scores: Scores, utility: Utility, draws: int, seed: int) -> Integers:
+        """One label each, or -1."""
+        root, counts = Tape.seeded(seed), np.asarray(scores, np.int64)
+        rows = np.full((draws, 1), -1, np.int64)
+        for draw, row in enumerate(rows):
+            ranks = ExplicitRanks(counts, endless=True)
+            found = self.inner.draw(ranks, utility, root.child(f"draw-{draw}"))
+            row[: len(found)] = [label for _, label in found]
+        return rows
+
+    def model(self, utility: Utility) -> RankedModel:
+        """Its exact output distribution."""
+        inner = self.inner
+        epsilon = float(inner.epsilon)
+        width = float(utility.width)
+        if isinstance(inner, DistanceToInstability):
+            return InstabilityModel(self.items, width, 1 / epsilon, inner.threshold())
+        if isinstance(inner, Choosing):
+            return ChoosingModel(self.items, width, 2 / epsilon, inner.threshold(utility))
+        margins = LargeMarginModel(
+            float(utility.half_width),
+            (3 / epsilon, 6 / epsilon, 12 / epsilon),  # [LMM, Alg 1]
+            _Thresholds(epsilon, float(inner.delta), inner.thresholds),
+            epsilon / 6,
+        )
+        return EndlessMarginModel(self.items, margins, inner.last_rank)
+
+
+@dataclass(frozen=True)
+class _Thresholds:
+    epsilon: float
+    delta: float
+    thresholds: str
+
+    def __call__(self, ranks: Integers) -> Floats:
+        return stopping_margin(ranks, self.epsilon, self.delta, self.thresholds)
+
+
+def on_unknown_universes() -> list[Any]:
+    """The mechanisms that need no list of candidates, with parameters that small counts feel."""
+    loose = [
+        OnUnknownUniverse(RankedLargeMargin(*parameters, thresholds, last_rank=6))
+        for parameters in ((0.2, 0.9), (4.0, 0.05))
+        for thresholds in ("tight", "printed")
+    ]
+    return [
+        *loose,
+        OnUnknownUniverse(DistanceToInstability(1.0, 0.2)),
+        OnUnknownUniverse(DistanceToInstability(4.0, 0.02)),
+        OnUnknownUniverse(Choosing(2.0, 0.2, 1), items=1),
+        OnUnknownUniverse(Choosing(4.0, 0.1, 2), items=2),
+    ]
+
+
+@dataclass(frozen=True)
+class BrokenNoTest(Choosing):
+    """BROKEN: draws among the candidates that somebody has without asking whether it may."""
+
+    def threshold(self, utility: Utility) -> float:
+        """Always passed."""
+        return -1e6
+
+
+@dataclass(frozen=True)
+class BrokenShortLead(DistanceToInstability):
+    """BROKEN: compares the lead with a threshold that knows nothing of delta."""
+
+    def threshold(self) -> float:
+        """One person's width, nothing for the tail."""
+        return 1.0
+
+
+def broken_on_unknown_universes() -> list[OnUnknownUniverse]:
+    """Twins that the enumeration has to catch."""
+    return [
+        OnUnknownUniverse(BrokenNoTest(2.0, 0.05, 1), items=1),
+        OnUnknownUniverse(BrokenShortLead(1.0, 0.05)),
+    ]

@@ -1,0 +1,218 @@
+"""Audits of select-and-measure, end to end: enumeration, fidelity, and broken twins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.algorithms.mwem import Mwem
+from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from winnow.audit.result import AuditResult
+from winnow.audit.rounds_model import STEP, Integers, RoundsModel, pairs, workload
+from winnow.domain.neighbours import Relation
+from winnow.kernels.hypothesis import hypothesis_for
+from winnow.mechanisms.rounds import SelectAndMeasure, Task
+from winnow.privacy import guarantee_of, pure_cost, single_use_grant, zcdp_cost
+from winnow.random.tape import Tape
+from winnow.sealed import Sealed
+
+Floats = NDArray[np.float64]
+
+DELTA = 1e-3
+_ORDERS = (1.25, 2.0, 4.0, 16.0)
+_TOLERANCE = 1e-9
+
+GAUSSIAN = SelectAndMeasure(2.0, 1.5, 2, "gaussian")
+SHARP = SelectAndMeasure(2.0, 0.75, 2, "gaussian")
+LAPLACE = SelectAndMeasure(1.0, 1.0, 2, "laplace")
+TOTAL = 3
+TABLE = np.array([2, 0, 0, 1])
+"""What is drawn from."""
+
+
+def rounds_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
+    """No pair of neighbouring tables is told apart by two rounds more than was charged."""
+    for relation in Relation:
+        for mechanism in (GAUSSIAN, LAPLACE):
+            model = RoundsModel.of(mechanism, TOTAL)
+            yield enumerate_rounds(mechanism, model, relation, quick=quick)
+    if not quick:
+        model = RoundsModel.of(SHARP, TOTAL, 2)
+        yield enumerate_rounds(SHARP, model, Relation.SUBSTITUTION, 2, quick=True)
+
+
+def enumerate_rounds(
+    mechanism: SelectAndMeasure,
+    model: RoundsModel,
+    relation: Relation,
+    rows_per_person: int = 1,
+    *,
+    quick: bool = False,
+) -> AuditResult:
+    """One result: in epsilon for Laplace noise, in delta and rho for Gaussian noise."""
+    promised = mechanism.promise(relation)
+    found = pairs(relation, TOTAL, rows_per_person)
+    found = found[:: 4 if quick else 1]
+    window = model.window()
+    worst_epsilon = worst_delta = worst_rho = 0.0
+    pure = mechanism.measurement == "laplace"
+    claimed = (
+        float(pure_cost(promised.event).epsilon)
+        if pure
+        else guarantee_of(promised.event, DELTA).epsilon
+    )
+    rho = float(zcdp_cost(promised.event).rho)
+    for one, other in found:
+        p, q = (_log_probabilities(model, tuple(table.tolist())) for table in (one, other))
+        loss = p - q
+        worst_epsilon = max(worst_epsilon, float(np.abs(loss).max()))
+        worst_delta = max(worst_delta, _delta(p, q, claimed), _delta(q, p, claimed))
+        worst_rho = max(worst_rho, _rho(p, loss), _rho(q, -loss))
+    _log_probabilities.cache_clear()
+    where = f"{mechanism.measurement} measurements, four cells, two rounds"
+    if rows_per_person > 1:
+        where += f", {rows_per_person} rows per person"
+    searched = f"over {len(found)} pairs of tables, {len(window)} noisy counts per round"
+    what = "no output's log-probability moves by more than epsilon" if pure else (
+        f"outputs are (epsilon, delta)-close at epsilon={claimed:.4g}"
+    )  # fmt: skip
+    return AuditResult(
+        "enumeration",
+        f"{mechanism.title}, {where}: between neighbours {what}.",
+        mechanism.name,
+        str(relation),
+        promised.citation,
+        claimed if pure else DELTA,
+        worst_epsilon if pure else worst_delta,
+        worst_rho <= rho * (1 + _TOLERANCE)
+        and (worst_epsilon <= claimed * (1 + _TOLERANCE) if pure else worst_delta <= DELTA),
+        f"{searched}; rho {worst_rho:.4g} of {rho:.4g} charged",
+    )
+
+
+@lru_cache(maxsize=32)  # the tables of one relation
+def _log_probabilities(model: RoundsModel, table: tuple[int, ...]) -> Floats:
+    return model.log_probabilities(np.array(table), model.window()).ravel()
+
+
+def _delta(p: Floats, q: Floats, epsilon: float) -> float:
+    """The hockey-stick divergence; what lies outside the window counts in full."""
+    inside = np.exp(p)
+    return float(np.maximum(inside - np.exp(epsilon + q), 0.0).sum() + max(0.0, 1 - inside.sum()))
+
+
+def _rho(p: Floats, loss: Floats) -> float:
+    worst = 0.0
+    for order in _ORDERS:
+        exponent = p + (order - 1) * loss
+        top = exponent.max()
+        moment = top + np.log(np.exp(exponent - top).sum())
+        worst = max(worst, float(moment) / (order - 1) / order)
+    return worst
+
+
+def rounds_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+    """The real rounds draw the enumerated probabilities."""
+    for i, mechanism in enumerate((GAUSSIAN, LAPLACE)):
+        model = RoundsModel.of(mechanism, TOTAL)
+        yield fidelity_of_rounds(mechanism, model, _draws(quick), seed + i)
+
+
+def _draws(quick: bool) -> int:
+    return 1_000 if quick else 4_000
+
+
+def fidelity_of_rounds(
+    mechanism: SelectAndMeasure, model: RoundsModel, draws: int, seed: int
+) -> AuditResult:
+    """Draws through the real selector, sampler and hypothesis against a model.
+
+    Looked at are (first query with its sign, its count: below 0, 0, 1, 2, above) and (first
+    and second query with their signs).
+    """
+    drawn = simulated(mechanism, draws, seed)
+    window = model.window()
+    exact = np.exp(model.log_probabilities(TABLE, window))
+    binned = np.zeros((exact.shape[0], 5))
+    for place, value in enumerate(np.clip(window, -1, 3) + 1):
+        binned[:, value] += exact[:, place].sum(axis=(1, 2))
+    values = []
+    for expected, places in (
+        (binned, (drawn[:, 0], np.clip(drawn[:, 1], -1, 3) + 1)),
+        (exact.sum(axis=(1, 3)), (drawn[:, 0], drawn[:, 2])),
+    ):
+        observed = np.zeros(expected.shape, np.int64)
+        np.add.at(observed, places, 1)
+        chances = expected.ravel() / expected.sum()
+        values.append(chi_square_p_value(np.append(observed.ravel(), 0), chances))
+    p_value = min(1.0, 2 * min(values))
+    return AuditResult(
+        "fidelity",
+        f"{mechanism.title}, {mechanism.measurement} measurements: the rounds draw the exact "
+        "probabilities.",
+        mechanism.name,
+        "both",
+        mechanism.promise(Relation.SUBSTITUTION).citation,
+        FALSE_ALARM,
+        p_value,
+        p_value >= FALSE_ALARM,
+        f"p-value at most this, from {draws} draws of two rounds; rejected below {FALSE_ALARM:g}",
+    )
+
+
+@lru_cache(maxsize=8)
+def simulated(mechanism: SelectAndMeasure, draws: int, seed: int) -> Integers:
+    """Rows of (first signed query, its count, second signed query)."""
+    asked, root = workload(), Tape.seeded(seed)
+    codes = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
+    counts = asked.counts(codes, TABLE)
+    mwem = Mwem("hardt", STEP, 0, "average")
+    promised = mechanism.promise(Relation.SUBSTITUTION)
+    found = np.empty((draws, 3), np.int64)
+    for draw in range(draws):
+        task = Task(Sealed(counts, "made-up counts"), asked, mechanism.rounds)
+        run = mechanism.open(
+            [task],
+            single_use_grant(promised.event),
+            root.child(f"draw-{draw}"),
+            relation=Relation.SUBSTITUTION,
+        )
+        fit = mwem.fit(run.tasks[0], hypothesis_for(asked, TOTAL), asked, 0.0)
+        one, two = fit.measurements
+        signed = [m.query + (asked.size if m.sign < 0 else 0) for m in (one, two)]
+        found[draw] = signed[0], one.count, signed[1]
+    return found
+
+
+def rounds_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+    """Half the sensitivity, in the selection or in the measurement, is caught."""
+    for fault, broken in broken_models():
+        result = enumerate_rounds(GAUSSIAN, broken, Relation.SUBSTITUTION, quick=quick)
+        yield as_twin(fault, "Enumeration", result)
+        result = fidelity_of_rounds(GAUSSIAN, broken, _draws(quick), seed)
+        yield as_twin(fault, "Fidelity", result)
+
+
+def broken_models() -> list[tuple[str, RoundsModel]]:
+    """The Gaussian mechanism with one of its two numbers off by a factor 2."""
+    honest = RoundsModel.of(GAUSSIAN, TOTAL)
+    return [
+        ("the selection takes half the sensitivity", replace(honest, exponent=2 * honest.exponent)),
+        ("the measurement has half the noise", replace(honest, noise=honest.noise / 2)),
+    ]
+
+
+def as_twin(fault: str, audit: str, result: AuditResult) -> AuditResult:
+    """A failed audit of something broken is a success."""
+    return replace(
+        result,
+        kind="twin",
+        claim=f"{audit} catches that {fault}.",
+        mechanism=f"{result.mechanism}, broken on purpose",
+        passed=not result.passed,
+        detail=f"{'NOT CAUGHT' if result.passed else 'caught'}: {result.claim} {result.detail}",
+    )

@@ -1,0 +1,226 @@
+"""``winnow ledger``: make, read, check and export the record of all charges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.options import JsonOption, RelationOption
+from winnow.cli.reporting import reported
+from winnow.domain.neighbours import Relation
+
+if TYPE_CHECKING:
+    from winnow.privacy.ledger import Dataset, Entry, Ledger
+
+INIT_EXAMPLES = """\
+Examples:
+
+winnow ledger init ledger.db --dataset census --epsilon 2 --delta 1e-6
+
+winnow topk visits.csv --item page -k 10 --epsilon 0.5 --ledger ledger.db --dataset census
+"""
+EXAMPLES = """\
+Examples:
+
+winnow ledger show ledger.db
+
+winnow ledger verify ledger.db --head 12:9f2c...
+
+winnow ledger export ledger.db --out charges.csv
+"""
+
+PlaceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="LEDGER", help="A file, or postgresql://... for a ledger that a team shares."
+    ),
+]
+KeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key", metavar="FILE", help="Where the key lies; LEDGER.key beside the file by default."
+    ),
+]
+
+
+@reported()
+def init(
+    place: PlaceArgument,
+    dataset: Annotated[
+        str, typer.Option("--dataset", metavar="LABEL", help="The label of the data.")
+    ],
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", metavar="E", help="All that may ever be spent on them.")
+    ],
+    delta: Annotated[float, typer.Option("--delta", metavar="D", help="The same for delta.")] = 0.0,
+    delta_for_events: Annotated[
+        float,
+        typer.Option(
+            "--delta-for-events",
+            metavar="D",
+            help="The part of delta set aside for mechanisms with a delta of their own.",
+        ),
+    ] = 0.0,
+    relation: RelationOption = Relation.ADD_REMOVE,
+    accountant: Annotated[
+        str | None,
+        typer.Option(
+            "--accountant",
+            metavar="NAME",
+            help="zcdp (default with a delta; better for many charges) or pure.",
+        ),
+    ] = None,
+    key: KeyOption = None,
+) -> None:
+    """Make a ledger, or add a dataset to one, with a cap that is fixed for good.
+
+    The key of the chain is written beside the ledger, readable by its owner only. Keep a
+    copy: without it nothing can be charged or verified.
+    """
+    from winnow.cli.printing import console, pairs, visible
+    from winnow.privacy.ledger import Ledger
+
+    ledger = Ledger.open(place, key_file=key, create=True)
+    cap = ledger.open_dataset(
+        dataset,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        accountant=accountant,
+        delta_for_events=delta_for_events,
+    )
+    table = pairs()
+    table.add_row("ledger", visible(ledger.name))
+    table.add_row("dataset", visible(dataset))
+    table.add_row("cap", visible(cap.guarantee))
+    table.add_row("counted in", f"{cap.unit}, {float(cap.limit.size):.6g} in all")
+    console().print(table)
+
+
+@reported()
+def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) -> None:
+    """Show what is used of every dataset's cap, and the latest charges.
+
+    What is guaranteed is the cap, from the first charge to the last; the amount used so far
+    is bookkeeping.
+    """
+    from winnow.cli.printing import console, grid, show_json
+    from winnow.privacy.ledger import Ledger
+
+    ledger = Ledger.open(place, key_file=key)
+    datasets, entries = ledger.datasets(), ledger.entries()
+    if json:
+        show_json(_document(ledger, datasets, entries))
+        return
+    screen = console()
+    screen.print(
+        grid(
+            [("dataset", "left"), ("cap", "left"), ("used", "right"), ("charges", "right")],
+            [(d.label, str(d.cap.guarantee), _used(d), str(d.charges)) for d in datasets],
+        )
+    )
+    charges = [entry for entry in entries if entry.kind == "charge"]
+    if charges:
+        screen.print(f"The latest {min(len(charges), 10)} of {len(charges)} charges", style="bold")
+        columns = [("entry", "right"), ("time", "left"), ("dataset", "left"), ("analyst", "left"),
+                   ("charged", "left")]  # fmt: skip
+        screen.print(grid(columns, [_charge_row(entry) for entry in charges[-10:]]))
+    if entries:
+        screen.print(f"head {entries[-1].head}", style="dim", soft_wrap=True)
+
+
+@reported()
+def verify(
+    place: PlaceArgument,
+    head: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--head", metavar="HEAD", help="The line 'ledger' of a receipt; may be given often."
+        ),
+    ] = None,
+    key: KeyOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Check every entry, link and sum of a ledger; exit code 1 if something is wrong.
+
+    With a head from a receipt it also finds a ledger that was cut, or replaced by an older
+    copy of itself.
+    """
+    from winnow.cli.printing import console, show_json
+    from winnow.privacy.ledger import Ledger
+
+    ledger = Ledger.open(place, key_file=key)
+    checks = [ledger.verify(each) for each in head or [None]]  # type: ignore[list-item]
+    bad = next((check for check in checks if not check.ok), None)
+    result = bad or checks[-1]
+    if json:
+        show_json({"ok": result.ok, **vars(result)})
+    elif bad is None:
+        console().print(f"{result.entries} entries, all genuine; head {result.head}",
+                        style="green", soft_wrap=True)  # fmt: skip
+    else:
+        console().print(f"NOT GENUINE: {bad.problem}", style="bold red", soft_wrap=True)
+    if bad is not None:
+        raise typer.Exit(1)
+
+
+@reported()
+def export(
+    place: PlaceArgument,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Where to: .csv, .json or .parquet.")
+    ],
+    key: KeyOption = None,
+) -> None:
+    """Write every entry of a ledger to a file, for other tools."""
+    from winnow.cli.printing import console
+    from winnow.privacy.ledger import Ledger
+    from winnow.released.saving import check_target, save
+
+    check_target(out)
+    ledger = Ledger.open(place, key_file=key)
+    entries = ledger.entries()
+    rows = [entry.to_dict() for entry in entries]
+    save(out, rows, rows)
+    console().print(f"{len(entries)} entries written to {out}", markup=False)
+
+
+def _used(dataset: Dataset) -> str:
+    used, limit = dataset.used, dataset.cap.limit
+    text = f"{dataset.cap.unit} {float(used.size):.4g} of {float(limit.size):.4g}"
+    return text + (f", delta {float(used.delta):.3g} of {float(limit.delta):.3g}"
+                   if limit.delta else "")  # fmt: skip
+
+
+def _charge_row(entry: Entry) -> tuple[str, ...]:
+    from winnow.privacy import describe
+    from winnow.privacy.event_json import from_json
+
+    charged = describe(from_json(entry.body["event"]))
+    analyst = str(entry.body.get("analyst", ""))
+    return str(entry.sequence), entry.time, entry.dataset, analyst, charged
+
+
+def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> dict[str, Any]:
+    return {
+        "ledger": ledger.name,
+        "head": entries[-1].head if entries else None,
+        "datasets": [
+            {
+                "label": d.label,
+                "cap": d.cap.guarantee.to_dict(),
+                "accountant": d.cap.accountant,
+                "unit": d.cap.unit,
+                "limit": float(d.cap.limit.size),
+                "used": float(d.used.size),
+                "delta_limit": float(d.cap.limit.delta),
+                "delta_used": float(d.used.delta),
+                "charges": d.charges,
+                "opened": d.opened,
+            }
+            for d in datasets
+        ],
+        "entries": [entry.to_dict() for entry in entries],
+    }

@@ -1,0 +1,82 @@
+"""The options with which a release is recorded in a ledger, shared by all that release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.domain.neighbours import Relation
+from winnow.errors import InputError
+
+if TYPE_CHECKING:
+    from winnow.privacy import Budget
+
+_RECORD = "Record"
+
+LedgerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        help="Charge to this ledger (a file or postgresql://...); see winnow ledger init.",
+        rich_help_panel=_RECORD,
+    ),
+]
+DatasetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset",
+        metavar="LABEL",
+        help="The label of the data in the ledger.",
+        rich_help_panel=_RECORD,
+    ),
+]
+LedgerKeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger-key",
+        metavar="FILE",
+        help="The key of the ledger, if it does not lie beside it.",
+        rich_help_panel=_RECORD,
+    ),
+]
+AnalystOption = Annotated[
+    str,
+    typer.Option(
+        "--analyst",
+        metavar="NAME",
+        help="Who asks, for the record.",
+        rich_help_panel=_RECORD,
+    ),
+]
+
+
+def budget_from(
+    ledger: str | None,
+    dataset: str | None,
+    relation: Relation,
+    *,
+    key: Path | None = None,
+    analyst: str = "",
+) -> Budget | None:
+    """The recorded budget that the options name; None: the receipt says 'unrecorded'."""
+    if ledger is None:
+        if dataset is not None or key is not None or analyst:
+            raise InputError(
+                "--dataset, --ledger-key and --analyst belong to a ledger; name it with --ledger"
+            )
+        return None
+    if dataset is None:
+        raise InputError("a ledger keeps one account for each dataset; give its --dataset label")
+    from winnow.privacy.ledger import Ledger, RecordedBudget
+
+    opened = Ledger.open(ledger, key_file=key)
+    cap = opened.cap(dataset)
+    if cap.relation is not relation:
+        raise InputError(
+            f"the dataset {dataset!r} is recorded under {cap.relation}, and this release is under "
+            f"{relation}; give --relation {cap.relation}"
+        )
+    return RecordedBudget(opened, dataset, analyst=analyst)

@@ -1,0 +1,118 @@
+"""Size a session of capped rounds: the most that each round may use for a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from winnow.domain.checks import Real, count, exact, one_of, positive, probability
+from winnow.domain.neighbours import Relation
+from winnow.errors import InputError
+from winnow.privacy.calibration import meets, target_guarantee
+from winnow.privacy.capped import lost_mass, optimal_composition
+from winnow.privacy.events import MOST_STEPS, CappedRounds
+from winnow.privacy.guarantee import Guarantee
+from winnow.privacy.rounding import text_down
+
+_SHARES = tuple(Fraction(share, 100) for share in (1, 3, 7, 15, 30, 50))
+"""Parts of delta that are tried for the lost mass; any of them is safe."""
+
+
+@dataclass(frozen=True)
+class CappedPlan:
+    """What each round may use, and the guarantee of the session.
+
+    ``epsilon`` is that of one round: noise of scale sensitivity/epsilon. ``steps`` is the
+    number of epsilon-DP mechanisms that the session is charged for.
+    """
+
+    updates: int
+    epsilon: float
+    steps: int
+    event: CappedRounds
+    accountant: str
+    guarantee: Guarantee
+
+
+def calibrate_capped(
+    updates: int,
+    *,
+    epsilon: Real,
+    delta: Real,
+    relation: str | Relation,
+    accountant: str = "tight",
+) -> CappedPlan:
+    """The largest epsilon of a round for a session that ends after so many updates.
+
+    ``accountant`` is "tight" (the optimal composition of the steps, for a session that is
+    all there is) or "zcdp" (for one that is charged to a budget, which needs the lost mass
+    of the event in its ``delta_for_events``). The number of rounds is not limited; that of
+    steps is chosen so that lost mass and composition together stay within delta.
+
+    Guarantee: (epsilon, delta)-DP for the whole session (``capped``), under ``relation``.
+    The returned plan was itself checked, so the search errs on the safe side only.
+    """
+    count(updates=updates)
+    positive(epsilon=epsilon)
+    probability(delta=delta)
+    one_of(("tight", "zcdp"), accountant=accountant)
+    kind = Relation.parse(relation)
+    target, allowed = exact("epsilon", epsilon), exact("delta", delta)
+
+    def fits(size: Fraction, steps: int) -> bool:
+        if accountant == "zcdp":
+            return meets(CappedRounds(int(updates), size, steps, kind), "zcdp", target, allowed)
+        lost = lost_mass(int(updates), size, steps)
+        return lost + Fraction(optimal_composition(size, steps, target)) <= allowed
+
+    def steps_at(size: Fraction) -> int | None:
+        for share in _SHARES:
+            steps = _fewest_steps(int(updates), size, share * allowed)
+            if steps is not None and fits(size, steps):
+                return steps
+        return None
+
+    size = _largest(lambda y: steps_at(y) is not None, target)
+    steps = None if size is None else steps_at(size)
+    if size is None or steps is None:
+        raise InputError(
+            f"no round can be private enough for {updates} updates at epsilon={epsilon}, "
+            f"delta={delta}; ask for fewer updates"
+        )
+    event = CappedRounds(int(updates), float(size), steps, kind)
+    guarantee = target_guarantee(event, epsilon, delta)
+    return CappedPlan(int(updates), float(size), steps, event, accountant, guarantee)
+
+
+def _fewest_steps(updates: int, size: Fraction, lost: Fraction) -> int | None:
+    """The fewest steps that lose no more mass than this; None when they are too many."""
+    low, high = updates - 1, 2 * updates + 16  # low loses too much
+    while lost_mass(updates, size, high) > lost:
+        low, high = high, 2 * high
+        if high > MOST_STEPS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if lost_mass(updates, size, middle) > lost:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _largest(good: Callable[[Fraction], bool], start: Fraction) -> Fraction | None:
+    """About the largest good number in six digits, none above start."""
+    low = high = _six_digits(start)
+    while not good(low):
+        low, high = _six_digits(low / 2), low
+        if low < start / 2**40:
+            return None
+    while high - low > low / 10**5:
+        middle = _six_digits((low + high) / 2)
+        low, high = (middle, high) if good(middle) else (low, middle)
+    return low
+
+
+def _six_digits(value: Fraction) -> Fraction:
+    return Fraction(repr(float(text_down(value))))

