@@ -3,17 +3,21 @@
 Nothing here opens sealed data or charges a budget; what is simulated has a stated seed.
 """
 
+from winnow.plan.release import ReleasePlan, ReleaseRow, release
 from winnow.plan.select import SelectPlan, select
 from winnow.plan.topk import TopKPlan, top_k
 from winnow.plan.topk_probabilities import epsilon_for_top, top_chance, top_sequence_chance
 from winnow.plan.topk_rows import SimulatedError, TopKRow
 
 __all__ = [
+    "ReleasePlan",
+    "ReleaseRow",
     "SelectPlan",
     "SimulatedError",
     "TopKPlan",
     "TopKRow",
     "epsilon_for_top",
+    "release",
     "select",
     "top_chance",
     "top_k",

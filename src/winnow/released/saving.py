@@ -95,6 +95,51 @@ def write_whole(path: Path, data: bytes) -> None:
         ) from None
 
 
+def save_columns(
+    path: Path, columns: Mapping[str, Any], about: Mapping[str, Any] | None = None
+) -> None:
+    """Save a table given by columns of equal length as CSV or Parquet.
+
+    ``about`` goes into the metadata of a Parquet file, as JSON under the name "winnow".
+    """
+    match path.suffix.lower():
+        case ".csv":
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(columns.keys())
+            lists = [_plain_list(column) for column in columns.values()]
+            writer.writerows(zip(*lists, strict=True))
+            data = text.getvalue().encode("utf-8", "backslashreplace")
+        case ".parquet":
+            pa, pq = _arrow()
+            table = pa.table({name: _arrow_column(column) for name, column in columns.items()})
+            if about is not None:
+                table = table.replace_schema_metadata({"winnow": json.dumps(about, default=str)})
+            buffer = io.BytesIO()
+            pq.write_table(table, buffer)
+            data = buffer.getvalue()
+        case _:
+            check_target(path, (".csv", ".parquet"))
+            raise AssertionError("the target is of a known format")
+    write_whole(path, data)
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Save plain data as JSON, on one line: it may be large."""
+    write_whole(path, (json.dumps(document, default=str) + "\n").encode())
+
+
+def _plain_list(column: Any) -> list[Any]:
+    return list(column.tolist() if hasattr(column, "tolist") else column)
+
+
+def _arrow_column(column: Any) -> list[Any]:
+    values = _plain_list(column)
+    if _one_type(values):
+        return values
+    return [None if value is None else str(value) for value in values]
+
+
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
 

@@ -1,0 +1,1 @@
+"""Algorithms above the crossing: they see only what mechanisms released."""

@@ -1,0 +1,35 @@
+"""How kernels are compiled: kept on disk where that is possible, else in memory.
+
+Importing this module imports numba: kernel modules that use it are imported only where
+their speed is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+_OPTIONS = {"error_model": "numpy", "nogil": True}
+
+
+def helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that compiled kernels call; it is compiled into them."""
+    return numba.njit(error_model="numpy")(function)  # type: ignore[no-any-return]
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel, kept on disk where a writable cache is to be found, else only in memory."""
+    try:
+        kernel = numba.njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # numba found no place that it may write to
+        return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return kernel(*arguments)
+        except OSError:  # the cache failed (full disk, read-only); the code is compiled by now
+            return kernel(*arguments)
+
+    return call

@@ -1,0 +1,57 @@
+"""The sum of whole weights over the set bits of a query, 64 cells at a time.
+
+Written for the vector units: the 64 bits of a word are the mask of 64 lanes. LLVM turns it into
+masked additions where the processor has them, and into comparisons and blends elsewhere. Whole
+numbers, so the result does not depend on the order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_LANES = 64
+
+
+@intrinsic
+def masked_sum(typing_context: Any, row: Any, whole: Any) -> Any:
+    """Sum of whole[x] over the set bits x of a row of uint64 words.
+
+    `whole` is contiguous, int32 or int64, padded to 64 lanes a word; the sum fits its type.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        row_type, whole_type = signature.args
+        words = context.make_array(row_type)(context, builder, arguments[0])
+        weights = context.make_array(whole_type)(context, builder, arguments[1])
+        count = cgutils.unpack_tuple(builder, words.shape, 1)[0]
+        lane = ir.IntType(whole_type.dtype.bitwidth)
+        vector = ir.VectorType(lane, _LANES)
+        mask_type = ir.VectorType(ir.IntType(1), _LANES)
+        zero = ir.Constant(vector, [0] * _LANES)
+        total = cgutils.alloca_once_value(builder, zero)
+        with cgutils.for_range(builder, count) as loop:
+            word = builder.load(builder.gep(words.data, [loop.index]))
+            first = builder.mul(loop.index, ir.Constant(loop.index.type, _LANES))
+            place = builder.bitcast(builder.gep(weights.data, [first]), vector.as_pointer())
+            lanes = builder.load(place, align=whole_type.dtype.bitwidth // 8)
+            held = builder.select(builder.bitcast(word, mask_type), lanes, zero)
+            builder.store(builder.add(builder.load(total), held), total)
+        value, width = builder.load(total), _LANES
+        while width > 1:
+            width //= 2
+            halves = [_lanes(builder, value, first, width) for first in (0, width)]
+            value = builder.add(*halves)
+        value = builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+        return value if lane.width == 64 else builder.sext(value, ir.IntType(64))
+
+    return types.int64(row, whole), generate
+
+
+def _lanes(builder: Any, value: Any, first: int, width: int) -> Any:
+    wanted = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(first, first + width)))
+    return builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), wanted)
