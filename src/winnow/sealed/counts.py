@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from winnow.domain.checks import count as check_count
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.errors import ExtraMissing, InputError
+from winnow.sealed.public_list import public_list
 from winnow.sealed.seal import Sealed
 from winnow.sealed.sealed_counts import SealedCounts
 
@@ -51,12 +53,17 @@ def counts(
     outside it are left out, and those that nobody has count 0. Without it the items come from
     the data and are private.
 
-    People and items are compared as text. Rows without a person or an item are left out. Text
-    files are read as text, so '7' and '007' differ. Columns of real numbers and of times are
-    refused: their text differs between engines.
+    People and items are compared as texts, byte by byte, whatever the collation of a column.
+    Rows without a person or an item are left out. Text files are read as text, so '7' and '007'
+    differ. Whole numbers, booleans and dates are '7', 'true' and '2026-11-30', in a table as in
+    ``items``. Columns of real numbers and of times are refused: their text differs between
+    engines. With people numbered by whole numbers other items may be chosen than with the same
+    numbers as texts.
 
-    ``memory`` limits DuckDB for files: people are then counted in ``parts``, as many as that
-    needs; ``progress`` is called with (parts done, parts in all).
+    ``memory`` limits DuckDB for files and data frames, and nothing is spilled to disk: people
+    are counted in ``parts`` (rounded up to a power of two), as many as that needs; ``progress``
+    is called with (parts done, parts in all). A connection or relation of yours keeps its own
+    settings.
     """
     from winnow.sealed.engines.query import CountQuery
 
@@ -74,15 +81,14 @@ def counts(
             "person of its own, with one item"
         )
     utility = Utility.declare(1, monotone=True, relation=relation)
-    public = None if items is None else _public_list(items)
-    engine = _engine(source, memory)
+    public, listed = (None, None) if items is None else public_list(items)
+    engine = _engine(source, memory, [item] if user is None else [item, user])
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
-    listed = None if public is None else tuple(str(label) for label in public)
     query = CountQuery(item, user, max_items_per_user, key, listed)
     totals = engine.count(query, parts, progress)
     bound = 1 if user is None else max_items_per_user
-    if public is not None:
-        values = np.array([totals.get(str(label), 0) for label in public], np.int64)
+    if public is not None and listed is not None:
+        values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
         return SealedCounts(Sealed(values, what), public, utility, bound)
     labels = sorted(totals)
@@ -90,28 +96,7 @@ def counts(
     return SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
 
 
-def _public_list(items: Sequence[Any] | str | Path) -> list[Any]:
-    if isinstance(items, str | Path):
-        try:
-            text = Path(items).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(
-                f"the list of items {str(items)!r} cannot be read ({type(error).__name__}); give "
-                "a text file with one item per line"
-            ) from None
-        public: list[Any] = [line for line in text.splitlines() if line.strip()]
-    else:
-        public = list(items)
-    texts = [str(label) for label in public]
-    if not public:
-        raise InputError("the public list of items is empty; give at least one item")
-    if len(set(texts)) != len(texts):
-        again = next(t for t in texts if texts.count(t) > 1)
-        raise InputError(f"the item {again!r} stands more than once in the public list")
-    return public
-
-
-def _engine(source: Any, memory: str) -> _Engine:
+def _engine(source: Any, memory: str, used: list[str]) -> _Engine:
     """The engine that can see the source; none of them is imported before it is needed."""
     module = type(source).__module__.split(".")[0]
     if isinstance(source, str | Path) or (
@@ -121,10 +106,10 @@ def _engine(source: Any, memory: str) -> _Engine:
     if isinstance(source, tuple) and len(source) == 2:
         return _connected(*source)
     if module == "pyspark":
-        from winnow.sealed.engines.cluster import SparkFrame
+        from winnow.sealed.engines.spark import SparkFrame
 
         return SparkFrame(source)
-    return _in_memory(source, module)
+    return _in_memory(source, module, memory, used)
 
 
 def _files(sources: list[str | Path], memory: str) -> _Engine:
@@ -155,13 +140,13 @@ def _files(sources: list[str | Path], memory: str) -> _Engine:
 
 
 def _connected(connection: Any, what: Any) -> _Engine:
-    from winnow.sealed.engines.cluster import PostgresTable, table_or_query
+    from winnow.sealed.engines.postgres import PostgresTable, table_or_query
 
     if not isinstance(what, str):
         raise InputError("give (connection, 'table name or SELECT') as the source")
     module = type(connection).__module__.split(".")[0].lstrip("_")
     if module == "duckdb":
-        from winnow.sealed.engines.duck import DuckTable
+        from winnow.sealed.engines.duck_connection import DuckTable
 
         return DuckTable(connection, table_or_query(what, "duckdb"))
     if module == "psycopg":
@@ -172,41 +157,33 @@ def _connected(connection: Any, what: Any) -> _Engine:
     )
 
 
-def _in_memory(source: Any, module: str) -> _Engine:
-    import duckdb
+def _in_memory(source: Any, module: str, memory: str, used: list[str]) -> _Engine:
     from sqlglot import exp
 
-    from winnow.sealed.engines.duck import DuckTable, RelationConnection
+    from winnow.sealed.engines.duck import DuckFrame
+    from winnow.sealed.engines.duck_connection import DuckTable, RelationConnection
 
-    if module in ("polars", "pyarrow"):
-        try:
-            import pyarrow  # noqa: F401  DuckDB reads both through it
-        except ImportError:
-            raise ExtraMissing("pyarrow", "parquet", "counting a Polars or Arrow table") from None
+    if type(source).__name__ == "DuckDBPyRelation":
+        return DuckTable(RelationConnection(source), exp.to_table("source"))
+    if module in ("polars", "pyarrow") and importlib.util.find_spec("pyarrow") is None:
+        # DuckDB reads both through it
+        raise ExtraMissing("pyarrow", "parquet", "counting a Polars or Arrow table")
     if module == "polars":
         source = source.collect() if hasattr(source, "collect") else source
         source = source.to_arrow()
     elif module == "pandas":
-        _check_pandas(source)
-    if type(source).__name__ == "DuckDBPyRelation":
-        return DuckTable(RelationConnection(source), exp.to_table("source"))
-    connection = duckdb.connect()
-    try:
-        connection.register("source", source)
-    except Exception:
-        raise InputError(
-            f"a {type(source).__name__} cannot be counted; give a file, a pandas, Polars or Arrow "
-            "table, a Spark data frame, or (connection, table)"
-        ) from None
-    return DuckTable(connection, exp.to_table("source"))
+        _check_pandas(source, used)
+    return DuckFrame(source, memory)
 
 
-def _check_pandas(frame: Any) -> None:
+def _check_pandas(frame: Any, used: list[str]) -> None:
     """An object column may mix 1 and '1', which would become one text."""
-    for name in frame.columns:
+    for name in used:
+        if list(frame.columns).count(name) != 1:
+            continue  # not there, which is said later, or there twice, which DuckDB renames
         column = frame[name]
         if column.dtype == object and len({type(v) for v in column.dropna()}) > 1:
             raise InputError(
-                f"the column {str(name)!r} mixes several types; convert it to one, for example "
-                "with astype(str)"
+                f"the column {name!r} mixes several types; convert it to one, for example with "
+                "astype(str)"
             )

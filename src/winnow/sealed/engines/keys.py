@@ -6,8 +6,16 @@ from collections.abc import Mapping
 
 from winnow.errors import InputError
 
-_FINE = ("char", "text", "string", "int", "bool", "date", "uuid", "enum", "serial", "hugeint")
-_NOT = ("datetime", "timestamp", "interval", "point")
+_WHOLE = {
+    *("tinyint", "smallint", "integer", "bigint"),  # DuckDB, Spark
+    *("utinyint", "usmallint", "uinteger"),  # DuckDB, within 64 bits with sign
+    *("int", "int2", "int4", "int8"),  # Spark, Postgres
+}
+_OTHER = {
+    *("varchar", "char", "bpchar", "text", "string"),
+    *("boolean", "bool", "date", "uuid", "enum"),
+    *("ubigint", "hugeint", "uhugeint"),
+}
 
 
 def check_columns(types: Mapping[str, str], item: str, user: str | None) -> None:
@@ -20,11 +28,27 @@ def check_columns(types: Mapping[str, str], item: str, user: str | None) -> None
                 f"there is no column {name!r} for {role}= among the {len(types)} columns of the "
                 "source; check its name"
             )
-        kind = types[name].lower()
-        if any(word in kind for word in _NOT) or not any(word in kind for word in _FINE):
+        if _base(types[name]) not in _WHOLE | _OTHER:
             raise InputError(
-                f"the column {name!r} has the type {types[name]}, whose text is not the same in "
-                "every engine; cast it to text or to whole numbers first"
+                f"the column {name!r} has the type {_shown(types[name])}, whose text is not the "
+                "same in every engine; cast it to text or to whole numbers first"
             )
     if item == user:
         raise InputError(f"the column {item!r} cannot be both item and user")
+
+
+def is_whole(types: Mapping[str, str], user: str | None) -> bool:
+    """Whether people are numbered by whole numbers of at most 64 bits."""
+    return user is not None and _base(types[user]) in _WHOLE
+
+
+def _base(kind: str) -> str:
+    """The name of a type without its length, values or collation; nested types keep theirs."""
+    kind = kind.strip().lower()
+    if kind.endswith(("]", ">")):
+        return kind
+    return kind.split("(")[0].split(" collate ")[0].strip()
+
+
+def _shown(kind: str) -> str:
+    return kind.split("(")[0]

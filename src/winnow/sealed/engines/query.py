@@ -1,29 +1,34 @@
 """People per item as one SQL expression, built from nodes and written out for each engine.
 
-    p: the distinct (person, item) pairs, both as text, rows with a null left out
+    p: the distinct (person, item) pairs, rows with a null left out
     r: the rank of each pair among those of its person, by a keyed hash
     counts: pairs of rank up to L, per item
 
-The hash of a pair is a b mod P, with a and b the first digits of MD5 of the person and of the
-item, each with a secret salt; equal hashes are ranked by the item. So a rank depends on the
-person's own items and the salt only, and bounding is per person: adding or removing one
-person changes at most L counts, by one each. MD5 and arithmetic on 64-bit integers are the
-same in every engine; they choose, and protect nothing.
+The hash of a pair is a b mod P: b comes from MD5 of the item with a secret salt, a from MD5 of
+the person, or, where people are numbered by whole numbers, from a secret quadratic of that
+number. Equal hashes are ranked by the text of the item. So a rank depends on the person's own
+items and the salt only, and bounding is per person: adding or removing one person changes at
+most L counts, by one each. MD5 and arithmetic on 64-bit integers are the same in every engine;
+they choose, and protect nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-PRIME = 100_000_000_003
-"""Above every b and small enough that a b fits 64 bits: a <= 10^7, b <= 10^11."""
+PRIME = 10_000_000_019
+"""Above every b and small enough that a b fits 64 bits: a <= 10^8, b <= 10^10."""
+PERSON_PRIME = 99_999_989
+PERSON_DIGITS, ITEM_DIGITS = 8, 10
 
 
 @dataclass(frozen=True)
 class CountQuery:
-    """What to count: public names and settings."""
+    """What to count: public names and settings, and what the engine needs to compare exactly."""
 
     item: str
     user: str | None
@@ -31,19 +36,34 @@ class CountQuery:
     salt: str
     items: tuple[str, ...] | None = None
     """The public list of items as texts; others are left out before anything is bounded."""
+    whole: bool = False
+    """Whether people are numbered by 64-bit whole numbers."""
+    collation: str | None = None
+    """The engine's name for comparing texts by their bytes, where columns may do otherwise."""
 
-    def over(self, source: exp.Expression, *filters: exp.Expression) -> exp.Select:
-        """The query over a source: a table, a sub-query or a table function."""
-        item = _column(self.item)
+    def over(
+        self,
+        source: exp.Expression,
+        *filters: exp.Expression,
+        listed: exp.Expression | None = None,
+    ) -> exp.Select:
+        """The query over a source: a table, a sub-query or a table function.
+
+        ``listed`` is a query of the public items in its one column.
+        """
+        item = column(self.item)
+        kept = [not_null(item), *filters]
+        if listed is not None:
+            kept.append(exp.In(this=self.text(item), query=exp.Subquery(this=listed)))
         if self.user is None:  # every row is a person of its own
-            rows = exp.select(_text(item).as_("i")).from_(source)
-            return _grouped(rows.where(*self.item_filters(), *filters))
-        user = _column(self.user)
+            rows = exp.select(exp.alias_(self.text(item), "i")).from_(source)
+            return _grouped(rows.where(*kept))
+        user = column(self.user)
         pairs = (
-            exp.select(_text(user).as_("u"), _text(item).as_("i"))
+            exp.select(exp.alias_(self.person(user), "u"), exp.alias_(self.text(item), "i"))
             .distinct()
             .from_(source)
-            .where(_not_null(user), *self.item_filters(), *filters)
+            .where(not_null(user), *kept)
         )
         if self.max_items_per_user is None:
             return _grouped(pairs)
@@ -58,49 +78,96 @@ class CountQuery:
             ),
         )
         ranked = exp.select("i", exp.alias_(rank, "n")).from_(pairs.subquery("p"))
-        kept = exp.select("i").from_(ranked.subquery("r"))
-        return _grouped(kept.where(exp.column("n") <= self.max_items_per_user))
+        few = exp.select("i").from_(ranked.subquery("r"))
+        return _grouped(few.where(exp.column("n") <= self.max_items_per_user))
 
-    def item_filters(self) -> list[exp.Expression]:
-        """Rows that have an item, and one of the public list where there is one."""
-        item = _column(self.item)
-        filters = [_not_null(item)]
-        if self.items is not None:
-            listed = [exp.Literal.string(text) for text in self.items]
-            filters.append(exp.In(this=_text(item), expressions=listed))
-        return filters
+    def person(self, node: exp.Expression) -> exp.Expression:
+        """A person: a 64-bit whole number, or a text compared by its bytes."""
+        return exp.cast(node.copy(), "BIGINT") if self.whole else self.text(node)
+
+    def text(self, node: exp.Expression) -> exp.Expression:
+        """The text of a column, compared by its bytes."""
+        text = exp.cast(node.copy(), "TEXT")
+        if self.collation is None:
+            return text
+        name = exp.to_identifier(self.collation, quoted=True)
+        return exp.Paren(this=exp.Collate(this=text, expression=name))
 
     def pair_hash(self) -> exp.Expression:
         """a b mod P for the columns u and i."""
-        product = exp.Mul(
-            this=exp.Paren(this=self.digits("u", exp.column("u"), 7)),
-            expression=exp.Paren(this=self.digits("i", exp.column("i"), 11)),
-        )
-        return exp.Mod(this=exp.Paren(this=product), expression=exp.Literal.number(PRIME))
+        a, b = self.person_hash(exp.column("u")), self.item_hash(exp.column("i"))
+        return product_hash(exp.Paren(this=a), exp.Paren(this=b))
+
+    def person_hash(self, person: exp.Expression) -> exp.Expression:
+        """The number a of a person, from 1 to 10^8."""
+        if not self.whole:
+            return self.digits("u", person, PERSON_DIGITS)
+        factor, shift = self.person_key()
+        residue = _mod(exp.cast(person.copy(), "BIGINT"), PERSON_PRIME)
+        scaled = exp.Mul(this=residue, expression=exp.Literal.number(factor))
+        moved = _mod(exp.Add(this=scaled, expression=exp.Literal.number(shift)), PERSON_PRIME)
+        square = exp.Mul(this=moved, expression=moved.copy())
+        return exp.Add(this=_mod(square, PERSON_PRIME), expression=exp.Literal.number(1))
+
+    def person_key(self) -> tuple[int, int]:
+        """The secret factor and shift of whole numbers."""
+        digest = hashlib.blake2b((self.salt + "n").encode()).digest()
+        factor = int.from_bytes(digest[:8], "big") % (PERSON_PRIME - 1) + 1
+        return factor, int.from_bytes(digest[8:16], "big") % PERSON_PRIME
+
+    def item_hash(self, text: exp.Expression) -> exp.Expression:
+        """The number b of an item, from 1 to 10^10."""
+        return self.digits("i", text, ITEM_DIGITS)
 
     def digits(self, kind: str, text: exp.Expression, length: int) -> exp.Expression:
         """1 + the first hexadecimal digits of MD5 as a decimal number, a to f read as 0 to 5."""
-        hashed = exp.MD5(this=exp.DPipe(this=exp.Literal.string(self.salt + kind), expression=text))
+        salted = exp.DPipe(this=exp.Literal.string(self.salt + kind), expression=text.copy())
         first = exp.Substring(
-            this=hashed, start=exp.Literal.number(1), length=exp.Literal.number(length)
+            this=exp.MD5(this=salted),
+            start=exp.Literal.number(1),
+            length=exp.Literal.number(length),
         )
         letters, numbers = exp.Literal.string("abcdef"), exp.Literal.string("012345")
         decimal = exp.Anonymous(this="TRANSLATE", expressions=[first, letters, numbers])
         return exp.Add(this=exp.cast(decimal, "BIGINT"), expression=exp.Literal.number(1))
 
 
-def _grouped(rows: exp.Select) -> exp.Select:
-    counted = exp.select("i", exp.Count(this=exp.Star()).as_("n"))
-    return counted.from_(rows.subquery("k")).group_by("i")
+def product_hash(a: exp.Expression, b: exp.Expression) -> exp.Expression:
+    """a b mod P."""
+    return _mod(exp.Mul(this=a, expression=b), PRIME)
 
 
-def _column(name: str) -> exp.Column:
+def listed_in_one_text(labels: tuple[str, ...] | None) -> exp.Select | None:
+    """The public items as a query of one column, each at least once, from one literal.
+
+    A long list of literals is slow to parse; one text that the engine splits is not. It holds
+    one label twice, because an empty text would be split into nothing by some engines.
+    """
+    if labels is None:
+        return None
+    wanted = [*labels, labels[0]]
+    candidates = (f"\x1f{n}\x1f" for n in itertools.count())
+    separator = next(s for s in candidates if s.join(wanted).split(s) == wanted)
+    literals = [exp.Literal.string(t) for t in (separator.join(wanted), separator)]
+    texts = exp.Anonymous(this="STRING_TO_ARRAY", expressions=literals)
+    return exp.select(exp.alias_(exp.Anonymous(this="UNNEST", expressions=[texts]), "i"))
+
+
+def column(name: str) -> exp.Column:
+    """A column by its exact name."""
     return exp.column(exp.to_identifier(name, quoted=True))
 
 
-def _text(node: exp.Expression) -> exp.Cast:
-    return exp.cast(node, "TEXT")
-
-
-def _not_null(node: exp.Expression) -> exp.Expression:
+def not_null(node: exp.Expression) -> exp.Expression:
+    """A value is there."""
     return exp.Not(this=exp.Is(this=node.copy(), expression=exp.Null()))
+
+
+def _mod(node: exp.Expression, modulus: int) -> exp.Expression:
+    residue = exp.Mod(this=exp.Paren(this=node), expression=exp.Literal.number(modulus))
+    return exp.Paren(this=residue)
+
+
+def _grouped(rows: exp.Select) -> exp.Select:
+    counted = exp.select("i", exp.alias_(exp.Count(this=exp.Star()), "n"))
+    return counted.from_(rows.subquery("k")).group_by("i")
