@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from winnow.kernels.compiled import compiled, helper
+from winnow.kernels.compiled import bare, compiled
 from winnow.kernels.envelope import (
     ACCEPT,
     DONE,
@@ -31,12 +31,12 @@ from winnow.kernels.envelope import (
 STATE = 10
 
 
-@helper
+@bare
 def _score(answers, counts, i, scale):  # type: ignore[no-untyped-def]
     return counts[i] - np.int64(np.rint(answers[i] * scale))
 
 
-@helper
+@bare
 def _look(  # type: ignore[no-untyped-def]
     answers, counts, scale, per_unit, first, stop, bounds
 ):
@@ -49,7 +49,7 @@ def _look(  # type: ignore[no-untyped-def]
     return largest
 
 
-@helper
+@bare
 def _weight(bounds, first, stop, lowest):  # type: ignore[no-untyped-def]
     """The sum of 2^(bound - lowest), bounds below `lowest` raised to it."""
     total = np.int64(0)
@@ -58,7 +58,7 @@ def _weight(bounds, first, stop, lowest):  # type: ignore[no-untyped-def]
     return total
 
 
-@helper
+@bare
 def _weigh(firsts, size, looked, block_bounds, bounds, weights, reach, state):  # type: ignore[no-untyped-def]
     """The weights of all blocks relative to the largest bound, and their total."""
     blocks = firsts.shape[0]
@@ -79,7 +79,7 @@ def _weigh(firsts, size, looked, block_bounds, bounds, weights, reach, state):  
     state[1], state[2] = top, total
 
 
-@helper
+@bare
 def _prepare(  # type: ignore[no-untyped-def]
     answers, scale, counts, firsts, parents, highest, slack, per_unit, depth, reach, looked,
     block_bounds, bounds, weights, state,
@@ -116,7 +116,7 @@ def _prepare(  # type: ignore[no-untyped-def]
     _weigh(firsts, size, looked, block_bounds, bounds, weights, reach, state)
 
 
-@helper
+@bare
 def _find(  # type: ignore[no-untyped-def]
     target, firsts, size, looked, block_bounds, bounds, weights, lowest
 ):

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from winnow.errors import InternalError
 from winnow.kernels.acceptance import exact_acceptance
 from winnow.kernels.hypothesis import Hypothesis
-from winnow.kernels.tables import SLACK
 from winnow.kernels.tape_words import TapeWords
 
 Integers = NDArray[np.int64]
@@ -57,9 +56,9 @@ class BlockSampler:
         self._weights = np.zeros(blocks, np.int64)
         self._state = np.zeros(STATE, np.int64)
         self._state[3] = 1 << 20
-        self._evaluations = 0
+        slack = hypothesis.slack * self._units + 1.0
         self._fixed: tuple[Any, ...] = (
-            self._counts, self._firsts, self._parents, self._highest, SLACK * self._units,
+            self._counts, self._firsts, self._parents, self._highest, slack,
             float(self._beta), per_unit_of(self._beta), self._depth, self._reach, self._looked,
             self._block_bounds, self._bounds, self._weights,
         )  # fmt: skip

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from winnow.kernels.compiled import compiled, helper
+from winnow.kernels.compiled import bare, compiled
 from winnow.kernels.envelope import (
     ACCEPT,
     DONE,
@@ -57,7 +57,7 @@ from winnow.kernels.masked_sum import masked_sum
 STATE = 16
 
 
-@helper
+@bare
 def _distance(p, r):  # type: ignore[no-untyped-def]
     """max(sum (p - r)+, sum (r - p)+) of whole weights."""
     apart, more = np.int64(0), np.int64(0)
@@ -68,7 +68,7 @@ def _distance(p, r):  # type: ignore[no-untyped-def]
     return (apart + abs(more)) // 2
 
 
-@helper
+@bare
 def _score(i, answers, scale, counts, bits, values, whole):  # type: ignore[no-untyped-def]
     """Count minus answer in whole units: maintained queries first, then bits, then grids."""
     maintained = counts.shape[0] - bits.shape[0] - values.shape[0]
@@ -83,7 +83,7 @@ def _score(i, answers, scale, counts, bits, values, whole):  # type: ignore[no-u
     return counts[i] - total
 
 
-@helper
+@bare
 def _region(i, firsts):  # type: ignore[no-untyped-def]
     """Which of the regions with a grid of their own a candidate is in."""
     k = firsts.shape[0] - 1
@@ -142,9 +142,15 @@ def _scan(  # type: ignore[no-untyped-def]
     references[0, :] = whole
     clocks[0] = raised(slack * rate)
     top = np.int64(-(2**40))
+    binary = counts.shape[0] - bits.shape[0] - values.shape[0]
+    for j in range(bits.shape[0]):  # apart from the others: it is what takes the time
+        keys[binary + j] = np.float64(counts[binary + j] - masked_sum(bits[j], whole))
     for i in range(counts.shape[0]):
-        score = _score(i, answers, scale, counts, bits, values, whole)
-        exponent = np.float64(score) * per_units[_region(i, firsts)]
+        if binary <= i < binary + bits.shape[0]:
+            score = keys[i]
+        else:
+            score = np.float64(_score(i, answers, scale, counts, bits, values, whole))
+        exponent = score * per_units[_region(i, firsts)]
         keys[i] = raised((abs(exponent) if signed else exponent) + clocks[0])
         group[i] = 0
         top = max(top, np.int64(np.ceil(keys[i])))
@@ -163,13 +169,13 @@ def _arrange_all(  # type: ignore[no-untyped-def]
     return arrange(keys, top, group, limit, pool, table, where, count, members, free)
 
 
-@helper
+@bare
 def _bound(limit, clock, cap):  # type: ignore[no-untyped-def]
     """The whole bound of a group."""
     return np.int64(np.ceil(min(raised(np.float64(limit) + clock), cap)))
 
 
-@helper
+@bare
 def _weigh(clocks, cap, limit, count, bounds, reach, state):  # type: ignore[no-untyped-def]
     """The bound of each group, and the total weight relative to the largest."""
     top = np.int64(-(2**40))

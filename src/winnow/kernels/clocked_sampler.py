@@ -13,7 +13,6 @@ from winnow.errors import InternalError
 from winnow.kernels.acceptance import exact_acceptance
 from winnow.kernels.block_sampler import LARGEST_UNITS, per_unit_of
 from winnow.kernels.hypothesis import Hypothesis, Region
-from winnow.kernels.tables import SLACK
 from winnow.kernels.tape_words import TapeWords
 
 Integers = NDArray[np.int64]
@@ -65,7 +64,7 @@ class ClockedSampler:
         self._rate = self._per_units[0]
         self._slack = 0
         if hypothesis.maintained:
-            self._slack = hypothesis.cells + 2 + 2 * int(SLACK * self._units + 1)
+            self._slack = hypothesis.cells + 2 + 2 * int(hypothesis.slack * self._units + 1)
         highest = max(
             -(-int(self._counts[first:stop].max(initial=0)) // grid)
             for first, stop, grid in zip(firsts, [*firsts[1:], size], grids, strict=True)

@@ -19,6 +19,11 @@ def helper(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(error_model="numpy")(function)  # type: ignore[no-any-return]
 
 
+def bare(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A helper for inner loops that makes no arrays: it counts no references to them either."""
+    return numba.njit(error_model="numpy", _nrt=False)(function)  # type: ignore[no-any-return]
+
+
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel, kept on disk where a writable cache is to be found, else only in memory."""
     try:

@@ -30,7 +30,7 @@ import math
 
 import numpy as np
 
-from winnow.kernels.compiled import helper
+from winnow.kernels.compiled import bare
 
 LN2 = 0.6931471805599453
 _LN2_HIGH = 0.6931471803691238  # 33 bits: products with small whole numbers are exact
@@ -42,13 +42,13 @@ REJECT, ACCEPT, OPEN = 0, 1, 2
 DONE, NEED_WORDS, UNDECIDED, VIOLATED, SCAN = 0, 1, 2, 3, 4
 
 
-@helper
+@bare
 def exponent_bound(score, per_unit):  # type: ignore[no-untyped-def]
     """A whole b with beta |score| <= b ln 2; `per_unit` is beta/ln 2, rounded up by 2^-48."""
     return np.int64(np.ceil(abs(np.float64(score)) * per_unit))
 
 
-@helper
+@bare
 def _scaled_exp(y):  # type: ignore[no-untyped-def]
     """2^32 exp(y) for -24 <= y <= 4, with a relative error below 2^-46."""
     n = np.floor(y * 1.4426950408889634 + 0.5)
@@ -59,7 +59,7 @@ def _scaled_exp(y):  # type: ignore[no-untyped-def]
     return p * _POWERS[np.int64(n) + 40]
 
 
-@helper
+@bare
 def decide(word, score, beta, bound):  # type: ignore[no-untyped-def]
     """Whether V <= exp(beta score - bound ln 2), from the first 32 bits of V."""
     x = beta * np.float64(score)
@@ -80,7 +80,7 @@ def decide(word, score, beta, bound):  # type: ignore[no-untyped-def]
     return OPEN
 
 
-@helper
+@bare
 def surely_rejected(word, y):  # type: ignore[no-untyped-def]
     """Whether V > exp(z) for every z <= y + 2^-30, from the first 32 bits of V."""
     if y > -0.001:
@@ -90,13 +90,13 @@ def surely_rejected(word, y):  # type: ignore[no-untyped-def]
     return np.float64(word) >= _scaled_exp(y) * (1.0 + 2.0**-20)
 
 
-@helper
+@bare
 def raised(x):  # type: ignore[no-untyped-def]
     """x, raised by more than the rounding of a few sums of that size."""
     return x + (abs(x) * 2.0**-48 + 1e-9)
 
 
-@helper
+@bare
 def mask_for(bound):  # type: ignore[no-untyped-def]
     """The smallest 2^n - 1 that is at least bound - 1."""
     mask = np.uint64(bound - 1)
@@ -109,7 +109,7 @@ def mask_for(bound):  # type: ignore[no-untyped-def]
     return mask
 
 
-@helper
+@bare
 def below(bound, words, place):  # type: ignore[no-untyped-def]
     """A uniform whole number below `bound` < 2^62, and the next unused word.
 

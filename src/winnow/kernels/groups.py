@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from winnow.kernels.compiled import helper
+from winnow.kernels.compiled import bare
 from winnow.kernels.envelope import raised
 
 BUCKETS = 64
@@ -22,13 +22,13 @@ CHUNK = 1 << CHUNK_BITS
 HEADROOM = 16
 
 
-@helper
+@bare
 def member(g, k, pool, table):  # type: ignore[no-untyped-def]
     """The k-th member of a group."""
     return np.int64(pool[table[g, k >> CHUNK_BITS], k & (CHUNK - 1)])
 
 
-@helper
+@bare
 def _append(i, g, pool, table, where, count, free):  # type: ignore[no-untyped-def]
     k = count[g]
     if k & (CHUNK - 1) == 0:
@@ -39,7 +39,7 @@ def _append(i, g, pool, table, where, count, free):  # type: ignore[no-untyped-d
     count[g] = k + 1
 
 
-@helper
+@bare
 def _remove(i, g, pool, table, where, count, free):  # type: ignore[no-untyped-def]
     k, last = np.int64(where[i]), count[g] - 1
     chunk = table[g, last >> CHUNK_BITS]
@@ -52,14 +52,14 @@ def _remove(i, g, pool, table, where, count, free):  # type: ignore[no-untyped-d
         free[free[0]] = chunk
 
 
-@helper
+@bare
 def group_for(key, slot, base):  # type: ignore[no-untyped-def]
     """The group of a key."""
     bucket = np.int64(np.ceil(key)) - base
     return max(np.int64(0), min(np.int64(BUCKETS - 1), bucket)) * SLOTS + slot
 
 
-@helper
+@bare
 def set_key(  # type: ignore[no-untyped-def]
     i, key, slot, base, keys, group, limit, pool, table, where, count, members, free
 ):
@@ -76,7 +76,7 @@ def set_key(  # type: ignore[no-untyped-def]
     return new
 
 
-@helper
+@bare
 def arrange(  # type: ignore[no-untyped-def]
     keys, top, group, limit, pool, table, where, count, members, free
 ):
@@ -102,7 +102,7 @@ def arrange(  # type: ignore[no-untyped-def]
     return base
 
 
-@helper
+@bare
 def renew_limit(g, base, keys, limit, pool, table, count):  # type: ignore[no-untyped-def]
     """Lower the limit of a group of the highest bucket to what its keys need."""
     limit[g] = base + g // SLOTS
@@ -110,7 +110,7 @@ def renew_limit(g, base, keys, limit, pool, table, count):  # type: ignore[no-un
         limit[g] = max(limit[g], np.int64(np.ceil(keys[member(g, k, pool, table)])))
 
 
-@helper
+@bare
 def merge(  # type: ignore[no-untyped-def]
     old_slot, new_slot, distance, cap, base, keys, group, limit, pool, table, where, count,
     members, free,

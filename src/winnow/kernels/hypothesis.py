@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +29,12 @@ from winnow.domain.workloads.interval import IntervalPart
 from winnow.domain.workloads.marginal import MarginalPart
 from winnow.domain.workloads.real import GridPart
 from winnow.errors import InputError
+from winnow.kernels.table_queries import SMALLEST_BLOCK, codes_of, prefix, read, read_one
 from winnow.kernels.tables import FRESH, MarginalTables
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_SMALLEST_BLOCK = 8  # cells of a marginal that are looked at together
 _LARGEST_STEP = 600.0  # exp of it is a float64
 
 
@@ -126,7 +125,7 @@ class Hypothesis:
             row = region.part.row(query - region.first)
             return min(1.0, max(0.0, float(row @ self._weights) / self._mass))
         assert self._tables is not None
-        held = _read_one(region.part, self._tables, query - region.first)
+        held = read_one(region.part, self._tables, query - region.first)
         return min(1.0, max(0.0, held / self._mass))
 
     def weights(self) -> Floats:
@@ -160,7 +159,7 @@ class Hypothesis:
         if not region.dense:
             assert self._tables is not None
             self._tables.scale(
-                self._weights, self._sums, self._clock, factor, _codes(region.part, j)
+                self._weights, self._sums, self._clock, factor, codes_of(region.part, j)
             )
             self._mass = float(self._tables.values[-1])
             self._since_fill += 1
@@ -216,8 +215,13 @@ class Hypothesis:
             self._answers[self.maintained_size :] = tables.values
             for region in self.maintained:
                 out = self._answers[region.base : region.base + region.part.size]
-                _read(region.part, tables, out)
+                read(region.part, tables, out)
         return self._answers, self._mass
+
+    @property
+    def slack(self) -> float:
+        """More than the rounding of maintained answers, as a fraction of the mass."""
+        return 0.0 if self._tables is None else self._tables.slack
 
     def table_place(self, columns: tuple[int, ...]) -> int:
         """Where the table of these columns starts among the maintained answers, or -1."""
@@ -249,9 +253,9 @@ class Hypothesis:
         firsts: list[Integers] = []
         parents: list[Integers] = []
         for region in self.maintained:
-            part, length, place = region.part, _SMALLEST_BLOCK, -1
+            part, length, place = region.part, SMALLEST_BLOCK, -1
             if isinstance(part, MarginalPart):
-                kept = _prefix(part.columns, self.shape)
+                kept = prefix(part.columns, self.shape)
                 place = self.table_place(kept) if kept else -1
                 length = math.prod(self.shape[c] for c in part.columns[len(kept) :])
             count = -(-int(part.size) // length)
@@ -286,7 +290,7 @@ class Hypothesis:
         for region in self.maintained:
             part = region.part
             if isinstance(part, MarginalPart):
-                if kept := _prefix(part.columns, self.shape):
+                if kept := prefix(part.columns, self.shape):
                     more[kept] = None
             elif isinstance(part, IntervalPart):
                 more[(part.column,)] = None
@@ -301,59 +305,3 @@ class Hypothesis:
 def hypothesis_for(workload: Workload, total: int) -> Hypothesis:
     """The uniform hypothesis for a workload, with `total` rows."""
     return Hypothesis(workload, total)
-
-
-def _prefix(columns: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The leading columns whose cells hold at least a few cells of the table each."""
-    length = 1
-    for kept in range(len(columns) - 1, 0, -1):
-        length *= shape[columns[kept]]
-        if length >= _SMALLEST_BLOCK:
-            return columns[:kept]
-    return ()
-
-
-def _codes(part: Any, query: int) -> dict[int, tuple[int, int] | Integers]:
-    """The codes of a query's product set."""
-    if isinstance(part, MarginalPart):
-        codes: dict[int, tuple[int, int] | Integers] = {}
-        for column in reversed(part.columns):
-            query, code = divmod(query, part.schema.shape[column])
-            codes[column] = (code, code + 1)
-        return codes
-    if isinstance(part, IntervalPart):
-        return {part.column: (int(part.starts[query]), int(part.stops[query]))}
-    masks: Mapping[int, NDArray[np.bool_]] = part.masks[query]
-    return {column: np.flatnonzero(mask) for column, mask in masks.items()}
-
-
-def _read(part: Any, tables: MarginalTables, out: Floats) -> None:
-    """The unnormalised answers of a part, read off the tables."""
-    values = tables.values
-    if isinstance(part, MarginalPart):
-        base = tables.base[part.columns]
-        out[:] = values[base : base + part.size]
-    elif isinstance(part, IntervalPart):
-        base = tables.base[(part.column,)]
-        sums = np.concatenate([[0.0], np.cumsum(values[base : base + tables.shape[part.column]])])
-        out[:] = sums[part.stops] - sums[part.starts]
-    elif isinstance(part, ConjunctionPart):
-        for j in range(part.size):
-            out[j] = _read_one(part, tables, j)
-
-
-def _read_one(part: Any, tables: MarginalTables, query: int) -> float:
-    """The unnormalised answer of one query."""
-    values = tables.values
-    if isinstance(part, MarginalPart):
-        return float(values[tables.base[part.columns] + query])
-    if isinstance(part, IntervalPart):
-        base = tables.base[(part.column,)]
-        return float(values[base + part.starts[query] : base + part.stops[query]].sum())
-    masks = part.masks[query]
-    columns = tuple(sorted(masks))
-    base = tables.base[columns]
-    sizes = [tables.shape[c] for c in columns]
-    table = values[base : base + math.prod(sizes)].reshape(sizes)
-    held = [np.flatnonzero(masks[c]) for c in columns]
-    return float(table[np.ix_(*held)].sum() if held else table.sum())

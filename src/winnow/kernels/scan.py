@@ -8,7 +8,6 @@ large enough to repay it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -17,6 +16,7 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from winnow.kernels.coarse import LN2, MITCHELL, SLACK, TWO_M52
+from winnow.kernels.compiled import compiled
 
 _BLOCK = 256  # items per vectorised test; a block without a candidate costs no branch
 
@@ -106,21 +106,4 @@ def _scan(  # type: ignore[no-untyped-def]
     return best, count, size
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel, kept on disk where a writable cache is to be found, else only in memory."""
-    options = {"error_model": "numpy", "nogil": True}
-    try:
-        kernel = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # numba found no place that it may write to
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
-
-    def call(*arguments: Any) -> Any:
-        try:
-            return kernel(*arguments)
-        except OSError:  # the cache failed (full disk, read-only); the code is compiled by now
-            return kernel(*arguments)
-
-    return call
-
-
-scan = _compiled(_scan)
+scan = compiled(_scan)

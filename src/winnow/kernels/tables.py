@@ -4,11 +4,13 @@ A step on a product set (one cell of a marginal table, a range of codes, ...) to
 of the set only: the marginals of the change are summed once, with shared partial sums, and
 added to every table.
 
-Rounding: tables are sums of float64 weights. A step adds to a table entry an error of at most
-(L + 3) u times the total mass, where L is the number of codes summed one after another (at most
-the sum of all cardinalities) and u = 2^-53; ``fill`` starts again after `FRESH` steps. For
-L <= 10^5 the error stays below 1024 * 10^5 * 2^-53 < 1.2e-8 of the mass, and in practice near
-1e-14. Samplers that compare tables of different times allow 1e-6 (``SLACK``).
+Rounding: tables are sums of float64 weights, u = 2^-53. Let L be the sum of all cardinalities, so
+that no value passes through more than L + 4 additions in a step, an answer read off included.
+``fill`` leaves a relative error of at most (L + 4) u; a step adds at most (L + 4) u times the
+mass that it moves. The mass stays within a factor of 32 of what it was between two fills
+(``Hypothesis._rebase``), and there are at most `FRESH` steps between them, so answers differ from
+the exact sums of the weights by less than 32 (FRESH + 1)(L + 4) u of the mass; ``slack`` is more
+than twice that.
 """
 
 from __future__ import annotations
@@ -24,8 +26,6 @@ from winnow.kernels.contraction_plan import Plan, plan
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-SLACK = 1e-6
-"""More than the rounding of maintained tables, as a fraction of the mass."""
 FRESH = 1024
 """After so many steps all tables are summed anew."""
 
@@ -65,6 +65,11 @@ class MarginalTables:
         self._scratch: Floats = np.empty(0)
         self._change: Floats = np.empty(0)
         self._scale_set, self._fill_tables = scale_set, fill_tables
+
+    @property
+    def slack(self) -> float:
+        """More than the rounding of all answers read off the tables, as a part of the mass."""
+        return 2.0**-53 * 80 * FRESH * (sum(self.shape) + 8)
 
     def fill(self, weights: Floats) -> None:
         """Sum all tables from the weights."""
