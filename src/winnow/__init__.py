@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from winnow.privacy import Budget, Guarantee, as_substitution, calibrate
     from winnow.released import Receipt, Released
     from winnow.released.synthetic import SyntheticDistribution
+    from winnow.released.wide import WideSynthetic
     from winnow.sealed import Sealed, SealedCounts, SealedScores, seal_scores
     from winnow.sealed.baskets import read_baskets
     from winnow.sealed.counts import counts
@@ -73,7 +74,10 @@ if TYPE_CHECKING:
         frequent_itemsets,
         max_inner_product,
         open_above,
+        open_interactive,
         release,
+        release_wide,
+        resume_interactive,
         select,
         top_k,
     )
@@ -120,6 +124,7 @@ __all__ = [
     "StabilityThreshold",
     "SyntheticDistribution",
     "Utility",
+    "WideSynthetic",
     "WinnowError",
     "Workload",
     "__version__",
@@ -132,6 +137,7 @@ __all__ = [
     "marginals",
     "max_inner_product",
     "open_above",
+    "open_interactive",
     "plan",
     "predicates",
     "prefixes",
@@ -141,6 +147,8 @@ __all__ = [
     "read_baskets",
     "read_table",
     "release",
+    "release_wide",
+    "resume_interactive",
     "seal_scores",
     "seal_vectors",
     "select",
@@ -174,6 +182,7 @@ _HOMES = {
     "Receipt": "released",
     "Released": "released",
     "SyntheticDistribution": "released.synthetic",
+    "WideSynthetic": "released.wide",
     "Sealed": "sealed",
     "SealedCounts": "sealed",
     "SealedScores": "sealed",
@@ -186,7 +195,10 @@ _HOMES = {
     "frequent_itemsets": "verbs",
     "max_inner_product": "verbs",
     "open_above": "verbs",
+    "open_interactive": "verbs",
     "release": "verbs",
+    "release_wide": "verbs",
+    "resume_interactive": "verbs",
     "select": "verbs",
     "top_k": "verbs",
     "AboveThreshold": "mechanisms",

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from winnow.algorithms.interactive import Interactive
 from winnow.domain.checks import Real
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError, RelationMismatch
@@ -17,10 +18,20 @@ from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.random.tape import Randomness
 from winnow.released import Released
 from winnow.released.synthetic import SyntheticDistribution
+from winnow.released.wide import WideSynthetic
 from winnow.sealed.column_counts import column_counts
 from winnow.sealed.fingerprint import fingerprint
+from winnow.sealed.sealed_baskets import SealedBaskets
 from winnow.sealed.tables import SealedTable
-from winnow.verbs import above, open_above, release, select, top_k
+from winnow.verbs import (
+    above,
+    frequent_itemsets,
+    open_above,
+    open_interactive,
+    release,
+    select,
+    top_k,
+)
 
 
 class Session:
@@ -112,6 +123,29 @@ class Session:
         """``winnow.release`` charged to this session's budget, in the budget's own unit."""
         options = self._under_this_budget(options)
         return release(table, workload, epsilon=epsilon, delta=delta, **options)
+
+    def interactive(self, *, epsilon: Real, delta: Real, **options: Any) -> Interactive:
+        """``winnow.open_interactive`` on this session's table, charged to its budget.
+
+        The budget needs a part of delta set aside for it with ``delta_for_events``.
+        """
+        options = self._under_this_budget(options)
+        return open_interactive(self._own_table(), epsilon=epsilon, delta=delta, **options)
+
+    def release_wide(
+        self, table: SealedTable, workload: Any, *, epsilon: Real, delta: Real, **options: Any
+    ) -> Released[WideSynthetic]:
+        """``winnow.release_wide`` charged to this session's budget, in the budget's own unit."""
+        options = self._under_this_budget(options)
+        return release_wide(table, workload, epsilon=epsilon, delta=delta, **options)
+
+    def frequent_itemsets(
+        self, baskets: SealedBaskets, *, size: int, epsilon: Real, **options: Any
+    ) -> Released[Any]:
+        """``winnow.frequent_itemsets`` charged to this session's budget."""
+        options = self._under_this_budget(options)
+        options.pop("relation")  # the baskets have their own, and the budget checks it
+        return frequent_itemsets(baskets, size=size, epsilon=epsilon, **options)
 
     def _own_table(self) -> SealedTable:
         if self._table is None:

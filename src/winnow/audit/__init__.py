@@ -12,6 +12,11 @@ from winnow.audit.accounting import accounted
 from winnow.audit.divergences import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
 from winnow.audit.fidelity import faithful
+from winnow.audit.marginal_rounds import (
+    marginal_rounds_enumerated,
+    marginal_rounds_faithful,
+    marginal_rounds_twins,
+)
 from winnow.audit.result import AuditResult, Kind, summary
 from winnow.audit.rounds import rounds_enumerated, rounds_faithful, rounds_twins
 from winnow.audit.sampling import sampled
@@ -42,10 +47,13 @@ def run_audits(
 def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from enumerated(quick=quick)
     yield from rounds_enumerated(quick=quick)
+    yield from marginal_rounds_enumerated(quick=quick)
     yield from sampled(quick=quick, seed=seed)
     yield from faithful(quick=quick, seed=seed)
     yield from rounds_faithful(quick=quick, seed=seed)
+    yield from marginal_rounds_faithful(quick=quick, seed=seed)
     yield from accounted()
     yield from costs_dominate_divergences()
     yield from caught(quick=quick, seed=seed)
     yield from rounds_twins(quick=quick, seed=seed)
+    yield from marginal_rounds_twins(quick=quick, seed=seed)

@@ -21,7 +21,7 @@ from winnow.domain.utility import Utility
 from winnow.kernels.ranked import ExplicitRanks
 from winnow.mechanisms.margin_thresholds import stopping_margin
 from winnow.mechanisms.ranked_conditional import Choosing, DistanceToInstability
-from winnow.mechanisms.ranked_selection import RankedLargeMargin
+from winnow.mechanisms.ranked_large_margin import RankedLargeMargin
 from winnow.privacy import Promise
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
@@ -196,30 +196,4 @@ def on_unknown_universes() -> list[Any]:
         OnUnknownUniverse(DistanceToInstability(4.0, 0.02)),
         OnUnknownUniverse(Choosing(2.0, 0.2, 1), items=1),
         OnUnknownUniverse(Choosing(4.0, 0.1, 2), items=2),
-    ]
-
-
-@dataclass(frozen=True)
-class BrokenNoTest(Choosing):
-    """BROKEN: draws among the candidates that somebody has without asking whether it may."""
-
-    def threshold(self, utility: Utility) -> float:
-        """Always passed."""
-        return -1e6
-
-
-@dataclass(frozen=True)
-class BrokenShortLead(DistanceToInstability):
-    """BROKEN: compares the lead with a threshold that knows nothing of delta."""
-
-    def threshold(self) -> float:
-        """One person's width, nothing for the tail."""
-        return 1.0
-
-
-def broken_on_unknown_universes() -> list[OnUnknownUniverse]:
-    """Twins that the enumeration has to catch."""
-    return [
-        OnUnknownUniverse(BrokenNoTest(2.0, 0.05, 1), items=1),
-        OnUnknownUniverse(BrokenShortLead(1.0, 0.05)),
     ]

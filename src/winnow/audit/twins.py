@@ -35,6 +35,7 @@ from winnow.audit.indexed_broken import BrokenNoCertificate
 from winnow.audit.indexed_model import AdversarialSlack
 from winnow.audit.neighbours import Declared, counts, general
 from winnow.audit.probabilities import model_of
+from winnow.audit.ranked_broken import broken_on_unknown_universes
 from winnow.audit.result import AuditResult
 from winnow.audit.sampling import plan_case, plans, sample_case
 from winnow.domain.checks import exact
@@ -181,6 +182,8 @@ def caught(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     for i, twin in enumerate(twins(quick=quick)):
         for audit in (by_enumeration, by_sampling, by_fidelity):
             yield audit(twin, seed + 1000 + 2 * i)
+    for fault, broken, honest in broken_on_unknown_universes():
+        yield by_enumeration(Twin(fault, broken, honest, counts(Relation.ADD_REMOVE), 0))
     yield from wrong_scales(quick=quick, seed=seed)
     result = repeat_costs_its_count(cost_repeat_once)
     yield _as_twin("a loop is charged once", "Accounting", result)

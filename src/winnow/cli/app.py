@@ -9,7 +9,18 @@ from typing import Annotated
 import typer
 
 from winnow._version import __version__
-from winnow.cli import audit, demo, itemsets, ledger, plan, plan_topk, select, topk
+from winnow.cli import (
+    audit,
+    demo,
+    itemsets,
+    ledger,
+    plan,
+    plan_release,
+    plan_topk,
+    release,
+    select,
+    topk,
+)
 
 EXAMPLES = """\
 Examples:
@@ -21,6 +32,9 @@ winnow plan select --candidates 100 --gap 20 --epsilon 1
 winnow select votes.csv --epsilon 1 --monotone
 
 winnow topk visits.csv --item page --user visitor -k 10 --epsilon 1 --delta 1e-6
+
+winnow release people.csv --schema schema.json --workload marginals:3 --epsilon 1 --delta 1e-6 \
+--out synthetic.csv --report report.html
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 budget refused.
 """
@@ -69,6 +83,7 @@ _add(app, "demo", demo.demo, START, demo.EXAMPLES)
 _add(app, "select", select.select, RELEASE, select.EXAMPLES)
 _add(app, "topk", topk.topk, RELEASE, topk.EXAMPLES)
 _add(app, "itemsets", itemsets.itemsets, RELEASE, itemsets.EXAMPLES)
+_add(app, "release", release.release, RELEASE, release.EXAMPLES)
 plans = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
     plans,
@@ -78,6 +93,7 @@ app.add_typer(
 )
 _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
 _add(plans, "topk", plan_topk.topk, BEFORE, plan_topk.EXAMPLES)
+_add(plans, "release", plan_release.release, BEFORE, plan_release.EXAMPLES)
 ledgers = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
     ledgers,

@@ -13,8 +13,8 @@ from winnow.domain.checks import Real, exact, one_of, positive, probability
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.errors import InputError
-from winnow.kernels.laplace_tests import LaplaceTests
 from winnow.kernels.noisy_top import Scores, gaps_to, noisy_top
+from winnow.mechanisms.margin_search import laplace_tests
 from winnow.mechanisms.margin_thresholds import THRESHOLDS, stopping_margin
 from winnow.mechanisms.ordering import largest
 from winnow.mechanisms.selection import Selection, check_scale
@@ -101,7 +101,7 @@ class LargeMargin(Selection):
     ) -> int | None:
         """The rank at which the search stops, or None if that is beyond `best`."""
         epsilon = exact("epsilon", self.epsilon)
-        tests = LaplaceTests(tape, (3 / epsilon, 6 / epsilon), 12 / epsilon)
+        tests = laplace_tests(epsilon, tape)
         sensitivity = utility.half_width
         ranks = np.arange(1, len(best))
         needed = stopping_margin(ranks, float(epsilon), float(self.delta), self.thresholds)

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ranks = NDArray[np.int64] | Floats
+"""Ranks beyond 2^63 come as float64: what that rounds is far below the rounding up."""
 THRESHOLDS = ("tight", "printed")
 
 _ROUND_UP = 1.0 + 2.0**-40  # far above the error of log and of the polynomial below
 
 
-def needed_margin(
-    ranks: NDArray[np.int64], epsilon: float, delta: float, thresholds: str
-) -> Floats:
+def needed_margin(ranks: Ranks, epsilon: float, delta: float, thresholds: str) -> Floats:
     """t(l): the margin at which the last step on the l best items is private.
 
     t(l) = 6 (1 + ln(3 l/delta)/epsilon) [LMM, Alg 1]. At l = 1 the last step returns the
@@ -33,9 +33,7 @@ def needed_margin(
     return needed
 
 
-def stopping_margin(
-    ranks: NDArray[np.int64], epsilon: float, delta: float, thresholds: str
-) -> Floats:
+def stopping_margin(ranks: Ranks, epsilon: float, delta: float, thresholds: str) -> Floats:
     """T(l): the noisy margin at which the search stops at rank l.
 
     ``printed`` adds one tail bound for each of the three noises [LMM, Alg 1].

@@ -10,7 +10,7 @@ from winnow.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 ENDINGS = (".png", ".svg", ".pdf")
 
@@ -35,16 +35,32 @@ _SETTINGS: Any = {
 }
 
 
-def new_figure(height: float = 6.0) -> tuple[Figure, Axes]:
+def new_figure(height: float = 6.0, width: float = 8.0) -> tuple[Figure, Axes]:
     """An empty figure, readable at half size; no window and no global state is involved."""
+    figure = empty_figure(width, height)
+    import matplotlib
+
+    with matplotlib.rc_context(_SETTINGS):
+        return figure, figure.subplots()
+
+
+def empty_figure(width: float, height: float) -> Figure:
+    """A figure without axes, for several of them; its size is in inches."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
         raise ExtraMissing("matplotlib", "plots", "drawing a plot") from None
     with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(8, height), layout="constrained")
-        return figure, figure.subplots()
+        return Figure(figsize=(width, height), layout="constrained")
+
+
+def add_axes(figure: Figure | SubFigure, place: tuple[int, int, int]) -> Axes:
+    """Axes at (rows, columns, number from 1) of a figure, in the style of all figures."""
+    import matplotlib
+
+    with matplotlib.rc_context(_SETTINGS):
+        return figure.add_subplot(*place)
 
 
 def as_file(figure: Figure, ending: str) -> bytes:
@@ -56,5 +72,7 @@ def as_file(figure: Figure, ending: str) -> bytes:
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         # A label may have letters that the font lacks; they are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
+        # Very long labels may leave too little room; the figure is drawn all the same.
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
         figure.savefig(buffer, format=ending.removeprefix("."), dpi=150, metadata=undated)
     return buffer.getvalue()

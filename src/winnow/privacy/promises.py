@@ -25,6 +25,7 @@ from winnow.errors import GuaranteeError, InputError
 from winnow.privacy.events import (
     ApproxDP,
     BoundedRange,
+    CappedRounds,
     DiscreteLaplace,
     Event,
     Gaussian,
@@ -47,6 +48,7 @@ class Charge(StrEnum):
     TRUNCATED_LAPLACE = "DiscreteLaplace(noise_multiplier), up to delta"
     DISCRETE_LAPLACE = "DiscreteLaplace(noise_multiplier)"
     GAUSSIAN = "Gaussian(noise_multiplier)"
+    CAPPED = "CappedRounds(updates, epsilon, steps)"
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,15 @@ TABLE: tuple[Row, ...] = (
         "Canonne-Kamath-Steinke 2020",
     ),
     Row(
+        "discrete-laplace",
+        "capped-rounds",
+        Charge.CAPPED,
+        "for each question whether its noisy count is far from a public guess, and the noisy "
+        "count if it is, until `updates` of them were",
+        "PMW, Fig 1 and Section IV-B, with the errata; target charging: Cohen-Lyu 2023, proved "
+        "beside the accountant",
+    ),
+    Row(
         "discrete-gaussian",
         "additive",
         Charge.GAUSSIAN,
@@ -228,17 +239,28 @@ def promise(
     delta: Real = 0,
     kappa: int = 1,
     noise_multiplier: Real | None = None,
+    updates: int | None = None,
+    steps: int | None = None,
 ) -> Promise:
     """The event that one run of a mechanism is charged, or an error when no theorem covers it.
 
     Selections take ``epsilon`` (the total of the run), the large margin mechanism also
     ``delta``, top sets and sequences also ``kappa``; released integers take
-    ``noise_multiplier``, the noise scale over the sensitivity.
+    ``noise_multiplier``, the noise scale over the sensitivity; capped rounds take the
+    ``epsilon`` of one round, ``updates`` and ``steps``.
     """
     relation = Relation.parse(relation)
     row = _find(law, reduction, relation)
     number = _number(row, epsilon, delta, kappa, noise_multiplier)
-    event = _event(row.charge, relation, number, delta, kappa)
+    event: Event
+    if row.charge is Charge.CAPPED:
+        if updates is None or steps is None:
+            raise InputError("capped rounds need updates and steps; calibrate_capped finds them")
+        event = CappedRounds(updates, number, steps, relation)
+    elif updates is not None or steps is not None:
+        raise InputError(f"{row.reduction} takes no updates and no steps; leave them out")
+    else:
+        event = _event(row.charge, relation, number, delta, kappa)
     statement = f"Released: {row.released}. Charged: {describe(event)}. [{row.citation}]"
     return Promise(event, row.citation, statement)
 
@@ -310,3 +332,5 @@ def _event(charge: Charge, relation: Relation, number: Real, delta: Real, kappa:
             return DiscreteLaplace(number, relation)
         case Charge.GAUSSIAN:
             return Gaussian(number, relation)
+        case Charge.CAPPED:
+            raise AssertionError("capped rounds have two more parameters")

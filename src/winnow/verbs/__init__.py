@@ -3,8 +3,10 @@
 from winnow.verbs.above import above, open_above
 from winnow.verbs.boost import boost
 from winnow.verbs.frequent_itemsets import frequent_itemsets
+from winnow.verbs.interactive import open_interactive, resume_interactive
 from winnow.verbs.max_inner_product import max_inner_product
 from winnow.verbs.release import release
+from winnow.verbs.release_wide import release_wide
 from winnow.verbs.select import select
 from winnow.verbs.top_k import top_k
 
@@ -14,7 +16,10 @@ __all__ = [
     "frequent_itemsets",
     "max_inner_product",
     "open_above",
+    "open_interactive",
     "release",
+    "release_wide",
+    "resume_interactive",
     "select",
     "top_k",
 ]

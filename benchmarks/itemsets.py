@@ -1,0 +1,228 @@
+"""Private frequent itemsets: time against a miner in C, memory, and the chance of the best.
+
+Run: python benchmarks/itemsets.py [--data DIR] [--figures DIR] [--quick]. DIR holds the folders
+fimi, groceries and online_retail. The miner to compare with is Borgelt's eclat (pyfim, extra
+`compare`); it mines down to the support at the rank at which the private search stopped.
+Times are CPU times, because the machine may have other work.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from math import comb
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import winnow as wn
+from _common import arguments, report, save
+from winnow.kernels.itemsets import Baskets, ItemsetRanks
+from winnow.kernels.ranked import Without, at_rank
+from winnow.mechanisms.itemset_naming import ItemsetOptions, itemset_mechanism
+from winnow.mechanisms.ranked_large_margin import RankedLargeMargin
+from winnow.random.tape import Tape
+from winnow.sealed.opening import open_sealed
+
+PEOPLE = wn.Utility.declare(1, monotone=True)
+EPSILON, DELTA = 1.0, 1e-6
+
+
+def sources(folder: Path) -> dict[str, Callable[[], wn.SealedBaskets]]:
+    def lines(path: str) -> Callable[[], wn.SealedBaskets]:
+        return lambda: wn.read_baskets(folder / path, unit="basket")
+
+    return {
+        "mushroom": lines("fimi/mushroom.dat.gz"),
+        "T10I4D100K": lines("fimi/T10I4D100K.dat.gz"),
+        "kosarak, first 36,682": lines("fimi/kosarak_prefix36682.dat.gz"),
+        "groceries": lines("groceries/groceries.csv.gz"),
+        "online retail": lambda: wn.read_baskets(
+            folder / "online_retail" / "online_retail.parquet",
+            unit="basket", basket="InvoiceNo", item="Description",
+        ),
+    }  # fmt: skip
+
+
+def cpu(run: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.process_time()
+    result = run()
+    return time.process_time() - start, result
+
+
+def miner() -> Any:
+    try:
+        import fim
+    except ImportError:
+        return None
+    return fim
+
+
+def rows_of(baskets: Baskets) -> list[list[int]]:
+    ends, codes = baskets.starts.tolist(), baskets.items.tolist()
+    return [codes[a:b] for a, b in pairwise(ends)]
+
+
+def timed(name: str, baskets: Baskets, size: int, draws: int) -> dict[str, Any]:
+    """Median CPU time of a private draw, and of mining down to where it stopped."""
+    mechanism, fim = RankedLargeMargin(EPSILON, DELTA), miner()
+    rows = rows_of(baskets)
+    ours, theirs, ranks, supports, answers = [], [], [], [], []
+    for draw in range(draws):
+        tape = Tape.seeded(draw)
+        universe = ItemsetRanks(baskets, size, known_items=False)
+        took, found = cpu(lambda u=universe, t=tape: mechanism.draw(u, PEOPLE, t))
+        ours.append(took)
+        answers.append(found[0][1] if found else None)
+        search = mechanism.search(PEOPLE)
+        rank = search.stopping_rank(Without(universe), Tape.seeded(draw).child("search"))
+        support = 1 if rank is None else max(1, at_rank(universe, rank - 1)[0])
+        ranks.append(rank)
+        supports.append(support)
+        if fim is not None and support not in supports[:-1]:
+            took, _ = cpu(
+                lambda s=support: fim.eclat(rows, target="s", zmin=size, zmax=size, supp=-s)
+            )
+            theirs.append((support, took))
+    known = dict(theirs)
+    mined = median(known[s] for s in supports) if fim is not None else None
+    best = universe.listing(1)[0][1]
+    return {
+        "data": name,
+        "size": size,
+        "items": baskets.item_count,
+        "itemsets": comb(baskets.item_count, size),
+        "private, CPU s": median(ours),
+        "miner, CPU s": mined,
+        "ratio": None if mined is None else median(ours) / mined,
+        "median support at the stop": median(supports),
+        "never stopped": sum(rank is None for rank in ranks),
+        "best released": sum(a == best for a in answers),
+        "draws": draws,
+    }
+
+
+def generated(n: int, seed: int) -> Baskets:
+    """17,000 items, popularities like those of a shop, 10 items each on average."""
+    rng = np.random.default_rng(seed)
+    weights = 1.0 / (1 + np.arange(17_000)) ** 0.9
+    codes = rng.choice(17_000, size=(n, 10), p=weights / weights.sum())
+    rows = [np.unique(row).astype(np.int32) for row in codes]
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return Baskets(starts, np.concatenate(rows), 17_000)
+
+
+def enormous(n: int, seed: int) -> dict[str, Any]:
+    """Best triple of 8e11, items public: time and the growth of the peak memory."""
+    baskets = generated(n, seed)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = {"baskets": n, "itemsets": comb(17_000, 3)}
+    for epsilon in (1.0, 0.1):
+        universe = ItemsetRanks(baskets, 3, known_items=True)
+        mechanism = RankedLargeMargin(epsilon, DELTA)
+        took, found = cpu(lambda u=universe, m=mechanism: m.draw(u, PEOPLE, Tape.seeded(seed)))
+        result[f"CPU s at epsilon {epsilon:g}"] = took
+        result[f"floor at epsilon {epsilon:g}"] = universe.floor
+        result[f"answer in the data at epsilon {epsilon:g}"] = bool(found and found[0][0] > 0)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result["peak memory grew by MB"] = (after - before) / 1024
+    return result
+
+
+CURVES = {
+    "large-margin": {},
+    "large-margin, printed": {"thresholds": "printed"},
+    "exponential": {},
+    "permute-and-flip": {},
+    "noisy-max": {},
+    "distance-to-instability": {},
+    "choosing": {"growth": comb(32, 2)},  # no basket of groceries has more than 32 items
+}
+
+
+def chances(baskets: Baskets, draws: int, epsilons: list[float]) -> dict[str, list[float]]:
+    """How often each mechanism releases the true best pair."""
+    best = ItemsetRanks(baskets, 2, known_items=True).listing(1)[0][1]
+    found: dict[str, list[float]] = {}
+    for name, options in CURVES.items():
+        mechanism = name.partition(",")[0]
+        delta = DELTA if mechanism in ("large-margin", "distance-to-instability", "choosing") else 0
+        universe = ItemsetRanks(baskets, 2, known_items=True)
+        found[name] = []
+        for epsilon in epsilons:
+            chosen = itemset_mechanism(
+                mechanism, epsilon=epsilon, delta=delta, k=1, options=ItemsetOptions(**options)
+            )
+            hits = [
+                chosen.draw(universe, PEOPLE, Tape.seeded(draw).child(name))
+                for draw in range(draws)
+            ]
+            found[name].append(sum(bool(hit) and hit[0][1] == best for hit in hits) / draws)
+    return found
+
+
+def draw_figure(path: Path, epsilons: list[float], found: dict[str, list[float]]) -> None:
+    from winnow.plots import Curve, draw_chances
+
+    shown = [name for name in found if name != "noisy-max"]  # as many as there are line styles
+    curves = [Curve(name, epsilons, found[name]) for name in shown]
+    title = "Groceries, pairs of 169 items, δ = 1e-6"
+    path.mkdir(parents=True, exist_ok=True)
+    target = path / "itemsets_chances.png"
+    target.write_bytes(draw_chances(curves, title=title, event="the best pair is released"))
+
+
+def main() -> None:
+    parser = arguments(__doc__ or "", "itemsets")
+    parser.add_argument("--data", type=Path, help="folder with fimi, groceries, online_retail")
+    parser.add_argument("--figures", type=Path, help="where to write the figure")
+    parser.add_argument("--quick", action="store_true", help="fewer draws")
+    options = parser.parse_args()
+    draws = 5 if options.quick else 20
+    document: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "draws": draws}
+    document["17,000 items, triples"] = enormous(10_000 if options.quick else 50_000, options.seed)
+    report(
+        "17,000 items, triples", ["what", "value"],
+        [[k, f"{v:.4g}" if isinstance(v, float) else str(v)]
+         for k, v in document["17,000 items, triples"].items()],
+    )  # fmt: skip
+    if options.data is None:
+        save(options.out, document)
+        return
+    rows = []
+    groceries = None
+    for name, read in sources(options.data).items():
+        took, sealed = cpu(read)
+        baskets = open_sealed(sealed.data)
+        groceries = baskets if name == "groceries" else groceries
+        for size in (2, 3):
+            rows.append({**timed(name, baskets, size, draws), "reading, CPU s": took})
+    document["against a miner"] = rows
+    report(
+        f"Best itemset at epsilon {EPSILON:g}, delta {DELTA:g}, items private (CPU, median)",
+        ["data", "size", "private ms", "miner ms", "ratio", "support at the stop", "best released",
+         "never stopped", "reading s"],
+        [[r["data"], str(r["size"]), f"{1e3 * r['private, CPU s']:.1f}",
+          "-" if r["miner, CPU s"] is None else f"{1e3 * r['miner, CPU s']:.1f}",
+          "-" if r["ratio"] is None else f"{r['ratio']:.2f}",
+          f"{r['median support at the stop']:,.0f}", f"{r['best released']}/{r['draws']}",
+          f"{r['never stopped']}/{r['draws']}", f"{r['reading, CPU s']:.2f}"] for r in rows],
+    )  # fmt: skip
+    epsilons = [round(float(e), 4) for e in np.geomspace(0.004, 0.4, 6 if options.quick else 13)]
+    found = chances(groceries, 20 if options.quick else 60, epsilons)
+    document["chance of the best pair"] = {"epsilons": epsilons, **found}
+    report(
+        "Groceries: chance of the best pair", ["mechanism", *(f"{e:g}" for e in epsilons)],
+        [[name, *(f"{p:.2f}" for p in line)] for name, line in found.items()],
+    )  # fmt: skip
+    if options.figures is not None:
+        draw_figure(options.figures, epsilons, found)
+    save(options.out, document)
+
+
+if __name__ == "__main__":
+    main()

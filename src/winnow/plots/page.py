@@ -1,0 +1,136 @@
+"""One self-contained HTML page: styles and figures inside, nothing loaded from anywhere.
+
+Every text is escaped here, so that a label of a schema cannot become markup. The page forbids
+scripts and all loading by its own content security policy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.55 system-ui, sans-serif; color: #1c2430; background: #f5f6f8; margin: 0; }
+main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1.2rem 4rem; }
+h1 { font-size: 1.9rem; margin: .6rem 0 .2rem; }
+h2 { font-size: 1.25rem; margin: 2.4rem 0 .5rem; }
+p { max-width: 46rem; }
+.lead { font-size: 1.1rem; color: #3c4756; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr));
+  gap: .8rem; margin: 1.2rem 0; }
+.tile { background: #fff; border: 1px solid #dde1e7; border-radius: .6rem; padding: .7rem .9rem; }
+.tile b { display: block; font-size: 1.4rem; }
+.tile span { color: #596473; font-size: .88rem; }
+.card { background: #fff; border: 1px solid #dde1e7; border-radius: .6rem; padding: 1rem; }
+.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)); gap: .8rem;
+  align-items: start; }
+svg { display: block; width: 100%; height: auto; }
+figure { margin: .8rem 0; }
+figcaption { color: #596473; font-size: .9rem; margin-top: .4rem; max-width: 46rem; }
+table { border-collapse: collapse; width: 100%; background: #fff; font-size: .92rem; }
+th, td { text-align: left; padding: .38rem .6rem; border-bottom: 1px solid #e6e9ee;
+  vertical-align: top; overflow-wrap: anywhere; }
+th { background: #eef1f5; white-space: nowrap; }
+thead th { position: sticky; top: 0; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
+  white-space: nowrap; }
+.scroll { max-height: 28rem; overflow: auto; border: 1px solid #dde1e7; border-radius: .6rem; }
+.warning { background: #fff3cd; border: 2px solid #b98300; border-radius: .6rem;
+  padding: .8rem 1rem; font-weight: 600; }
+.danger { background: #b3201b; color: #fff; padding: 1rem 1.2rem; font-size: 1.15rem;
+  font-weight: 700; position: sticky; top: 0; z-index: 9; text-align: center; }
+.private { border: 4px solid #b3201b; border-radius: .6rem; padding: 0 1rem 1rem;
+  margin-top: 2rem; background: #fff; }
+@media print { .scroll { max-height: none; } body { background: #fff; } }
+"""
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def page(title: str, body: str, banner: str = "") -> bytes:
+    """The whole page; ``body`` and ``banner`` are markup that was made here."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f"<body>\n{banner}<main>\n{body}</main>\n</body>\n</html>\n"
+    ).encode()
+
+
+def text(value: object) -> str:
+    """A value as text of the page: escaped, control characters spelt out."""
+    plain = str(value)
+    if not plain.isprintable():
+        plain = "".join(
+            c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
+            for c in plain
+        )
+    return escape(plain, quote=True)
+
+
+def paragraph(value: object, kind: str = "") -> str:
+    """A paragraph, of a class of the style where one is named."""
+    return f"<p{_class(kind)}>{text(value)}</p>\n"
+
+
+def heading(value: object) -> str:
+    """The heading of a section."""
+    return f"<h2>{text(value)}</h2>\n"
+
+
+def tiles(pairs: Iterable[tuple[str, str]]) -> str:
+    """Numbers in boxes: (what it is, the number)."""
+    inside = "".join(
+        f'<div class="tile"><b>{text(number)}</b><span>{text(name)}</span></div>\n'
+        for name, number in pairs
+    )
+    return f'<div class="tiles">\n{inside}</div>\n'
+
+
+def pairs_table(rows: Iterable[tuple[str, str]]) -> str:
+    """Names and what they mean."""
+    lines = "".join(f"<tr><th>{text(name)}</th><td>{text(to)}</td></tr>\n" for name, to in rows)
+    return f"<table>\n{lines}</table>\n"
+
+
+def table(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[object]]) -> str:
+    """A table that scrolls when it is long; each head is (name, whether it holds numbers)."""
+    kinds = ["number" if numeric else "" for _, numeric in heads]
+    top = "".join(
+        f"<th{_class(k)}>{text(name)}</th>" for (name, _), k in zip(heads, kinds, strict=True)
+    )
+    lines = "".join(
+        "<tr>"
+        + "".join(f"<td{_class(k)}>{text(cell)}</td>" for cell, k in zip(row, kinds, strict=True))
+        + "</tr>\n"
+        for row in rows
+    )
+    return (
+        f'<div class="scroll"><table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{lines}</tbody>\n'
+        "</table></div>\n"
+    )
+
+
+def figure(svg: bytes, about: str, caption: str = "") -> str:
+    """A drawn figure; ``about`` says what it shows to those who cannot see it."""
+    below = f"<figcaption>{text(caption)}</figcaption>" if caption else ""
+    return f'<figure class="card">{inline_svg(svg, about)}{below}</figure>\n'
+
+
+def inline_svg(svg: bytes, about: str) -> str:
+    """A figure file as an element of the page: no header, no names of outside documents."""
+    drawn = svg.decode("utf-8")
+    drawn = drawn[drawn.index("<svg") :]
+    drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r"<!--.*?-->", "", drawn, flags=re.DOTALL)
+    head, rest = drawn.split(">", 1)
+    head = re.sub(r'\s(?:xmlns(?::\w+)?|width|height|version)="[^"]*"', "", head)
+    rest = re.sub(r"\n\s*", "\n", rest)
+    return f'{head} role="img" aria-label="{text(about)}">{rest}'
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""

@@ -1,0 +1,249 @@
+"""``winnow.read_baskets``: transactions from a file, a table or a list, sealed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import os
+import zlib
+from array import array
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.domain.checks import count as check_count
+from winnow.domain.checks import one_of
+from winnow.domain.neighbours import Relation
+from winnow.domain.utility import Utility
+from winnow.errors import InputError
+from winnow.kernels.itemsets import Baskets
+from winnow.sealed.basket_tables import ending_of, indicators_of, pairs_of, readable
+from winnow.sealed.seal import Sealed
+from winnow.sealed.sealed_baskets import SealedBaskets, keep_at_most
+
+LAYOUTS = ("auto", "lines", "pairs", "indicators")
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".dat": " ", ".txt": " ", ".basket": ","}
+"""What separates the items of a line, by the ending of the file's name; ' ': any white space."""
+
+
+def read_baskets(
+    source: Any,
+    *,
+    unit: str | None = None,
+    user: str | None = None,
+    max_baskets_per_user: int | None = None,
+    items: Sequence[Any] | str | Path | None = None,
+    max_items: int | None = None,
+    layout: str = "auto",
+    basket: str | None = None,
+    item: str | None = None,
+    separator: str | None = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    salt: str | None = None,
+    memory: str = "2GB",
+) -> SealedBaskets:
+    """Read baskets of items; the result is sealed.
+
+    ``source`` is one of three layouts. "lines": a text file with one basket on each line (or a
+    list of lists), items separated by ``separator``, which otherwise follows from the ending of
+    the name: a comma for .csv and .basket, a tab for .tsv, white space for .dat and .txt; it is
+    never guessed from the content. "pairs": a CSV, TSV or Parquet file or a data frame with the
+    columns ``basket`` and ``item``. "indicators": a table with one column for each item. "auto"
+    takes pairs where ``basket`` and ``item`` are named, indicators for other data frames and
+    Parquet files, and lines otherwise. Text may be gzipped.
+
+    Say whose presence is protected: ``unit="basket"`` (every basket is a person's only one), or
+    ``user=`` names the column of people, of whom at most ``max_baskets_per_user`` baskets each
+    are kept.
+
+    ``items`` is the public list of items, or a text file with one per line; others are left out.
+    Without it the items come from the data and are private too, except that the columns of an
+    indicator table are public. ``max_items`` cuts longer baskets down to that many items. What
+    is kept of a person or a basket is chosen by a keyed hash of what it has itself (``salt``:
+    fresh and secret by default).
+
+    Items are compared as text; an item counts once per basket; rows without one are left out.
+    """
+    one_of(LAYOUTS, layout=layout)
+    bounds = _unit(unit, user, max_baskets_per_user)
+    if max_items is not None:
+        check_count(max_items=max_items)
+    utility = Utility.declare(bounds, monotone=True, relation=relation)
+    public = None if items is None else public_items(items)
+    texts = None if public is None else [str(label) for label in public]
+    layout = _layout(source, layout, basket, item)
+    key = os.urandom(32) if salt is None else hashlib.blake2b(str(salt).encode()).digest()[:32]
+    labels: list[str]
+    if layout == "lines":
+        if user is not None:
+            raise InputError("lines say nothing about users; give a table, or unit='basket'")
+        data, labels = _from_lines(source, separator, texts)
+    else:
+        if separator is not None:
+            raise InputError("separator= is for lines; a table has the separator of its ending")
+        how: dict[str, Any] = {
+            "user": user,
+            "items": texts,
+            "max_baskets_per_user": None if user is None else bounds,
+            "salt": key.hex(),
+            "memory": memory,
+        }
+        if layout == "pairs":
+            if basket is None or item is None:
+                raise InputError("name both columns of the pairs, with basket= and item=")
+            data, labels = pairs_of(source, basket=basket, item=item, **how)
+        else:
+            data, labels = indicators_of(source, **how)
+    if max_items is not None:
+        data = keep_at_most(data, labels, int(max_items), key)
+    known: Sequence[Any] | Sealed[list[str]] = Sealed(labels, "items")
+    if public is not None or layout == "indicators":
+        known = labels if public is None else public
+    return SealedBaskets(
+        Sealed(data, "baskets"),
+        known,
+        utility,
+        "basket" if user is None else "user",
+        None if max_items is None else int(max_items),
+        bounds,
+    )
+
+
+def public_items(items: Sequence[Any] | str | Path) -> list[Any]:
+    """The public list of items, each once."""
+    if isinstance(items, str | Path):
+        try:
+            text = Path(items).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"the list of items {str(items)!r} cannot be read ({type(error).__name__}); give "
+                "a text file with one item per line"
+            ) from None
+        public: list[Any] = [line.strip() for line in text.splitlines() if line.strip()]
+    else:
+        public = list(items)
+    if not public:
+        raise InputError("the public list of items is empty; give at least one item")
+    seen: set[str] = set()
+    for label in public:
+        if str(label) in seen:
+            raise InputError(f"the item {str(label)!r} stands more than once in the public list")
+        seen.add(str(label))
+    return public
+
+
+def _unit(unit: str | None, user: str | None, most: int | None) -> int:
+    """The most baskets of one person."""
+    if user is None:
+        if most is not None:
+            raise InputError("max_baskets_per_user= needs user=, the column of people")
+        if unit != "basket":
+            raise InputError(
+                f"unit={unit!r}: say whose presence is protected: unit='basket' if every basket "
+                "is a person's only one, or user= and max_baskets_per_user="
+            )
+        return 1
+    if unit not in (None, "user"):
+        raise InputError(f"unit={unit!r} contradicts user={user!r}; leave out one of them")
+    if most is None:
+        raise InputError("user= needs max_baskets_per_user=, the most baskets kept of one person")
+    check_count(max_baskets_per_user=most)
+    return int(most)
+
+
+def _layout(source: Any, layout: str, basket: str | None, item: str | None) -> str:
+    named = basket is not None or item is not None
+    if layout == "auto":
+        if named:
+            return "pairs"
+        is_file = isinstance(source, str | Path)
+        lines = ending_of(Path(source)) != ".parquet" if is_file else isinstance(source, list)
+        return "lines" if lines or isinstance(source, tuple) else "indicators"
+    if named and layout != "pairs":
+        raise InputError(f"basket= and item= name columns of pairs; layout is {layout!r}")
+    return layout
+
+
+def _from_lines(
+    source: Any, separator: str | None, items: Sequence[str] | None
+) -> tuple[Baskets, list[str]]:
+    """Baskets coded in one pass, then recoded in the order of the labels."""
+    codes: dict[str, int] = {} if items is None else {text: i for i, text in enumerate(items)}
+    found, starts = array("i"), array("q", [0])
+    for row in _rows(source, separator):
+        texts = {text for text in row if text}
+        if items is None:
+            basket = [codes.setdefault(text, len(codes)) for text in texts]
+        else:
+            basket = [codes[text] for text in texts if text in codes]
+        found.extend(basket)
+        starts.append(len(found))
+    flat, ends = np.array(found, np.int32), np.array(starts, np.int64)
+    labels = list(codes)
+    if items is None:
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+        new = np.empty(len(labels), np.int32)
+        new[order] = np.arange(len(labels), dtype=np.int32)
+        flat, labels = new[flat] if len(labels) else flat, [labels[i] for i in order]
+    owner = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    return Baskets(ends, flat[np.lexsort((flat, owner))], len(labels)), labels
+
+
+def _rows(source: Any, separator: str | None) -> Iterable[Iterable[str]]:
+    if not isinstance(source, str | Path):
+        if separator is not None:
+            raise InputError("separator= is for files; this is a list of baskets")
+        return _from_list(source)
+    path = Path(source)
+    readable(path)
+    if separator is None:
+        separator = SEPARATORS.get(ending_of(path))
+        if separator is None:
+            raise InputError(
+                f"the ending of {path.name!r} does not say what separates items; give separator="
+            )
+    elif not isinstance(separator, str) or not separator:
+        raise InputError("separator= is a text of one character or more")
+    text = _text(path)
+    if separator == " ":
+        return (line.split() for line in text.splitlines())
+    if separator == ",":
+        return _from_csv(text)
+    return ([part.strip() for part in line.split(separator)] for line in text.splitlines())
+
+
+def _from_csv(text: str) -> Iterable[list[str]]:
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), skipinitialspace=True):
+            yield [part.strip() for part in row]
+    except csv.Error:
+        problem = "the double quotes of the file do not match, or a field is huge; mend it"
+    else:
+        return
+    raise InputError(problem)
+
+
+def _from_list(source: Any) -> Iterable[list[str]]:
+    for basket in source:
+        if isinstance(basket, str) or not isinstance(basket, Iterable):
+            raise InputError("a list of baskets holds lists of items; at least one is not a list")
+        yield [str(item) for item in basket]
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        problem = "is not UTF-8 text; save it again as UTF-8"
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        problem = "is a damaged gzip file; copy it again"
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror}); check its permissions"
+    raise InputError(f"the file {path.name!r} {problem}")  # outside: nothing private is chained
