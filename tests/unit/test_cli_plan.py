@@ -321,14 +321,22 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
         "noisy count",
         "labels are private; at most 3 items per person",
         "top.png",
+        "All tables of two columns",
+        "each round",
+        "part of the workload",
+        "report.html",
         "Try it yourself",
     ):
         assert part in result.stdout
     assert sorted(path.name for path in folder.iterdir()) == [
         "chances.png",
         "counts.csv",
+        "people.csv",
         "pick.json",
+        "report.html",
+        "schema.json",
         "sightings.csv",
+        "synthetic.csv",
         "top.json",
         "top.png",
     ]
@@ -342,6 +350,11 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     asked = ("--item", "bird", "--user", "person", "-k", 5, "--epsilon", 1, "--delta", 1e-6)
     again = run("topk", folder / "sightings.csv", *asked, "--json")
     assert again.exit_code == 0 and len(json.loads(again.stdout)["value"]) <= 5
+    people = (folder / "people.csv").read_text().splitlines()
+    synthetic = (folder / "synthetic.csv").read_text().splitlines()
+    assert len(people) == len(synthetic) == 4_001 and people[0] == synthetic[0]
+    page = (folder / "report.html").read_text()
+    assert "What is promised" in page and "http://" not in page and "PRIVATE" not in page
 
 
 def test_the_demo_is_repeatable_with_a_seed(tmp_path: Path) -> None:
@@ -358,6 +371,8 @@ def test_the_demo_goes_on_without_matplotlib(
     assert result.exit_code == 0, result.stderr
     assert "No picture" in result.stdout and "winnow-dp[plots]" in result.stdout.replace("\n", "")
     assert not (tmp_path / "chances.png").exists() and not (tmp_path / "top.png").exists()
+    assert "No report" in result.stdout and (tmp_path / "synthetic.csv").exists()
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_the_demo_refuses_a_folder_that_is_a_file(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -98,13 +99,21 @@ def run(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-@pytest.mark.parametrize("command", ["select", "topk"])
+@pytest.mark.parametrize("command", ["select", "topk", "itemsets"])
 def test_commands_record_and_are_refused_with_exit_code_3(
     tmp_path: Path, votes: Path, command: str
 ) -> None:
     place = tmp_path / "l.db"
     assert run("ledger", "init", place, "--dataset", "v", "--epsilon", 1)[0] == 0
-    extra = ["--item", "city", "--count", "votes", "-k", 1] if command == "topk" else []
+    extra: list[object] = {
+        "select": [],
+        "topk": ["--item", "city", "--count", "votes", "-k", 1],
+        "itemsets": ["--size", 1, "--items", tmp_path / "items.txt", "--mechanism", "exponential"],
+    }[command]
+    if command == "itemsets":
+        votes.write_text("oak elm\noak\n")
+        (tmp_path / "items.txt").write_text("oak\nelm\n")
+        extra += ["--relation", "add-remove"]
     asked = [command, votes, *extra, "--epsilon", 0.7, "--ledger", place, "--dataset", "v"]
     code, output = run(*asked, "--json", "--analyst", "ann")
     assert code == 0, output
@@ -140,3 +149,13 @@ def test_a_ledger_is_shown_exported_and_its_damage_is_exit_code_1(tmp_path: Path
         assert (tmp_path / f"e.{ending}").stat().st_size > 0
     code, output = run("ledger", "verify", place, "--head", "9:" + "0" * 64)
     assert code == 1 and "NOT GENUINE" in output
+
+
+def test_every_mechanism_hands_the_record_of_its_charge_to_the_receipt() -> None:
+    """A receipt made without it would say 'unrecorded' for a charge that is recorded."""
+    folder = Path(wn.__file__).parent / "mechanisms"
+    for path in sorted(folder.glob("*.py")):
+        text = path.read_text()
+        for start in (m.start() for m in re.finditer(r"= Receipt\(", text)):
+            call = text[start : text.index("\n        )", start)]
+            assert "ledger=" in call, path.name

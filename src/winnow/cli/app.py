@@ -13,8 +13,10 @@ from winnow.cli import (
     audit,
     demo,
     itemsets,
+    learn,
     ledger,
     plan,
+    plan_margin,
     plan_release,
     plan_topk,
     release,
@@ -83,6 +85,7 @@ _add(app, "demo", demo.demo, START, demo.EXAMPLES)
 _add(app, "select", select.select, RELEASE, select.EXAMPLES)
 _add(app, "topk", topk.topk, RELEASE, topk.EXAMPLES)
 _add(app, "itemsets", itemsets.itemsets, RELEASE, itemsets.EXAMPLES)
+_add(app, "learn", learn.learn, RELEASE, learn.EXAMPLES)
 _add(app, "release", release.release, RELEASE, release.EXAMPLES)
 plans = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
@@ -93,6 +96,7 @@ app.add_typer(
 )
 _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
 _add(plans, "topk", plan_topk.topk, BEFORE, plan_topk.EXAMPLES)
+_add(plans, "margin", plan_margin.margin, BEFORE, plan_margin.EXAMPLES)
 _add(plans, "release", plan_release.release, BEFORE, plan_release.EXAMPLES)
 ledgers = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(

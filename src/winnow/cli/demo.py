@@ -57,13 +57,15 @@ def demo(
 
     2,000 made-up people name their favourite tree. The demo plans the accuracy, asks for
     the favourite privately, runs into the limit of a budget, and draws what to expect. Then
-    3,000 others report birds, and the most reported ones are released with noisy counts.
+    3,000 others report birds, and the most reported ones are released with noisy counts. Last,
+    a synthetic table of 4,000 people is made, with a report.
     """
     from rich.text import Text
 
     import winnow
     from winnow.cli.comparison import compared, show_comparison
     from winnow.cli.demo_log import top_of_a_log
+    from winnow.cli.demo_table import synthetic_table
     from winnow.cli.printing import console, show_release
     from winnow.released.saving import save, save_released
 
@@ -126,12 +128,18 @@ def demo(
     heading("6. The top ten of an event log")
     top_of_a_log(out, seed)
 
+    heading("7. A synthetic table")
+    synthetic_table(out, seed)
+
     heading("Try it yourself")
     for line in (
         f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone",
         f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone -k 3 --json",
         f"winnow topk {out / 'sightings.csv'} --item bird --user person -k 5 --epsilon 1 "
         "--delta 1e-6",
+        f"winnow release {out / 'people.csv'} --schema {out / 'schema.json'} --workload "
+        f"marginals:3 --epsilon 1 --delta 1e-6 --out {out / 'rows.csv'} "
+        f"--report {out / 'page.html'}",
         "winnow plan select --candidates 1000 --gap 30 --epsilon 0.5 --compare",
         "winnow plan topk --zipf 1 --top 1000 --candidates 60 -k 10 --epsilon 1",
     ):

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from winnow.cli.options import JsonOption, OutOption, Thresholds
+from winnow.cli.options import JsonOption, OutOption, SeedOption, Thresholds
+from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError, WinnowError
@@ -85,14 +86,7 @@ def itemsets(
         bool,
         typer.Option("--counts", help="Release noisy supports, too, for half of epsilon."),
     ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="Repeatable and not private: for tests only. The receipt says so.",
-        ),
-    ] = None,
+    seed: SeedOption = None,
     items: Annotated[
         Path | None,
         typer.Option(
@@ -206,6 +200,10 @@ def itemsets(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    ledger_key: LedgerKeyOption = None,
+    analyst: AnalystOption = "",
 ) -> None:
     """Release the itemsets that most baskets hold, privately.
 
@@ -217,10 +215,12 @@ def itemsets(
     from winnow.cli.items import read_items
     from winnow.cli.itemsets_view import draw_itemsets, itemset_rows, show_itemsets
     from winnow.cli.printing import show_json
+    from winnow.cli.recording import budget_from
     from winnow.released.saving import save, write_whole
     from winnow.sealed.baskets import read_baskets
 
     _check_targets([file, *([] if items is None else [items])], out, plot, with_counts)
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
     baskets = read_baskets(
         file,
         unit="basket" if user is None else "user",
@@ -247,6 +247,7 @@ def itemsets(
         growth=growth,
         reach=reach,
         seed=seed,
+        budget=budget,
     )
     try:
         if out is not None:

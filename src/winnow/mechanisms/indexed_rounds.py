@@ -37,7 +37,12 @@ class IndexedRounds:
         promised = mechanism.promise(utility.relation)
         times = "1 round" if rounds == 1 else f"{rounds} rounds"
         self.receipt = Receipt(
-            f"{times} of {mechanism.name}", event, promised.citation, tape.kind, exact=True
+            f"{times} of {mechanism.name}",
+            event,
+            promised.citation,
+            tape.kind,
+            exact=True,
+            ledger=grant.record,
         )
         self.left = int(rounds)
         """How many draws are still allowed."""

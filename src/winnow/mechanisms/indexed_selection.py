@@ -118,7 +118,9 @@ class IndexedSelection(ABC):
         self.check(vectors, query, upper_bounds)
         promised = self.promise(query.utility.relation)
         guarantee = guarantee_of(promised.event)
-        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
         tape.claim()
         grant.redeem(promised.event)
         chosen = self.drawn(vectors, query, tape, upper_bounds)

@@ -123,7 +123,9 @@ class FrequentItemsets:
         relation = baskets.utility.relation
         promised = self.promise(relation)
         guarantee = self.guarantee(relation)
-        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
         tape.claim()
         grant.redeem(promised.event)
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak

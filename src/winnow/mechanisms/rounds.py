@@ -164,7 +164,9 @@ class SelectAndMeasure:
         if (total is None) is not (self.total_multiplier is None):
             raise InputError("give the sealed number of rows where it is measured, and only there")
         promised = self.promise(relation)
-        receipt = Receipt(self.name, promised.event, promised.citation, tape.kind, exact=True)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
         tape.claim()
         grant.redeem(promised.event)
         found = None

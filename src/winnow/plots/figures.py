@@ -31,6 +31,7 @@ _SETTINGS: Any = {
     "legend.fontsize": 12,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "text.usetex": False,  # labels are text, whatever the user's own settings say
     "svg.hashsalt": "winnow",  # the same figure gives the same file
 }
 

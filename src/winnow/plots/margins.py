@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from winnow.errors import InputError
-from winnow.plots.figures import STYLES, as_file, new_figure
+from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -21,13 +25,30 @@ class MarginFigure:
     """(log10 of the universe, margin) where a mechanism begins to need less."""
     limits: Mapping[str, Sequence[float]]
     """Lower bounds, in score units; they are drawn thin."""
+    shells: Sequence[tuple[int, float, float]] = ()
+    """(size, next gap, what the theorem asks of it) on an assumed profile: a second panel."""
 
 
 def draw_margins(content: MarginFigure, *, title: str, chance: float, ending: str) -> bytes:
     """The figure as the content of a file."""
     if not 1 <= len(content.margins) <= len(STYLES) - 2:
         raise InputError(f"{len(content.margins)} curves cannot be drawn; give 1 to 4")
-    figure, axes = new_figure(height=6.4)
+    panels = 2 if content.shells else 1
+    figure = empty_figure(8.0 * panels, 6.4)
+    axes = add_axes(figure, (1, panels, 1))
+    _draw_universe(axes, content)
+    axes.set_ylabel(f"margin for a chance of {100 * chance:.3g} % (score units)")
+    axes.set_title(title, loc="left")
+    if content.shells:
+        _draw_shells(add_axes(figure, (1, panels, 2)), content.shells)
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(
+        handles, names, loc="outside lower center", ncols=2, frameon=False, handlelength=4.5
+    )
+    return as_file(figure, ending)
+
+
+def _draw_universe(axes: Axes, content: MarginFigure) -> None:
     gap = max(1, len(content.powers) // 8)
     for i, (name, values) in enumerate(content.margins.items()):
         axes.plot(
@@ -42,12 +63,14 @@ def draw_margins(content: MarginFigure, *, title: str, chance: float, ending: st
             **STYLES[i],
         )
     for i, (name, values) in enumerate(content.limits.items()):
-        style = {"color": "#6b6b6b", "linestyle": ("-", (0, (2, 2)))[i % 2], "linewidth": 1.2}
-        axes.plot(content.powers, values, label=name, **style)
+        dashes = "-" if i == 0 else ":"
+        axes.plot(
+            content.powers, values, label=name, color="#6b6b6b", linestyle=dashes, linewidth=1.4
+        )
     for i, (power, margin) in enumerate(content.crossings.values()):
         axes.plot([power], [margin], "o", ms=12, mfc="none", mec="#222222", mew=1.6, zorder=5)
         axes.annotate(
-            f"crossover\n10^{power:.0f}",
+            f"crossover\n$10^{{{power:.0f}}}$",
             (power, margin),
             xytext=(0, 14 if i else -14),
             textcoords="offset points",
@@ -56,13 +79,38 @@ def draw_margins(content: MarginFigure, *, title: str, chance: float, ending: st
             fontsize=12,
         )
     axes.set_xlim(content.powers[0], content.powers[-1])
-    axes.set_ylim(bottom=0)
     axes.margins(y=0.12)
+    axes.set_ylim(bottom=0)
     axes.xaxis.set_major_formatter(lambda value, _: f"$10^{{{value:.0f}}}$")
     axes.set_xlabel("candidates (log scale)")
-    axes.set_ylabel(f"margin for a chance of {100 * chance:.3g} % (score units)")
-    axes.set_title(title, loc="left")
     axes.grid(color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=4.5)
-    return as_file(figure, ending)
+
+
+def _draw_shells(axes: Axes, shells: Sequence[tuple[int, float, float]]) -> None:
+    sizes, gaps, needed = zip(*shells, strict=True)
+    axes.step(
+        sizes, gaps, where="post", label="next gap", linewidth=2.2, color="#0b3c6f", marker="o"
+    )
+    axes.plot(
+        sizes,
+        needed,
+        label="needed [LMM, Thm 3], tight thresholds",
+        linewidth=2.2,
+        color="#c8452c",
+        linestyle="--",
+        marker="s",
+    )
+    wide = [(size, gap) for size, gap, asked in shells if gap > asked]
+    if wide:
+        axes.axvline(
+            wide[0][0], color="#333333", linewidth=1.4, label=f"pays for {wide[0][0]:,} candidates"
+        )
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("candidates within the gap: the shell (log scale)")
+    axes.set_ylabel("gap to the best (score units)")
+    axes.set_title("Shells of the assumed profile", loc="left")
+    axes.grid(color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.legend(frameon=False, loc="best")

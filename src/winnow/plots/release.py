@@ -28,6 +28,8 @@ MOST_PARTS = 25
 """Parts of a workload that are drawn; the page's table has all of them."""
 MOST_LABELS = 24
 """Codes of a column up to which each has a bar with its label."""
+_MOST_BARS = 400
+"""Bars of a column with many codes; more codes share bars."""
 _LONGEST = 26
 _BLUE, _RED, _GREY = STYLES[0]["color"], STYLES[1]["color"], "#8c8c8c"
 _SUMMARY_COLUMNS = 6
@@ -189,7 +191,7 @@ def _parts(
 def _column(
     axes: Axes, column: Column, fractions: Floats, true: Floats | None, most: int = MOST_LABELS
 ) -> None:
-    labels = [_short(_visible(label), _LONGEST) for label in column.labels]
+    labels = column.labels
     places = np.arange(len(labels))
     axes.set_title(_short(_visible(column.name), 40), loc="left", fontsize=13, parse_math=False)
     if len(labels) <= most:
@@ -198,7 +200,8 @@ def _column(
         axes.barh(places - shift, fractions, height=height, color=_BLUE, label="synthetic")
         if true is not None:
             axes.barh(places + shift, true, height=height, color=_RED, label="true: PRIVATE")
-        axes.set_yticks(places, labels, parse_math=False, fontsize=11)
+        names = [_short(_visible(label), _LONGEST) for label in labels]
+        axes.set_yticks(places, names, parse_math=False, fontsize=11)
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(max(3, len(labels)) - 0.4, -0.6)
         axes.set_xlim(0, 1.08 * max(float(np.max(fractions)), _top(true), 1e-9))
@@ -206,17 +209,21 @@ def _column(
         axes.set_xlabel("% of rows", fontsize=11)
         axes.grid(axis="x", color="#dddddd", linewidth=0.8)
     else:
-        axes.bar(places, fractions, width=1.0, color=_BLUE, label="synthetic")
+        width = -(-len(labels) // _MOST_BARS)  # so many codes make one bar
+        edges = np.append(np.arange(0, len(labels), width), len(labels)) - 0.5
+        fractions = np.add.reduceat(fractions, np.arange(0, len(labels), width))
+        axes.stairs(fractions, edges, fill=True, color=_BLUE, label="synthetic")
         if true is not None:
-            axes.step(places, true, where="mid", color=_RED, linewidth=1.2, label="true: PRIVATE")
+            true = np.add.reduceat(true, np.arange(0, len(labels), width))
+            axes.stairs(true, edges, color=_RED, linewidth=1.2, label="true: PRIVATE")
         some = np.unique(np.linspace(0, len(labels) - 1, 5).round().astype(int))
         axes.set_xticks(
-            some, [_short(_visible(column.labels[i]), 12) for i in some], parse_math=False,
+            some, [_short(_visible(labels[i]), 12) for i in some], parse_math=False,
             fontsize=10,
         )  # fmt: skip
         axes.set_ylim(0, 1.08 * max(float(np.max(fractions)), _top(true), 1e-9))
         _percent_axis(axes.yaxis)
-        axes.set_ylabel("% of rows", fontsize=11)
+        axes.set_ylabel("% of rows" if width == 1 else f"% of rows in {width} codes", fontsize=11)
         axes.grid(axis="y", color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.domain.checks import exact
 from winnow.domain.neighbours import Relation
 from winnow.domain.schema import cells_text
 from winnow.errors import InputError
@@ -39,6 +40,7 @@ from winnow.plots.release_numbers import (
     fitted_fractions,
     measured_rows,
 )
+from winnow.privacy.rounding import text_up
 
 if TYPE_CHECKING:
     from winnow.privacy import Guarantee
@@ -121,18 +123,14 @@ def promise_in_words(guarantee: Guarantee, rows_per_person: int) -> list[str]:
         if guarantee.relation is Relation.SUBSTITUTION
         else "were left out or added"
     )
-    most = math.exp(guarantee.epsilon)
-    factor = f"e^{guarantee.epsilon:.6g} = {most:.3g}" if most < 1e6 else f"e^{guarantee.epsilon:g}"
-    slack = (
-        f", but for a probability of at most delta = {guarantee.delta:.6g}"
-        if guarantee.delta
-        else ""
-    )
+    epsilon, delta = (text_up(exact("", x)) for x in (guarantee.epsilon, guarantee.delta))
+    most = math.exp(min(guarantee.epsilon, 700))
+    factor = f"e^{epsilon} = {most:.3g}" if most < 1e6 else f"e^{epsilon}"
+    slack = f", but for a probability of at most delta = {delta}" if guarantee.delta else ""
     return [
-        f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-differential privacy. One person "
-        f"contributes {rows} of the table. If the contribution of any one person {change}, no "
-        "result would be more likely than before by more than a factor of "
-        f"{factor}{slack}.",
+        f"({epsilon}, {delta})-differential privacy. One person contributes {rows} of the table. "
+        f"If the contribution of any one person {change}, no result would be more likely than "
+        f"before by more than a factor of {factor}{slack}.",
         "This holds whatever others know, and whatever is computed from the release later.",
     ]
 

@@ -43,12 +43,12 @@ def discrete_gaussian_array(tape: Tape, size: int, variance: Fraction) -> Intege
 
 
 def _filled(tape: Tape, size: int, variance: Fraction) -> Integers:
-    result = np.zeros(size, np.int64)
+    result, scale = np.zeros(size, np.int64), _scale(variance)
     missing = np.arange(size)
     attempt = 0
     while len(missing):
         here = tape.child(f"attempt-{attempt}")
-        candidates = discrete_laplace_array(here.child("candidates"), len(missing), _scale(variance))
+        candidates = discrete_laplace_array(here.child("candidates"), len(missing), scale)
         kept = _kept(here.child("clocks"), candidates, variance)
         result[missing[kept]] = candidates[kept]
         missing = missing[~kept]

@@ -82,8 +82,12 @@ def _floor_sqrt(q: Fraction) -> int:
     return isqrt(q.numerator // q.denominator)
 
 
-def discrete_laplace_array(tape: Tape, size: int, scale: Fraction) -> NDArray[np.int64]:
+def discrete_laplace_array(
+    tape: Tape, size: int, scale: Fraction, start: int = 0
+) -> NDArray[np.int64]:
     """Discrete Laplace noise for many integers at once, with the same exact law.
+
+    Integer i has the items 2 i and 2 i + 1 of the tape; the result holds start, start + 1, ...
 
     With E ~ Exp(1), floor(E * scale) is geometric, and the difference of two of them is
     discrete Laplace. The floors come from float64 with a proven error; where the error
@@ -92,7 +96,8 @@ def discrete_laplace_array(tape: Tape, size: int, scale: Fraction) -> NDArray[np
     result = np.empty(size, np.int64)
     for first in range(0, size, CHUNK):
         part = slice(first, min(first + CHUNK, size))
-        steps = _floor_of_clocks(tape, 2 * part.start, 2 * (part.stop - part.start), scale)
+        count = part.stop - part.start
+        steps = _floor_of_clocks(tape, 2 * (start + part.start), 2 * count, scale)
         result[part] = steps[::2] - steps[1::2]
     return result
 

@@ -90,8 +90,8 @@ class SyntheticDistribution:
         Queries declared in [-c, c] are answered there.
         """
         bound = self._bound(workload)
-        parts = [_declared(part, self._answers(part)) for part in bound.parts]
-        return np.concatenate(parts)
+        parts = np.split(self._fractions(bound), bound.offsets[1:-1])
+        return np.concatenate([_declared(*pair) for pair in zip(bound.parts, parts, strict=True)])
 
     def counts(self, workload: Any = None) -> Floats:
         """The same as numbers of rows: fractions times the public total."""
@@ -138,7 +138,7 @@ class SyntheticDistribution:
         """The error column of ``table`` for the workload that was released for."""
         if self.errors is None or self.workload is None:
             raise InputError("nothing is known about the errors of this distribution")
-        fractions = np.concatenate([self._answers(part) for part in self.workload.parts])
+        fractions = self._fractions(self.workload)
         estimates = np.full(len(fractions), self.errors.estimate)
         seen: dict[int, list[float]] = {}
         for measured in self.measurements:
@@ -165,6 +165,13 @@ class SyntheticDistribution:
         if bound.schema != self.schema:
             raise InputError("the workload is over another schema than the distribution")
         return bound
+
+    def _fractions(self, bound: Any) -> Floats:
+        """The answers in [0, 1]; stored weights share the sums of all marginals."""
+        whole = self._whole()
+        if whole is not None:
+            return np.asarray(bound.answers(whole))
+        return np.concatenate([self._answers(part) for part in bound.parts])
 
     def _answers(self, part: Part) -> Floats:
         match part:

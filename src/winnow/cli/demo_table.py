@@ -1,0 +1,97 @@
+"""The third part of ``winnow demo``: a synthetic table of made-up people, with a report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from winnow.cli.printing import console, grid
+from winnow.cli.release_run import ReleaseOrder, report_of
+from winnow.cli.release_view import rounds_bar, show_plan, show_result
+from winnow.errors import ExtraMissing
+from winnow.random.tape import Tape
+from winnow.released.saving import write_whole
+
+PEOPLE = 4_000
+SCHEMA: dict[str, Any] = {
+    "age": {"edges": [18, 30, 45, 60, 75, 100]},
+    "home": {"values": ["flat", "house", "farm"]},
+    "garden": {"values": ["none", "balcony", "garden"]},
+    "feeder": {"values": ["yes", "no"]},
+}
+WORKLOAD = "marginals:2"
+EPSILON = 1.0
+DELTA = 1e-6
+_TABLE_SEED = 13  # the table of made-up people is the same in every run
+
+
+def synthetic_table(folder: Path, seed: int | None) -> None:
+    """Write a made-up table and its schema, release a synthetic one, and report on it."""
+    show = console()
+    people = _made_up_people()
+    lines = [",".join(SCHEMA), *(",".join(map(str, person)) for person in people)]
+    write_whole(folder / "people.csv", ("\n".join(lines) + "\n").encode())
+    write_whole(folder / "schema.json", (json.dumps(SCHEMA, indent=1) + "\n").encode())
+    show.print(
+        f"{PEOPLE:,} made-up people say how they live and whether they feed birds. The schema of "
+        "the table is public, its rows are not. All tables of two columns are wanted:"
+    )
+    order = ReleaseOrder(
+        table=str(folder / "people.csv"),
+        schema=folder / "schema.json",
+        workload=WORKLOAD,
+        epsilon=EPSILON,
+        delta=DELTA,
+        seed=seed,
+    )
+    request = order.request(None)
+    table = order.read(request)
+    planned = order.plan(request, table)
+    show_plan(planned)
+    with rounds_bar(planned.rounds.rounds) as progress:
+        released = order.run(request, table, None, progress)
+    target = folder / "synthetic.csv"
+    released.value.save(target, seed=seed)
+    show_result(released, [("synthetic table", target)], with_measurements=False)
+    show.print("Who feeds birds, in the made-up table (shown only because it is made up) and in")
+    show.print("the synthetic one:")
+    synthetic = released.value.marginal("garden", "feeder")
+    shares = synthetic[:, 0] / synthetic.sum(axis=1)
+    rows = [
+        (place, f"{_share(people, place):.1f} %", f"{100 * shares[i]:.1f} %")
+        for i, place in enumerate(SCHEMA["garden"]["values"])
+    ]
+    show.print(grid([("garden", "left"), ("true", "right"), ("synthetic", "right")], rows))
+    try:
+        write_whole(folder / "report.html", report_of(released, table))
+    except ExtraMissing as missing:
+        show.print(f"No report: {missing}", markup=False)
+        return
+    show.print(
+        f"The report, a page for a browser: {folder / 'report.html'}", markup=False, soft_wrap=True
+    )
+
+
+def _made_up_people() -> list[tuple[int, str, str, str]]:
+    """Older people live in houses more often, houses have gardens, gardens have feeders."""
+    stream = Tape.seeded(_TABLE_SEED).stream()
+    people = []
+    for _ in range(PEOPLE):
+        age = 18 + min(stream.below(83), stream.below(83))
+        home = ("flat", "house", "farm")[_below(stream.below(100), 80 - age // 2, 95)]
+        first, second = {"flat": (45, 92), "house": (8, 20), "farm": (2, 4)}[home]
+        garden = ("none", "balcony", "garden")[_below(stream.below(100), first, second)]
+        feeds = stream.below(100) < {"none": 4, "balcony": 22, "garden": 61}[garden]
+        people.append((age, home, garden, "yes" if feeds else "no"))
+    return people
+
+
+def _below(drawn: int, first: int, second: int) -> int:
+    """0, 1 or 2: where a number lies among two limits."""
+    return (drawn >= first) + (drawn >= second)
+
+
+def _share(people: list[tuple[int, str, str, str]], garden: str) -> float:
+    feeders = [feeder == "yes" for _, _, place, feeder in people if place == garden]
+    return 100 * sum(feeders) / len(feeders)

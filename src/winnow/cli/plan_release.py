@@ -1,0 +1,157 @@
+"""``winnow plan release``: the noise and the error of a query release, from public numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.cli.options import ASKED, JsonOption, OutOption, relation_of_people
+from winnow.cli.release import RoundsOption, SchemaOption, WorkloadOption
+from winnow.cli.reporting import reported
+from winnow.domain.neighbours import Relation
+
+if TYPE_CHECKING:
+    from winnow.plan.release import ReleasePlan
+
+EXAMPLES = """\
+Examples:
+
+winnow plan release --schema schema.json --workload marginals:3 -n 30000 --epsilon 1 --delta 1e-6
+
+winnow plan release --schema schema.json --workload marginals:2+ranges:age -n 30000 --epsilon 1 \
+--rounds 50
+"""
+
+
+@reported()
+def release(
+    schema: SchemaOption,
+    workload: WorkloadOption,
+    n: Annotated[
+        int,
+        typer.Option(
+            "-n",
+            "--rows",
+            metavar="N",
+            help="How many rows the table has; a public or assumed number.",
+            rich_help_panel=ASKED,
+        ),
+    ],
+    epsilon: Annotated[
+        float,
+        typer.Option(
+            "--epsilon", metavar="E", help="The privacy loss to plan for.", rich_help_panel=ASKED
+        ),
+    ],
+    delta: Annotated[
+        float, typer.Option("--delta", metavar="D", help="E.g. 1e-6.", rich_help_panel=ASKED)
+    ] = 0.0,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="A,B,...",
+            help="Only these columns of the schema.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None,
+    max_rows_per_person: Annotated[
+        int,
+        typer.Option(
+            "--max-rows-per-person",
+            metavar="L",
+            help="The most rows of one person.",
+            rich_help_panel=ASKED,
+        ),
+    ] = 1,
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
+    rounds: RoundsOption = None,
+    json: JsonOption = False,
+    out: OutOption = None,
+) -> None:
+    """Say what to expect of a query release; no data are read and nothing is spent.
+
+    One line for each accountant: what each round gets, and the error that is proven for any
+    table whatever.
+    """
+    from winnow import plan
+    from winnow.cli.files import refuse_overwriting
+    from winnow.cli.printing import show_json
+    from winnow.cli.workload_text import workload_files, workload_of
+    from winnow.domain.schema import Schema
+    from winnow.released.saving import check_target, save
+
+    if out is not None:
+        check_target(out)
+        refuse_overwriting([schema, *workload_files(workload)], "--out", out)
+    declared = Schema.parse(schema)
+    if columns is not None:
+        declared = declared.subset([name.strip() for name in columns.split(",")])
+    planned = plan.release(
+        declared,
+        workload_of(workload),
+        n=n,
+        epsilon=epsilon,
+        delta=delta,
+        rounds=rounds,
+        rows_per_person=max_rows_per_person,
+        relation=relation,
+    )
+    document = planned.to_dict()
+    if json:
+        show_json(document)
+    else:
+        _show(planned)
+    if out is not None:
+        about = {name: value for name, value in document.items() if name not in ("rows", "scope")}
+        save(out, document, [{**row, **about} for row in document["rows"]])
+
+
+def _show(planned: ReleasePlan) -> None:
+    from rich.text import Text
+
+    from winnow.cli.printing import console, grid, pairs
+    from winnow.domain.memory import memory_text
+    from winnow.domain.schema import cells_text
+
+    table = pairs()
+    for name, text in (
+        ("domain", f"{cells_text(planned.cells)} cells, about {memory_text(planned.memory)}"),
+        ("queries", f"{planned.queries:,}"),
+        ("table", f"{planned.n:,} rows, at most {planned.rows_per_person:,} of one person"),
+        ("asked", f"epsilon {planned.epsilon:.6g}, delta {planned.delta:.6g}, "
+                  f"{Relation(planned.relation).sentence}"),
+        ("rounds", f"{planned.rounds:,} (recommended: {planned.recommended_rounds:,})"),
+    ):  # fmt: skip
+        table.add_row(name, Text(text))
+    show = console()
+    show.print(table)
+    best = planned.best()
+    rows = []
+    for row in planned.rows:
+        cells = [
+            row.accountant,
+            row.measurement,
+            f"{row.selection_epsilon:.4g}",
+            f"±{row.noise_rows:,.4g} ({100 * row.noise:.3g} %)",
+            _percent(row.selection_slack),
+            _percent(row.bound),
+        ]
+        style = "bold green" if row is best and len(planned.rows) > 1 else ""
+        rows.append([Text(cell, style=style) for cell in cells])
+    heads = [
+        ("accountant", "left"), ("noise", "left"), ("eps/selection", "right"),
+        ("noise of a count", "right"), ("slack", "right"), ("bound", "right"),
+    ]  # fmt: skip
+    show.print(grid(heads, rows))
+    show.print(
+        "slack: by how much a selected query may miss the worst one, in the mean; bound: on the "
+        "expected largest error, whatever the data are, for the sign update. The gap update is "
+        "usually several times better.",
+        style="dim",
+    )
+
+
+def _percent(fraction: float) -> str:
+    return "none" if fraction >= 1 else f"{100 * fraction:.3g} %"
