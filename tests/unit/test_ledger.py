@@ -152,6 +152,13 @@ def test_there_is_no_ledger_until_one_is_made(tmp_path: Path) -> None:
         Ledger.open(tmp_path / "none.db")
 
 
+def test_a_ledger_that_disappeared_is_not_replaced_by_a_fresh_one(tmp_path: Path) -> None:
+    made(tmp_path)
+    (tmp_path / "ledger.db").unlink()
+    with pytest.raises(LedgerError, match="is gone"):
+        Ledger.open(tmp_path / "ledger.db", create=True)
+
+
 def test_a_cap_is_fixed_once(tmp_path: Path) -> None:
     ledger = made(tmp_path, epsilon=1.0, delta=1e-6)
     ledger.open_dataset("census", epsilon=1.0, delta=1e-6)
@@ -165,7 +172,48 @@ def test_a_cap_is_fixed_once(tmp_path: Path) -> None:
         ledger.charge("other", TENTH)
 
 
-@pytest.mark.parametrize("label", ["", "  ", "x" * 201, 7])
+def test_a_forged_sum_is_not_signed_by_noting_data(tmp_path: Path) -> None:
+    """Found in review: an unchecked entry was carried over into a genuine one."""
+    ledger = made(tmp_path)
+    ledger.open_dataset("other", epsilon=1.0)
+    ledger.charge("census", PureDP(1.0, "add-remove"))
+    ledger.charge("other", TENTH)
+    edit(tmp_path / "ledger.db", """UPDATE entries SET body = replace(body, '"used": ["1"', """
+         """'"used": ["0"') WHERE sequence = 3""")  # fmt: skip
+    with pytest.raises(LedgerError, match="entry 3"):
+        ledger.note_data("census", b"digest")
+    with pytest.raises(LedgerError, match="entry 3"):
+        ledger.charge("census", TENTH)
+
+
+def test_a_gap_stops_further_charges(tmp_path: Path) -> None:
+    """Found in review: the last charge of one dataset removed, another dataset's after it."""
+    ledger = made(tmp_path)
+    ledger.open_dataset("other", epsilon=1.0)
+    ledger.charge("census", PureDP(1.0, "add-remove"))
+    ledger.charge("other", TENTH)
+    edit(tmp_path / "ledger.db", "DELETE FROM entries WHERE sequence = 3")
+    with pytest.raises(LedgerError, match="missing"):
+        ledger.charge("census", TENTH)
+
+
+def test_another_ledger_with_the_same_key_is_not_this_one(tmp_path: Path) -> None:
+    first = made(tmp_path)
+    head = first.charge("census", TENTH)
+    second = Ledger.open(tmp_path / "second.db", key_file=tmp_path / "ledger.db.key", create=True)
+    second.open_dataset("census", epsilon=1.0)
+    second.charge("census", TENTH)
+    assert not second.verify(head).ok
+    connection = sqlite3.connect(tmp_path / "second.db")
+    rows = connection.execute("SELECT * FROM entries").fetchall()
+    connection.close()
+    edit(tmp_path / "ledger.db", "DELETE FROM entries")
+    for row in rows:
+        edit(tmp_path / "ledger.db", "INSERT INTO entries VALUES (?,?,?,?,?,?,?,?,?)", *row)
+    assert "entry 1 was changed" in first.verify().problem
+
+
+@pytest.mark.parametrize("label", ["", "  ", "x" * 201, 7, "caf\u0065\u0301", "a ", "a\nb"])
 def test_a_label_is_a_short_text(tmp_path: Path, label: object) -> None:
     with pytest.raises(InputError, match="label"):
         made(tmp_path).open_dataset(label, epsilon=1.0)  # type: ignore[arg-type]

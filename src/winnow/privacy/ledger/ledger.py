@@ -18,6 +18,7 @@ import hmac
 import json
 import os
 import secrets
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -91,8 +92,21 @@ class Ledger:
                 raise InputError(
                     f"there is no ledger at {place}; make one with: winnow ledger init {place}"
                 )
+            if key_file is None and path.exists():
+                raise LedgerError(
+                    f"the ledger {store.name} is gone and its key {path} is still there; restore "
+                    "the ledger from a copy, or remove the key to start anew"
+                )
             key = _make_key(path)
-            store.create({"version": VERSION, "library": __version__, "key": _key_check(key)})
+            identity = secrets.token_hex(16)
+            store.create(
+                {
+                    "version": VERSION,
+                    "library": __version__,
+                    "identity": identity,
+                    "key": _key_check(key, identity),
+                }
+            )
         key = _read_key(path)
         meta = store.meta()
         if meta.get("version") != VERSION:
@@ -100,11 +114,12 @@ class Ledger:
                 f"the ledger {store.name} has the version {meta.get('version')!r} and this library "
                 f"knows {VERSION!r}; use the library that wrote it, or a later one"
             )
-        if not hmac.compare_digest(meta.get("key", ""), _key_check(key)):
+        identity = meta.get("identity", "")
+        if not hmac.compare_digest(meta.get("key", ""), _key_check(key, identity)):
             raise LedgerError(
                 f"the key {path} is not the key of the ledger {store.name}; name the right one"
             )
-        return cls(store, key)
+        return cls(store, _chain_key(key, identity))
 
     @property
     def name(self) -> str:
@@ -233,12 +248,13 @@ class Ledger:
                     known = known or entry.dataset == label
                     if entry.dataset != label and entry.dataset not in others:
                         others.append(entry.dataset)
-            before = chain.last(label)
-            if before is not None and not known:
-                used, cap = _used(before), _cap_of_first(chain, label)
-                self._add(
-                    chain, "data", label, {"fingerprint": mark, "used": _texts(used)}, used, cap
-                )
+            before, first = chain.last(label), chain.first(label)
+            if before is not None and first is not None and not known:
+                self._check_genuine(before)
+                self._check_genuine(first)
+                used = _used(before)
+                body = {"fingerprint": mark, "used": _texts(used)}
+                self._add(chain, "data", label, body, used, _cap_of(first))
         return others
 
     def verify(self, head: str | None = None) -> Verification:
@@ -302,6 +318,11 @@ class Ledger:
         last = chain.last()
         if last is not None:
             self._check_genuine(last)
+        if chain.count() != (0 if last is None else last.sequence):
+            raise LedgerError(
+                f"entries are missing from the ledger {self.name}; restore it from a copy that "
+                "verifies"
+            )
         entry = Entry(
             1 if last is None else last.sequence + 1,
             datetime.now(UTC).isoformat(timespec="seconds"),
@@ -335,12 +356,6 @@ def _cap_of(entry: Entry) -> Cap:
     )
 
 
-def _cap_of_first(chain: Appending, label: str) -> Cap:
-    first = chain.first(label)
-    assert first is not None
-    return _cap_of(first)
-
-
 def _number(value: int | float | str) -> Real:
     return Fraction(value) if isinstance(value, str) else value
 
@@ -363,12 +378,26 @@ def _integer(size: Fraction) -> int:
 
 
 def _check_label(label: str) -> None:
-    if not isinstance(label, str) or not label.strip() or len(label) > 200:
-        raise InputError("dataset= is a label of 1 to 200 characters that the steward chooses")
+    plain = (
+        isinstance(label, str)
+        and 0 < len(label) <= 200
+        and label == unicodedata.normalize("NFC", label).strip()
+        and label.isprintable()
+    )
+    if not plain:  # two spellings of one label would be two caps
+        raise InputError(
+            "dataset= is a label of 1 to 200 printable characters that the steward chooses, "
+            "without spaces around it and in composed form (Unicode NFC)"
+        )
 
 
-def _key_check(key: bytes) -> str:
-    return hmac.new(key, b"winnow-ledger", hashlib.sha256).hexdigest()
+def _key_check(key: bytes, identity: str) -> str:
+    return hmac.new(key, b"winnow-ledger:" + identity.encode(), hashlib.sha256).hexdigest()
+
+
+def _chain_key(key: bytes, identity: str) -> bytes:
+    """The key of this ledger's own chain: entries of another ledger do not fit into it."""
+    return hmac.new(key, b"winnow-chain:" + identity.encode(), hashlib.sha256).digest()
 
 
 def _make_key(path: Path) -> bytes:

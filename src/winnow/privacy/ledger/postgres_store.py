@@ -137,6 +137,11 @@ class PostgresAppending:
         row = self._cursor.fetchone()
         return None if row is None else _entry(row)
 
+    def count(self) -> int:
+        """How many entries there are."""
+        self._cursor.execute("SELECT count(*) FROM winnow_entries")
+        return int(self._cursor.fetchone()[0])
+
     def add(self, entry: Entry, used: int, cap: int) -> None:
         """Add an entry; the table itself refuses what passes the cap."""
         marks = ", ".join(["%s"] * 9)

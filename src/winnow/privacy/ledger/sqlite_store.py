@@ -128,6 +128,10 @@ class SQLiteAppending:
         row = self._connection.execute(query, (dataset,)).fetchone()
         return None if row is None else _entry(row)
 
+    def count(self) -> int:
+        """How many entries there are."""
+        return int(self._connection.execute("SELECT count(*) FROM entries").fetchone()[0])
+
     def add(self, entry: Entry, used: int, cap: int) -> None:
         """Add an entry; the table itself refuses what passes the cap."""
         body = json.dumps(dict(entry.body), sort_keys=True)

@@ -20,6 +20,9 @@ class Appending(Protocol):
     def first(self, dataset: str) -> Entry | None:
         """The entry that opened a dataset."""
 
+    def count(self) -> int:
+        """How many entries there are."""
+
     def add(self, entry: Entry, used: int, cap: int) -> None:
         """Add an entry."""
 
