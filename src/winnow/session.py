@@ -17,6 +17,7 @@ from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.random.tape import Randomness
 from winnow.released import Released
+from winnow.released.predictor import Predictor
 from winnow.released.synthetic import SyntheticDistribution
 from winnow.released.wide import WideSynthetic
 from winnow.sealed.column_counts import column_counts
@@ -26,9 +27,11 @@ from winnow.sealed.tables import SealedTable
 from winnow.verbs import (
     above,
     frequent_itemsets,
+    learn,
     open_above,
     open_interactive,
     release,
+    release_wide,
     select,
     top_k,
 )
@@ -146,6 +149,13 @@ class Session:
         options = self._under_this_budget(options)
         options.pop("relation")  # the baskets have their own, and the budget checks it
         return frequent_itemsets(baskets, size=size, epsilon=epsilon, **options)
+
+    def learn(
+        self, X: Any, y: Any, *, hypotheses: Any, epsilon: Real, **options: Any
+    ) -> Released[Predictor]:
+        """``winnow.learn`` charged to this session's budget."""
+        options = self._under_this_budget(options)
+        return learn(X, y, hypotheses=hypotheses, epsilon=epsilon, **options)
 
     def _own_table(self) -> SealedTable:
         if self._table is None:

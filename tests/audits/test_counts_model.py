@@ -12,8 +12,8 @@ from winnow.audit.unknown_domain_model import StabilityModel
 
 
 def listed(counts: list[int], k: int, scale: float, cells: int) -> dict[tuple[int, ...], float]:
-    """Every noise from -25 to 25 on every count; scale 1/2 leaves e^-50 beyond."""
-    noises = range(-25, 26)
+    """Every noise from -17 to 17 on every count; scale 1/2 leaves e^-34 beyond."""
+    noises = range(-17, 18)
     q = math.exp(-1 / scale)
     mass = {z: (1 - q) / (1 + q) * q ** abs(z) for z in noises}
     found: dict[tuple[int, ...], float] = {}

@@ -5,18 +5,43 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from winnow.audit import AuditResult, run_audits, summary
+from winnow.audit.cases import all_cases
 from winnow.audit.result import KINDS
+from winnow.audit.sampling import plans
+from winnow.random.laws import Law
+
+SEED = 20261115
+"""That of a run, if nothing else is said."""
 
 
 @pytest.fixture(scope="module")
 def run() -> tuple[list[AuditResult], list[str]]:
     told: list[str] = []
-    return run_audits(quick=True, progress=told.append), told
+    return run_audits(quick=True, seed=SEED, progress=told.append), told
 
 
 def test_every_audit_of_a_quick_run_passes(run: tuple[list[AuditResult], list[str]]) -> None:
     results, _ = run
     assert [result for result in results if not result.passed] == []
+
+
+def test_every_sampler_is_drawn_from_and_compared_with_its_own_and_another_scale(
+    run: tuple[list[AuditResult], list[str]],
+) -> None:
+    """On the same draws: the bound on epsilon, the exact probabilities, and wrong ones."""
+    results, _ = run
+    for plan in plans(quick=True, seed=SEED):
+        name, relation = plan.case.mechanism.name, str(plan.case.declared.relation)
+        found = [r for r in results if (r.mechanism, r.relation) == (name, relation)]
+        assert {"sampling", "fidelity"} <= {r.kind for r in found}
+        wrong = (f"{name}, broken on purpose", relation)
+        scales = [r for r in results if (r.mechanism, r.relation) == wrong and "scale" in r.claim]
+        assert any(r.claim.startswith("Fidelity catches") for r in scales)
+    grouped = [r for r in results if "grouped maxima" in r.mechanism and r.kind == "fidelity"]
+    assert len(grouped) == len(Law)
+    enumerated = {(r.mechanism, r.relation) for r in results if r.kind == "enumeration"}
+    for case in all_cases(quick=True):
+        assert (case.mechanism.name, str(case.declared.relation)) in enumerated
 
 
 def test_results_come_in_the_order_of_kinds_and_progress_hears_each(
@@ -35,7 +60,7 @@ def test_claims_are_sentences_with_a_citation(run: tuple[list[AuditResult], list
         assert result.claim.endswith(".")
         if result.kind in ("enumeration", "sampling") and result.mechanism != "the guarantee table":
             assert result.citation
-            assert result.relation in ("add-remove", "substitution")
+            assert result.relation in ("add-remove", "substitution", "both")
 
 
 def test_no_claim_is_made_twice(run: tuple[list[AuditResult], list[str]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,7 @@ from winnow.audit.probabilities import model_of
 from winnow.audit.ranked_broken import broken_on_unknown_universes
 from winnow.audit.ranked_model import OnUnknownUniverse
 from winnow.domain.neighbours import Relation
+from winnow.kernels import hazard
 from winnow.kernels.hazard import Piece, first_passing
 from winnow.kernels.ranked import ExplicitRanks
 from winnow.mechanisms.canonical import Canonical
@@ -141,6 +143,37 @@ def test_a_wrong_hazard_is_caught() -> None:
     assert not fits(broken, expected, draws)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_tests_far_above_zero_need_no_more_digits_than_others(monkeypatch, sign) -> None:
+    """1 - q is about e^-300000 there: digits of q would be in vain."""
+    asked = []
+
+    class Recorded(hazard.Arithmetic):
+        def __init__(self, digits: int) -> None:
+            asked.append(digits)
+            super().__init__(digits)
+
+    monkeypatch.setattr(hazard, "Arithmetic", Recorded)
+    pieces = [Piece(1, 10**12, Fraction(sign * 300_000)), Piece(10**12 + 1, 1, Fraction(10**6))]
+    for seed in range(5):
+        tests = laplace_tests(Fraction(12), Tape.seeded(seed).child("tests"))
+        found = first_passing(tests, pieces, lambda _: Fraction(10**6), Tape.seeded(seed))
+        assert found == (1 if sign > 0 else 10**12 + 1)
+    assert max(asked, default=0) <= 160
+
+
+def test_the_hazard_of_tests_above_zero_is_that_of_the_quick_one() -> None:
+    a = hazard.Arithmetic(40)
+    tests = laplace_tests(Fraction(12), Tape.seeded(3))
+    search = hazard._Search(tests, Tape.seeded(4), {})
+    for offset in (*range(-9, 10), 30, 10**6):
+        x = search._point(a, Fraction(offset), 128)
+        exact = search._hazard_interval(a, Fraction(offset), 128)
+        assert 0 < exact.hi - exact.lo <= Decimal("1e-25")
+        quick = float(hazard._hazard(np.array([float(x.lo)]))[0])
+        assert quick == pytest.approx(float(exact.lo), rel=1e-12)
+
+
 def _law_of_pieces(size: int) -> dict:
     """By quadrature over the two shared noises, scales 1/4 and 1/2; the tests have scale 1."""
     grid = (np.arange(4000) + 0.5) / 4000
@@ -181,6 +214,19 @@ def test_lists_and_sets_of_lazy_classes_have_the_explicit_law(lazy, explicit) ->
         labels = [m for _, m in lazy.draw(StepRanks(scores), PEOPLE, root.child(f"{r}"))]
         found[tuple(labels) if explicit.ordered else tuple(sorted(labels))] += 1
     assert fits(found, dict(zip(outcomes, expected, strict=True)), draws)
+
+
+@pytest.mark.parametrize("mechanism", [RankedJoint(0.003, 3), RankedCanonical(0.003, 3)])
+def test_ranks_beyond_what_is_listed_are_listed_when_a_list_has_them(mechanism) -> None:
+    """Nearly uniform draws: rows that take anything ask for no count, so nothing is listed."""
+    scores = [19, 0, 19, 7, 3, 5]
+    for seed in range(60):
+        lazy, whole = (
+            mechanism.draw(ranks(scores), PEOPLE, Tape.seeded(seed))
+            for ranks in (StepRanks, ExplicitRanks)
+        )
+        assert [count for count, _ in lazy] == [scores[member] for _, member in lazy]
+        assert lazy == whole
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ def _check_domain(schema: Schema, workload: Workload, limit: int, memory: str | 
             f"the domain has {cells_text(schema.cells)} cells and needs about "
             f"{memory_text(needed)}, more than memory={memory!r}; name fewer columns "
             "(table.restrict), coarser bins, groups=[[...], [...]] of columns, universe= cells "
-            "to sample, or allow more"
+            "to sample, keep all columns with wn.release_wide, or allow more"
         )
 
 

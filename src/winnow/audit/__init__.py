@@ -12,6 +12,13 @@ from winnow.audit.accounting import accounted
 from winnow.audit.divergences import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
 from winnow.audit.fidelity import faithful
+from winnow.audit.interactive import (
+    interactive_enumerated,
+    interactive_faithful,
+    interactive_sampled,
+    interactive_twins,
+)
+from winnow.audit.linear_programs import lp_enumerated, lp_faithful, lp_twins
 from winnow.audit.marginal_rounds import (
     marginal_rounds_enumerated,
     marginal_rounds_faithful,
@@ -48,12 +55,19 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from enumerated(quick=quick)
     yield from rounds_enumerated(quick=quick)
     yield from marginal_rounds_enumerated(quick=quick)
+    yield from interactive_enumerated(quick=quick)
+    yield from lp_enumerated(quick=quick)
     yield from sampled(quick=quick, seed=seed)
+    yield from interactive_sampled(quick=quick, seed=seed)
     yield from faithful(quick=quick, seed=seed)
     yield from rounds_faithful(quick=quick, seed=seed)
     yield from marginal_rounds_faithful(quick=quick, seed=seed)
+    yield from interactive_faithful(quick=quick, seed=seed)
+    yield from lp_faithful(quick=quick, seed=seed)
     yield from accounted()
     yield from costs_dominate_divergences()
     yield from caught(quick=quick, seed=seed)
     yield from rounds_twins(quick=quick, seed=seed)
     yield from marginal_rounds_twins(quick=quick, seed=seed)
+    yield from interactive_twins(quick=quick, seed=seed)
+    yield from lp_twins(quick=quick, seed=seed)

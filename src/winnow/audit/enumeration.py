@@ -28,6 +28,7 @@ from winnow.audit.probabilities import Model, hockey_stick, log_probability_rows
 from winnow.audit.ranked_model import on_unknown_universes
 from winnow.audit.result import AuditResult
 from winnow.domain.neighbours import Relation
+from winnow.mechanisms.multiplicative_weights import MultiplicativeWeights
 from winnow.privacy import BoundedRange, rows, zcdp_cost
 
 Floats = NDArray[np.float64]
@@ -82,7 +83,12 @@ def every_row_is_enumerated() -> AuditResult:
         (promised.citation, promised.statement.split(". Charged:")[0])
         for promised in (
             mechanism.promise(Relation.ADD_REMOVE)
-            for mechanism in selections() + on_private_labels() + on_unknown_universes()
+            for mechanism in (
+                *selections(),
+                *on_private_labels(),
+                *on_unknown_universes(),
+                MultiplicativeWeights(1, 1, 12),  # enumerated in ``audit.interactive``
+            )
         )
     }
     selecting = [row for row in rows() if row.reduction != "additive"]

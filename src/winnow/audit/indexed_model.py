@@ -152,8 +152,11 @@ class LazyModel:
     def log_probabilities(self, scores: Scores) -> Floats:
         """Draw after draw, each from the candidates that are left."""
         outcomes = self.outcomes(scores.shape[1])
-        result = np.zeros((len(scores), len(outcomes)))
-        for row, values in enumerate(np.asarray(scores, np.int64)):
+        values_of = np.asarray(scores, np.int64)
+        common = values_of.max(axis=1, keepdims=True)  # changes no law; even: nor any parity
+        distinct, where = np.unique(values_of - (common - common % 2), axis=0, return_inverse=True)
+        result = np.zeros((len(distinct), len(outcomes)))
+        for row, values in enumerate(distinct):
             laws: dict[tuple[int, ...], Floats] = {}
             for column, sequence in enumerate(outcomes.tolist()):
                 for turn, chosen in enumerate(sequence):
@@ -161,7 +164,7 @@ class LazyModel:
                     if taken not in laws:
                         laws[taken] = np.log(self._law(values, list(taken)))
                     result[row, column] += laws[taken][chosen]
-        return result
+        return np.asarray(result[where.ravel()], np.float64)
 
     def _law(self, values: Integers, taken: list[int]) -> Floats:
         left = np.setdiff1d(np.arange(len(values)), taken)

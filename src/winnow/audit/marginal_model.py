@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from winnow.domain.neighbours import Relation
 from winnow.domain.schema import Schema
 from winnow.domain.workloads import MarginalPart, Workload
-from winnow.mechanisms.marginal_rounds import STEPS, MeasureMarginals
+from winnow.mechanisms.marginal_rounds import MeasureMarginals
+from winnow.mechanisms.table_rounds import STEPS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -62,7 +62,7 @@ class Twin:
 
 def twins(*, quick: bool = False) -> list[Twin]:
     """One twin for each way of being wrong, in the laws where it could happen."""
-    many, more = (20_000, 200_000) if quick else (60_000, 300_000)
+    many, more = (20_000, 100_000) if quick else (60_000, 200_000)
     people, any_scores = counts(Relation.ADD_REMOVE), general(Relation.ADD_REMOVE)
     replaced = counts(Relation.SUBSTITUTION)
     found = [
@@ -143,7 +143,7 @@ def twins(*, quick: bool = False) -> list[Twin]:
             OnLabels(BrokenNoLead(1.0, 0.2, 1, None, reach=2)),
             OnLabels(LimitedDomain(1.0, 0.2, 1, None, reach=2)),
             people,
-            1_000,
+            600,
         ),
         Twin(
             "labels leave at one count below the threshold",
@@ -157,7 +157,7 @@ def twins(*, quick: bool = False) -> list[Twin]:
             Counted(BrokenHalfNoise(2.0, 1, with_counts=True), cells=4),
             Counted(NoisyCounts(2.0, 1, with_counts=True), cells=4),
             people,
-            1_500,
+            1_200,
         ),
         Twin(
             "the counts of the winners are not charged",

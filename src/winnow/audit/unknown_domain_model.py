@@ -109,8 +109,10 @@ class StabilityModel:
         column = by_code[np.searchsorted(codes[by_code], (released + 1) @ digits)]
         result = np.empty((n, len(lists)))
         for row in range(n):
-            mass = np.prod([masses[row, i][noisy[i]] for i in range(d)], axis=0)
-            result[row] = np.bincount(column, mass, minlength=len(lists))
+            mass = masses[row, 0]
+            for i in range(1, d):
+                mass = np.multiply.outer(mass, masses[row, i])
+            result[row] = np.bincount(column, mass.ravel(), minlength=len(lists))
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(result), np.float64)
 

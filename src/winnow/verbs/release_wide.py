@@ -48,8 +48,8 @@ def release_wide(
 
     ``table`` is what ``wn.read_table`` made, of any width; ``workload`` the marginal tables to
     be accurate about, such as ``wn.marginals(3)``. Each column is measured alone first, with
-    the part ``first_share`` of the budget. Each of ``rounds`` rounds (two for each column
-    unless given) then selects a table of the workload, or of some columns of one, that the
+    the part ``first_share`` of the budget. Each of ``rounds`` rounds (three for every two
+    columns unless given) then selects a table of the workload, or of some columns of one, that the
     model gets wrong by more than noise (exponential mechanism, ``share`` of a round's budget),
     and measures it whole (discrete Gaussian noise). The whole is (epsilon, delta)-DP and
     charged once, before the first draw.

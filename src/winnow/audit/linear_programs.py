@@ -1,0 +1,184 @@
+"""Audits of private linear programs on tiny instances: enumeration, fidelity, broken twins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from winnow.audit.lp_model import ConstraintModel, ScalarModel, joint, widest
+from winnow.audit.result import AuditResult
+from winnow.audit.rounds import as_twin
+from winnow.domain.neighbours import Relation
+from winnow.domain.utility import Utility
+from winnow.kernels.constraint_solver import Rows
+from winnow.mechanisms.constraint_lp import ConstraintPrivateLp
+from winnow.mechanisms.scalar_lp import ScalarPrivateLp
+from winnow.privacy import single_use_grant
+from winnow.random.tape import Tape
+from winnow.sealed.right_hand_sides import seal_offsets, seal_rows
+
+Floats = NDArray[np.float64]
+
+_TOLERANCE = 1e-9
+STEP = 0.8
+SIDES = np.array([0.5, 0.0, 0.25, -0.25])
+MATRIX = np.array([[1.0, 0.0, -1.0], [-1.0, 1.0, 0.5], [0.25, -0.5, 1.0], [0.0, 0.75, 0.25]])
+"""Three variables, four rows; multiples of a small power of two, so that no grid matters."""
+SENSITIVITY = 0.5
+SCALAR = ScalarPrivateLp(1.5, 2)
+UTILITY = Utility.declare(SENSITIVITY, relation=Relation.ADD_REMOVE)
+
+SCALE = np.array([1.0, 0.5, 1.0])
+OWNED = ConstraintPrivateLp(1.5, 2, 2, (-2, 2))
+_OWNED_STEP = 4.0
+
+
+def scalar_model(sensitivity: float = SENSITIVITY) -> ScalarModel:
+    """The model of the audited mechanism, for a sensitivity that it would take."""
+    return ScalarModel(float(SCALAR.epsilon) / (2 * sensitivity), STEP)
+
+
+def constraint_model(sensitivity: float | None = None) -> ConstraintModel:
+    """The same for rows of people."""
+    if sensitivity is None:
+        sensitivity = float(OWNED.sensitivity(SCALE, Relation.ADD_REMOVE))
+    return ConstraintModel(float(OWNED.epsilon) / (2 * sensitivity), _OWNED_STEP, OWNED.density)
+
+
+def lp_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
+    """No neighbour moves a round's log-probabilities over a wider range than was charged."""
+    yield enumerate_scalar(scalar_model())
+    yield enumerate_constraint(constraint_model(), quick=quick)
+
+
+def enumerate_scalar(model: ScalarModel) -> AuditResult:
+    """All b with every entry moved by -sensitivity, 0 or +sensitivity."""
+    honest = model.rounds(MATRIX, SIDES)
+    shifts = list(product((-SENSITIVITY, 0.0, SENSITIVITY), repeat=len(SIDES)))
+    worst = max(widest(honest, model.rounds(MATRIX, SIDES + np.array(s))) for s in shifts)
+    return _result(SCALAR, worst, f"over {len(shifts)} right-hand sides", "every round")
+
+
+def enumerate_constraint(model: ConstraintModel, *, quick: bool = False) -> AuditResult:
+    """One row more: rows with the extreme entries, few and many, light and heavy."""
+    ends = [np.array(row) for row in product((-2.0, 0.0, 2.0), repeat=3)]
+    worst, pairs = 0.0, 0
+    for row in ends:
+        for others in ([-row], [-row] * 3, ends[:: 9 if quick else 4]):
+            matrix = np.array(others)
+            for mine in (-40.0, 0.0, 3.0):
+                b = np.linspace(-1.0, 1.0, len(matrix))
+                fewer = model.rounds(matrix, b, SCALE)
+                more = model.rounds(np.vstack([matrix, row]), np.append(b, mine), SCALE)
+                worst, pairs = max(worst, widest(fewer, more)), pairs + 1
+    return _result(OWNED, worst, f"over {pairs} pairs of programs", "every round")
+
+
+def _result(
+    mechanism: ScalarPrivateLp | ConstraintPrivateLp, worst: float, searched: str, what: str
+) -> AuditResult:
+    claimed = float(mechanism.epsilon)
+    return AuditResult(
+        "enumeration",
+        f"{mechanism.title}, three variables, two rounds: between neighbours the log-probabilities "
+        f"of {what} move over a range of at most epsilon.",
+        mechanism.name,
+        str(Relation.ADD_REMOVE),
+        mechanism.promise(Relation.ADD_REMOVE).citation,
+        claimed,
+        worst,
+        worst <= claimed * (1 + _TOLERANCE),
+        searched,
+    )
+
+
+def lp_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+    """The compiled loop and the dual oracle draw the enumerated probabilities."""
+    yield scalar_fidelity(scalar_model(), _draws(quick), seed)
+    yield constraint_fidelity(constraint_model(), _draws(quick), seed)
+
+
+def _draws(quick: bool) -> int:
+    return 600 if quick else 3_000
+
+
+def scalar_fidelity(model: ScalarModel, draws: int, seed: int) -> AuditResult:
+    """Pairs of rows from the real loop against a model."""
+    rows, scale = Rows.of(MATRIX), np.ones(3)
+    root, event = Tape.seeded(seed), SCALAR.promise(Relation.ADD_REMOVE).event
+    observed = np.zeros((4, 4), np.int64)
+    for draw in range(draws):
+        offsets = seal_offsets(SIDES, 4, UTILITY)
+        run = SCALAR.open(offsets, single_use_grant(event), root.child(f"draw-{draw}"))
+        _, chosen, _ = run.solve(rows, scale, STEP)
+        observed[chosen[0], chosen[1]] += 1
+    return _fidelity(SCALAR, observed, joint(model.rounds(MATRIX, SIDES)), draws)
+
+
+def constraint_fidelity(model: ConstraintModel, draws: int, seed: int) -> AuditResult:
+    """How often each vertex was drawn in two rounds, against a model."""
+    event = OWNED.promise(Relation.ADD_REMOVE).event
+    root = Tape.seeded(seed)
+    observed = np.zeros((3, 3), np.int64)
+    for draw in range(draws):
+        run = OWNED.open(
+            seal_rows(MATRIX, SIDES),
+            SCALE,
+            single_use_grant(event),
+            root.child(f"draw-{draw}"),
+            relation=Relation.ADD_REMOVE,
+        )
+        times = run.solve(_OWNED_STEP)
+        observed[int(times.argmax()), 2 - int(times[::-1].argmax())] += 1
+    exact = joint(model.rounds(MATRIX, SIDES, SCALE))
+    exact = np.triu(exact) + np.tril(exact, -1).T  # the order is not released
+    return _fidelity(OWNED, observed, exact, draws)
+
+
+def _fidelity(
+    mechanism: ScalarPrivateLp | ConstraintPrivateLp,
+    observed: NDArray[np.int64],
+    exact: Floats,
+    draws: int,
+) -> AuditResult:
+    chances = exact.ravel() / exact.sum()
+    p_value = chi_square_p_value(np.append(observed.ravel(), 0), chances)
+    return AuditResult(
+        "fidelity",
+        f"{mechanism.title}: two rounds draw the exact probabilities.",
+        mechanism.name,
+        "both",
+        mechanism.promise(Relation.ADD_REMOVE).citation,
+        FALSE_ALARM,
+        p_value,
+        p_value >= FALSE_ALARM,
+        f"p-value at most this, from {draws} draws of two rounds; rejected below {FALSE_ALARM:g}",
+    )
+
+
+def lp_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+    """The mistakes of the printed algorithms are caught."""
+    yield as_twin(
+        "the right-hand sides are taken to move half as far",
+        "Enumeration",
+        enumerate_scalar(scalar_model(SENSITIVITY / 2)),
+    )
+    absolute = replace(scalar_model(), absolute=True)
+    yield as_twin(
+        "absolute scores are taken for signed ones",
+        "Fidelity",
+        scalar_fidelity(absolute, _draws(quick), seed),
+    )
+    honest = float(OWNED.sensitivity(SCALE, Relation.ADD_REMOVE))
+    for fault, factor in (
+        ("the weights are taken to move by 1/s and not by 2/s", 0.5),
+        ("the sensitivity lacks the factor A_max", 1 / 2),
+    ):
+        yield as_twin(
+            fault, "Enumeration", enumerate_constraint(constraint_model(honest * factor))
+        )

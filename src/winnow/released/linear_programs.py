@@ -1,0 +1,62 @@
+"""A released solution of a linear program, with what is promised about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class LpSolution:
+    """x, and what may be said about it. All of it may be published."""
+
+    x: NDArray[np.float64] = field(repr=False)
+    objective: float
+    """c'x."""
+    opt: float
+    """The value of the objective that was looked for."""
+    violation: float
+    """With probability `confidence` no row is violated by more than this (but see
+    `exceptions`), if the program has a solution with this value."""
+    confidence: float
+    exceptions: int
+    """So many rows at most may be violated by more; 0: none."""
+    feasible: bool | None
+    """What the private checks of a search said; None where no check was made."""
+    measured: float | None
+    """The largest violation with noise, where it was measured."""
+    rounds: int
+    selected: NDArray[np.int64] = field(repr=False)
+    """The rows (scalar-private) in the order of selection; empty for constraint privacy."""
+    names: Sequence[str] | None = field(default=None, repr=False)
+    """Public names of the variables."""
+
+    def variables(self) -> list[tuple[str, float]]:
+        """Each variable with its value."""
+        names = self.names or [f"x{j}" for j in range(len(self.x))]
+        return [(str(name), float(value)) for name, value in zip(names, self.x, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The solution as plain data."""
+        return {
+            "x": dict(self.variables()),
+            "objective": self.objective,
+            "opt": self.opt,
+            "violation": self.violation,
+            "confidence": self.confidence,
+            "exceptions": self.exceptions,
+            "feasible": self.feasible,
+            "measured": self.measured,
+            "rounds": self.rounds,
+        }
+
+    def __str__(self) -> str:
+        rest = f", for all but {self.exceptions} rows" if self.exceptions else ""
+        return (
+            f"{len(self.x)} variables with c'x = {self.objective:.6g}; no row violated by more than "
+            f"{self.violation:.4g} with probability {self.confidence:g}{rest}"
+        )
