@@ -13,6 +13,7 @@ from winnow._version import __version__
 
 if TYPE_CHECKING:
     from winnow import plan
+    from winnow.domain.hypotheses import conjunctions, intervals, stumps, thresholds
     from winnow.domain.neighbours import Relation
     from winnow.domain.schema import Column, Schema
     from winnow.domain.utility import Utility
@@ -58,20 +59,25 @@ if TYPE_CHECKING:
     )
     from winnow.privacy import Budget, Guarantee, as_substitution, calibrate
     from winnow.released import Receipt, Released
+    from winnow.released.linear_programs import LpSolution
+    from winnow.released.predictor import Predictor, load_predictor
     from winnow.released.synthetic import SyntheticDistribution
     from winnow.released.wide import WideSynthetic
     from winnow.sealed import Sealed, SealedCounts, SealedScores, seal_scores
     from winnow.sealed.baskets import read_baskets
     from winnow.sealed.counts import counts
+    from winnow.sealed.lp_files import LpModel, read_lp
     from winnow.sealed.reading import read_table
     from winnow.sealed.sealed_baskets import SealedBaskets
     from winnow.sealed.tables import SealedTable
     from winnow.sealed.vectors import SealedVectors, seal_vectors
     from winnow.session import Session
     from winnow.verbs import (
+        PrivateClassifier,
         above,
         boost,
         frequent_itemsets,
+        learn,
         max_inner_product,
         open_above,
         open_interactive,
@@ -79,6 +85,7 @@ if TYPE_CHECKING:
         release_wide,
         resume_interactive,
         select,
+        solve_lp,
         top_k,
     )
 
@@ -102,10 +109,14 @@ __all__ = [
     "LargeMargin",
     "LimitedDomain",
     "LipschitzMechanism",
+    "LpModel",
+    "LpSolution",
     "NoisyCounts",
     "PeelGumbel",
     "PeelPermuteAndFlip",
     "PermuteAndFlip",
+    "Predictor",
+    "PrivateClassifier",
     "Receipt",
     "Relation",
     "RelationMismatch",
@@ -132,8 +143,12 @@ __all__ = [
     "as_substitution",
     "boost",
     "calibrate",
+    "conjunctions",
     "counts",
     "frequent_itemsets",
+    "intervals",
+    "learn",
+    "load_predictor",
     "marginals",
     "max_inner_product",
     "open_above",
@@ -145,6 +160,7 @@ __all__ = [
     "random_queries",
     "ranges",
     "read_baskets",
+    "read_lp",
     "read_table",
     "release",
     "release_wide",
@@ -152,6 +168,9 @@ __all__ = [
     "seal_scores",
     "seal_vectors",
     "select",
+    "solve_lp",
+    "stumps",
+    "thresholds",
     "top_k",
     "where",
 ]
@@ -160,6 +179,14 @@ __all__ = [
 _HOMES = {
     "Relation": "domain.neighbours",
     "Utility": "domain.utility",
+    "conjunctions": "domain.hypotheses",
+    "intervals": "domain.hypotheses",
+    "stumps": "domain.hypotheses",
+    "thresholds": "domain.hypotheses",
+    "Predictor": "released.predictor",
+    "load_predictor": "released.predictor",
+    "PrivateClassifier": "verbs",
+    "learn": "verbs",
     "Column": "domain.schema",
     "Schema": "domain.schema",
     "Workload": "domain.workloads",
@@ -200,6 +227,10 @@ _HOMES = {
     "release_wide": "verbs",
     "resume_interactive": "verbs",
     "select": "verbs",
+    "solve_lp": "verbs",
+    "LpSolution": "released.linear_programs",
+    "LpModel": "sealed.lp_files",
+    "read_lp": "sealed.lp_files",
     "top_k": "verbs",
     "AboveThreshold": "mechanisms",
     "ExponentialMechanism": "mechanisms",

@@ -120,8 +120,10 @@ def test_bounded_range_rho_holds_for_exponential_mechanisms(epsilon: float) -> N
         )
 
 
-@pytest.mark.parametrize("x", [0.02, 0.1, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("sensitivity", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("x", "sensitivity"),
+    [*((x, s) for x in (0.1, 0.5, 1.0, 3.0) for s in (1, 2, 5)), (0.02, 1)],
+)
 def test_discrete_laplace_rho_holds_for_its_exact_law(x: float, sensitivity: int) -> None:
     scale = sensitivity / x
     reach = int(40 * scale) + 60

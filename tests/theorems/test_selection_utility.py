@@ -19,8 +19,8 @@ from winnow.plan.sets import top_set_chance
 from winnow.random.laws import Law
 
 LAWS = list(Law)
-fixed = settings(max_examples=60, deadline=None, derandomize=True)
-fewer = settings(fixed, max_examples=30)
+fixed = settings(max_examples=30, deadline=None, derandomize=True)
+fewer = settings(fixed, max_examples=12)
 
 profiles = st.dictionaries(
     st.floats(0, 400).map(lambda gap: round(gap, 2)),

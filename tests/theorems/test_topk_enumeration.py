@@ -112,7 +112,7 @@ def test_joint_draws_the_enumerated_exponential_mechanism(
         monkeypatch.setattr(JointClasses, "roots", lambda self: [(self._lowest, -2), (-1, 0)])
     counts = [4, 4, 2, 1, 1]
     utility = wn.Utility.declare(1, monotone=True)
-    draws = 4000
+    draws = 2000
     rows = Joint(1.3, k).simulate(np.array(counts), utility, draws, seed=k)
     seen = Counter(map(tuple, rows.tolist()))
     sequences = list(itertools.permutations(range(5), k))
@@ -129,7 +129,7 @@ def test_canonical_draws_noise_on_every_subset(noise: Law, gamma: Fraction) -> N
     """The top-down search against noise on each subset one by one, on many tapes."""
     scores = [5, 3, 3, 1, 0]
     utility = wn.Utility.declare(1, monotone=True)
-    draws, epsilon, k = 1500, 0.8, 2
+    draws, epsilon, k = 800, 0.8, 2
     rows = Canonical(epsilon, k, gamma, noise).simulate(np.array(scores), utility, draws, seed=3)
     subsets = list(itertools.combinations(range(5), k))
     seen = Counter(map(tuple, rows.tolist()))

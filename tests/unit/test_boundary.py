@@ -54,6 +54,12 @@ INNER_PRODUCTS = {
 }  # fmt: skip
 
 
+LEARNING = {
+    "Predictor", "PrivateClassifier", "conjunctions", "intervals", "learn", "load_predictor",
+    "stumps", "thresholds",
+}  # fmt: skip
+
+
 def test_the_public_names_are_pinned() -> None:
     assert sorted(wn.__all__) == dir(wn)
     for name in wn.__all__:
@@ -69,7 +75,7 @@ def test_the_public_names_are_pinned() -> None:
         "ReportNoisyMax", "Sealed", "SealedCounts", "SealedScores", "Session", "SparseVector",
         "StabilityThreshold", "Utility", "WinnowError", "__version__", "above",
         "as_substitution", "calibrate", "counts", "open_above", "plan", "seal_scores",
-        "select", "top_k", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS,
+        "select", "top_k", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS, *LEARNING,
         "SealedBaskets", "frequent_itemsets", "read_baskets",
         "open_interactive", "resume_interactive",
     }  # fmt: skip

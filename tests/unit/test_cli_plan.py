@@ -113,8 +113,10 @@ def test_out_saves_the_plans(tmp_path: Path, ending: str) -> None:
     assert float(rows[0]["chance"]) == wanted.chance
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("options", [[], ["--compare", "--delta", 1e-6]])
+@pytest.mark.parametrize(
+    ("ending", "options"),
+    [(".png", []), (".svg", []), (".pdf", []), (".png", ["--compare", "--delta", 1e-6])],
+)
 def test_plot_draws_a_figure(tmp_path: Path, ending: str, options: list[Any]) -> None:
     path = tmp_path / f"chances{ending}"
     result = run("plan", "select", "--gaps", "5,5,3", "--epsilon", 1, "--plot", path, *options)
@@ -253,9 +255,13 @@ def test_out_saves_the_top_k_plan(tmp_path: Path, ending: str) -> None:
     assert float(rows[0]["top_chance"]) == first.top_chance and int(rows[0]["k"]) == 4
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
-    "given", [["--gamma", 0.4], ["--delta", 1e-6, "--ordered"], ["--mechanism", "joint"]]
+    ("ending", "given"),
+    [
+        (".png", ["--gamma", 0.4]),
+        (".svg", ["--delta", 1e-6, "--ordered"]),
+        (".pdf", ["--mechanism", "joint"]),
+    ],
 )
 def test_plot_draws_the_chances_of_the_top_k(tmp_path: Path, ending: str, given: list[Any]) -> None:
     path = tmp_path / f"chances{ending}"
@@ -357,7 +363,10 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     assert "What is promised" in page and "http://" not in page and "PRIVATE" not in page
 
 
-def test_the_demo_is_repeatable_with_a_seed(tmp_path: Path) -> None:
+def test_the_demo_is_repeatable_with_a_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take most of the time
     first, second = (run("demo", "--seed", 5, "--out", tmp_path).stdout for _ in range(2))
     assert first == second
     assert "not private" in first

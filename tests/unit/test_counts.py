@@ -73,8 +73,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ["csv", "tsv", "parquet", "gzip", "pattern", "list", "pandas", "shuffled", "polars", "lazy",
      "arrow", "table", "query", "relation"],
 )  # fmt: skip
-@pytest.mark.parametrize("bound", [None, 1, 4])
-@pytest.mark.parametrize("parts", [None, 5])
+@pytest.mark.parametrize(("bound", "parts"), [(None, None), (4, None), (1, 5)])
 def test_every_source_gives_the_counts_of_the_slow_twin(
     sources: dict[str, Any], source: str, bound: int | None, parts: int | None
 ) -> None:
@@ -95,7 +94,7 @@ PEOPLE = st.dictionaries(
 
 
 @given(people=PEOPLE, bound=st.integers(1, 3))
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_one_person_moves_at_most_the_bound_of_counts_by_one(
     people: dict[str, list[str]], bound: int
 ) -> None:

@@ -252,9 +252,14 @@ def test_no_message_of_the_engine_hangs_on_an_error(tmp_path: Path) -> None:
 def test_an_interrupt_stops_a_query_that_would_never_end() -> None:
     connection = duckdb.connect()
     endless = "SELECT COUNT(*) FROM range(10000000) a, range(10000000) b WHERE hash(a, b) = 3"
+    # a shell's background jobs ignore the signal, and the query would indeed never end
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        run(connection, endless)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(connection, endless)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert run(connection, "SELECT 1") == [(1,)]

@@ -71,7 +71,7 @@ class ConstraintModel:
 def halved_projection(logs: Floats, density: int) -> Floats:
     """min(1, exp(L - theta))/s with theta found by halving."""
     low, high = float(logs.min()) - 1.0, float(logs.max()) + math.log(len(logs)) + 1.0
-    for _ in range(200):
+    for _ in range(64):
         middle = (low + high) / 2
         if np.exp(np.minimum(logs - middle, 0.0)).sum() >= density:
             low = middle

@@ -10,11 +10,13 @@ import typer
 
 from winnow._version import __version__
 from winnow.cli import (
+    ask,
     audit,
     demo,
     itemsets,
     learn,
     ledger,
+    lp,
     plan,
     plan_margin,
     plan_release,
@@ -87,6 +89,8 @@ _add(app, "topk", topk.topk, RELEASE, topk.EXAMPLES)
 _add(app, "itemsets", itemsets.itemsets, RELEASE, itemsets.EXAMPLES)
 _add(app, "learn", learn.learn, RELEASE, learn.EXAMPLES)
 _add(app, "release", release.release, RELEASE, release.EXAMPLES)
+_add(app, "ask", ask.ask, RELEASE, ask.EXAMPLES)
+_add(app, "lp", lp.lp, RELEASE, lp.EXAMPLES)
 plans = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
     plans,

@@ -1,6 +1,6 @@
 """Compiled clocks for the rows of a linear program: how far a score can have moved.
 
-Exponents are in units of ln 2, as in ``groups``. The score of row i is a whole number of steps,
+Exponents are in units of ln 2, as in ``constraint_groups``. The score of row i is a whole number of steps,
 the rounded A_i x minus b_i, and its exponent is at most
 
     key_i + clock(e, c),   clock(e, c) = min(rate2_c |z - r_e|_2, rate1_c |z - r_e|_1) + slack,
@@ -11,7 +11,7 @@ most |v_i - mean|_2 |z - r|_2 (Cauchy-Schwarz) and by half the range of v_i time
 bounds are distances, so keys can be carried over from one reference to another. `slack` covers
 the rounding of two values and of the sums of two points.
 
-Slot e C + c of ``groups`` holds the rows of class c in epoch e, of C classes.
+Slot e C + c of ``constraint_groups`` holds the rows of class c in epoch e, of C classes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from winnow.kernels.compiled import helper
+from winnow.kernels.constraint_groups import SLOTS, clear_slot, merge
 from winnow.kernels.envelope import raised
-from winnow.kernels.groups import BUCKETS, SLOTS, merge
 
 
 @helper
@@ -57,7 +57,7 @@ def _held(members, e, classes):  # type: ignore[no-untyped-def]
 @helper
 def begin_round(  # type: ignore[no-untyped-def]
     z, references, clocks, rate2, rate1, slack, patience, cap, keys, group, limit, pool, table,
-    where, count, members, free, state,
+    where, count, members, spans, free, state,
 ):  # fmt: skip
     """Read all clocks, and open a new epoch when the current one is old."""
     classes = rate2.shape[0]
@@ -79,6 +79,7 @@ def begin_round(  # type: ignore[no-untyped-def]
             ):
                 spare = e
         if _held(members, spare, classes) > 0:
+            state[22] += _held(members, spare, classes)
             nearest, shortest = -1, 0.0
             for e in range(epochs):
                 if e != spare:
@@ -90,13 +91,11 @@ def begin_round(  # type: ignore[no-untyped-def]
                 moved = min(rate2[c] * long, rate1[c] * wide) * (1.0 + 2.0**-40)
                 merge(
                     spare * classes + c, nearest * classes + c, raised(moved + slack), cap,
-                    state[3], keys, group, limit, pool, table, where, count, members, free,
+                    state[3], keys, group, limit, pool, table, where, count, members, spans, free,
                 )  # fmt: skip
         current = spare
     for c in range(classes):
-        slot = current * classes + c
-        for g in range(slot, BUCKETS * SLOTS, SLOTS):
-            limit[g] = state[3] + g // SLOTS
+        clear_slot(current * classes + c, state[3], limit, spans)
     references[current, :] = z
     set_clocks(z, references[current], current, rate2, rate1, slack, clocks)
     state[10] = current

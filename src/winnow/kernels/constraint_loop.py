@@ -6,11 +6,13 @@ the law), then multiplies z_j by exp(-step v_ij) and normalises. The loop leaves
 more words of the tape, or when a comparison is too close for the float filter.
 
 State, an int64 array: 0 phase (0 a round begins, 1 drawing, 2 a row was accepted), 1 largest
-bound, 2 total weight, 3 base of the buckets, 4 all evaluations, 5 row, 7 bound, 8 score, 9 place
-of the acceptance word, 10 current epoch, 11 evaluations in this draw, 12 evaluations allowed in
-it, 13 proposals allowed in it, 14 the largest exponent found above all buckets, or 0, 15 the last
-group with members, 16 rounds done, 17 rounds to do, 18 evaluations allowed in a draw before a
-scan, 19 whether this draw had a scan, 20 scans.
+bound, 2 total weight, 3 ceiling of the buckets, 4 all evaluations, 5 row, 7 bound, 8 score, 9 place
+of the acceptance word, 10 current epoch, 12 the work before the last scan, 14 the largest exponent
+found above all buckets, or 0, 16 rounds done, 17 rounds to do, 19 whether this draw had a scan, 20
+scans, 21 proposals, 22 rows carried to another epoch.
+
+All rows are looked at again when the work since the last time has cost as much as that: where the
+cost of a round grows with the distance from the last scan, that is the best interval.
 """
 
 from __future__ import annotations
@@ -21,6 +23,15 @@ import numpy as np
 
 from winnow.kernels.compiled import compiled, helper
 from winnow.kernels.constraint_clocks import begin_round, set_clocks
+from winnow.kernels.constraint_groups import (
+    BUCKETS,
+    SLOTS,
+    arrange,
+    group_for,
+    member,
+    renew_limit,
+    set_key,
+)
 from winnow.kernels.constraint_rows import row_value
 from winnow.kernels.envelope import (
     ACCEPT,
@@ -35,20 +46,11 @@ from winnow.kernels.envelope import (
     raised,
     surely_rejected,
 )
-from winnow.kernels.groups import (
-    BUCKETS,
-    SLOTS,
-    arrange,
-    group_for,
-    member,
-    renew_limit,
-    set_key,
-)
 
 STATE = 24
 _PATIENCE = 0.25  # in units of ln 2: how far a reference may be away to set keys by it
-_MOST, _LEAST = 16, 256  # evaluations allowed in a draw, as a part of all rows
-_FREE = 16  # proposals allowed for each evaluation
+_PROPOSAL, _EVALUATION, _CARRIED = 1, 3, 6
+_SCANNED = 2  # for each row: what a scan costs, in the same units of about 40 ns
 
 
 @helper
@@ -59,32 +61,46 @@ def _score(i, dense, starts, columns, values, point, per_step, offsets):  # type
 
 
 @helper
+def _work(state):  # type: ignore[no-untyped-def]
+    return _PROPOSAL * state[21] + _EVALUATION * state[4] + _CARRIED * state[22]
+
+
+@helper
 def _bound(limit, clock, cap):  # type: ignore[no-untyped-def]
     """The whole bound of a group."""
     return np.int64(np.ceil(min(raised(np.float64(limit) + clock), cap)))
 
 
 @helper
-def _weigh(clocks, cap, limit, count, bounds, reach, state):  # type: ignore[no-untyped-def]
-    """The bound of each group, and the total weight relative to the largest."""
+def _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, state):  # type: ignore[no-untyped-def]
+    """The bound of each group, and the weights of slots relative to the largest bound."""
     top = np.int64(-(2**40))
-    for g in range(limit.shape[0]):
-        if count[g] > 0:
-            bounds[g] = _bound(limit[g], clocks[g % SLOTS], cap)
-            top = max(top, bounds[g])
-            state[15] = g
+    for slot in range(SLOTS):
+        if members[slot] > 0:
+            while count[slot * BUCKETS + spans[slot, 1]] == 0:
+                spans[slot, 1] -= 1
+            while count[slot * BUCKETS + spans[slot, 0]] == 0:
+                spans[slot, 0] += 1
+            for g in range(slot * BUCKETS + spans[slot, 0], slot * BUCKETS + spans[slot, 1] + 1):
+                if count[g] > 0:
+                    bounds[g] = _bound(limit[g], clocks[slot], cap)
+                    top = max(top, bounds[g])
     total = np.int64(0)
-    for g in range(limit.shape[0]):
-        if count[g] > 0:
-            bounds[g] = max(bounds[g], top - reach)
-            total += count[g] << (bounds[g] - top + reach)
+    for slot in range(SLOTS):
+        weights[slot] = 0
+        if members[slot] > 0:
+            for g in range(slot * BUCKETS + spans[slot, 0], slot * BUCKETS + spans[slot, 1] + 1):
+                if count[g] > 0:
+                    bounds[g] = max(bounds[g], top - reach)
+                    weights[slot] += count[g] << (bounds[g] - top + reach)
+        total += weights[slot]
     state[1], state[2] = top, total
 
 
 @helper
 def _scan(  # type: ignore[no-untyped-def]
     dense, starts, columns, values, offsets, per_step, per_unit, kinds, z, point, rate2, rate1,
-    slack, references, clocks, keys, group, limit, pool, table, where, count, members, free, state,
+    slack, references, clocks, keys, group, limit, pool, table, where, count, members, spans, free, state,
 ):  # fmt: skip
     """Look at all rows: one new epoch."""
     references[0, :] = z
@@ -95,11 +111,10 @@ def _scan(  # type: ignore[no-untyped-def]
         c = np.int64(kinds[i])
         keys[i] = raised(np.float64(score) * per_unit + abs(score) * per_unit * 2.0**-46
                          + clocks[c])  # fmt: skip
-        group[i] = c
+        group[i] = c * BUCKETS
         top = max(top, np.int64(np.ceil(keys[i])))
-    state[3] = arrange(keys, top, group, limit, pool, table, where, count, members, free)
+    state[3] = arrange(keys, top, group, limit, pool, table, where, count, members, spans, free)
     state[14] = 0
-    state[4] += offsets.shape[0]
     state[10] = 0
     state[20] += 1
 
@@ -128,20 +143,14 @@ def _move(i, dense, starts, columns, values, scale, step, logs, z, point, total)
 def _run(  # type: ignore[no-untyped-def]
     dense, starts, columns, values, offsets, scale, step, per_step, beta, per_unit, kinds, logs, z,
     point, total, chosen, rate2, rate1, slack, references, clocks, cap, keys, group, limit, pool,
-    table, where, count, members, free, bounds, reach, words, place, state,
+    table, where, count, members, spans, free, bounds, weights, reach,
+    words, place, state,
 ):  # fmt: skip
     """Rounds, as far as the words and the filter reach: (status, next unused word)."""
     size = offsets.shape[0]
     classes = rate2.shape[0]
-    most, least = size // _MOST + 64, size // _LEAST + 64
-    if state[18] == 0:
-        state[18] = most
     while state[16] < state[17]:
         if state[0] == 2:
-            if state[19] == 1:
-                state[18] = max(state[18] // 2, least)
-            else:
-                state[18] = min(2 * state[18], most)
             chosen[state[16]] = state[5]
             _move(
                 state[5], dense, starts, columns, values, scale, step, logs, z, point, total
@@ -152,32 +161,35 @@ def _run(  # type: ignore[no-untyped-def]
         if state[0] == 0:
             if state[14] > 0:  # scores have outgrown the buckets
                 state[3] = arrange(
-                    keys, state[14], group, limit, pool, table, where, count, members, free
+                    keys, state[14], group, limit, pool, table, where, count, members, spans, free
                 )
                 state[14] = 0
             begin_round(
                 z, references, clocks, rate2, rate1, slack, _PATIENCE, cap, keys, group, limit,
-                pool, table, where, count, members, free, state,
+                pool, table, where, count, members, spans, free, state,
             )  # fmt: skip
-            state[11], state[12], state[13] = 0, state[18], _FREE * state[18]
             state[19] = 0
-            _weigh(clocks, cap, limit, count, bounds, reach, state)
+            _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, state)
             state[0] = 1
-        if state[11] >= state[12] or state[13] <= 0:
+        if state[19] == 0 and _work(state) - state[12] > _SCANNED * size + 4096:
             _scan(
                 dense, starts, columns, values, offsets, per_step, per_unit, kinds, z, point,
                 rate2, rate1, slack, references, clocks, keys, group, limit, pool, table, where,
-                count, members, free, state,
+                count, members, spans, free, state,
             )  # fmt: skip
-            state[11], state[12], state[13] = 0, np.int64(1) << 62, np.int64(1) << 62
+            state[12] = _work(state)
             state[19] = 1
-            _weigh(clocks, cap, limit, count, bounds, reach, state)
+            _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, state)
         lowest = state[1] - reach
         target, after = below(state[2], words, place)
         if target < 0 or after >= words.shape[0]:
             return NEED_WORDS, place
-        state[13] -= 1
-        g = state[15]
+        state[21] += 1
+        slot = 0
+        while target >= weights[slot]:
+            target -= weights[slot]
+            slot += 1
+        g = slot * BUCKETS + spans[slot, 1]
         while True:
             weight = np.int64(0)
             if count[g] > 0:
@@ -188,41 +200,41 @@ def _run(  # type: ignore[no-untyped-def]
             g -= 1
         bound = bounds[g]
         i = member(g, target >> (bound - lowest), pool, table)
-        own = min(raised(keys[i] + clocks[g % SLOTS]), cap)
+        own = min(raised(keys[i] + clocks[slot]), cap)
         word = words[after]
         if surely_rejected(word, (own - np.float64(bound)) * LN2):
             place = after + 1
-            if g >= limit.shape[0] - SLOTS and own < limit[g] + clocks[g % SLOTS] - 2.0:
+            if g % BUCKETS == BUCKETS - 1 and own < limit[g] + clocks[slot] - 2.0:
                 renew_limit(g, state[3], keys, limit, pool, table, count)
-                _weigh(clocks, cap, limit, count, bounds, reach, state)
+                _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, state)
             continue
         score = _score(i, dense, starts, columns, values, point, per_step, offsets)
         state[4] += 1
-        state[11] += 1
         exponent = np.float64(score) * per_unit
         exponent += abs(exponent) * 2.0**-46
         if exponent > raised(own):
             return VIOLATED, place
         verdict = decide(word, score, beta, bound)
         place = after + 1
-        if exponent > np.float64(state[3] + BUCKETS - 1):
+        if exponent > np.float64(state[3]):
             state[14] = max(state[14], np.int64(np.ceil(exponent)))
-        slot = state[10] * classes + np.int64(kinds[i])
-        key = min(raised(exponent + clocks[slot]), cap)
-        new = group_for(key, slot, state[3])
-        after_move = _bound(max(limit[new], np.int64(np.ceil(key))), clocks[slot], cap)
-        if key + clocks[slot] < own and after_move <= bound:
+        to = state[10] * classes + np.int64(kinds[i])
+        key = min(raised(exponent + clocks[to]), cap)
+        new = group_for(key, to, state[3])
+        after_move = _bound(max(limit[new], np.int64(np.ceil(key))), clocks[to], cap)
+        if key + clocks[to] < own and after_move <= bound:
             set_key(
-                i, key, slot, state[3], keys, group, limit, pool, table, where, count, members,
-                free,
+                i, key, to, state[3], keys, group, limit, pool, table, where, count, members,
+                spans, free,
             )  # fmt: skip
-            state[15] = max(state[15], new)
             emptied = count[g] == 0
             if count[new] == 1:
                 bounds[new] = max(after_move, lowest)
             if after_move > bounds[new] or (emptied and bound >= state[1]):
-                _weigh(clocks, cap, limit, count, bounds, reach, state)
+                _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, state)
             else:
+                weights[to] += np.int64(1) << (bounds[new] - lowest)
+                weights[slot] -= np.int64(1) << (bound - lowest)
                 state[2] += np.int64(1) << (bounds[new] - lowest)
                 state[2] -= np.int64(1) << (bound - lowest)
         if verdict != REJECT:
@@ -233,12 +245,12 @@ def _run(  # type: ignore[no-untyped-def]
     return DONE, place
 
 
-def _arrange_all(keys, kinds, group, limit, pool, table, where, count, members, free):  # type: ignore[no-untyped-def]
+def _arrange_all(keys, kinds, group, limit, pool, table, where, count, members, spans, free):  # type: ignore[no-untyped-def]
     """Put all rows in the first epoch by the keys that they have."""
     top = np.int64(np.ceil(keys.max()))
     for i in range(kinds.shape[0]):
-        group[i] = kinds[i]
-    return arrange(keys, top, group, limit, pool, table, where, count, members, free)
+        group[i] = np.int64(kinds[i]) * BUCKETS
+    return arrange(keys, top, group, limit, pool, table, where, count, members, spans, free)
 
 
 run = compiled(_run)

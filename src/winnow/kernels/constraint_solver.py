@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from winnow.errors import InternalError
 from winnow.kernels.acceptance import exact_acceptance
 from winnow.kernels.tape_words import TapeWords
+from winnow.random.tape import Tape
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -110,7 +111,7 @@ class ConstraintLoop:
         classes: int = _CLASSES,
     ) -> None:
         from winnow.kernels.constraint_loop import STATE, arrange_all, run
-        from winnow.kernels.groups import BUCKETS, CHUNK, SLOTS
+        from winnow.kernels.constraint_groups import BUCKETS, CHUNK, SLOTS
 
         self._run, self._rate = run, rate
         size, simplex = rows.size, len(scale)
@@ -135,17 +136,19 @@ class ConstraintLoop:
         """The selected rows, as far as the run went."""
         groups = BUCKETS * SLOTS
         chunks = -(-size // CHUNK)
+        lists = chunks + min(groups, size)
         keys = np.full(size, cap)
         placed = (
             keys,
             np.zeros(size, np.int32),
             np.zeros(groups, np.int64),
-            np.zeros((chunks + groups, CHUNK), np.int32),
+            np.zeros((lists, CHUNK), np.int32),
             np.zeros((groups, chunks), np.int32),
             np.zeros(size, np.int32),
             np.zeros(groups, np.int64),
             np.zeros(SLOTS, np.int64),
-            np.zeros(chunks + groups + 1, np.int32),
+            np.zeros((SLOTS, 2), np.int64),
+            np.zeros(lists + 1, np.int32),
         )
         references = np.zeros((SLOTS, simplex))
         references[0, :] = self._z
@@ -156,7 +159,7 @@ class ConstraintLoop:
             *rows.arrays, offsets, scale, step, per_step, float(rate), per_unit, self._kinds,
             self._logs, self._z, self._point, self._total, self.chosen, rate2, rate1, slack,
             references, np.zeros(SLOTS), cap, *placed, np.zeros(groups, np.int64),
-            60 - size.bit_length(),
+            np.zeros(SLOTS, np.int64), 60 - size.bit_length(),
         )  # fmt: skip
 
     def finish(self, words: TapeWords) -> Floats:
@@ -181,9 +184,9 @@ class ConstraintLoop:
         return int(self._state[4]), int(self._state[20])
 
 
-def long_words(tape: Any) -> TapeWords:
-    """A cursor with a buffer for many rounds."""
-    return TapeWords(tape, _WORDS)
+def words_for(tape: Tape, rounds: int) -> TapeWords:
+    """A cursor with a buffer for as many rounds."""
+    return TapeWords(tape, min(_WORDS, 64 + 8 * rounds))
 
 
 def _edges(lengths: Floats, classes: int) -> Floats:

@@ -169,7 +169,10 @@ class _Search:
         return a.times(a.add(w, a.fraction(offset)), 1 / self.tests.scale)
 
     def _hazard_interval(self, a: Arithmetic, offset: Fraction, bits: int) -> Interval:
-        q = _pass_interval(a, self._point(a, offset, bits))
+        x = self._point(a, offset, bits)
+        if x.lo > 0:  # 1 - q = e^-x/2; subtracting q from 1 would take x/2.3 digits
+            return a.add(a.ln(a.fraction(Fraction(2))), x)
+        q = _pass_interval(a, x)
         fail = a.subtract(a.fraction(Fraction(1)), q)
         return a.negate(a.ln(fail)) if fail.lo > 0 else Interval(q.lo, _INFINITY)
 

@@ -1,13 +1,14 @@
 """Sums and scalings over product sets of cells: some codes of some columns, the rest free.
 
 Neighbouring free columns are walked as one, and the last axis as a run where it is one, so a
-set costs about as much as it has cells.
+set costs about as much as it has cells. Questions about few columns are asked again and again,
+so the marginal table of such columns is summed once and kept while the values stay the same.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,8 @@ class ProductSets:
 
     def sum(self, values: NDArray[Any], codes: Mapping[int, Integers]) -> Any:
         """The sum of the values over the set."""
+        if not self.shape:
+            return values.sum()
         axes = self.axes(codes)
         if math.prod(map(len, axes)) <= _SMALL:
             return values[_cells(axes)].sum()
@@ -67,6 +70,39 @@ class ProductSets:
         from winnow.kernels.product_loops import product_scale
 
         product_scale(values, *_packed(axes), factor)
+
+
+class KeptTables:
+    """Marginal tables by their columns, from a function that makes them; a bounded number."""
+
+    def __init__(
+        self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], NDArray[Any]], most: int
+    ) -> None:
+        self._shape, self._make, self._most = shape, make, most
+        self._tables: dict[tuple[int, ...], tuple[ProductSets, NDArray[Any]]] = {}
+        self._held = 0
+
+    def clear(self) -> None:
+        """Forget all: the values have changed."""
+        self._tables.clear()
+        self._held = 0
+
+    def sum(self, codes: Mapping[int, Integers]) -> Any:
+        """The sum over a product set, from the table of its columns; None if that is too large."""
+        columns = tuple(codes)
+        found = self._tables.get(columns)
+        if found is None:
+            shape = tuple(self._shape[column] for column in columns)
+            size = math.prod(shape)
+            if size > self._most:
+                return None
+            if self._held + size > self._most:
+                self.clear()
+            found = (ProductSets(shape), self._make(columns))
+            self._tables[columns] = found
+            self._held += size
+        sets, table = found
+        return sets.sum(table, dict(enumerate(codes.values())))
 
 
 def _cells(axes: list[Integers]) -> Integers:

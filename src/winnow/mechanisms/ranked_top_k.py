@@ -16,7 +16,7 @@ from winnow.errors import InputError
 from winnow.kernels.best_class import best_class
 from winnow.kernels.joint_classes import JointClasses
 from winnow.kernels.lazy_ranking import LazyCanonicalClasses, LazyRanking
-from winnow.kernels.ranked import Ranked, Without, ensure_listed
+from winnow.kernels.ranked import Ranked, Without, at_rank, ensure_listed
 from winnow.mechanisms.canonical import Canonical
 from winnow.mechanisms.joint import Joint
 from winnow.mechanisms.ranked_selection import (
@@ -74,7 +74,7 @@ class RankedJoint(RankedSelection):
         classes = JointClasses(ranking, self.k, self._explicit().scale(utility))
         winner = best_class(classes, Law.GUMBEL, tape.child("class"))
         stream = tape.child("member").stream()
-        return _candidates(ranked, ranking, classes.sample(winner[0], stream), stream)
+        return _candidates(ranked, classes.sample(winner[0], stream), stream)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class RankedCanonical(RankedSelection):
         classes = LazyCanonicalClasses(ranking, self.k, Fraction(1, 2), scale)
         winner = best_class(classes, self.noise, tape.child("class"))
         stream = tape.child("member").stream()
-        return _candidates(ranked, ranking, classes.sample(winner, stream), stream)
+        return _candidates(ranked, classes.sample(winner, stream), stream)
 
 
 @dataclass(frozen=True)
@@ -178,12 +178,13 @@ class RankedLimitedDomain(RankedSelection):
         return [(int(c), universe.take(int(c), stream)) for c in largest[chosen]]
 
 
-def _candidates(
-    ranked: Ranked, ranking: LazyRanking, ranks: list[int], stream: BitStream
-) -> list[Found]:
-    """The candidates at some ranks: equal counts are in random order, so any member will do."""
+def _candidates(ranked: Ranked, ranks: list[int], stream: BitStream) -> list[Found]:
+    """The candidates at some ranks: equal counts are in random order, so any member will do.
+
+    A rank may lie beyond what the draw had to list: a row that takes anything asks for no count.
+    """
     universe = Without(ranked)
-    counts = [ranking.count_at(rank) for rank in ranks]
+    counts = [at_rank(ranked, rank)[0] for rank in ranks]
     return [(count, universe.take(count, stream)) for count in counts]
 
 

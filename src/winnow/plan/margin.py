@@ -33,6 +33,7 @@ MOST_RANKS = 1_000_000
 NEGLIGIBLE = 1e-11
 ENOUGH = 1e-10
 JOINED = 1e-8  # the M of the docstring
+TWO_LEVEL_RANKS = 512  # beyond the near ones the chance to stop falls like rank^-2.5
 CELLS = 1 << 16  # entries of one temporary array; it fits the cache
 REACH = 20.0  # Pr[|t| > 20] < 1e-17
 KINK_WEIGHT = 1e-8  # a kink under a density below this costs less than 1e-13
@@ -58,6 +59,26 @@ def margin_chances(
         if found.missed <= ENOUGH:
             return found
     return _within(profile, sensitivity, epsilon, delta, thresholds, MOST_RANKS)
+
+
+def two_level_chance(
+    near: int, others: float, margin: float, epsilon: float, delta: float, thresholds: str
+) -> float:
+    """The chance of a best candidate when `near` share the best score and all others lie
+    `margin` behind, in units of the sensitivity; a lower bound, as above.
+
+    ``others`` is a float: universes that nobody can list are welcome. With infinity the result
+    is Pr[the search stops at rank `near` or before], up to what stops in the next ranks, and
+    holds for every number of others.
+    """
+    ranks = np.arange(1, int(min(near + others, near + TWO_LEVEL_RANKS + 1.0)))
+    gaps = np.where(ranks < near, 0.0, margin)
+    scaled = (gaps - stopping_margin(ranks, epsilon, delta, thresholds)) * (epsilon / 12.0)
+    stops, passed = _stopping_chances(scaled)
+    weight = np.exp(-min(margin * epsilon / 6.0, 700.0))
+    best = np.where(ranks <= near, 1.0, near / (near + (ranks - near) * weight))
+    last = near / (near + others * weight) if others else 1.0
+    return min(1.0, float(stops @ best) + passed * last)
 
 
 def _within(

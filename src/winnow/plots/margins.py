@@ -49,7 +49,7 @@ def draw_margins(content: MarginFigure, *, title: str, chance: float, ending: st
 
 
 def _draw_universe(axes: Axes, content: MarginFigure) -> None:
-    gap = max(1, len(content.powers) // 8)
+    gap = max(len(content.margins), len(content.powers) // 8)
     for i, (name, values) in enumerate(content.margins.items()):
         axes.plot(
             content.powers,
@@ -88,6 +88,8 @@ def _draw_universe(axes: Axes, content: MarginFigure) -> None:
 
 
 def _draw_shells(axes: Axes, shells: Sequence[tuple[int, float, float]]) -> None:
+    from matplotlib.ticker import NullFormatter
+
     sizes, gaps, needed = zip(*shells, strict=True)
     axes.step(
         sizes, gaps, where="post", label="next gap", linewidth=2.2, color="#0b3c6f", marker="o"
@@ -107,6 +109,8 @@ def _draw_shells(axes: Axes, shells: Sequence[tuple[int, float, float]]) -> None
             wide[0][0], color="#333333", linewidth=1.4, label=f"pays for {wide[0][0]:,} candidates"
         )
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(bottom=0)
     axes.set_xlabel("candidates within the gap: the shell (log scale)")
     axes.set_ylabel("gap to the best (score units)")

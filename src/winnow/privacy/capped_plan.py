@@ -9,9 +9,10 @@ from fractions import Fraction
 from winnow.domain.checks import Real, count, exact, one_of, positive, probability
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError
+from winnow.privacy.accountants import zcdp_cost
 from winnow.privacy.calibration import meets, target_guarantee
 from winnow.privacy.capped import lost_mass, optimal_composition
-from winnow.privacy.events import MOST_STEPS, CappedRounds
+from winnow.privacy.events import MOST_STEPS, CappedRounds, Compose, Event
 from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.rounding import text_down
 
@@ -30,7 +31,7 @@ class CappedPlan:
     updates: int
     epsilon: float
     steps: int
-    event: CappedRounds
+    event: CappedRounds | Compose
     accountant: str
     guarantee: Guarantee
 
@@ -42,13 +43,17 @@ def calibrate_capped(
     delta: Real,
     relation: str | Relation,
     accountant: str = "tight",
+    initial: Event | None = None,
+    lost: Real | None = None,
 ) -> CappedPlan:
     """The largest epsilon of a round for a session that ends after so many updates.
 
     ``accountant`` is "tight" (the optimal composition of the steps, for a session that is
     all there is) or "zcdp" (for one that is charged to a budget, which needs the lost mass
     of the event in its ``delta_for_events``). The number of rounds is not limited; that of
-    steps is chosen so that lost mass and composition together stay within delta.
+    steps is chosen so that lost mass and composition together stay within delta; with
+    ``lost`` exactly that part of delta is set aside for the lost mass. ``initial`` is an event that comes first and is
+    paid from the same target (zcdp only); the event of the plan is then the sum of both.
 
     Guarantee: (epsilon, delta)-DP for the whole session (``capped``), under ``relation``.
     The returned plan was itself checked, so the search errs on the safe side only.
@@ -60,14 +65,29 @@ def calibrate_capped(
     kind = Relation.parse(relation)
     target, allowed = exact("epsilon", epsilon), exact("delta", delta)
 
+    if initial is not None and accountant != "zcdp":
+        raise InputError("a first event is accounted for by accountant='zcdp'; name that")
+    shares: tuple[Fraction, ...] = _SHARES
+    if lost is not None:
+        probability(lost=lost)
+        if not exact("lost", lost) < allowed:
+            raise InputError(f"lost={lost} is not below delta={delta}; set less aside")
+        shares = (exact("lost", lost) / allowed,)
+
+    def whole(size: Real, steps: int) -> CappedRounds | Compose:
+        rounds = CappedRounds(int(updates), size, steps, kind)
+        return rounds if initial is None else Compose((initial, rounds))
+
     def fits(size: Fraction, steps: int) -> bool:
         if accountant == "zcdp":
-            return meets(CappedRounds(int(updates), size, steps, kind), "zcdp", target, allowed)
-        lost = lost_mass(int(updates), size, steps)
-        return lost + Fraction(optimal_composition(size, steps, target)) <= allowed
+            event = whole(size, steps)
+            unused = 0 if lost is None else exact("lost", lost) - zcdp_cost(event).delta
+            return unused >= 0 and meets(event, "zcdp", target, allowed - unused)
+        gone = lost_mass(int(updates), size, steps)
+        return gone + Fraction(optimal_composition(size, steps, target)) <= allowed
 
     def steps_at(size: Fraction) -> int | None:
-        for share in _SHARES:
+        for share in shares:
             steps = _fewest_steps(int(updates), size, share * allowed)
             if steps is not None and fits(size, steps):
                 return steps
@@ -80,7 +100,7 @@ def calibrate_capped(
             f"no round can be private enough for {updates} updates at epsilon={epsilon}, "
             f"delta={delta}; ask for fewer updates"
         )
-    event = CappedRounds(int(updates), float(size), steps, kind)
+    event = whole(float(size), steps)
     guarantee = target_guarantee(event, epsilon, delta)
     return CappedPlan(int(updates), float(size), steps, event, accountant, guarantee)
 

@@ -172,16 +172,22 @@ def _in_memory(source: Any, module: str, memory: str, used: list[str]) -> _Engin
         source = source.collect() if hasattr(source, "collect") else source
         source = source.to_arrow()
     elif module == "pandas":
-        _check_pandas(source, used)
+        check_pandas(source, used)
     return DuckFrame(source, memory)
 
 
-def _check_pandas(frame: Any, used: list[str]) -> None:
-    """An object column may mix 1 and '1', which would become one text."""
+def check_pandas(frame: Any, used: Sequence[str]) -> None:
+    """Refuse an object column that may mix 1 and '1', which would become one text."""
+    names = [str(name) for name in frame.columns]  # as DuckDB names them
     for name in used:
-        if list(frame.columns).count(name) != 1:
-            continue  # not there, which is said later, or there twice, which DuckDB renames
-        column = frame[name]
+        if names.count(name) > 1:
+            raise InputError(f"the data frame has several columns {name!r}; rename or drop some")
+        if name not in names:
+            raise InputError(
+                f"there is no column {name!r} among the {len(names)} columns of the source; check "
+                "its name"
+            )
+        column = frame.iloc[:, names.index(name)]
         if column.dtype == object and len({type(v) for v in column.dropna()}) > 1:
             raise InputError(
                 f"the column {name!r} mixes several types; convert it to one, for example with "

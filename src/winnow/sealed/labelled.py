@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.domain.hypotheses import RuleClass
+from winnow.domain.hypotheses import Rule, RuleClass
 from winnow.domain.hypotheses.feature import UNKNOWN, Feature
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
@@ -177,6 +177,19 @@ def _said(
     except Exception as error:
         problem = f"failed with {type(error).__name__}"
     raise InputError(f"hypothesis {number} {problem}")
+
+
+def accuracy_on_public(table: SealedTable, target: str, rule: Rule) -> float:
+    """The exact share of correct rows of a rule on a *public* table: nothing is protected.
+
+    The rule's features are the table's columns without the target, in their order.
+    """
+    rows = open_sealed(labelled_table(table, target).rows)
+    total = sum_of(rows.weights)
+    if not total:
+        raise InputError("the test table has no rows; give at least one")
+    said = rule.positive(rows.codes, len(rows.weights))
+    return sum_of(rows.weights[said == rows.positive]) / total
 
 
 def _binary(predicted: NDArray[Any]) -> bool:

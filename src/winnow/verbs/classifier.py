@@ -6,6 +6,7 @@ scikit-learn is not needed; where it is there, its cross-checks and pipelines ac
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class PrivateClassifier:
             raise InputError("requires y to be passed, but the target y is None")
         if isinstance(y, str):
             raise InputError(f"y={y!r} is a name; fit takes labels. For tables use wn.learn")
+        _check_numbers(X)
         options = self.get_params()
         hypotheses = options.pop("hypotheses")
         if hypotheses is None:
@@ -102,11 +104,23 @@ class PrivateClassifier:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The predicted class of every row."""
-        return self.predictor_.predict(X)
+        predictor = self.predictor_
+        _check_numbers(X)
+        shape = np.shape(X)
+        expected = getattr(self, "n_features_in_", None)
+        if len(shape) == 2 and expected is not None and shape[1] != expected:
+            raise InputError(
+                f"X has {shape[1]} features, but {type(self).__name__} is expecting {expected} "
+                "features as input"
+            )
+        return predictor.predict(X)
 
     def score(self, X: Any, y: Any) -> float:
         """The share of rows of *public* test data that are predicted right."""
-        return self.predictor_.score(X, y)
+        said, held = self.predict(X), np.asarray(y)
+        if held.shape != said.shape or not len(said):
+            raise InputError("give one label for each row, and at least one row")
+        return float(np.mean(said == held))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; `deep` changes nothing."""
@@ -119,6 +133,10 @@ class PrivateClassifier:
                 raise InputError(f"there is no parameter {name!r}; there are {_PARAMETERS}")
             setattr(self, name, value)
         return self
+
+    def __sklearn_clone__(self) -> PrivateClassifier:
+        """An unfitted twin that charges the same budget: a copy of it could be spent twice."""
+        return type(self)(**self.get_params())
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn wants to know about an estimator."""
@@ -136,13 +154,26 @@ class PrivateClassifier:
         return f"PrivateClassifier({self.hypotheses!r}, epsilon={self.epsilon}, delta={self.delta})"
 
 
-_PARAMETERS = [name for name in inspect.signature(PrivateClassifier).parameters]
+_PARAMETERS = list(inspect.signature(PrivateClassifier).parameters)
+
+
+def _check_numbers(X: Any) -> None:
+    """Refuse arrays that scikit-learn's estimators refuse, without a word about the values."""
+    if not isinstance(X, np.ndarray):
+        return
+    if X.dtype.kind == "c":
+        raise InputError("Complex data not supported; give real numbers")
+    if X.ndim == 2 and X.shape[1] == 0:
+        raise InputError("0 feature(s) (shape=(n, 0)) while a minimum of 1 is required")
+    if X.dtype.kind == "f" and not np.isfinite(X).all():
+        raise InputError("X holds NaN or infinity; mend or drop these rows")
 
 
 def _not_fitted(estimator: PrivateClassifier) -> Exception:
     message = f"This {type(estimator).__name__} instance is not fitted yet; call fit first"
-    try:
-        from sklearn.exceptions import NotFittedError
-    except ImportError:
+    if "sklearn" not in sys.modules:  # nobody here who would know the difference
         return InputError(message)
-    return NotFittedError(message)
+    from sklearn.exceptions import NotFittedError
+
+    error: Exception = NotFittedError(message)
+    return error

@@ -17,7 +17,7 @@ from winnow.algorithms.interactive_plan import (
     plan_interactive,
 )
 from winnow.algorithms.interactive_state import CellState, PointState, State, product_prior
-from winnow.domain.checks import Real
+from winnow.domain.checks import Real, exact, probability
 from winnow.domain.memory import parse_memory
 from winnow.domain.neighbours import Relation
 from winnow.domain.schema import Schema
@@ -83,14 +83,15 @@ def open_interactive(
     accountant = "tight"
     if budget is not None:
         accountant = "zcdp"
-        lost = budget.left.delta
+        probability(delta=delta)
+        lost = min(exact("delta", budget.left.delta), exact("delta", delta) / 2)
         if budget.accountant != "zcdp" or lost <= 0:
             raise InputError(
                 "an interactive session needs a zcdp budget with a part of delta set aside: open "
                 "it with delta_for_events, for example a tenth of delta"
             )
     request = InteractiveRequest(
-        schema=table.schema,
+        cells=table.schema.cells,
         epsilon=epsilon,
         delta=delta,
         max_queries=max_queries,
@@ -108,17 +109,12 @@ def open_interactive(
         smoothness=smoothness,
         phi=phi,
         universe_seed=universe_seed,
-        memory=memory,
         accountant=accountant,
         lost=lost,
     )
     limit = parse_memory(memory)
     randomness = Randomness(seed)
     plan = plan_interactive(request)
-    if universe is not None and universe >= table.schema.cells:
-        raise InputError(
-            f"universe={universe} is not below the {table.schema.cells:,} cells; leave it out"
-        )
     mechanism = plan.mechanism
     mechanism.check(table.rows_per_person)
     journal = None

@@ -119,9 +119,7 @@ class _Problem:
     predictor: Callable[[int], Predictor]
 
 
-def _problem(
-    X: Any, y: Any, hypotheses: Any, schema: Any, classes: Any, relation: Any
-) -> _Problem:
+def _problem(X: Any, y: Any, hypotheses: Any, schema: Any, classes: Any, relation: Any) -> _Problem:
     if isinstance(y, str):
         return _from_table(X, y, hypotheses, schema, classes, relation)
     if isinstance(X, SealedTable):
@@ -132,9 +130,7 @@ def _problem(
         asked = parse(hypotheses)
         rules = _rules(asked, X, schema)
         columns = pick_columns(rules.features, X)
-        sealed = labelled_arrays(
-            columns, y, features=rules.features, classes=pair, relation=unit
-        )
+        sealed = labelled_arrays(columns, y, features=rules.features, classes=pair, relation=unit)
         return _ruled(sealed, rules)
     if schema is not None:
         raise InputError("a schema is for classes of rules; leave it out, or name such a class")
@@ -227,8 +223,10 @@ def _functions(hypotheses: Any) -> list[Callable[[Any], Any]]:
 
 
 def _public_rows(labelled: SealedLabelled, rows: int | None) -> int | None:
-    if rows is None or labelled.n is None:
-        return labelled.n if rows is None else int(rows)
+    if rows is None:
+        return labelled.n or None  # no rows: nothing to divide by
+    if labelled.n is None:
+        return int(rows)
     if int(rows) != labelled.n:  # both are public here
         raise InputError(f"rows={rows}, and there are {labelled.n} rows; leave out rows")
     return labelled.n
@@ -247,9 +245,7 @@ def _bound(
         return None
     miss, size = 1.0 - confidence, problem.scores.size
     utility = problem.scores.utility
-    cost = learning_bound.privacy_error(
-        mechanism, size, float(utility.half_width), epsilon, miss
-    )
+    cost = learning_bound.privacy_error(mechanism, size, float(utility.half_width), epsilon, miss)
     error = None
     if correct is not None:
         scale = float(utility.one_sided / exact("epsilon", epsilon))

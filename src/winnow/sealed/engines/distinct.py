@@ -14,7 +14,7 @@ from sqlglot import exp
 from winnow.errors import InputError
 from winnow.sealed.engines.described import column_types
 from winnow.sealed.engines.duck import DuckFiles, DuckFrame
-from winnow.sealed.engines.duck_connection import DuckTable, RelationConnection
+from winnow.sealed.engines.duck_connection import DuckTable, RelationConnection, check_collation
 from winnow.sealed.engines.histogram import HistogramQuery, check_types
 from winnow.sealed.engines.interrupts import run
 from winnow.sealed.engines.postgres import PostgresTable, _types
@@ -80,11 +80,7 @@ def _duck_table(engine: DuckTable, query: HistogramQuery) -> Distinct:
     else:
         types = column_types(connection, engine.source)
     check_types(query, types, as_text=False)
-    if connection.execute("SELECT 'a' = 'A' OR 'a' = '\u00e1'").fetchall()[0][0]:
-        raise InputError(
-            "this DuckDB connection compares texts by a collation that takes different letters "
-            "for one; reset its default_collation"
-        )
+    check_collation(connection)
     return _fetched(connection, engine.source, types, query, False)
 
 

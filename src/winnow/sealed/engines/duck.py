@@ -46,13 +46,16 @@ class DuckFiles:
         files = exp.array(*(exp.Literal.string(str(path)) for path in paths))
         if self.ending == ".parquet":
             return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[files]))
-        # nothing is guessed from a sample: a quote may come in the last file only
+        # nothing is guessed from a sample: a quote may come in the last file only, and rows that
+        # look like a title or a comment are somebody's
         options: list[tuple[str, exp.Expression]] = [
             ("all_varchar", exp.true()),
             ("header", exp.true()),
             ("delim", exp.Literal.string("\t" if self.ending == ".tsv" else ",")),
             ("quote", exp.Literal.string('"')),
             ("escape", exp.Literal.string('"')),
+            ("skip", exp.Literal.number(0)),
+            ("comment", exp.Literal.string("")),
         ]
         named = [exp.PropertyEQ(this=exp.to_identifier(n), expression=v) for n, v in options]
         return exp.Table(this=exp.Anonymous(this="read_csv", expressions=[files, *named]))

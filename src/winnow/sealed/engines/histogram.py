@@ -127,12 +127,7 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
     if query.person is not None:
         from winnow.sealed.engines.keys import check_columns
 
-        if query.person not in types:
-            raise InputError(
-                f"there is no column {query.person!r} for person= among the {len(types)} columns "
-                "of the source; check its name"
-            )
-        check_columns({query.person: plain_type(types[query.person])}, query.person, None)
+        check_columns(types, person=query.person)
 
 
 _WORDS = {"text": "texts", "number": "numbers", "boolean": "true and false"}

@@ -18,9 +18,12 @@ _OTHER = {
 }
 
 
-def check_columns(types: Mapping[str, str], item: str, user: str | None) -> None:
-    """Refuse columns that are not there, and types whose text differs between engines."""
-    for role, name in (("item", item), ("user", user)):
+def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
+    """Refuse columns that are not there, and types whose text differs between engines.
+
+    ``roles`` says which column names what: item=, user= and others.
+    """
+    for role, name in roles.items():
         if name is None:
             continue
         if name not in types:
@@ -33,8 +36,8 @@ def check_columns(types: Mapping[str, str], item: str, user: str | None) -> None
                 f"the column {name!r} has the type {_shown(types[name])}, whose text is not the "
                 "same in every engine; cast it to text or to whole numbers first"
             )
-    if item == user:
-        raise InputError(f"the column {item!r} cannot be both item and user")
+    if "item" in roles and roles["item"] == roles.get("user"):
+        raise InputError(f"the column {roles['item']!r} cannot be both item and user")
 
 
 def is_whole(types: Mapping[str, str], user: str | None) -> bool:
