@@ -165,3 +165,66 @@ def test_indicator_rows_of_one_user_are_bounded():
     assert len(opened(one)) == 2 and one.labels == ["milk", "tea"]
     again = wn.read_baskets(frame[::-1], user="who", max_baskets_per_user=1, salt="s")
     assert sorted(opened(again)) == sorted(opened(one))
+
+
+def test_two_people_are_never_taken_for_one():
+    import pandas as pd
+
+    mixed = pd.Series([1, "1"], dtype=object)
+    plain = {"u": ["a", "b"], "b": ["p", "q"], "i": ["x", "y"]}
+    for column in plain:
+        frame = pd.DataFrame(plain | {column: mixed})
+        with pytest.raises(wn.InputError, match="mixes several types"):
+            wn.read_baskets(frame, basket="b", item="i", user="u", max_baskets_per_user=1)
+    with pytest.raises(wn.InputError, match="a Series holds no baskets"):
+        wn.read_baskets(mixed, unit="basket")
+    indicators = pd.DataFrame({"u": mixed, "x": [1, 0], "y": [0, 1]})
+    with pytest.raises(wn.InputError, match="mixes several types"):
+        wn.read_baskets(indicators, user="u", max_baskets_per_user=1)
+
+
+@pytest.mark.parametrize("column", ["u", "b", "i"])
+@pytest.mark.parametrize("kind", ["float64", "datetime64[ns]", "timedelta64[ns]"])
+def test_columns_without_one_text_name_nothing(column, kind):
+    import pandas as pd
+
+    plain = {"u": ["a", "b"], "b": ["p", "q"], "i": ["x", "y"]}
+    frame = pd.DataFrame(plain | {column: pd.Series([1, 2]).astype(kind)})
+    with pytest.raises(wn.InputError, match=f"the column '{column}' has the type"):
+        wn.read_baskets(frame, basket="b", item="i", user="u", max_baskets_per_user=1)
+    indicators = pd.DataFrame({"u": pd.Series([1, 2]).astype(kind), "x": [1.0, 0.0]})
+    with pytest.raises(wn.InputError, match="the column 'u' has the type"):
+        wn.read_baskets(indicators, user="u", max_baskets_per_user=1)
+
+
+def test_errors_of_the_engine_and_values_of_types_stay_inside(tmp_path):
+    import pandas as pd
+    import pyarrow as pa
+
+    secret = "417-secret"
+    (tmp_path / "t.csv").write_text(f'b,i\n1,a\n2,"{secret}\n3,b,c,d\n')
+    (tmp_path / "t.parquet").write_bytes(b"PAR1" + secret.encode())
+    offsets = pa.py_buffer(np.array([0, 1, 12], np.int32).tobytes())
+    texts = pa.py_buffer(b"a\xff" + secret.encode())
+    broken = pa.Array.from_buffers(pa.string(), 2, [None, offsets, texts])
+    surrogate = pd.DataFrame({"b": ["a", secret + "\ud800"], "i": ["x", "y"]}, dtype=object)
+    listed = pd.DataFrame({"b": [1], "i": [[{secret: 1}]]})
+    nested = pa.table({"x": pa.array([[secret]], pa.list_(pa.dictionary(pa.int8(), pa.string())))})
+    pairs = {"basket": "b", "item": "i"}
+    for source, how in (
+        (tmp_path / "t.csv", pairs),
+        (tmp_path / "t.parquet", pairs),
+        (pa.table({"b": broken, "i": ["x", "y"]}), pairs),
+        (surrogate, pairs),
+        (listed, pairs),
+        (nested, {}),
+    ):
+        with pytest.raises(wn.InputError) as caught:
+            wn.read_baskets(source, unit="basket", **how)
+        assert secret not in str(caught.value)
+        assert caught.value.__context__ is None and caught.value.__cause__ is None
+    category = pd.DataFrame({"x": pd.Categorical(["yes", "MAP", secret])})
+    assert opened(wn.read_baskets(category, unit="basket")) == [("x",), (), ()]
+    with pytest.raises(wn.InputError, match="not a size") as caught:
+        wn.read_baskets(surrogate, unit="basket", memory="much", **pairs)
+    assert caught.value.__context__ is None

@@ -153,6 +153,30 @@ def test_text_files_are_not_guessed(tmp_path: Path) -> None:
     assert opened(counted) == {"007": 1, "7": 1, "7.0": 1}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "u,i\na,x\n" + "b,x,3\n" * 30,  # a first row of two would be a title above three columns
+        "a title\nu,i\na,x\n",
+        "u,i\n#a,x\nb,y\n#c\nd,z\n",  # the row #c would make a comment of the row #a
+    ],
+)
+def test_no_row_is_skipped_because_of_another(tmp_path: Path, text: str) -> None:
+    (tmp_path / "log.csv").write_text(text)
+    how: dict[str, Any] = {"basket": "u", "item": "i", "unit": "basket"}
+    with pytest.raises(wn.InputError, match="cannot be counted"):
+        wn.counts(tmp_path / "log.csv", item="i", user="u")
+    with pytest.raises(wn.InputError, match="cannot be read"):
+        wn.read_table(tmp_path / "log.csv", schema={"i": {"values": ["x", "y", "z"]}})
+    with pytest.raises(wn.InputError, match="cannot be read"):
+        wn.read_baskets(tmp_path / "log.csv", **how)
+
+
+def test_names_with_a_number_sign_are_rows(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("u,i\n#a,x\nb,y\n#c,x\n")
+    assert opened(wn.counts(tmp_path / "log.csv", item="i", user="u")) == {"x": 2, "y": 1}
+
+
 def test_an_empty_log_is_an_empty_private_domain(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("u,i\n")
     counted = wn.counts(tmp_path / "log.csv", item="i", user="u", max_items_per_user=2)
@@ -231,6 +255,20 @@ def test_different_people_are_never_counted_as_one(tmp_path: Path) -> None:
         for bound in (None, 1):
             counted = wn.counts(source, item="i", user="u", max_items_per_user=bound)
             assert opened(counted) == {"x": 2, "X": 1}
-    connection.execute("SET default_collation = 'nocase'")
-    with pytest.raises(wn.InputError, match="collation"):
-        wn.counts((connection, "t"), item="i", user="u")
+
+
+@pytest.mark.parametrize("collation", ["nocase", "noaccent", "nfc", "de", "en", "de.nocase"])
+def test_a_connection_that_may_take_two_people_for_one_is_refused(collation: str) -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT 'caf\u00e9' AS u, 'x' AS i")
+    connection.execute("INSERT INTO t VALUES ('cafe\u0301', 'y'), ('caf\u00e9\u200b', 'y')")
+    connection.execute(f"SET default_collation = '{collation}'")
+    for source in ((connection, "t"), connection.table("t")):
+        with pytest.raises(wn.InputError, match="RESET default_collation"):
+            wn.counts(source, item="i", user="u", max_items_per_user=1)
+        with pytest.raises(wn.InputError, match="RESET default_collation"):
+            wn.read_table(source, schema={"i": {"values": ["x", "y"]}}, person="u")
+    connection.execute("RESET default_collation")
+    for source in ((connection, "t"), connection.table("t")):
+        counted = wn.counts(source, item="i", user="u", max_items_per_user=1)
+        assert opened(counted) == {"x": 1, "y": 2}

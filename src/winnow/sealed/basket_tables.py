@@ -15,6 +15,8 @@ import numpy as np
 
 from winnow.errors import ExtraMissing, InputError
 from winnow.kernels.itemsets import Baskets
+from winnow.sealed.counts import check_pandas
+from winnow.sealed.engines.keys import check_columns
 
 TABLES = (".csv", ".tsv", ".parquet")
 
@@ -42,8 +44,9 @@ def pairs_of(
     at most so many baskets are kept, those of the smallest keyed hash of the user and the
     basket: a choice that depends on the user's own rows only.
     """
-    with _opened(source, memory) as connection:
-        _check_columns(connection, (basket, item, *([] if user is None else [user])))
+    used = [basket, item] if user is None else [basket, item, user]
+    with _opened(source, memory, used) as connection:
+        check_columns(_types(connection), basket=basket, item=item, user=user)
         who = "''" if user is None else f"CAST({_quoted(user)} AS VARCHAR)"
         connection.execute(
             f"CREATE TEMP TABLE pairs AS SELECT DISTINCT {who} AS u, "
@@ -98,10 +101,11 @@ def indicators_of(
     The names of the columns are public. A row is a basket; without ``user`` one per person.
     The order of a user's rows decides nothing: rows are hashed with all they hold.
     """
-    with _opened(source, memory) as connection:
-        columns = [str(row[0]) for row in _rows(connection, "DESCRIBE SELECT * FROM source")]
-        named = [c for c in columns if c != user] if items is None else list(items)
-        _check_columns(connection, (*named, *([] if user is None else [user])))
+    with _opened(source, memory, [] if user is None else [user]) as connection:
+        types = _types(connection)
+        named = [c for c in types if c != user] if items is None else list(items)
+        check_columns(types, user=user)
+        _check_indicators(types, named)
         held = [f"{_truth(name)} AS c{place}" for place, name in enumerate(named)]
         who = "''" if user is None else f"CAST({_quoted(user)} AS VARCHAR)"
         there = "" if user is None else f" WHERE {_quoted(user)} IS NOT NULL"
@@ -144,24 +148,33 @@ def _rows(connection: Any, sql: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def _check_columns(connection: Any, names: Sequence[str]) -> None:
-    types = {row[0]: str(row[1]) for row in _rows(connection, "DESCRIBE SELECT * FROM source")}
+def _types(connection: Any) -> dict[str, str]:
+    return {row[0]: str(row[1]) for row in _rows(connection, "DESCRIBE SELECT * FROM source")}
+
+
+def _check_indicators(types: dict[str, str], names: Sequence[str]) -> None:
+    from winnow.sealed.engines.histogram import plain_type
+
     for name in names:
         if name not in types:
             raise InputError(
                 f"there is no column {name!r} among the {len(types)} columns of the source; "
                 "check its name"
             )
-        if any(word in types[name] for word in ("[]", "STRUCT", "MAP", "UNION", "BLOB")):
+        kind = plain_type(types[name])  # an enum's type quotes its values
+        if types[name].endswith("]") or kind in ("STRUCT", "MAP", "UNION", "BLOB"):
             raise InputError(
-                f"the column {name!r} has the type {types[name]}; cast it to text or to whole "
-                "numbers first"
+                f"the column {name!r} has the type {kind}; cast it to text or to whole numbers "
+                "first"
             )
 
 
 @contextmanager
-def _opened(source: Any, memory: str) -> Iterator[Any]:
-    """A private in-memory database with the source as the view `source`."""
+def _opened(source: Any, memory: str, used: Sequence[str]) -> Iterator[Any]:
+    """A private in-memory database with the source as the view `source`.
+
+    ``used`` are the columns that name people, baskets or items.
+    """
     import duckdb
 
     try:
@@ -172,7 +185,7 @@ def _opened(source: Any, memory: str) -> Iterator[Any]:
         ) from None
     problem = ""
     try:
-        _attach(connection, source)
+        _attach(connection, source, used)
         yield connection
     except duckdb.Error as error:  # its message may quote values
         problem = type(error).__name__.removesuffix("Exception")
@@ -185,23 +198,19 @@ def _opened(source: Any, memory: str) -> Iterator[Any]:
         )
 
 
-def _attach(connection: Any, source: Any) -> None:
+def _attach(connection: Any, source: Any, used: Sequence[str]) -> None:
     if isinstance(source, str | Path):
         path = Path(source)
         readable(path)
         ending = ending_of(path)
-        if ending == ".parquet":
-            relation = connection.read_parquet(str(path))
-        elif ending in (".csv", ".tsv"):
-            relation = connection.read_csv(
-                str(path), all_varchar=True, header=True, quotechar='"', escapechar='"',
-                delimiter="\t" if ending == ".tsv" else ",",
-            )  # fmt: skip
-        else:
+        if ending not in TABLES:
             raise InputError(
                 f"the file {path.name!r} is no table; give one that ends in {', '.join(TABLES)}"
             )
-        relation.create_view("source")
+        from winnow.sealed.engines.duck import table_of_files
+
+        table = table_of_files([path], ending).sql(dialect="duckdb")
+        connection.execute(f"CREATE TEMP VIEW source AS SELECT * FROM {table}")
         return
     module = type(source).__module__.split(".")[0]
     if module == "polars":
@@ -211,6 +220,8 @@ def _attach(connection: Any, source: Any) -> None:
             raise ExtraMissing("pyarrow", "parquet", "reading a Polars table") from None
         source = source.collect() if hasattr(source, "collect") else source
         source = source.to_arrow()
+    if module == "pandas":
+        check_pandas(source, used)
     for again in (False, True):
         if again and module != "pandas":
             break

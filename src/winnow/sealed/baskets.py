@@ -22,6 +22,7 @@ from winnow.domain.utility import Utility
 from winnow.errors import InputError
 from winnow.kernels.itemsets import Baskets
 from winnow.sealed.basket_tables import ending_of, indicators_of, pairs_of, readable
+from winnow.sealed.engines.quiet import quietly
 from winnow.sealed.seal import Sealed
 from winnow.sealed.sealed_baskets import SealedBaskets, keep_at_most
 
@@ -66,7 +67,8 @@ def read_baskets(
     is kept of a person or a basket is chosen by a keyed hash of what it has itself (``salt``:
     fresh and secret by default).
 
-    Items are compared as text; an item counts once per basket; rows without one are left out.
+    People, baskets and items are compared as text, so columns of real numbers and of times are
+    refused; an item counts once per basket; rows without one are left out.
     """
     one_of(LAYOUTS, layout=layout)
     bounds = _unit(unit, user, max_baskets_per_user)
@@ -95,9 +97,9 @@ def read_baskets(
         if layout == "pairs":
             if basket is None or item is None:
                 raise InputError("name both columns of the pairs, with basket= and item=")
-            data, labels = pairs_of(source, basket=basket, item=item, **how)
-        else:
-            data, labels = indicators_of(source, **how)
+            how |= {"basket": basket, "item": item}
+        read = pairs_of if layout == "pairs" else indicators_of
+        data, labels = quietly(lambda: read(source, **how))
     if max_items is not None:
         data = keep_at_most(data, labels, int(max_items), key)
     known: Sequence[Any] | Sealed[list[str]] = Sealed(labels, "items")

@@ -178,15 +178,13 @@ def _in_memory(source: Any, module: str, memory: str, used: list[str]) -> _Engin
 
 def check_pandas(frame: Any, used: Sequence[str]) -> None:
     """Refuse an object column that may mix 1 and '1', which would become one text."""
-    names = [str(name) for name in frame.columns]  # as DuckDB names them
-    for name in used:
-        if names.count(name) > 1:
-            raise InputError(f"the data frame has several columns {name!r}; rename or drop some")
-        if name not in names:
-            raise InputError(
-                f"there is no column {name!r} among the {len(names)} columns of the source; check "
-                "its name"
-            )
+    names = [str(name) for name in getattr(frame, "columns", ())]  # a Series has none
+    if len({name.lower() for name in names}) < len(names):  # DuckDB would rename some of them
+        raise InputError(
+            "the data frame has several columns of one name, or of names that differ in letter "
+            "case only; rename or drop some"
+        )
+    for name in set(names).intersection(used):  # if one is not there, that is said later
         column = frame.iloc[:, names.index(name)]
         if column.dtype == object and len({type(v) for v in column.dropna()}) > 1:
             raise InputError(

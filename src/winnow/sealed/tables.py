@@ -58,7 +58,11 @@ class SealedTable:
         return None
 
     def under(self, relation: str | Relation) -> SealedTable:
-        """The same table under another neighbour relation."""
+        """The same table under another neighbour relation.
+
+        To ask for substitution is to declare the number of rows public: with one row per person
+        ``n`` then says it, also of a table that was read under add-remove.
+        """
         return replace(self, relation=Relation.parse(relation))
 
     def restrict(self, columns: Sequence[str]) -> SealedTable:

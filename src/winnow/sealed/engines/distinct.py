@@ -19,7 +19,7 @@ from winnow.sealed.engines.histogram import HistogramQuery, check_types
 from winnow.sealed.engines.interrupts import run
 from winnow.sealed.engines.postgres import PostgresTable, _types
 from winnow.sealed.engines.private_duck import private_connection
-from winnow.sealed.engines.spark import SparkFrame
+from winnow.sealed.engines.spark import MERGES, SparkFrame
 
 Distinct = tuple[list[NDArray[Any]], NDArray[np.int64]]
 """The values of each column (masked where null), and how often each row stands there."""
@@ -117,7 +117,7 @@ def _spark(engine: SparkFrame, query: HistogramQuery) -> Distinct:
     types = dict(engine.frame.dtypes)
     check_types(query, types, as_text=False)
     view, session = "winnow_table", engine.frame.sparkSession
-    if session.sql("SELECT 'a' = 'A' OR 'a' = 'a ' AS merges").collect()[0]["merges"]:
+    if session.sql(MERGES).collect()[0]["merges"]:
         raise InputError(
             "this Spark session compares texts by a collation that takes different ones for one; "
             "reset its default collation"

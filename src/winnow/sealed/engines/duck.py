@@ -43,22 +43,7 @@ class DuckFiles:
         raise refusal  # outside, so that DuckDB's error does not hang on it
 
     def _source(self, paths: list[Path]) -> exp.Expression:
-        files = exp.array(*(exp.Literal.string(str(path)) for path in paths))
-        if self.ending == ".parquet":
-            return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[files]))
-        # nothing is guessed from a sample: a quote may come in the last file only, and rows that
-        # look like a title or a comment are somebody's
-        options: list[tuple[str, exp.Expression]] = [
-            ("all_varchar", exp.true()),
-            ("header", exp.true()),
-            ("delim", exp.Literal.string("\t" if self.ending == ".tsv" else ",")),
-            ("quote", exp.Literal.string('"')),
-            ("escape", exp.Literal.string('"')),
-            ("skip", exp.Literal.number(0)),
-            ("comment", exp.Literal.string("")),
-        ]
-        named = [exp.PropertyEQ(this=exp.to_identifier(n), expression=v) for n, v in options]
-        return exp.Table(this=exp.Anonymous(this="read_csv", expressions=[files, *named]))
+        return table_of_files(paths, self.ending)
 
     def _check_same_types(self, connection: Any, query: CountQuery) -> None:
         """Refuse files that disagree: DuckDB would read '007' as 7 and make two people one."""
@@ -114,6 +99,26 @@ class DuckFrame:
                 check = "check that its columns hold one type"
                 refusal = _refusal(error, "the table", self.memory, check)
         raise refusal
+
+
+def table_of_files(paths: list[Path], ending: str) -> exp.Expression:
+    """CSV, TSV or Parquet files as a table; the columns of text files are texts."""
+    files = exp.array(*(exp.Literal.string(str(path)) for path in paths))
+    if ending == ".parquet":
+        return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[files]))
+    # nothing is guessed from a sample: a quote may come in the last file only, and rows that
+    # look like a title or a comment are somebody's
+    options: list[tuple[str, exp.Expression]] = [
+        ("all_varchar", exp.true()),
+        ("header", exp.true()),
+        ("delim", exp.Literal.string("\t" if ending == ".tsv" else ",")),
+        ("quote", exp.Literal.string('"')),
+        ("escape", exp.Literal.string('"')),
+        ("skip", exp.Literal.number(0)),
+        ("comment", exp.Literal.string("")),
+    ]
+    named = [exp.PropertyEQ(this=exp.to_identifier(n), expression=v) for n, v in options]
+    return exp.Table(this=exp.Anonymous(this="read_csv", expressions=[files, *named]))
 
 
 def _rows(connection: Any, source: exp.Expression) -> int:

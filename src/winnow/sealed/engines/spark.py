@@ -12,6 +12,8 @@ from winnow.sealed.engines.described import typed
 from winnow.sealed.engines.query import CountQuery
 
 Counts = dict[str, int]
+MERGES = "SELECT 'a' = 'A' OR 'a' = 'a ' OR '\u00e9' = 'e\u0301' AS merges"
+"""Whether texts are compared by a collation: every one but UTF8_BINARY merges one of the pairs."""
 
 
 class SparkFrame:
@@ -32,7 +34,7 @@ class SparkFrame:
                 texts = session.createDataFrame([(text,) for text in query.items], "i string")
                 texts.createOrReplaceTempView(labels)
             sql = query.over(exp.to_table(source), listed=listed).sql(dialect="spark")
-            merges = session.sql("SELECT 'a' = 'A' OR 'a' = 'a ' AS merges").collect()[0]["merges"]
+            merges = session.sql(MERGES).collect()[0]["merges"]
             rows = [] if merges else session.sql(sql).collect()
         except Exception as error:  # the engine's own message may quote values
             problem = type(error).__name__

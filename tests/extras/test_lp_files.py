@@ -1,0 +1,123 @@
+"""MPS files through highspy, and the command ``winnow lp``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import winnow as wn
+from winnow.cli.app import app
+
+pytestmark = pytest.mark.extras
+pytest.importorskip("highspy")
+
+SHIFTS = """\
+NAME shifts
+ROWS
+ N cost
+ G mon
+ G tue
+ L cap
+COLUMNS
+ early cost 1 mon 1
+ early cap 1
+ late cost 2 tue 1
+ late cap 1
+RHS
+ rhs mon 300 tue 420
+ rhs cap 900
+BOUNDS
+ LO bnd early 10
+ UP bnd late 700
+ENDATA
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "shifts.mps"
+    path.write_text(SHIFTS)
+    return path
+
+
+def _run(*arguments: object):
+    return CliRunner().invoke(app, ["lp", *map(str, arguments)])
+
+
+def test_a_model_is_read_with_bounds_moved_into_rows(model: Path) -> None:
+    read = wn.read_lp(model)
+    assert read.names == ["early", "late"]
+    assert not read.maximise
+    assert read.lowest.tolist() == [10, 0]
+    assert sorted(read.senses) == ["<=", "<=", ">=", ">="]
+    optimum = wn.plan.lp_optimum(read.A, read.b, read.c, senses=read.senses, maximise=False)
+    assert optimum + read.c @ read.lowest == pytest.approx(300 + 840)
+    assert "300" not in repr(read)
+
+
+def test_the_command_solves_saves_and_draws(model: Path, tmp_path: Path) -> None:
+    out, plot = tmp_path / "solution.json", tmp_path / "solution.png"
+    done = _run(
+        model, "--private", "scalar", "--sensitivity", 0.1, "--opt", 1140, "--epsilon", 50,
+        "--delta", 1e-6, "--seed", 1, "--out", out, "--plot", plot, "--json", "--measure",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    value = json.loads(out.read_text())["value"]
+    assert set(value["x"]) == {"early", "late"}
+    assert value["objective"] == pytest.approx(1140)
+    assert value["x"]["early"] >= 10
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_plans_without_spending(model: Path) -> None:
+    done = _run(
+        model, "--private", "scalar", "--sensitivity", 1, "--opt-between", 900, 1500,
+        "--epsilon", 1, "--delta", 1e-6, "--plan-only", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["searches"] == 8
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--private", "scalar", "--sensitivity", 1, "--epsilon", 1],
+        ["--private", "scalar", "--opt", 1140, "--epsilon", 1],
+        ["--private", "scalar", "--sensitivity", 1, "--opt", 1, "--opt-between", 1, 2,
+         "--epsilon", 1],
+        ["--private", "constraint", "--opt", 1140, "--epsilon", 1],
+    ],
+)  # fmt: skip
+def test_bad_requests_end_with_code_two(model: Path, options: list) -> None:
+    assert _run(model, *options).exit_code == 2
+
+
+def test_files_that_are_no_models_are_refused(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.mps"
+    broken.write_text("this is no model\n")
+    for path in (broken, tmp_path / "missing.mps"):
+        with pytest.raises(wn.InputError):
+            wn.read_lp(path)
+    free = tmp_path / "free.mps"
+    free.write_text(SHIFTS.replace(" LO bnd early 10", " FR bnd early"))
+    with pytest.raises(wn.InputError, match="no lower bound"):
+        wn.read_lp(free)
+
+
+def test_people_as_rows_go_through_the_command(tmp_path: Path) -> None:
+    lines = ["NAME cover", "ROWS", " N cost", *(f" G p{i}" for i in range(40)), "COLUMNS"]
+    for j in range(4):
+        lines += [f" x{j} cost 1", *(f" x{j} p{i} 1" for i in range(40) if i % 4 == j)]
+    lines += ["RHS", *(f" rhs p{i} 1" for i in range(40)), "ENDATA"]
+    path = tmp_path / "cover.mps"
+    path.write_text("\n".join(lines) + "\n")
+    done = _run(
+        path, "--private", "constraint", "--entries", -1, 0, "--sides", -1, -1, "--rows", 40,
+        "--exceptions", 10, "--opt", 4, "--epsilon", 5, "--delta", 1e-6, "--seed", 1, "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert np.sum(list(json.loads(done.output)["value"]["x"].values())) == pytest.approx(4)
