@@ -11,9 +11,9 @@ from scipy import stats
 from winnow.random.tape import Tape
 
 
-def law(exponents: np.ndarray, signed: bool = True) -> np.ndarray:
-    """Probabilities of (i, +1) and (i, -1), or of i alone."""
-    x = np.stack([exponents, -exponents], 1) if signed else exponents[:, None]
+def law(exponents: np.ndarray) -> np.ndarray:
+    """Probabilities of (i, +1) and (i, -1)."""
+    x = np.stack([exponents, -exponents], 1)
     weights = np.exp(x - x.max())
     return weights / weights.sum()
 

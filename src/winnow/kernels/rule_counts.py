@@ -25,6 +25,7 @@ from winnow.domain.workloads.part import EXACT_FLOAT, sum_of
 from winnow.errors import InputError
 
 Counts = NDArray[np.int64]
+_MANY = 20_000_000  # rows times tables from which on compiled code is worth its loading
 _BLOCK = 1 << 26  # bytes of predictions that are looked at together
 
 
@@ -45,8 +46,9 @@ def correct_by_rule(
         raise InputError("there are 2^62 rows or more; they cannot be counted in 64 bits")
     positives = sum_of(weights[positive])
     scores = np.empty(len(rules), np.int64)
+    tables = _Tables(codes, signed, shape, compiled=len(signed) * len(rules.blocks) >= _MANY)
     for block, start in zip(rules.blocks, rules.starts, strict=False):
-        table = _signed_table(codes, signed, shape, block.features, total)
+        table = tables.of(block.features)
         for axis, tests in enumerate(block.tests):
             table = range_sums(table, axis, tests)
         held = scores[start : start + block.size].reshape(len(block.outcomes), -1)
@@ -81,22 +83,49 @@ def correct_by_row(predicted: NDArray[Any], positive: NDArray[np.bool_]) -> Coun
     return len(positive) - wrong
 
 
-def _signed_table(
-    codes: Sequence[NDArray[Any]],
-    signed: Counts,
-    shape: tuple[int, ...],
-    features: tuple[int, ...],
-    total: int,
-) -> Counts:
-    """Positives minus negatives in every cell of some features, one axis each."""
-    sizes = tuple(shape[i] for i in features)
-    cells = math.prod(sizes)
-    places = np.zeros(len(signed), np.int64)
-    for i in features:
-        places *= shape[i]
-        places += codes[i]
-    if total < EXACT_FLOAT:  # then every float sum along the way is exact
-        return np.bincount(places, signed, cells).astype(np.int64).reshape(sizes)
-    counted = np.zeros(cells, np.int64)
-    np.add.at(counted, places, signed)
-    return counted.reshape(sizes)
+class _Tables:
+    """Positives minus negatives in every cell of some features, one axis each.
+
+    Sets of features come in lexicographic order, so that the places of all features but the
+    last one are found once and used many times.
+    """
+
+    def __init__(
+        self,
+        codes: Sequence[NDArray[Any]],
+        signed: Counts,
+        shape: tuple[int, ...],
+        *,
+        compiled: bool,
+    ) -> None:
+        self._codes, self._signed, self._shape, self._compiled = codes, signed, shape, compiled
+        self._exact = sum_of(np.abs(signed)) < EXACT_FLOAT
+        self._known: tuple[tuple[int, ...], Counts] = ((), np.zeros(len(signed), np.int64))
+
+    def of(self, features: tuple[int, ...]) -> Counts:
+        """The table of these features."""
+        if not features:
+            return np.array(sum_of(self._signed))
+        sizes = tuple(self._shape[i] for i in features)
+        prefix, last = self._places(features[:-1]), self._codes[features[-1]]
+        cells = np.zeros(math.prod(sizes), np.int64)
+        if self._compiled:
+            from winnow.kernels.signed_cells import add_by_cell
+
+            add_by_cell(prefix, np.ascontiguousarray(last), sizes[-1], self._signed, cells)
+        elif self._exact:  # then every float sum along the way is exact
+            cells += np.bincount(prefix * sizes[-1] + last, self._signed, len(cells)).astype(
+                np.int64
+            )
+        else:
+            np.add.at(cells, prefix * sizes[-1] + last, self._signed)
+        return cells.reshape(sizes)
+
+    def _places(self, features: tuple[int, ...]) -> Counts:
+        if self._known[0] != features:
+            places = np.zeros(len(self._signed), np.int64)
+            for i in features:
+                places *= self._shape[i]
+                places += self._codes[i]
+            self._known = (features, places)
+        return self._known[1]

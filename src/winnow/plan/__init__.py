@@ -3,10 +3,11 @@
 Nothing here opens sealed data or charges a budget; what is simulated has a stated seed.
 """
 
+from winnow.algorithms.lp_plan import LpPlan
 from winnow.plan.interactive import InteractiveComparison, interactive
 from winnow.plan.large_margin import MarginPlan, Shell, large_margin
 from winnow.plan.learn import LearnPlan, LearnRow, learn
-from winnow.plan.lp import LpPlan, lp, lp_optimum
+from winnow.plan.lp import lp, lp_optimum
 from winnow.plan.release import ReleasePlan, ReleaseRow, release
 from winnow.plan.select import SelectPlan, select
 from winnow.plan.topk import TopKPlan, top_k
