@@ -205,6 +205,20 @@ def test_a_model_that_does_not_fit_is_refused_and_costs_no_round(
     assert rounds.left == 2 and "417" not in str(caught.value)
 
 
+@pytest.mark.parametrize("rows", [2**40, 2**59, 2**62])
+@pytest.mark.parametrize("weight", [1, 2**20, 2**30])
+def test_counts_of_any_size_are_clipped_after_the_charge_and_not_refused(
+    rows: int, weight: int
+) -> None:
+    counts = np.zeros(sum(SIZES), np.int64)
+    counts[[0, 6, 10]] = 83, 83, rows  # only the last candidate is far from the model
+    run = open_run(MeasureMarginals(50.0, 2.0, 1))
+    rounds = run.start(Sealed(counts, "counts"), PAIRS, (1, 1, weight))
+    found = rounds.next(range(3), UNIFORM, [0.0] * 3)
+    assert found.candidate == 2
+    assert min(rows, 2**54) - 100 <= found.counts[0] <= rows + 100
+
+
 def test_parameters_are_checked() -> None:
     for parameters in ((0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1, 2), (1, 1, 1, 0, 3)):
         with pytest.raises(InputError):
@@ -220,6 +234,8 @@ def test_parameters_are_checked() -> None:
         run.start(counts_of(ROWS), PAIRS, (1, 1))
     with pytest.raises(InputError, match="weight 1"):
         run.start(counts_of(ROWS), PAIRS, (1, 0, 1))
+    with pytest.raises(InputError, match="smaller weights"):
+        run.start(counts_of(ROWS), PAIRS, (1, 2**31, 1))
     fine = queries(np.ones((1, 12)), grid=100).over(SCHEMA)
     with pytest.raises(InputError, match="marginal tables"):
         run.start(counts_of(ROWS), fine, (1,))

@@ -62,7 +62,7 @@ def test_the_result_meets_the_target_and_a_little_more_does_not(
     Budget(epsilon, delta, accountant=found.accountant).charge(plan(found.parameter))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.floats(0.05, 5), st.floats(1e-9, 1e-2), st.integers(1, 50))
 def test_more_rounds_get_less_each(epsilon: float, delta: float, count: int) -> None:
     one = calibrate(rounds(count), epsilon=epsilon, delta=delta).parameter

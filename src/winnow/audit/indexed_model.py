@@ -153,8 +153,10 @@ class LazyModel:
         """Draw after draw, each from the candidates that are left."""
         outcomes = self.outcomes(scores.shape[1])
         values_of = np.asarray(scores, np.int64)
-        common = values_of.max(axis=1, keepdims=True)  # changes no law; even: nor any parity
-        distinct, where = np.unique(values_of - (common - common % 2), axis=0, return_inverse=True)
+        common = values_of.max(axis=1, keepdims=True)  # taken off, it changes no law
+        if self.adversary == "turning":
+            common -= common % 2  # nor any parity
+        distinct, where = np.unique(values_of - common, axis=0, return_inverse=True)
         result = np.zeros((len(distinct), len(outcomes)))
         for row, values in enumerate(distinct):
             laws: dict[tuple[int, ...], Floats] = {}
@@ -167,16 +169,21 @@ class LazyModel:
         return np.asarray(result[where.ravel()], np.float64)
 
     def _law(self, values: Integers, taken: list[int]) -> Floats:
-        left = np.setdiff1d(np.arange(len(values)), taken)
+        behind = np.ones(len(values), np.bool_)
+        behind[taken] = False
+        left = np.flatnonzero(behind)
         count = isqrt(len(values) - 1) + 1
         head = answer(self.adversary, values, left, count)
-        tail = np.setdiff1d(left, head)
+        behind[head] = False
+        tail = np.flatnonzero(behind)
         x = self.scale * (values - values.max()).astype(np.float64)
         level = float(x[tail].max(initial=-np.inf))
         if self.slack is not None and len(tail):
             near = head[x[head] >= level - self.slack * (1 + 1e-12)]
             if len(near):
-                head, tail = near, np.setdiff1d(left, near)
+                behind[head] = True
+                behind[near] = False
+                head, tail = near, np.flatnonzero(behind)
                 level = min(level, float(x[head].min()))
             else:
                 level = float(x[left].max())  # the scan: every candidate counts

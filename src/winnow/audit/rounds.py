@@ -123,7 +123,7 @@ def rounds_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
 
 
 def _draws(quick: bool) -> int:
-    return 600 if quick else 2_000
+    return 1_000 if quick else 2_000
 
 
 def fidelity_of_rounds(

@@ -78,7 +78,7 @@ def sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
 @lru_cache(maxsize=4)
 def plans(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
     """What is drawn: fast samplers often, the others a few hundred times."""
-    many, few = (20_000, 250) if quick else (100_000, 1_000)
+    many, few = (20_000, 300) if quick else (100_000, 700)
     people = counts(Relation.ADD_REMOVE), counts(Relation.SUBSTITUTION)
     fast = [LipschitzMechanism(2.0, law, kappa) for kappa in (1, 2) for law in Law]
     slow: list[Mechanism] = [SparseVector(4.0, 0, cutoff) for cutoff in (1, 2)]

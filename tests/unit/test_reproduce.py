@@ -1,0 +1,184 @@
+"""``winnow.reproduce``: experiments run in small, numbers are plain, and names are checked."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from winnow.cli.app import app
+from winnow.errors import InputError
+from winnow.mechanisms import PermuteAndFlip
+from winnow.plan.topk_probabilities import top_chance
+from winnow.plots.figures import as_file
+from winnow.random.laws import Law
+from winnow.reproduce import PAPERS, Claim, Reproduced, Run, chosen, joint, joint_runs, paper_named
+from winnow.reproduce import multiplicative_weights as pmw
+from winnow.reproduce.adult_table import marginal_queries
+from winnow.reproduce.canonical_draws import SetDraws
+from winnow.reproduce.experiment import plain
+from winnow.reproduce.mwem_runs import mwem, synthetic
+from winnow.reproduce.sources import adult, histogram, item_counts, netflix_counts
+
+runner = CliRunner()
+
+
+def test_every_figure_of_the_papers_is_listed_once() -> None:
+    assert [paper.name for paper in PAPERS] == ["fastmwem", "lmm", "joint", "pmw", "canonical"]
+    assert paper_named("Joint").figures == ["1", "2", "3", "4", "5", "6"]
+    assert paper_named("CANONICAL").figures == [*map(str, range(1, 11)), "runtimes"]
+    assert paper_named("fastmwem").figures == [*map(str, range(1, 7)), "table1"]
+    for paper in PAPERS:
+        files = [experiment.file for experiment in paper.experiments]
+        assert len(set(files)) == len(files)
+
+
+def test_a_figure_is_named_as_people_write_it() -> None:
+    fast = paper_named("fastmwem")
+    assert [e.name for e in chosen(fast, ["Figure 2", "table1", "2"])] == ["2", "table1"]
+    assert len(chosen(fast, [])) == len(fast.experiments)
+
+
+def test_unknown_names_list_what_there_is() -> None:
+    with pytest.raises(InputError, match="fastmwem, lmm, joint, pmw, canonical, all"):
+        paper_named("mwem")
+    with pytest.raises(InputError, match="available: 1, 2, 3, 4, 5, 6"):
+        chosen(paper_named("joint"), ["7"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["mwem"], "is not one of the papers"),
+        (["joint", "--figure", "9"], "no figure '9'"),
+        (["all", "--figure", "1"], "belongs to one paper"),
+        (["joint", "--data", "/no/such/folder"], "there is no folder"),
+    ],
+)
+def test_bad_requests_end_with_code_2_and_one_line(arguments: list[str], said: str) -> None:
+    result = runner.invoke(app, ["reproduce", *arguments])
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+def test_the_command_writes_a_figure_and_its_numbers(tmp_path: Path) -> None:
+    result = runner.invoke(
+        app, ["reproduce", "joint", "--figure", "4", "--quick", "--out", str(tmp_path)]
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "Agrees:" in result.stdout and "Differs:" in result.stdout
+    assert "generated stand-in for books" in result.stdout
+    folder = tmp_path / "joint"
+    assert sorted(path.name for path in folder.iterdir()) == ["figure-4.json", "figure-4.png"]
+    assert (folder / "figure-4.png").read_bytes().startswith(b"\x89PNG")
+    document = json.loads((folder / "figure-4.json").read_text())
+    assert set(document) == {
+        "paper", "figure", "title", "quick", "data", "line", "claims", "notes", "parameters",
+        "results", "seconds", "winnow",
+    }  # fmt: skip
+    assert document["paper"] == "Joint" and document["figure"] == "4" and document["quick"]
+    assert [set(claim) for claim in document["claims"]] == [{"text", "holds"}]
+    assert len(document["results"]) == 6
+
+
+def test_the_line_says_which_claims_failed() -> None:
+    done = Reproduced(
+        {}, [], "none", (Claim("up is up", True), Claim("up is down", False)), ("why",), _nothing
+    )
+    assert done.line == "Agrees: up is up. Differs: not so here: up is down; why."
+
+
+def _nothing() -> None:
+    raise AssertionError("not drawn")
+
+
+def test_numbers_become_plain() -> None:
+    given = {"a": np.float64(2.5), "b": (np.int64(3), np.bool_(True)), "c": np.array([np.inf, 1.0])}
+    assert plain(given) == {"a": 2.5, "b": [3, True], "c": [None, 1.0]}
+
+
+def test_lemma_4_2_is_solved_for_its_epsilon() -> None:
+    for k in (5, 40, 195):
+        e = joint_runs.lemma_4_2(1.0, 1e-6, k)
+        total = k * e**2 / 8 + 2 * e * np.sqrt(k * np.log(1e6) / 8)
+        assert e == pytest.approx(1 / k) or total == pytest.approx(1.0)
+
+
+def test_joint_figures_share_their_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (joint, joint_runs):
+        monkeypatch.setattr(module, "sizes_of", lambda run: [3])
+        monkeypatch.setattr(module, "trials_of", lambda run: 3)
+    monkeypatch.setattr(joint_runs, "TOPK", ("games",))
+    seen: list[str] = []
+    run = Run(quick=True, progress=seen.append)
+    first = joint.figure_1(run)
+    assert len(seen) == 3
+    second = joint.figure_2(run)
+    assert len(seen) == 3
+    assert first.results == second.results
+    assert as_file(first.draw(), ".png").startswith(b"\x89PNG")
+    assert any(claim.text.startswith("on games Joint leads") for claim in first.claims)
+
+
+def test_simulated_sets_agree_with_the_exact_chance() -> None:
+    counts = np.array([40, 31, 24, 16, 9, 5, 2, 1])
+    mechanism = PermuteAndFlip(1.0, kappa=3)
+    exact = top_chance(mechanism, counts)
+    scale = float(mechanism.scale(joint_runs.UTILITY))
+    (drawn,) = SetDraws(counts, 20_000, 1).chances(Law.EXPONENTIAL, scale, ((3, 3),), 3)
+    # false alarm rate below 1e-6: five standard deviations of 20,000 draws
+    assert exact is not None and abs(drawn - exact) < 5 * 0.5 / np.sqrt(20_000)
+
+
+def test_lazy_and_scanned_mwem_end_alike() -> None:
+    instance = synthetic(60, 400, 0)
+    lazy = mwem(instance, 60, "lazy", 0, [30])
+    scan = mwem(instance, 60, "scan", 0, [30])
+    assert lazy.rounds == scan.rounds == [30, 60]
+    assert abs(lazy.largest[-1] - scan.largest[-1]) < 0.1
+    flat = mwem(instance, 5, "flat", 0)
+    assert 0 < flat.largest[-1] < 1
+
+
+def test_random_marginals_have_as_many_cells_as_asked() -> None:
+    sizes, codes, source = adult(Run())
+    assert len(codes[0]) == 32_561 and "generated" in source
+    schema = synthetic(5, 10, 0).workload.schema.parse(sizes)
+    workload = marginal_queries(schema, 500, 1)
+    assert 500 <= workload.size < 500 + 16 * 9 * 7
+    assert {len(part.columns) for part in workload.parts} <= {2, 3}
+
+
+def test_a_session_stays_within_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pmw, "ROWS", 20_000)
+    session = pmw._session(Run(quick=True), 40, 0)
+    assert session.largest <= session.plan.bound  # fails with probability 5 % over seeds; fixed
+    assert np.all(np.diff(session.potential) < 0)
+    assert len(session.potential) == session.updates[-1] + 1
+
+
+def test_a_folder_of_data_is_read_and_checked(tmp_path: Path) -> None:
+    (tmp_path / "topk_counts").mkdir()
+    (tmp_path / "dpbench_1d").mkdir()
+    (tmp_path / "adult_pgm").mkdir()
+    run = Run(data=tmp_path)
+    assert item_counts(run, "books") is None
+    assert "stand-in" in netflix_counts(run)[1]
+    np.save(tmp_path / "topk_counts" / "books.npy", np.array([5, 3, 9]))
+    found = item_counts(run, "books")
+    assert found is not None and found[0].tolist() == [5, 3, 9]
+    assert found[1] == "topk_counts/books.npy"
+    np.save(tmp_path / "dpbench_1d" / "HEPTH.n4096.npy", np.array([1.5, 2.5]))
+    with pytest.raises(InputError, match="whole numbers"):
+        histogram(run, "HEPTH")
+    (tmp_path / "topk_counts" / "netflix.npy").write_text("no array")
+    with pytest.raises(InputError, match="not a NumPy array"):
+        netflix_counts(run)
+    (tmp_path / "adult_pgm" / "adult-domain.json").write_text('{"sex": 2}')
+    with gzip.open(tmp_path / "adult_pgm" / "adult.csv.gz", "wt") as file:
+        file.write("sex,age\n0,1\n1,2\n")
+    with pytest.raises(InputError, match="lacks the columns"):
+        adult(run)
