@@ -374,7 +374,8 @@ def show(document: dict[str, Any]) -> None:
         "Selection against a dense scan, synthetic workload",
         ["m", "n", "T", "lazy", "update", "dense", "ratio"],
         [
-            [f"{r['m']:,}", f"{r['n']:,}", f"{r['rounds']:,}", f"{r['select_seconds'] * 1e6:,.0f} us",
+            [f"{r['m']:,}", f"{r['n']:,}", f"{r['rounds']:,}",
+             f"{r['select_seconds'] * 1e6:,.0f} us",
              f"{r['update_seconds'] * 1e6:,.0f} us", f"{r['dense_seconds'] * 1e3:,.1f} ms",
              f"{r['ratio']:,.0f}"]
             for r in document["synthetic"]

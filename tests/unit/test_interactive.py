@@ -46,7 +46,7 @@ def table_of(histogram: Any = HISTOGRAM, schema: Schema = SCHEMA, **more: Any) -
 
 
 def opened(seed: int = 1, table: SealedTable | None = None, **options: Any) -> Any:
-    options = {"epsilon": 1, "delta": 1e-6, "max_queries": 5_000} | options
+    options = {"epsilon": 1, "delta": 1e-6, "max_queries": 200_000} | options
     return wn.open_interactive(table or table_of(), seed=seed, **options)
 
 
@@ -227,6 +227,17 @@ def test_an_aim_for_the_error_chooses_fewer_updates() -> None:
         opened(alpha=0.001)
 
 
+def test_few_questions_are_all_answered_freshly() -> None:
+    """With as many updates as questions the threshold is 0, and every error at most nu."""
+    session = opened(max_queries=50)
+    assert session.plan.updates == 50 and session.plan.threshold == 0
+    assert session.plan.bound == session.plan.noise and session.plan.guaranteed
+    answers = session.ask_all(wn.marginals(2))
+    assert {a.kind for a in answers} <= {"fresh", "hypothesis"} and not session.exhausted
+    with pytest.raises(InputError, match="nothing would be learned"):
+        opened(max_queries=50, epsilon=0.0001)
+
+
 def test_the_printed_constants_are_unusable_and_are_accounted_for() -> None:
     session = opened(calibration="paper")
     assert session.plan.threshold > 1 and session.plan.bound == 1
@@ -304,7 +315,7 @@ def test_a_sampled_universe_raises_the_threshold_and_says_so() -> None:
     table = table_of(histogram, schema)
     session = opened(table=table, universe=20_000, smoothness=1 / 60_000, phi=0.01)
     plan = session.plan
-    expected = math.sqrt(4 * (math.log(2 / 0.05) + math.log(5_000)) / 20_000)
+    expected = math.sqrt(4 * (math.log(2 / 0.05) + math.log(200_000)) / 20_000)
     assert plan.gamma == pytest.approx(0.01 + expected)
     answer = session.ask(wn.where(a=range(20)))
     assert not answer.adaptive and "do not depend on earlier answers" in str(plan)

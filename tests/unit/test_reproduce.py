@@ -19,6 +19,7 @@ from winnow.reproduce import multiplicative_weights as pmw
 from winnow.reproduce.adult_table import marginal_queries
 from winnow.reproduce.canonical_draws import SetDraws
 from winnow.reproduce.experiment import plain
+from winnow.reproduce.lp_runs import program, solve
 from winnow.reproduce.mwem_runs import mwem, synthetic
 from winnow.reproduce.sources import adult, histogram, item_counts, netflix_counts
 
@@ -141,6 +142,16 @@ def test_lazy_and_scanned_mwem_end_alike() -> None:
     assert abs(lazy.largest[-1] - scan.largest[-1]) < 0.1
     flat = mwem(instance, 5, "flat", 0)
     assert 0 < flat.largest[-1] < 1
+
+
+def test_a_program_is_solved_alike_by_lazy_and_scanned_selection() -> None:
+    given = program(300, 0)
+    uniform = given.violations(np.full(20, 1 / 20)).max()
+    found = {arm: solve(given, arm, 100, 1e-5, 0) for arm in ("lazy", "scan")}
+    ends = {arm: float(given.violations(done.x).max()) for arm, done in found.items()}
+    assert found["lazy"].x.sum() == pytest.approx(1.0)
+    assert max(ends.values()) < uniform / 3
+    assert abs(ends["lazy"] - ends["scan"]) < 0.05
 
 
 def test_random_marginals_have_as_many_cells_as_asked() -> None:

@@ -1,9 +1,10 @@
 """Compiled draws over maintained answers: blocks of candidates under a parent's bound.
 
 Candidate i has the score s_i = h_i - A_i, A_i = rint(answer_i * scale), and signs +1 and -1. A
-block is a run of candidates that lie inside one parent cell, so A_i <= A_parent (to within the
-rounding that `slack` covers) and |s_i| <= max(largest h of the block, A_parent): blocks whose
-bound is far below the best score are not looked at. A block that is looked at has every score
+block is a run of candidates that lie inside one parent cell, so 0 <= A_i <= A_parent and
+|s_i| <= max(largest h of the block, A_parent), all to within the rounding that `slack` covers (an
+answer that is kept up to date may fall below 0): blocks whose bound is far below the best score
+are not looked at. A block that is looked at has every score
 computed; one that is not is proposed from by its bound, and looked at when it was proposed in
 vain. Either way the law is that of ``envelope``.
 
@@ -91,8 +92,8 @@ def _prepare(  # type: ignore[no-untyped-def]
         if parents[b] < 0:
             block_bounds[b] = np.int32(2**30)
         else:
-            inside = answers[parents[b]] * scale + slack
-            block_bounds[b] = np.int32(np.ceil(max(inside, highest[b]) * per_unit))
+            largest = max(answers[parents[b]] * scale, highest[b]) + slack
+            block_bounds[b] = np.int32(np.ceil(largest * per_unit))
     threshold = state[3] - depth
     best = np.int32(-1)
     for _ in range(3):

@@ -136,7 +136,7 @@ def _begin(  # type: ignore[no-untyped-def]
 
 def _scan(  # type: ignore[no-untyped-def]
     answers, scale, counts, bits, values, whole, firsts, per_units, references, clocks, rate,
-    slack, keys, group, limit, pool, table, where, count, members, free, signed, state,
+    slack, keys, group, limit, pool, table, where, count, members, free, state,
 ):  # fmt: skip
     """Evaluate all candidates: one new epoch."""
     references[0, :] = whole
@@ -151,7 +151,7 @@ def _scan(  # type: ignore[no-untyped-def]
         else:
             score = np.float64(_score(i, answers, scale, counts, bits, values, whole))
         exponent = score * per_units[_region(i, firsts)]
-        keys[i] = raised((abs(exponent) if signed else exponent) + clocks[0])
+        keys[i] = raised(abs(exponent) + clocks[0])
         group[i] = 0
         top = max(top, np.int64(np.ceil(keys[i])))
     state[3] = arrange(keys, top, group, limit, pool, table, where, count, members, free)
@@ -194,8 +194,7 @@ def _weigh(clocks, cap, limit, count, bounds, reach, state):  # type: ignore[no-
 
 def _draw(  # type: ignore[no-untyped-def]
     answers, scale, counts, bits, values, whole, firsts, betas, per_units, clocks, cap, keys,
-    group, limit, pool, table, where, count, members, free, bounds, reach, signed, words, place,
-    state,
+    group, limit, pool, table, where, count, members, free, bounds, reach, words, place, state,
 ):  # fmt: skip
     """One draw, or as far as the words and the filter reach: (status, next unused word)."""
     current = state[10]
@@ -208,12 +207,12 @@ def _draw(  # type: ignore[no-untyped-def]
         ):  # before the proposal is drawn: its bits stay unused
             return SCAN, place
         lowest = state[1] - reach
-        value, after = below(2 * state[2] if signed else state[2], words, place)
+        value, after = below(2 * state[2], words, place)
         if value < 0 or after >= words.shape[0]:
             return NEED_WORDS, place
         state[13] -= 1
-        target = value >> 1 if signed else value
-        sign = 1 - 2 * (value & 1) if signed else np.int64(1)
+        target = value >> 1
+        sign = 1 - 2 * (value & 1)
         g = state[15]
         while True:
             weight = np.int64(0)
@@ -237,9 +236,7 @@ def _draw(  # type: ignore[no-untyped-def]
         score = _score(i, answers, scale, counts, bits, values, whole)
         state[4] += 1
         state[11] += 1
-        exponent = np.float64(score) * per_units[k]
-        if signed:
-            exponent = abs(exponent)
+        exponent = abs(np.float64(score) * per_units[k])
         if exponent > own:
             return VIOLATED, place
         verdict = decide(word, sign * score, betas[k], bound)

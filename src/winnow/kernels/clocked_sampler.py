@@ -37,12 +37,9 @@ class ClockedSampler:
     """Private state of draws against one workload: keys, epochs, and counts in units.
 
     ``counts`` are whole numbers between 0 and 2 `total` grid, the maintained queries first.
-    Unsigned draws take count minus answer as the score, and the sign is always 1.
     """
 
-    def __init__(
-        self, counts: Integers, hypothesis: Hypothesis, rate: Fraction, *, signed: bool = True
-    ) -> None:
+    def __init__(self, counts: Integers, hypothesis: Hypothesis, rate: Fraction) -> None:
         from winnow.kernels.clocked_draw import STATE, begin, draw, scan
         from winnow.kernels.groups import BUCKETS, CHUNK, SLOTS
 
@@ -55,21 +52,21 @@ class ClockedSampler:
         firsts = [0, *(hypothesis.maintained_size + r.base for r in dense
                        if not isinstance(r.part, BitsPart))]  # fmt: skip
         size = len(counts)
-        self._size, self._signed = size, signed
+        self._size = size
         self._counts = counts << bits
         self._bits, self._values = _joined(dense, hypothesis.cells)
         self._firsts = np.array(firsts, np.int64)
         self._betas = np.array([float(beta) for beta in self._exact])
         self._per_units = np.array([per_unit_of(beta) for beta in self._exact])
         self._rate = self._per_units[0]
-        self._slack = 0
-        if hypothesis.maintained:
-            self._slack = hypothesis.cells + 2 + 2 * int(hypothesis.slack * self._units + 1)
+        rounding = int(hypothesis.slack * self._units + 1)
+        self._slack = hypothesis.cells + 2 + 2 * rounding if hypothesis.maintained else 0
         highest = max(
             -(-int(self._counts[first:stop].max(initial=0)) // grid)
             for first, stop, grid in zip(firsts, [*firsts[1:], size], grids, strict=True)
         )
-        highest = max(highest, self._units + hypothesis.cells + self._slack)
+        # no answer is below 0 or above `units` by more than its rounding and that of the cells
+        highest = max(highest, self._units) + hypothesis.cells + self._slack + rounding
         self._cap = float(self._rate * highest * (1.0 + 2.0**-40) + 1e-9)
         whole = hypothesis.whole_weights(self._units)
         groups = BUCKETS * SLOTS
@@ -116,7 +113,7 @@ class ClockedSampler:
         while True:
             status, words.place = self._draw_one(
                 *evaluate, self._betas, self._per_units, self._clocks, self._cap, *placed,
-                self._bounds, self._reach, self._signed, words.buffer, words.place, state,
+                self._bounds, self._reach, words.buffer, words.place, state,
             )  # fmt: skip
             if status == 1:
                 words.refill()
@@ -151,7 +148,7 @@ class ClockedSampler:
     def _scan(self, placed: Any, evaluate: Any) -> None:
         self._scan_all(
             *evaluate, self._per_units, self._references, self._clocks, self._rate, self._slack,
-            *placed, self._signed, self._state,
+            *placed, self._state,
         )  # fmt: skip
 
     def _settle(self, words: TapeWords) -> bool:

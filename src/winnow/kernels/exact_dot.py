@@ -12,6 +12,9 @@ usual inner products of counts, lie well inside a cell and need no second look.
 BLAS first, with the error bound of any order of summation; where that leaves a step open, a
 compensated sum (Dot2 of Ogita, Rump and Oishi 2005) on those rows; where that is not enough
 either, integers of any length.
+
+Steps beyond +-MOST_STEPS are clipped to it, by their exact value: that moves no two steps further
+apart, and nothing about private vectors is refused.
 """
 
 from __future__ import annotations
@@ -28,11 +31,12 @@ Matrix = NDArray[Any]
 
 LARGEST_ENTRY = 2.0**400
 """Entries beyond it could overflow in a product."""
-MOST_STEPS = 2.0**62
-"""Scores are int64."""
+MOST_STEPS = 2**62 - 1
+"""Scores are int64, and so are their differences."""
 
 _ROUNDING = 2.0**-53
 _UNDERFLOW = 2.0**-1060  # more than what products that vanish could add up to
+_NEAR_MOST = 2.0**61
 _SPLIT = 134217729.0  # 2^27 + 1
 _BLOCK = 1 << 22  # entries that are converted to float64 at a time
 
@@ -63,13 +67,8 @@ class InnerProducts:
         self._error = self.query_norm * (d + 4) * _ROUNDING
         self._second_error = self.query_norm * ((3 * d + 16) * _ROUNDING) ** 2
 
-    def in_range(self) -> bool:
-        """Whether every score fits an int64, whatever its sign."""
-        largest = float(self.norms.max(initial=0.0)) * self.query_norm
-        return largest < math.ldexp(MOST_STEPS, self.power)
-
     def steps(self, ids: Integers | None = None, sign: int = 1) -> Integers:
-        """floor(sign <v_i, q> / 2^power + 1/3) of the rows named, or of all rows."""
+        """floor(sign <v_i, q> / 2^power + 1/3), clipped, of the rows named, or of all rows."""
         rows = self.vectors.shape[0] if ids is None else len(ids)
         result = np.empty(rows, np.int64)
         query = self.query if sign > 0 else -self.query
@@ -106,7 +105,8 @@ class InnerProducts:
             error = self._in_steps(norms[places] * self._second_error) + 2.0**-50 * np.abs(low)
             steps[places], unsure = _decided(high, low, error)
             for place in places[unsure]:
-                steps[place] = exact_steps(block[place], query, self.power)
+                exact = exact_steps(block[place], query, self.power)
+                steps[place] = max(-MOST_STEPS, min(exact, MOST_STEPS))
         return steps
 
     def _in_steps(self, error: Floats) -> Floats:
@@ -145,7 +145,7 @@ def _integers(values: Floats) -> tuple[list[int], list[int]]:
 def _decided(
     high: Floats, low: Floats | float, error: Floats
 ) -> tuple[Integers, NDArray[np.bool_]]:
-    """The step of high + low, and where an error of this size leaves it open."""
+    """The clipped step of high + low, and where an error of this size leaves it open."""
     floors = np.floor(high)
     rest = (high - floors) + (low + 1.0 / 3.0)
     carry = np.floor(rest)
@@ -153,7 +153,13 @@ def _decided(
     error = error + 2.0**-50
     unsure = ~((rest > error) & (rest < 1.0 - error))
     with np.errstate(invalid="ignore"):
-        return floors.astype(np.int64) + carry.astype(np.int64), unsure
+        steps = floors.astype(np.int64) + carry.astype(np.int64)
+        if not np.abs(high).max(initial=0.0) < _NEAR_MOST:  # or not a number
+            beyond = np.abs(high + low) - error > MOST_STEPS * (1.0 + 2.0**-40)
+            edge = np.where(high > 0, MOST_STEPS, -MOST_STEPS)
+            steps = np.where(beyond, edge, np.clip(steps, -MOST_STEPS, MOST_STEPS))
+            unsure &= ~beyond
+        return steps, unsure
 
 
 def _compensated(block: Floats, query: Floats) -> tuple[Floats, Floats]:

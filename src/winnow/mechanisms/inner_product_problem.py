@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from winnow.domain.utility import Utility
 from winnow.index.prepared import PreparedVectors, largest_outside
+from winnow.kernels.exact_dot import MOST_STEPS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -70,10 +71,6 @@ class InnerProductProblem:
         """The number of candidates."""
         return self._vectors.size * len(self._signs)
 
-    def in_range(self) -> bool:
-        """Whether every score fits an int64."""
-        return self._products.in_range()
-
     def propose(self, count: int, taken: Integers) -> tuple[Integers, int | None]:
         """The index's answer for either sign, and the least of the certified bounds."""
         rows = self._vectors.size
@@ -110,7 +107,7 @@ class InnerProductProblem:
         if not math.isfinite(bound):
             return None
         step = (Fraction(bound) / Fraction(2) ** self._power + Fraction(1, 3)).__floor__()
-        return max(-(2**62), min(step, 2**62))  # no score lies beyond
+        return max(-MOST_STEPS, min(step, MOST_STEPS))  # scores are clipped likewise
 
 
 @dataclass(frozen=True)

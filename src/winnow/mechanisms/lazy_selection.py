@@ -109,6 +109,8 @@ class LazySelector:
 
         A tape that is given is used up by this selector: no other draw may read its bits.
         """
+        if hypothesis.workload is not self._workload:
+            raise InputError("the hypothesis answers another workload; make it for this one")
         if isinstance(words, Tape):
             if self._words is None or self._words.tape is not words:
                 words.claim()
@@ -121,8 +123,6 @@ class LazySelector:
         return hypothesis.query_at(place), sign
 
     def _open(self, hypothesis: Hypothesis) -> None:
-        if hypothesis.workload is not self._workload:
-            raise InputError("the hypothesis answers another workload; make it for this one")
         self.check(hypothesis.total)
         counts = open_sealed(self._sealed)
         limit = 2 * hypothesis.total * self._workload.grids

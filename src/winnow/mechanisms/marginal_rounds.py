@@ -18,11 +18,10 @@ import numpy as np
 from winnow.domain.checks import Real, count, exact, positive, set_counts
 from winnow.domain.neighbours import Relation
 from winnow.domain.workloads import Workload
-from winnow.domain.workloads.part import sum_of
 from winnow.errors import GrantError, InputError
 from winnow.mechanisms.selection import check_scale
 from winnow.mechanisms.table_rounds import (
-    LARGEST_SCORE,
+    LARGEST_WEIGHT,
     STEPS,
     Counts,
     Floats,
@@ -192,12 +191,12 @@ class MarginalRun:
         if len(weights) != len(candidates.parts):
             raise InputError("give one weight for each candidate")
         count(**{f"weight {i}": weight for i, weight in enumerate(weights)})
+        if max(weights) > LARGEST_WEIGHT:
+            raise InputError(f"a weight exceeds {LARGEST_WEIGHT}; give smaller weights")
         if any(part.grid != 1 for part in candidates.parts):
             raise InputError("candidates are marginal tables; give wn.marginals(...)")
         scale = self._mechanism.exponent(self._relation, self._rows_per_person, max(weights))
         check_scale(scale)
-        if sum_of(open_sealed(counts)) * STEPS * max(weights) > LARGEST_SCORE:
-            raise InputError("scores do not fit 64 bits; give smaller weights")
         with self._lock:
             if self._started:
                 raise GrantError("the rounds of this run were started before; they are one charge")

@@ -22,6 +22,7 @@ STEPS = 16
 """Counts of the model are rounded to whole multiples of 1/STEPS rows: public, and exact."""
 
 LARGEST_SCORE = 2**61
+LARGEST_WEIGHT = 2**30
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,11 @@ class MeasuredTable:
 
 
 class TableRounds:
-    """True tables and the place on the tape. Private."""
+    """True tables and the place on the tape. Private.
+
+    Counts and distances that would not fit 64 bits are clipped at public bounds, which moves them
+    by no more than they moved before: to refuse them would tell something, and after the charge.
+    """
 
     def __init__(
         self,
@@ -50,6 +55,7 @@ class TableRounds:
         self.left = rounds
         self.candidates = len(weights)
         self._counts, self._offsets, self._weights = counts, offsets, weights
+        self._most = LARGEST_SCORE // (STEPS * int(np.diff(offsets).max()))
         self._scale, self._variance = scale, variance
         self._tape = tape
         self._round = 0
@@ -71,6 +77,7 @@ class TableRounds:
         distances = np.empty(len(places), np.int64)
         for i, (place, table) in enumerate(zip(places, public, strict=True)):
             distances[i] = np.abs(STEPS * self._true(place) - table).sum()
+        distances = np.minimum(distances, LARGEST_SCORE // heaviest)
         scores = self._weights[places] * (distances - fixed.astype(np.int64))
         with np.errstate(all="ignore"):
             [found] = noisy_top(scores, tape.child("selection"), Law.GUMBEL, self._scale)
@@ -80,7 +87,8 @@ class TableRounds:
         return MeasuredTable(chosen, true + drawn)
 
     def _true(self, place: int) -> Counts:
-        return self._counts[self._offsets[place] : self._offsets[place + 1]]
+        counts = self._counts[self._offsets[place] : self._offsets[place + 1]]
+        return np.minimum(counts, self._most)
 
     def _grid(self, place: int, table: Floats) -> Counts:
         """The model's counts in whole steps; nothing private is looked at."""

@@ -61,7 +61,8 @@ def max_inner_product(
     certified bounds. ``slack`` trusts the index further, up to so many nats, for a part of
     epsilon (2 slack for each of the k draws): Algorithm 5 of FastMWEM. ``head`` is how many
     candidates are asked of the index, sqrt(m) by default. ``upper_bounds`` are bounds on every
-    inner product (with ``signed`` on its absolute value) that the caller certifies.
+    inner product (with ``signed`` on its absolute value) that the caller certifies. Inner
+    products beyond about 2^52 times the sensitivity are clipped.
 
     ``budget`` charges a shared budget, whose relation must be the same. ``seed`` makes a
     repeatable result for tests, which carries no privacy, and the receipt says so.
@@ -89,7 +90,7 @@ def max_inner_product(
         )
     bounds = None if upper_bounds is None else _bounds(upper_bounds, vectors)
     randomness = Randomness(seed)
-    chosen.check(vectors, sealed_query, bounds)
+    chosen.check(vectors, sealed_query)
     grant = grant_for(chosen.promise(utility.relation).event, budget)
     released = chosen.release(vectors, sealed_query, grant, randomness.tape(), bounds)
     if k is not None:
