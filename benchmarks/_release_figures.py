@@ -35,6 +35,7 @@ def growth(document: dict[str, Any], folder: Path) -> None:
         xscale="log", yscale="log", xlabel="queries m", ylabel="milliseconds per selection",
         title="Random binary queries, 3,000 cells: one private selection",
     )  # fmt: skip
+    axis.set_ylim(top=3e4)
     axis.grid(alpha=0.3)
     axis.legend()
     figure.tight_layout()

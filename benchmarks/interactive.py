@@ -1,0 +1,195 @@
+"""Interactive questions about ADULT: errors against independent noise, and time per answer.
+
+    n = 48,842 rows, seven columns, 120,960 cells; random conjunctions of three columns, each with
+    a random set of its codes; epsilon = 1, delta = 1e-6; sessions sized for k = 1e4, 1e5 and 1e6
+    questions, of which 10,000 and 100,000 are asked.
+
+Independent noise is Gaussian at the same budget for k answers. Sessions are seeded, so errors are
+repeatable; times are not. Needs --data, a folder with adult_pgm.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import winnow as wn
+from _common import arguments, report, save
+from winnow.domain.questions import Question, taken
+from winnow.domain.workloads import ConjunctionPart, Workload
+from winnow.sealed.tables import SealedTable
+from winnow.sealed.unsafe import unsafe_true_answers
+
+COLUMNS = (
+    "workclass", "education-num", "marital-status", "relationship", "race", "sex", "income>50K",
+)  # fmt: skip
+SIZES = (10**4, 10**5, 10**6)
+VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("default", {}),
+    ("warm start 0.1", {"warm_start": 0.1}),
+    ("threshold 0.08", {"threshold": 0.08}),
+    ("printed constants", {"calibration": "paper"}),
+)
+
+
+def conjunctions(table: SealedTable, number: int, seed: int) -> Workload:
+    """Random product sets of three columns each."""
+    random, shape = np.random.default_rng(seed), table.schema.shape
+    masks = []
+    for _ in range(number):
+        mask = {}
+        for column in random.choice(len(shape), 3, replace=False).tolist():
+            held = random.random(shape[column]) < 0.5
+            if held.all() or not held.any():
+                held = np.arange(shape[column]) == random.integers(shape[column])
+            mask[column] = held
+        masks.append(mask)
+    return Workload(table.schema, (ConjunctionPart(table.schema, tuple(masks)),))
+
+
+def errors(
+    table: SealedTable, asked: list[Question], truth: Any, k: int, options: dict[str, Any]
+) -> dict[str, Any]:
+    """One session: its errors and its times."""
+    session = wn.open_interactive(table, epsilon=1, delta=1e-6, max_queries=k, seed=1, **options)
+    off = np.empty(len(asked))
+    hypothesis: list[float] = []
+    fresh: list[float] = []
+    for place, question in enumerate(asked):
+        start = time.perf_counter()
+        answer = session.ask(question)
+        took = time.perf_counter() - start
+        off[place] = abs(answer.value - truth[place])
+        (hypothesis if answer.kind == "hypothesis" else fresh).append(took)
+    return {
+        "max": float(off.max()),
+        "mean": float(off.mean()),
+        "bound": session.plan.bound,
+        "updates": session.updates,
+        "cap": session.plan.updates,
+        "status": session.status,
+        "median_us": 1e6 * float(np.median(hypothesis or fresh)),
+    }
+
+
+def written(table: SealedTable, number: int, seed: int) -> float:
+    """Median time of ``ask(wn.where(...))``, the reading of the conditions included, in us."""
+    random, schema = np.random.default_rng(seed), table.schema
+    session = wn.open_interactive(table, epsilon=1, delta=1e-6, max_queries=10**6, seed=1)
+    took = []
+    for _ in range(number):
+        conditions = {}
+        for column in random.choice(len(schema.shape), 3, replace=False).tolist():
+            size = schema.shape[column]
+            held = random.choice(size, max(1, size // 2), replace=False)
+            conditions[schema.names[column]] = held.tolist()
+        question = wn.where(conditions)
+        start = time.perf_counter()
+        answer = session.ask(question)
+        if answer.kind == "hypothesis":
+            took.append(time.perf_counter() - start)
+    return 1e6 * float(np.median(took))
+
+
+def durable(table: SealedTable, asked: list[Question]) -> dict[str, float]:
+    """Times of a session that is kept in a file; and of one fsync there."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        place = Path(folder)
+        session = wn.open_interactive(
+            table, epsilon=1, delta=1e-6, max_queries=10**6, seed=1, state=place / "session"
+        )
+        took, kinds = [], []
+        for question in asked:
+            start = time.perf_counter()
+            kinds.append(session.ask(question).kind)
+            took.append(time.perf_counter() - start)
+        session.close()
+        syncs = []
+
+        with (place / "file").open("wb") as file:
+            for _ in range(50):
+                file.write(b"x" * 64)
+                file.flush()
+                start = time.perf_counter()
+                os.fsync(file.fileno())
+                syncs.append(time.perf_counter() - start)
+    times = np.array(took)
+    quiet = np.array(kinds) == "hypothesis"
+    return {
+        "median_us": 1e6 * float(np.median(times[quiet])),
+        "mean_us": 1e6 * float(times[quiet].mean()),
+        "largest_ms": 1e3 * float(times[quiet].max()),
+        "fresh_ms": 1e3 * float(np.median(times[~quiet])),
+        "fsync_ms": 1e3 * float(np.median(syncs)),
+    }
+
+
+def main() -> None:
+    """Run everything and write the figures."""
+    parser = arguments(__doc__ or "", "interactive")
+    parser.add_argument("--data", type=Path, required=True, help="a folder with adult_pgm")
+    parser.add_argument("--quick", action="store_true", help="10,000 questions only")
+    options = parser.parse_args()
+    folder = options.data / "adult_pgm"
+    table = wn.read_table(
+        folder / "adult.csv.gz", schema=folder / "adult-domain.json", columns=COLUMNS
+    )
+    n = table.n
+    assert n is not None
+    rows, found = [], []
+    random = np.random.default_rng(options.seed)
+    numbers = (10**4,) if options.quick else (10**4, 10**5)
+    for number in numbers:
+        workload = conjunctions(table, number, options.seed)
+        truth = unsafe_true_answers(table, workload)
+        asked = [taken(workload, query) for query in range(number)]
+        for k in SIZES:
+            if k < number:
+                continue
+            plan = wn.plan.interactive(table.schema, n=n, epsilon=1, delta=1e-6, max_queries=k)
+            noise = np.abs(random.normal(0, plan.independent_deviation, number))
+            entry: dict[str, Any] = {
+                "asked": number,
+                "k": k,
+                "recommended": plan.recommended,
+                "independent": {
+                    "max": float(noise.max()),
+                    "mean": float(noise.mean()),
+                    "bound": plan.independent_bound,
+                },
+            }
+            for name, more in VARIANTS:
+                entry[name] = errors(table, asked, truth, k, more)
+            ours, theirs = entry["default"], entry["independent"]
+            better = "multiplicative weights" if ours["max"] < theirs["max"] else (
+                "independent Gaussian noise"
+            )  # fmt: skip
+            entry["smaller maximum"] = better
+            found.append(entry)
+            rows.append(
+                [f"{number:,}", f"{k:,}", f"{theirs['max']:.3f} / {theirs['mean']:.4f}"]
+                + [f"{entry[v]['max']:.3f} / {entry[v]['mean']:.4f}" for v, _ in VARIANTS]
+                + [plan.recommended.split()[0], better.split()[0], f"{ours['median_us']:.0f}"]
+            )
+    kept = durable(table, asked[:10_000]) | {"where_us": written(table, 10_000, options.seed)}
+    report(
+        "ADULT, errors as fractions of the rows: largest / mean",
+        ["asked", "k", "independent", *(name for name, _ in VARIANTS), "recommended",
+         "smaller max", "us/answer"],
+        rows,
+    )  # fmt: skip
+    report(
+        "Kept in a file; and in memory, written as wn.where",
+        list(kept),
+        [[f"{value:.3g}" for value in kept.values()]],
+    )
+    save(options.out, {"sessions": found, "durable": kept, "cells": table.schema.cells, "n": n})
+
+
+if __name__ == "__main__":
+    main()
