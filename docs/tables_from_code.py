@@ -130,6 +130,40 @@ def performance() -> str:
     return "\n".join(parts)
 
 
+def release_speed() -> str:
+    """The figures of benchmarks/release.json, or a sentence that they are missing."""
+    path = BENCHMARK.with_name("release.json")
+    if not path.exists():
+        return "No figures: `benchmarks/release.json` is not there; `make bench` writes it.\n"
+    document = json.loads(path.read_text())
+    machine = document["machine"]
+    lines = [
+        [f"{row['m']:,}", f"{row['n']:,}", f"{row['rounds']:,}",
+         f"{row['select_seconds'] * 1e6:,.0f}", f"{row['dense_seconds'] * 1e6:,.0f}",
+         f"{row['ratio']:,.0f}"]
+        for row in document["synthetic"]
+    ]  # fmt: skip
+    head = ["queries", "rows", "rounds", "lazy, µs", "dense scan, µs", "ratio"]
+    parts = [
+        f"Taken on {machine['date']}: {machine['cpu']}, one thread.\n",
+        "**Random binary queries over 3,000 cells** (mean of a selection over a whole run)\n",
+        table(head, lines, right=6),
+    ]
+    adult = [
+        [f"{row['cells']:,}", f"{row['m']:,}", f"{row['select_seconds'] * 1e6:,.0f}",
+         f"{row['update_seconds'] * 1e6:,.0f}", f"{row['dense_seconds'] * 1e6:,.0f}",
+         f"{row['ratio_select']:,.0f}", f"{row['errors']['lazy']['max']:.4f}",
+         f"{row['errors']['scan']['max']:.4f}", f"{row['errors']['uniform']['max']:.4f}"]
+        for row in document.get("adult", {}).values()
+    ]  # fmt: skip
+    if adult:
+        head = ["cells", "marginals", "selection, µs", "update, µs", "dense, µs", "ratio",
+                "max error", "standard MWEM", "uniform selection"]  # fmt: skip
+        parts += ["**ADULT, 2- and 3-way marginals, 100 rounds, (1, 0.001)**\n",
+                  table(head, adult, right=9)]  # fmt: skip
+    return "\n".join(parts)
+
+
 def _machine(machine: dict[str, Any], epsilon: float) -> str:
     return (
         f"Taken on {machine['date']}: {machine['cpu']}, Python {machine['python']}, "
@@ -153,7 +187,7 @@ def write(_: Sphinx) -> None:
     """Write every table whose text has changed."""
     folder = HERE / "_generated"
     folder.mkdir(exist_ok=True)
-    for make in (guarantees, events, rounds, performance):
+    for make in (guarantees, events, rounds, performance, release_speed):
         path, text = folder / f"{make.__name__}.md", make()
         if not path.exists() or path.read_text() != text:
             path.write_text(text)

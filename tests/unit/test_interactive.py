@@ -234,6 +234,7 @@ def test_few_questions_are_all_answered_freshly() -> None:
     assert session.plan.bound == session.plan.noise and session.plan.guaranteed
     answers = session.ask_all(wn.marginals(2))
     assert {a.kind for a in answers} <= {"fresh", "hypothesis"} and not session.exhausted
+    assert opened(max_queries=5_000, threshold=0.05).plan.updates < 5_000  # then it shall learn
     with pytest.raises(InputError, match="nothing would be learned"):
         opened(max_queries=50, epsilon=0.0001)
 

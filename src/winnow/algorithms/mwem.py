@@ -1,7 +1,7 @@
 """Multiplicative weights over a public hypothesis, driven by released measurements only.
 
 Three updates of the weights w_x after a query q was measured as y where the hypothesis says a
-(both as fractions of N):
+(both as fractions of N)::
 
     sign   w_x *= exp(eta sign(y - a) q(x)), eta = sqrt(ln cells / rounds)   [FastMWEM, Alg 1]
     hardt  w_x *= exp((y - a) q(x) / 2)                       [Hardt-Ligett-McSherry 2012, Fig 1]
@@ -20,7 +20,7 @@ FastMWEM speaks) or the last one.
 
 Which is more accurate was tried on tables drawn from mixtures of six product distributions,
 epsilon = 1, delta = 1e-6, 2^10 cells, all 960 3-way marginals; largest error over all queries,
-mean of four tables, with the best of 30, 60, 120, 240 (sign: also 480) rounds for each:
+mean of four tables, with the best of 30, 60, 120, 240 (sign: also 480) rounds for each::
 
     rows     sign, average   sign, last   hardt, replay=1   hardt, replay=5   gap, replay=1
     2,000    .110 (240)      .081 (60)    .055 (60)         .062 (60)         .063 (30)

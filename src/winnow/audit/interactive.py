@@ -47,6 +47,7 @@ LEVEL = 1.0
 TABLE = (2, 0, 0, 1)
 
 _TOLERANCE = 1e-9
+_SAMPLED_LEVEL = 8.0
 _NEAR = tuple((d, t) for d in (0, 2, 4, 7) for t in (0.5, 2.5, 6.5))
 _LEVELS = ((0.5, 1, 0.75), (0.5, 2, 1.0), (1.0, 1, 2.0))
 
@@ -149,12 +150,12 @@ def _faulty(model: RepeatedModel, fault: str) -> RepeatedModel:
 
 def interactive_sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """Real runs against an adversary that repeats one near-threshold question."""
-    yield sample_repeated(MultiplicativeWeights(1, 1.0, 12), 1_000 if quick else 4_000, seed)
+    yield sample_repeated(MultiplicativeWeights(1, 1.0, 12), 1_000 if quick else 2_000, seed)
 
 
 def sample_repeated(mechanism: MultiplicativeWeights, draws: int, seed: int) -> AuditResult:
-    """A lower bound on delta-discounted epsilon from real rounds on neighbouring tables."""
-    level = 4.0
+    """A lower bound on epsilon at the claimed delta, from real rounds on neighbouring tables."""
+    level = _SAMPLED_LEVEL
     claimed = capped_delta(1.0, mechanism.updates, level)
     tallies = [_first_release(mechanism, true, draws, seed + true) for true in (20, 21)]
     bound, event = epsilon_lower_bound(tallies[0], tallies[1], delta=claimed)
@@ -194,7 +195,7 @@ def _first_release(
 
 def interactive_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """Real sessions have the transcripts of the model."""
-    yield fidelity_of_sessions(session_model(), 1_000 if quick else 4_000, seed)
+    yield fidelity_of_sessions(session_model(), 1_000 if quick else 2_000, seed)
 
 
 def fidelity_of_sessions(model: SessionModel, draws: int, seed: int) -> AuditResult:
@@ -297,5 +298,5 @@ def interactive_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult
         result = enumerate_repeated(0.5, 1, 0.75, fault=fault)
         yield as_twin(fault, "Enumeration", result)
     broken = replace(session_model(), scale=0.5 / EPSILON)
-    result = fidelity_of_sessions(broken, 1_000 if quick else 4_000, seed)
+    result = fidelity_of_sessions(broken, 1_000 if quick else 2_000, seed)
     yield as_twin(HALF_NOISE, "Fidelity", result)

@@ -144,7 +144,7 @@ class RepeatedModel:
         mass = np.zeros((self.updates, width))
         mass[0, reach] = 1.0
         steps = self._release_steps(plus, minus)
-        net = unit * (np.arange(width) - reach)
+        net = np.asarray(unit * (np.arange(width) - reach), np.float64)
         total = 0.0
         for done in range(self.rounds):
             released = np.zeros((self.updates + 1, width))

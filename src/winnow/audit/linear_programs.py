@@ -100,22 +100,23 @@ def _result(
 def lp_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """The compiled loop and the dual oracle draw the enumerated probabilities."""
     yield scalar_fidelity(scalar_model(), _draws(quick), seed)
+    yield scalar_fidelity(scalar_model(), _draws(quick), seed, lazy=False)
     yield constraint_fidelity(constraint_model(), _draws(quick), seed)
 
 
 def _draws(quick: bool) -> int:
-    return 600 if quick else 3_000
+    return 300 if quick else 2_000
 
 
-def scalar_fidelity(model: ScalarModel, draws: int, seed: int) -> AuditResult:
-    """Pairs of rows from the real loop against a model."""
+def scalar_fidelity(model: ScalarModel, draws: int, seed: int, *, lazy: bool = True) -> AuditResult:
+    """Pairs of rows from the compiled loop, or from the plain one, against a model."""
     rows, scale = Rows.of(MATRIX), np.ones(3)
     root, event = Tape.seeded(seed), SCALAR.promise(Relation.ADD_REMOVE).event
     observed = np.zeros((4, 4), np.int64)
     for draw in range(draws):
         offsets = seal_offsets(SIDES, 4, UTILITY)
         run = SCALAR.open(offsets, single_use_grant(event), root.child(f"draw-{draw}"))
-        _, chosen, _ = run.solve(rows, scale, STEP)
+        _, chosen, _ = run.solve(rows, scale, STEP, lazy=lazy)
         observed[chosen[0], chosen[1]] += 1
     return _fidelity(SCALAR, observed, joint(model.rounds(MATRIX, SIDES)), draws)
 
@@ -180,5 +181,7 @@ def lp_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
         ("the sensitivity lacks the factor A_max", 1 / 3),
     ):
         yield as_twin(
-            fault, "Enumeration", enumerate_constraint(constraint_model(honest * factor), quick=True)
+            fault,
+            "Enumeration",
+            enumerate_constraint(constraint_model(honest * factor), quick=True),
         )

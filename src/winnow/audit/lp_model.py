@@ -89,4 +89,4 @@ def widest(laws: list[Floats], others: list[Floats]) -> float:
 
 def joint(laws: list[Floats]) -> Floats:
     """The probabilities of (first, second), as a matrix."""
-    return np.exp(np.array([laws[0][i] + laws[1 + i] for i in range(len(laws[0]))]))
+    return np.asarray(np.exp(np.array([laws[0][i] + laws[1 + i] for i in range(len(laws[0]))])))

@@ -237,8 +237,10 @@ class SlackExponential(IndexedSelection):
         Proof of the range. Let w_i = e^{x_i}, Z their sum, A that of the head S, and
         v_i = e^{min(x_i, L)} for i outside S. With clocks of rate w (the smallest wins) the
         head's clock has rate A, and i outside S counts only when its clock is below v_i/w_i
-        times the head's. Integrating, with D(u) = A + sum_{j not in S} w_j min(u, v_j/w_j):
+        times the head's. Integrating, with D(u) = A + sum_{j not in S} w_j min(u, v_j/w_j)::
+
             Pr[i in S] = w_i/D(1),     Pr[i not in S] = w_i A * integral_0^{v_i/w_i} du/D(u)^2.
+
         D is concave and increasing with D(0) = A, so D(u) >= u D(1) + (1 - u) A, and the
         integral is at most b/(A (A + b (D(1) - A))) with b = v_i/w_i <= 1, which is at most
         1/(A D(1)): no ratio r_i = Pr[i]/(w_i/Z) exceeds Z/D(1). For the other side D(u) <=

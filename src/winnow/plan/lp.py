@@ -37,6 +37,8 @@ def lp(
     """
     kind = Relation.parse(relation)
     setting, target = lp_setting(A, c, private=private, opt=opt, relation=kind, **options)
+    if private == "constraint" and (measure or searches is not None):
+        raise InputError("measure and searches do nothing for private='constraint'; leave them out")
     wanted = LpBudget(epsilon, delta, kind, alpha, rounds, beta=beta, accountant=accountant)
     return plan_lp(setting, searched(wanted, target, searches, measure=measure))
 

@@ -52,8 +52,9 @@ def calibrate_capped(
     all there is) or "zcdp" (for one that is charged to a budget, which needs the lost mass
     of the event in its ``delta_for_events``). The number of rounds is not limited; that of
     steps is chosen so that lost mass and composition together stay within delta; with
-    ``lost`` exactly that part of delta is set aside for the lost mass. ``initial`` is an event that comes first and is
-    paid from the same target (zcdp only); the event of the plan is then the sum of both.
+    ``lost`` exactly that part of delta is set aside for the lost mass. ``initial`` is an
+    event that comes first and is paid from the same target (zcdp only); the event of the
+    plan is then the sum of both.
 
     Guarantee: (epsilon, delta)-DP for the whole session (``capped``), under ``relation``.
     The returned plan was itself checked, so the search errs on the safe side only.

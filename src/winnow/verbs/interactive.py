@@ -10,12 +10,8 @@ import numpy as np
 
 from winnow.algorithms.implicit_state import ImplicitState
 from winnow.algorithms.interactive import Interactive
-from winnow.algorithms.interactive_plan import (
-    PRIOR_MIX,
-    InteractivePlan,
-    InteractiveRequest,
-    plan_interactive,
-)
+from winnow.algorithms.interactive_plan import InteractivePlan, InteractiveRequest
+from winnow.algorithms.interactive_sizing import PRIOR_MIX, plan_interactive
 from winnow.algorithms.interactive_state import CellState, PointState, State, product_prior
 from winnow.domain.checks import Real, exact, probability
 from winnow.domain.memory import parse_memory
