@@ -12,11 +12,14 @@ DIR holds groceries/ and the folders lp_*/ of MPS files; without it these parts 
 from __future__ import annotations
 
 import gzip
+import os
 import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core for everyone
 
 import numpy as np
 from scipy.sparse import csr_matrix

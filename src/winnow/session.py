@@ -17,6 +17,7 @@ from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.random.tape import Randomness
 from winnow.released import Released
+from winnow.released.linear_programs import LpSolution
 from winnow.released.predictor import Predictor
 from winnow.released.synthetic import SyntheticDistribution
 from winnow.released.wide import WideSynthetic
@@ -33,6 +34,7 @@ from winnow.verbs import (
     release,
     release_wide,
     select,
+    solve_lp,
     top_k,
 )
 
@@ -156,6 +158,13 @@ class Session:
         """``winnow.learn`` charged to this session's budget."""
         options = self._under_this_budget(options)
         return learn(X, y, hypotheses=hypotheses, epsilon=epsilon, **options)
+
+    def solve_lp(
+        self, A: Any, b: Any, c: Any, *, private: str, epsilon: Real, **options: Any
+    ) -> Released[LpSolution]:
+        """``winnow.solve_lp`` charged to this session's budget."""
+        options = self._under_this_budget(options)
+        return solve_lp(A, b, c, private=private, epsilon=epsilon, **options)
 
     def _own_table(self) -> SealedTable:
         if self._table is None:

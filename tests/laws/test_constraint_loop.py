@@ -130,3 +130,18 @@ def test_what_the_filter_leaves_open_is_decided_exactly(monkeypatch: pytest.Monk
     loop.finish(words_for(Tape.seeded(1), 60))
     assert len(asked) >= 60
     assert loop.chosen.tolist() == usual.chosen.tolist()
+
+
+def test_small_programs_are_measured_as_large_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Norms, ranges and largest entries do not depend on which code takes them."""
+    import winnow.kernels.constraint_solver as module
+
+    matrix, _ = _program(60, 5, 8)
+    rows, scale = Rows.of(csr_matrix(np.where(matrix > 0, matrix, 0.0))), np.append(np.ones(5), 0.0)
+    plain = Shapes.of(rows, scale)
+    monkeypatch.setattr(module, "_SMALL", 0)
+    compiled = Shapes.of(rows, scale)
+    np.testing.assert_allclose(plain.lengths, compiled.lengths, rtol=1e-9)
+    np.testing.assert_allclose(plain.halves, compiled.halves, rtol=1e-12)
+    np.testing.assert_array_equal(plain.tops, compiled.tops)
+    assert plain.largest == compiled.largest

@@ -165,7 +165,7 @@ def test_random_marginals_have_as_many_cells_as_asked() -> None:
 
 def test_a_session_stays_within_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pmw, "ROWS", 20_000)
-    session = pmw._session(Run(quick=True), 40, 0)
+    session = pmw._session(Run(quick=True), 40, 0, updates=30)
     assert session.largest <= session.plan.bound  # fails with probability 5 % over seeds; fixed
     assert np.all(np.diff(session.potential) < 0)
     assert len(session.potential) == session.updates[-1] + 1

@@ -42,7 +42,6 @@ def test_a_scalar_private_solution_keeps_its_promise_over_many_seeds() -> None:
 def test_the_whole_run_is_one_charge() -> None:
     budget = wn.Budget(epsilon=2, delta=1e-5)
     released = _shifts(budget=budget, rounds=50)
-    assert len(budget.history if hasattr(budget, "history") else [1]) == 1
     assert "50 x BoundedRange" in str(released)
     with pytest.raises(wn.BudgetExceeded):
         _shifts(budget=budget, epsilon=2, delta=9e-6)
@@ -264,3 +263,28 @@ def test_the_papers_index_path_keeps_the_promise_too(index: str) -> None:
         _shifts(index=index, opt=(5000, 9000))
     with pytest.raises(wn.InputError, match="index"):
         _shifts(index="tree")
+
+
+def test_a_plan_refuses_what_the_solver_refuses() -> None:
+    people = {"private": "constraint", "entries": (0, 1), "sides": (1, 1), "rows": 100,
+              "exceptions": 10, "epsilon": 1, "delta": 1e-6}  # fmt: skip
+    assert wn.plan.lp(None, [1.0, 1.0], opt=1, **people).violation > 0
+    for more in ({"opt": (1, 2)}, {"opt": 1, "measure": True}, {"opt": 1, "sensitivity": 1}):
+        with pytest.raises(wn.InputError):
+            wn.plan.lp(None, [1.0, 1.0], **(people | more))
+    with pytest.raises(wn.InputError, match="rows does nothing"):
+        wn.plan.lp(SHIFTS, np.ones(4), private="scalar", opt=1, sensitivity=1, epsilon=1, rows=5)
+
+
+def test_a_session_charges_it_to_its_budget() -> None:
+    session = wn.Session(epsilon=2, delta=1e-5)
+    released = session.solve_lp(
+        SHIFTS, NEEDED, np.ones(4), private="scalar", senses=">=", maximise=False, opt=7500,
+        sensitivity=1, epsilon=1, delta=1e-6, rounds=20,
+    )  # fmt: skip
+    assert released.value.rounds == 20
+    with pytest.raises(wn.BudgetExceeded):
+        session.solve_lp(
+            SHIFTS, NEEDED, np.ones(4), private="scalar", senses=">=", maximise=False, opt=7500,
+            sensitivity=1, epsilon=2, delta=9e-6, rounds=20,
+        )  # fmt: skip

@@ -22,6 +22,7 @@ from winnow.cli import (
     plan_release,
     plan_topk,
     release,
+    reproduce,
     select,
     topk,
 )
@@ -114,3 +115,4 @@ _add(ledgers, "show", ledger.show, BEFORE, ledger.EXAMPLES)
 _add(ledgers, "verify", ledger.verify, BEFORE, ledger.EXAMPLES)
 _add(ledgers, "export", ledger.export, BEFORE, ledger.EXAMPLES)
 _add(app, "audit", audit.audit, BEFORE, audit.EXAMPLES)
+_add(app, "reproduce", reproduce.reproduce, BEFORE, reproduce.EXAMPLES)

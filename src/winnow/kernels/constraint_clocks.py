@@ -1,7 +1,7 @@
 """Compiled clocks for the rows of a linear program: how far a score can have moved.
 
-Exponents are in units of ln 2, as in ``constraint_groups``. The score of row i is a whole number of steps,
-the rounded A_i x minus b_i, and its exponent is at most
+Exponents are in units of ln 2, as in ``constraint_groups``. The score of row i is a whole number
+of steps, the rounded A_i x minus b_i, and its exponent is at most
 
     key_i + clock(e, c),   clock(e, c) = min(rate2_c |z - r_e|_2, rate1_c |z - r_e|_1) + slack,
 

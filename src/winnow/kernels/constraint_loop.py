@@ -49,8 +49,9 @@ from winnow.kernels.envelope import (
 
 STATE = 24
 _PATIENCE = 0.25  # in units of ln 2: how far a reference may be away to set keys by it
-_PROPOSAL, _EVALUATION, _CARRIED = 1, 3, 6
-_SCANNED = 2  # for each row: what a scan costs, in the same units of about 40 ns
+_FALLEN = 12  # in units of ln 2: how far bounds may fall before weights are taken anew
+_PROPOSAL, _EVALUATION, _CARRIED = 2, 6, 6
+_SCANNED = 1  # for each row: what a scan costs, in the same units of about 40 ns
 
 
 @helper
@@ -100,17 +101,26 @@ def _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, st
 @helper
 def _scan(  # type: ignore[no-untyped-def]
     dense, starts, columns, values, offsets, per_step, per_unit, kinds, z, point, rate2, rate1,
-    slack, references, clocks, keys, group, limit, pool, table, where, count, members, spans, free, state,
+    slack, references, clocks, keys, group, limit, pool, table, where, count, members, spans, free,
+    state,
 ):  # fmt: skip
     """Look at all rows: one new epoch."""
     references[0, :] = z
     set_clocks(z, references[0], 0, rate2, rate1, slack, clocks)
     top = np.int64(-(2**40))
+    if dense.shape[0] > 0:  # the sums of row_value, written out: it is what takes the time
+        for i in range(offsets.shape[0]):
+            value = 0.0
+            for j in range(dense.shape[1]):
+                value += dense[i, j] * point[j]
+            keys[i] = value
+    else:
+        for i in range(offsets.shape[0]):
+            keys[i] = row_value(i, dense, starts, columns, values, point)
     for i in range(offsets.shape[0]):
-        score = _score(i, dense, starts, columns, values, point, per_step, offsets)
+        score = np.float64(np.int64(np.rint(keys[i] * per_step)) - offsets[i])
         c = np.int64(kinds[i])
-        keys[i] = raised(np.float64(score) * per_unit + abs(score) * per_unit * 2.0**-46
-                         + clocks[c])  # fmt: skip
+        keys[i] = raised(score * per_unit + abs(score) * per_unit * 2.0**-46 + clocks[c])
         group[i] = c * BUCKETS
         top = max(top, np.int64(np.ceil(keys[i])))
     state[3] = arrange(keys, top, group, limit, pool, table, where, count, members, spans, free)
@@ -227,16 +237,17 @@ def _run(  # type: ignore[no-untyped-def]
                 i, key, to, state[3], keys, group, limit, pool, table, where, count, members,
                 spans, free,
             )  # fmt: skip
-            emptied = count[g] == 0
             if count[new] == 1:
                 bounds[new] = max(after_move, lowest)
-            if after_move > bounds[new] or (emptied and bound >= state[1]):
+            if after_move > bounds[new]:
                 _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, state)
             else:
                 weights[to] += np.int64(1) << (bounds[new] - lowest)
                 weights[slot] -= np.int64(1) << (bound - lowest)
                 state[2] += np.int64(1) << (bounds[new] - lowest)
                 state[2] -= np.int64(1) << (bound - lowest)
+                if state[2] < np.int64(1) << (reach - _FALLEN):  # the largest bounds are gone
+                    _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, state)
         if verdict != REJECT:
             state[5], state[7], state[8], state[9] = i, bound, score, after
             if verdict != ACCEPT:

@@ -1,4 +1,4 @@
-"""Multiplicative weights against rows that are drawn exactly: the state around the compiled loop."""
+"""Multiplicative weights against exactly drawn rows: the state around the compiled loop."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ LN2 = 0.6931471805599453
 _CLASSES = 4
 _QUANTILES = (0.5, 0.9, 0.995)
 _WORDS = 1 << 15
+_SMALL = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,15 @@ class Rows:
         """What kernels take."""
         return self.dense, self.starts, self.columns, self.values
 
+    def row(self, i: int) -> Floats:
+        """Row i, written out."""
+        if len(self.dense):
+            return np.asarray(self.dense[i])
+        full = np.zeros(self.width)
+        part = slice(int(self.starts[i]), int(self.starts[i + 1]))
+        full[self.columns[part]] = self.values[part]
+        return full
+
     def times(self, point: Floats) -> Floats:
         """A x."""
         if len(self.dense):
@@ -83,11 +93,29 @@ class Shapes:
     @classmethod
     def of(cls, rows: Rows, scale: Floats) -> Shapes:
         """Public: they are made of the matrix alone."""
+        if rows.size * len(scale) <= _SMALL:
+            return cls._plain(rows, scale)
         from winnow.kernels.constraint_rows import shapes
 
         found = np.empty(rows.size), np.empty(rows.size), np.empty(rows.size)
         largest = shapes(*rows.arrays, scale, *found)
         return cls(*found, float(largest))
+
+    @classmethod
+    def _plain(cls, rows: Rows, scale: Floats) -> Shapes:
+        """The same without compiled code, for small programs."""
+        over = np.zeros((rows.size, len(scale)))
+        over[:, : rows.width] = [rows.row(i) for i in range(rows.size)]
+        over *= scale
+        square, total = (over * over).sum(axis=1), over.sum(axis=1)
+        apart = np.maximum(square - total * total / len(scale), 0.0) + 2.0**-30 * square
+        low, high = over.min(axis=1), over.max(axis=1)
+        return cls(
+            np.sqrt(apart) * (1.0 + 2.0**-40),
+            0.5 * (high - low) * (1.0 + 2.0**-40),
+            high,
+            float(np.abs(over).max()),
+        )
 
 
 class ConstraintLoop:
@@ -110,8 +138,8 @@ class ConstraintLoop:
         rounds: int,
         classes: int = _CLASSES,
     ) -> None:
-        from winnow.kernels.constraint_loop import STATE, arrange_all, run
         from winnow.kernels.constraint_groups import BUCKETS, CHUNK, SLOTS
+        from winnow.kernels.constraint_loop import STATE, arrange_all, run
 
         self._run, self._rate = run, rate
         size, simplex = rows.size, len(scale)
@@ -168,7 +196,7 @@ class ConstraintLoop:
         while True:
             status, words.place = self._run(*self._arguments, words.buffer, words.place, state)
             if status == 0:
-                return self._total / self._total.sum()
+                return np.asarray(self._total / self._total.sum())
             if status == 1:
                 words.refill()
             elif status == 2:

@@ -57,6 +57,6 @@ class LpSolution:
     def __str__(self) -> str:
         rest = f", for all but {self.exceptions} rows" if self.exceptions else ""
         return (
-            f"{len(self.x)} variables with c'x = {self.objective:.6g}; no row violated by more than "
-            f"{self.violation:.4g} with probability {self.confidence:g}{rest}"
+            f"{len(self.x)} variables with c'x = {self.objective:.6g}; no row violated by more "
+            f"than {self.violation:.4g} with probability {self.confidence:g}{rest}"
         )

@@ -1,0 +1,182 @@
+"""A linear program as the private solvers take it: public parts checked and put on the simplex."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.algorithms.lp_plan import LpSetting
+from winnow.domain.checks import Real, count, exact
+from winnow.domain.neighbours import Relation
+from winnow.domain.simplex import Simplex
+from winnow.domain.utility import Utility
+from winnow.errors import GuaranteeError, InputError
+from winnow.kernels.constraint_solver import Rows, Shapes
+from winnow.mechanisms.constraint_lp import ConstraintPrivateLp
+from winnow.mechanisms.inner_product_problem import Grid
+
+Floats = NDArray[np.float64]
+
+PRIVATE = ("scalar", "constraint")
+_REFUSED = {
+    "objective": "objective-private programs (c is private)",
+    "row": "row-private programs (the entries of A move a little)",
+    "matrix": "row-private programs (the entries of A move a little)",
+    "column": "column-private programs (a person owns a column)",
+    "high-sensitivity-objective": "high-sensitivity objective-private programs",
+}
+
+
+def check_model(private: str) -> None:
+    """Only the two neighbour models with a theorem here are solved."""
+    if private in _REFUSED:
+        raise GuaranteeError(
+            f"private={private!r}: {_REFUSED[private]} of Hsu-Roth-Roughgarden-Ullman 2014 are not "
+            "covered here; choose 'scalar' (b is private) or 'constraint' (a person owns a row)"
+        )
+    if private not in PRIVATE:
+        raise InputError(
+            f"private={private!r} is unknown; choose one of: {', '.join(PRIVATE)}"
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Target:
+    """The value of the objective: given, or looked for between two public numbers."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, opt: Any) -> Target:
+        """From a number, or from a pair (low, high)."""
+        if opt is None:
+            raise InputError(
+                "opt is missing; give the optimal value, or (low, high) to search between them"
+            )
+        if not isinstance(opt, tuple | list):
+            value = float(exact("opt", opt))
+            return cls(value, value)
+        if len(opt) != 2:
+            raise InputError(f"opt has {len(opt)} parts; give one number, or (low, high)")
+        low, high = (float(exact("opt", end)) for end in opt)
+        if not low < high:
+            raise InputError(f"opt=({low:g}, {high:g}) is empty; give (low, high) with low < high")
+        return cls(low, high)
+
+    @property
+    def known(self) -> bool:
+        """Whether nothing is searched for."""
+        return self.low == self.high
+
+
+@dataclass(frozen=True)
+class ScalarProblem:
+    """Public rows and where solutions are looked for."""
+
+    simplex: Simplex
+    target: Target
+    rows: Rows = field(repr=False)
+    mixed: bool
+    """Whether rows of either sign are among them, so that b enters scores both ways."""
+
+    @classmethod
+    def of(cls, matrix: Any, simplex: Simplex, target: Target, *, mixed: bool) -> ScalarProblem:
+        """Append the objective's row where the reduction needs it."""
+        if matrix.shape[1] != len(simplex.costs):
+            raise InputError(
+                f"A has {matrix.shape[1]} columns and c has {len(simplex.costs)} entries; give "
+                "one for each variable"
+            )
+        if not target.known:
+            _refuse_unbounded(matrix, simplex)
+        objective = simplex.objective_row(target.high)
+        if objective is not None:
+            matrix = _with_row(matrix, objective[0])
+        return cls(simplex, target, Rows.of(matrix), mixed)
+
+    def public_sides(self, opt: float) -> tuple[float, ...]:
+        """The right side of the objective's row, if there is one."""
+        objective = self.simplex.objective_row(opt)
+        return () if objective is None else (objective[1],)
+
+    def setting(self, utility: Utility) -> LpSetting:
+        """What the bound needs."""
+        shapes = Shapes.of(self.rows, self.simplex.scale(self.target.high))
+        half = float(shapes.halves.max())
+        if half == 0:
+            raise InputError(
+                "all points of the simplex are alike to every row; nothing is to be solved"
+            )
+        grid = Grid.of(utility, signed=self.mixed)
+        return LpSetting(
+            "scalar",
+            self.rows.size,
+            math.log(self.simplex.dimension) or 1e-9,
+            half,
+            float(grid.utility.half_width) * 2.0**grid.power,
+            float(grid.utility.one_sided) * 2.0**grid.power,
+        )
+
+    @property
+    def largest(self) -> float:
+        """The largest |A_ij scale_j|."""
+        return Shapes.of(self.rows, self.simplex.scale(self.target.high)).largest
+
+
+def constraint_setting(
+    simplex: Simplex,
+    opt: float,
+    *,
+    entries: tuple[Real, Real],
+    sides: tuple[Real, Real],
+    rows: int,
+    exceptions: int,
+    relation: Relation,
+) -> LpSetting:
+    """The public numbers of a constraint-private program."""
+    count(rows=rows, exceptions=exceptions)
+    if simplex.bound is not None:
+        raise InputError("constraint-private programs need c > 0 and no bound=; leave it out")
+    low_side, high_side = (float(exact("sides", end)) for end in sides)
+    if low_side > high_side:
+        raise InputError(f"sides=({low_side:g}, {high_side:g}) is empty; give (low, high)")
+    scale = simplex.scale(opt)
+    shape = ConstraintPrivateLp(1, 1, exceptions, entries)
+    power, steps = shape.steps(scale, relation)
+    low, high = (float(exact("entries", end)) for end in entries)
+    top = max(high * float(scale.max()) - low_side, 0.0)
+    bottom = min(low * float(scale.max()) - high_side, 0.0)
+    return LpSetting(
+        "constraint",
+        len(scale),
+        math.log((int(rows) + int(exceptions)) / int(exceptions)),
+        (top - bottom) / 2,
+        steps * 2.0**power,
+        exceptions=int(exceptions),
+    )
+
+
+def _with_row(matrix: Any, row: Floats) -> Any:
+    if isinstance(matrix, np.ndarray):
+        return np.vstack([matrix, row])
+    from scipy.sparse import csr_matrix, vstack
+
+    return vstack([matrix, csr_matrix(row)], format="csr")
+
+
+def _refuse_unbounded(matrix: Any, simplex: Simplex) -> None:
+    if not simplex.maximise:
+        return
+    dense = isinstance(matrix, np.ndarray)
+    tops = matrix.max(axis=0) if dense else matrix.max(axis=0).toarray().ravel()
+    free = np.flatnonzero((tops <= 0) & (simplex.costs > 0))
+    if len(free):
+        raise InputError(
+            f"the program is unbounded whatever b is: variable {int(free[0])} raises the objective "
+            "and no row limits it; give opt as a number to stop at, or add a row"
+        )

@@ -1,0 +1,104 @@
+"""What an experiment is given and what it gives back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Run:
+    """The settings of a run, and what its experiments share."""
+
+    quick: bool = False
+    """Fewer points, draws and rounds, smaller data: minutes instead of hours."""
+    data: Path | None = None
+    """A folder with data sets; without it everything is generated."""
+    seed: int = 0
+    progress: Callable[[str], None] = lambda what: None
+    """Told what is being computed."""
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Any, compute: Callable[[], Result]) -> Result:
+        """What several figures of a paper show is computed once."""
+        if key not in self._known:
+            self._known[key] = compute()
+        found: Result = self._known[key]
+        return found
+
+    def pick(self, quick: Result, whole: Result) -> Result:
+        """The first in a quick run, else the second."""
+        return quick if self.quick else whole
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the paper says or shows, and whether it came out here."""
+
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """One experiment, done."""
+
+    parameters: dict[str, Any]
+    """Everything that was chosen: sizes, privacy, draws, seeds."""
+    results: list[dict[str, Any]]
+    """The numbers behind the figure, one row for each curve or cell."""
+    source: str
+    """Where the data came from."""
+    claims: tuple[Claim, ...]
+    """Each is decided by the results."""
+    notes: tuple[str, ...]
+    """What else differs from the paper, and why."""
+    draw: Callable[[], Figure]
+
+    @property
+    def line(self) -> str:
+        """What agrees with the paper, what differs, and why."""
+        agrees = [claim.text for claim in self.claims if claim.holds]
+        fails = [f"not so here: {claim.text}" for claim in self.claims if not claim.holds]
+        return (
+            f"Agrees: {'; '.join(agrees) or 'none of the claims checked'}. "
+            f"Differs: {'; '.join([*fails, *self.notes]) or 'nothing known'}."
+        )
+
+
+def plain(value: Any) -> Any:
+    """Numbers, texts, lists and dicts as JSON knows them; what is not finite becomes None."""
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure or table of a paper."""
+
+    name: str
+    """As in the paper: "1", "table1"."""
+    title: str
+    run: Callable[[Run], Reproduced]
+
+    @property
+    def file(self) -> str:
+        """The name of its files, without ending."""
+        return f"figure-{self.name}" if self.name.isdigit() else self.name
