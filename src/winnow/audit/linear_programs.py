@@ -118,7 +118,8 @@ def scalar_fidelity(model: ScalarModel, draws: int, seed: int, *, lazy: bool = T
         run = SCALAR.open(offsets, single_use_grant(event), root.child(f"draw-{draw}"))
         _, chosen, _ = run.solve(rows, scale, STEP, lazy=lazy)
         observed[chosen[0], chosen[1]] += 1
-    return _fidelity(SCALAR, observed, joint(model.rounds(MATRIX, SIDES)), draws)
+    how = "" if lazy else ", every row scored,"
+    return _fidelity(SCALAR, observed, joint(model.rounds(MATRIX, SIDES)), draws, how)
 
 
 def constraint_fidelity(model: ConstraintModel, draws: int, seed: int) -> AuditResult:
@@ -146,12 +147,13 @@ def _fidelity(
     observed: NDArray[np.int64],
     exact: Floats,
     draws: int,
+    how: str = "",
 ) -> AuditResult:
     chances = exact.ravel() / exact.sum()
     p_value = chi_square_p_value(np.append(observed.ravel(), 0), chances)
     return AuditResult(
         "fidelity",
-        f"{mechanism.title}: two rounds draw the exact probabilities.",
+        f"{mechanism.title}: two rounds{how} draw the exact probabilities.",
         mechanism.name,
         "both",
         mechanism.promise(Relation.ADD_REMOVE).citation,

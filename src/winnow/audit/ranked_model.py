@@ -7,6 +7,7 @@ in random order.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,7 @@ Ranked = RankedLargeMargin | DistanceToInstability | Choosing
 
 
 @dataclass(frozen=True)
-class RankedModel:
+class RankedModel(ABC):
     """What the models share; `items` bounds the labels of one person (None: no bound)."""
 
     items: int | None
@@ -42,15 +43,23 @@ class RankedModel:
         """None, or one label."""
         return np.arange(-1, d, dtype=np.int64)[:, None]
 
+    @abstractmethod
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """One row for each row of scores: 'none', then the labels."""
+
+
+class RowByRowModel(RankedModel):
+    """A model that follows its definition for one row of scores at a time."""
+
     def log_probabilities(self, scores: Scores) -> Floats:
         """Row by row from the definition."""
         with np.errstate(divide="ignore"):
             rows = [self._labels(np.asarray(row)) for row in scores]
             return np.asarray(np.log(np.array(rows)), np.float64)
 
+    @abstractmethod
     def _labels(self, counts: Scores) -> Floats:
         """Pr['none'], then those of the labels."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ class EndlessMarginModel(RankedModel):
 
 
 @dataclass(frozen=True)
-class InstabilityModel(RankedModel):
+class InstabilityModel(RowByRowModel):
     """The best label if its lead passes a test with Laplace noise."""
 
     width: float
@@ -99,7 +108,7 @@ class InstabilityModel(RankedModel):
 
 
 @dataclass(frozen=True)
-class ChoosingModel(RankedModel):
+class ChoosingModel(RowByRowModel):
     """A label of positive count by the exponential mechanism, if the largest passes a test."""
 
     width: float

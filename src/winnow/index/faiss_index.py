@@ -8,6 +8,7 @@ random choices are seeded by constants, so a build is repeatable with one thread
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from winnow.index.protocol import Floats, Integers, Matrix, blocks, ranked
 from winnow.index.reduction import NormCompletion
 
 
-class _Faiss:
+class _Faiss(ABC):
     """What the two have in common."""
 
     name: ClassVar[str]
@@ -52,8 +53,9 @@ class _Faiss:
         ids = np.unique(found[0][found[0] >= 0]).astype(np.int64)
         return ranked(ids, inner_products(self._vectors, query, ids), k)
 
+    @abstractmethod
     def _make(self, rows: int, columns: int) -> Any:
-        raise NotImplementedError
+        """An empty index of FAISS for so many rows."""
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:

@@ -16,13 +16,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +31,17 @@ from winnow.errors import InputError, LedgerError, RelationMismatch
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.event_json import from_json, to_json
 from winnow.privacy.events import Event, short_number
-from winnow.privacy.ledger.entry import START, Entry, parse_head
+from winnow.privacy.ledger.accounts import cap_of, in_units, texts_of, used_of
+from winnow.privacy.ledger.entry import START, Entry
+from winnow.privacy.ledger.keys import chain_key, key_check, make_key, read_key
 from winnow.privacy.ledger.store import Appending, Store, store_at
+from winnow.privacy.ledger.verification import Verification, verify_chain
 
 VERSION = "1"
 """Of the layout and of the meaning of entries; a ledger of a later version is refused."""
 
 ACCOUNTING = "1"
 """Of the rules by which events are turned into costs."""
-
-_UNIT = 10**15
-"""The table's own check on sums uses integers of 1/_UNIT, rounded up on both sides."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +53,6 @@ class Dataset:
     used: Amount
     charges: int
     opened: str
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What a check of the whole chain found; ``problem`` is empty when all is well."""
-
-    entries: int
-    head: str
-    problem: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing was found."""
-        return not self.problem
 
 
 class Ledger:
@@ -97,17 +81,17 @@ class Ledger:
                     f"the ledger {store.name} is gone and its key {path} is still there; restore "
                     "the ledger from a copy, or remove the key to start anew"
                 )
-            key = _make_key(path)
+            key = make_key(path)
             identity = secrets.token_hex(16)
             store.create(
                 {
                     "version": VERSION,
                     "library": __version__,
                     "identity": identity,
-                    "key": _key_check(key, identity),
+                    "key": key_check(key, identity),
                 }
             )
-        key = _read_key(path)
+        key = read_key(path)
         meta = store.meta()
         if meta.get("version") != VERSION:
             raise LedgerError(
@@ -115,11 +99,11 @@ class Ledger:
                 f"knows {VERSION!r}; use the library that wrote it, or a later one"
             )
         identity = meta.get("identity", "")
-        if not hmac.compare_digest(meta.get("key", ""), _key_check(key, identity)):
+        if not hmac.compare_digest(meta.get("key", ""), key_check(key, identity)):
             raise LedgerError(
                 f"the key {path} is not the key of the ledger {store.name}; name the right one"
             )
-        return cls(store, _chain_key(key, identity))
+        return cls(store, chain_key(key, identity))
 
     @property
     def name(self) -> str:
@@ -151,10 +135,10 @@ class Ledger:
         with self._store.appending() as chain:
             found = chain.first(label)
             if found is None:
-                self._add(chain, "open", label, body | {"used": _texts(Amount())}, Amount(), cap)
+                self._add(chain, "open", label, body | {"used": texts_of(Amount())}, Amount(), cap)
                 return cap
         self._check_genuine(found)
-        declared = _cap_of(found)
+        declared = cap_of(found)
         if declared.relation is not cap.relation:
             raise RelationMismatch(
                 f"the dataset {label!r} is recorded under {declared.relation} and {cap.relation} "
@@ -176,7 +160,7 @@ class Ledger:
                 "to open it"
             )
         self._check_genuine(found)
-        return _cap_of(found)
+        return cap_of(found)
 
     def charge(self, label: str, event: Event, *, analyst: str = "") -> str:
         """Record a charge, or refuse it; the head of the ledger when it is on the disk."""
@@ -189,11 +173,11 @@ class Ledger:
             if before is None:
                 raise LedgerError(f"the dataset {label!r} has disappeared from the ledger")
             self._check_genuine(before)
-            used = cap.after(_used(before), event, cost)
+            used = cap.after(used_of(before), event, cost)
             body = {
                 "event": document,
-                "cost": _texts(cost),
-                "used": _texts(used),
+                "cost": texts_of(cost),
+                "used": texts_of(used),
                 "plan": plan,
                 "analyst": analyst,
                 "accountant": cap.accountant,
@@ -208,7 +192,7 @@ class Ledger:
         used, events = Amount(), []
         for entry in self._store.entries(label):
             self._check_genuine(entry)
-            used = _used(entry)
+            used = used_of(entry)
             if entry.kind == "charge":
                 events.append(from_json(entry.body["event"]))
         return used, tuple(events)
@@ -220,12 +204,12 @@ class Ledger:
             self._check_genuine(entry)
             if entry.kind == "open":
                 found[entry.dataset] = Dataset(
-                    entry.dataset, _cap_of(entry), Amount(), 0, entry.time
+                    entry.dataset, cap_of(entry), Amount(), 0, entry.time
                 )
             elif entry.kind == "charge":
                 old = found[entry.dataset]
                 found[entry.dataset] = Dataset(
-                    old.label, old.cap, _used(entry), old.charges + 1, old.opened
+                    old.label, old.cap, used_of(entry), old.charges + 1, old.opened
                 )
         return list(found.values())
 
@@ -252,59 +236,14 @@ class Ledger:
             if before is not None and first is not None and not known:
                 self._check_genuine(before)
                 self._check_genuine(first)
-                used = _used(before)
-                body = {"fingerprint": mark, "used": _texts(used)}
-                self._add(chain, "data", label, body, used, _cap_of(first))
+                used = used_of(before)
+                body = {"fingerprint": mark, "used": texts_of(used)}
+                self._add(chain, "data", label, body, used, cap_of(first))
         return others
 
     def verify(self, head: str | None = None) -> Verification:
         """Check every tag, every link and every sum, and that a receipt's head is still there."""
-        expected = None if head is None else parse_head(head)
-        previous, count, seen = START, 0, False
-        used: dict[str, Amount] = {}
-        caps: dict[str, Cap] = {}
-        for entry in self._store.entries():
-            count += 1
-            problem = self._problem(entry, count, previous, used, caps)
-            if problem:
-                return Verification(count, f"{entry.sequence}:{entry.tag}", problem)
-            previous = entry.tag
-            seen = seen or (entry.sequence, entry.tag) == expected
-        found = f"{count}:{previous}"
-        if expected is not None and expected != (0, START) and not seen:
-            which = "ends before" if expected[0] > count else "differs at"
-            return Verification(
-                count,
-                found,
-                f"the ledger {which} entry {expected[0]} of the given head: it was cut, rolled "
-                "back to an older copy, or rewritten",
-            )
-        return Verification(count, found)
-
-    def _problem(
-        self, entry: Entry, place: int, previous: str, used: dict[str, Amount], caps: dict[str, Cap]
-    ) -> str:
-        where = f"entry {entry.sequence}"
-        if entry.sequence != place:
-            return f"{where} stands where entry {place} should: entries are missing"
-        if entry.previous != previous:
-            return f"{where} does not follow from the entry before it"
-        if not entry.genuine(self._key):
-            return f"{where} was changed after it was written"
-        if entry.kind == "open":
-            if entry.dataset in caps:
-                return f"{where} opens the dataset {entry.dataset!r} a second time"
-            caps[entry.dataset], used[entry.dataset] = _cap_of(entry), Amount()
-        if entry.dataset not in caps:
-            return f"{where} speaks of the dataset {entry.dataset!r}, which was not opened"
-        if entry.kind == "charge":
-            cap = caps[entry.dataset]
-            used[entry.dataset] += _amount(entry.body["cost"])
-            if not used[entry.dataset].within(cap.limit):
-                return f"{where} passes the cap of {entry.dataset!r}"
-        if _used(entry) != used[entry.dataset]:
-            return f"{where} states a sum that is not the sum of the charges"
-        return ""
+        return verify_chain(self._store.entries(), self._key, head)
 
     def _add(
         self,
@@ -331,7 +270,7 @@ class Ledger:
             body,
             START if last is None else last.tag,
         ).sealed(self._key)
-        chain.add(entry, _integer(used.size), _integer(cap.limit.size))
+        chain.add(entry, in_units(used.size), in_units(cap.limit.size))
         return entry
 
     def _check_genuine(self, entry: Entry) -> None:
@@ -343,38 +282,6 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name}>"
-
-
-def _cap_of(entry: Entry) -> Cap:
-    body = entry.body
-    return Cap.declare(
-        _number(body["epsilon"]),
-        _number(body["delta"]),
-        body["relation"],
-        body["accountant"],
-        _number(body["delta_for_events"]),
-    )
-
-
-def _number(value: int | float | str) -> Real:
-    return Fraction(value) if isinstance(value, str) else value
-
-
-def _used(entry: Entry) -> Amount:
-    return _amount(entry.body["used"])
-
-
-def _amount(texts: list[str]) -> Amount:
-    return Amount(Fraction(texts[0]), Fraction(texts[1]))
-
-
-def _texts(amount: Amount) -> list[str]:
-    return [str(amount.size), str(amount.delta)]
-
-
-def _integer(size: Fraction) -> int:
-    """In units of the table's own check; beyond its range both sides become the same."""
-    return min(-(-size.numerator * _UNIT // size.denominator), 2**63 - 1)
 
 
 def _check_label(label: str) -> None:
@@ -389,42 +296,3 @@ def _check_label(label: str) -> None:
             "dataset= is a label of 1 to 200 printable characters that the steward chooses, "
             "without spaces around it and in composed form (Unicode NFC)"
         )
-
-
-def _key_check(key: bytes, identity: str) -> str:
-    return hmac.new(key, b"winnow-ledger:" + identity.encode(), hashlib.sha256).hexdigest()
-
-
-def _chain_key(key: bytes, identity: str) -> bytes:
-    """The key of this ledger's own chain: entries of another ledger do not fit into it."""
-    return hmac.new(key, b"winnow-chain:" + identity.encode(), hashlib.sha256).digest()
-
-
-def _make_key(path: Path) -> bytes:
-    """A new key, readable by its owner only; a key that is there already is kept."""
-    key = secrets.token_bytes(32)
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _read_key(path)
-    except OSError as error:
-        raise LedgerError(
-            f"the key file {path} cannot be written: {error.strerror}; choose another place"
-        ) from None
-    with os.fdopen(handle, "wb") as file:
-        file.write(key.hex().encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    return key
-
-
-def _read_key(path: Path) -> bytes:
-    try:
-        key = bytes.fromhex(path.read_text().strip())
-    except (OSError, ValueError, UnicodeDecodeError):
-        raise LedgerError(
-            f"the key of the ledger cannot be read from {path}; name the file with key_file="
-        ) from None
-    if len(key) != 32:
-        raise LedgerError(f"the key file {path} does not hold 32 bytes in hexadecimal digits")
-    return key
