@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import winnow as wn
 from winnow.errors import ExtraMissing, InputError
+from winnow.released.saving import save_released
 from winnow.sealed.files import read_scores
 
 BIG = 2**53 + 1
@@ -302,3 +305,10 @@ def test_a_file_without_a_header_never_shows_its_first_score(
     with pytest.raises(InputError) as caught:
         read_scores(path)
     assert "17" not in str(caught.value).replace(str(tmp_path), "")
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none.json"])
+def test_an_answer_of_no_items_is_saved_with_its_guarantee(tmp_path: Path, name: str) -> None:
+    picked = wn.top_k({"a": 3, "b": 2}, k=1, epsilon=1.0)
+    save_released(tmp_path / name, replace(picked, value=[]))
+    assert picked.receipt.mechanism in (tmp_path / name).read_bytes().decode("latin-1")

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -80,14 +81,20 @@ class Question:
                 )
             held.flags.writeable = False
             checked[column] = held
-        object.__setattr__(self, "codes", checked)
+        # Read-only as the arrays are: what is counted must be what was checked.
+        object.__setattr__(self, "codes", MappingProxyType(checked))
 
     @classmethod
     def _of_masks(cls, schema: Schema, codes: dict[int, Integers], label: str) -> Question:
         """A question whose codes were read off masks, so that there is nothing to check."""
         made = object.__new__(cls)
         made.__dict__.update(
-            schema=schema, codes=codes, units=None, grid=1, bound=None, label=label
+            schema=schema,
+            codes=MappingProxyType(codes),
+            units=None,
+            grid=1,
+            bound=None,
+            label=label,
         )
         return made
 

@@ -69,8 +69,12 @@ def save_released(path: Path, released: Released[Any]) -> None:
 
 
 def released_rows(released: Released[Any]) -> list[dict[str, Any]]:
-    """One row for each released item, with the guarantee and the receipt beside it."""
+    """One row for each released item, with the guarantee and the receipt beside it.
+
+    An answer of no items is one row without a value: that there are none was paid for too.
+    """
     values = released.value if isinstance(released.value, list) else [released.value]
+    values = values or [None]
     about = {**released.guarantee.to_dict(), **released.receipt.to_dict()}
     return [{"value": value, **about} for value in values]
 

@@ -98,6 +98,7 @@ def true_counts(table: SealedTable, workload: Workload) -> Sealed[Counts]:
                 "in the table's; bind the workload to the table's schema"
             )
     codes, weights = open_sealed(table.rows)
+    # Grids stay below 2^31, so this refuses tables of four thousand million rows and more only.
     if max(part.grid for part in workload.parts) * sum_of(weights) >= 2**63:
         raise InputError("counts in grid units do not fit 64 bits; use a coarser grid")
     places = table.schema.positions(workload.schema.names)
