@@ -1,6 +1,7 @@
 """Mechanisms: grants, names, large margin and sparse vector on easy cases."""
 
 import copy
+import os
 import pickle
 import threading
 from fractions import Fraction
@@ -205,6 +206,29 @@ def test_a_stream_cannot_be_forked() -> None:
     for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(wn.GrantError, match="one charge"):
             attempt(stream)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_uses_no_budget_grant_or_stream_of_its_parent() -> None:
+    """Both would spend what was paid once, and answer with the same noise."""
+    mechanism = wn.AboveThreshold(1.0, 0)
+    event = mechanism.promise(ADD).event
+    budget = wn.Budget(epsilon=2.0)
+    grant = budget.charge(event)
+    stream = mechanism.open(UTILITY, single_use_grant(event), Tape.seeded(1))
+    attempts = (lambda: budget.charge(event), lambda: grant.redeem(event), lambda: stream.ask(1))
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        refused = 0
+        for attempt in attempts:
+            try:
+                attempt()
+            except wn.GrantError:
+                refused += 1
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    for attempt in attempts:
+        attempt()
 
 
 def test_threads_that_share_a_stream_get_at_most_cutoff_reports() -> None:

@@ -18,6 +18,7 @@ from winnow.kernels.laplace_tests import LaplaceTests
 from winnow.kernels.noisy_top import Scores
 from winnow.mechanisms.selection import check_scale
 from winnow.privacy import Grant, Guarantee, Promise, guarantee_of, promise
+from winnow.privacy.forks import Owner
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
 from winnow.released import Receipt, Released
@@ -145,8 +146,8 @@ class AboveThreshold(SparseVector):
 class SparseVectorStream:
     """An open run of the sparse vector: ask until `exhausted`.
 
-    One stream is one charge: it cannot be copied or pickled (a copy would answer again with
-    the same noise), and threads that share it take turns.
+    One stream is one charge: it cannot be copied, pickled or used by a fork (a copy would
+    answer again with the same noise), and threads that share it take turns.
     """
 
     def __init__(
@@ -161,6 +162,7 @@ class SparseVectorStream:
         self.receipt = receipt
         self._run = _Run(mechanism, utility, tape)
         self._lock = Lock()
+        self._owner = Owner()
 
     @property
     def exhausted(self) -> bool:
@@ -177,6 +179,7 @@ class SparseVectorStream:
 
         ``values`` is a number, or whatever ``winnow.select`` takes as scores.
         """
+        self._owner.check("this stream", "ask there, or open another one with a charge of its own")
         if isinstance(values, SealedScores):
             scores = values
         else:

@@ -32,6 +32,7 @@ from winnow.domain.neighbours import Relation
 from winnow.errors import BudgetError
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event
+from winnow.privacy.forks import Owner
 from winnow.privacy.grant import Grant, issue, single_use_grant
 from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.rounding import stated_at_least, stated_at_most
@@ -62,8 +63,8 @@ class Budget:
     ``accountant`` is "pure" (sums of epsilon) or "zcdp" (sums of rho; the default when
     delta > 0, and better for many small charges). Under zcdp, events with a delta of
     their own (the large margin mechanism) need a part of delta set aside for them with
-    ``delta_for_events``. Safe to share between threads, not between processes: for those
-    there is a ledger.
+    ``delta_for_events``. Safe to share between threads, not between processes, where a copy
+    refuses to charge: for those there is a ledger.
     """
 
     def __init__(
@@ -77,11 +78,13 @@ class Budget:
     ) -> None:
         self._cap = Cap.declare(epsilon, delta, relation, accountant, delta_for_events)
         self._lock = Lock()
+        self._owner = Owner()
         self._used = Amount()
         self._events: list[Event] = []
 
     def charge(self, event: Event) -> Grant:
         """Pay for an event before it happens; a refused charge costs nothing."""
+        self._owner.check("this budget", "processes share a budget through a ledger")
         cost = self._cap.cost(event)
         with self._lock:
             self._used = self._cap.after(self._used, event, cost)

@@ -7,6 +7,7 @@ from typing import NoReturn, SupportsIndex, final
 
 from winnow.errors import GrantError
 from winnow.privacy.events import Event, check_event, describe
+from winnow.privacy.forks import Owner
 
 _ISSUER = object()
 """Held by this module alone, so that no grant is built by accident."""
@@ -16,11 +17,11 @@ _ISSUER = object()
 class Grant:
     """What a mechanism must be handed before it may draw: no grant, no noise.
 
-    It is redeemed once, for the very event that was charged. It cannot be copied,
-    pickled or made by hand: ask a budget, or ``single_use_grant``.
+    It is redeemed once, for the very event that was charged, by the process that got it.
+    It cannot be copied, pickled or made by hand: ask a budget, or ``single_use_grant``.
     """
 
-    __slots__ = ("__weakref__", "_event", "_lock", "_record", "_used")
+    __slots__ = ("__weakref__", "_event", "_lock", "_owner", "_record", "_used")
 
     def __init__(self, event: Event, *, issuer: object = None, record: str = "unrecorded") -> None:
         if issuer is not _ISSUER:
@@ -28,6 +29,7 @@ class Grant:
         self._event = event
         self._record = record
         self._lock = Lock()
+        self._owner = Owner()
         self._used = False
 
     @property
@@ -52,6 +54,7 @@ class Grant:
                 f"this grant is for {describe(self._event)}, and {describe(event)} was asked for; "
                 "charge the event that is drawn"
             )
+        self._owner.check("this grant", "charge again here")
         with self._lock:
             if self._used:
                 raise GrantError(
