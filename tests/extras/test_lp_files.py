@@ -52,11 +52,80 @@ def test_a_model_is_read_with_bounds_moved_into_rows(model: Path) -> None:
     read = wn.read_lp(model)
     assert read.names == ["early", "late"]
     assert not read.maximise
-    assert read.lowest.tolist() == [10, 0]
+    assert read.shift.tolist() == [10, 0]
     assert sorted(read.senses) == ["<=", "<=", ">=", ">="]
     optimum = wn.plan.lp_optimum(read.A, read.b, read.c, senses=read.senses, maximise=False)
-    assert optimum + read.c @ read.lowest == pytest.approx(300 + 840)
+    assert optimum + read.constant == pytest.approx(300 + 840)
+    assert read.original(np.zeros(2)).tolist() == [10, 0]
     assert "300" not in repr(read)
+
+
+EVERYTHING = """\
+NAME everything
+ROWS
+ N cost
+ L low
+ G high
+ E same
+ L range
+COLUMNS
+ free cost 1 low 1
+ free high 1
+ below cost -2 low 1
+ below same 1
+ fixed cost 3 same 1
+ fixed range 1
+ box cost 1 high 1
+ box range 1
+RHS
+ rhs cost -5 low 4
+ rhs high -6 same 1
+ rhs range 9
+RANGES
+ rng range 7
+BOUNDS
+ FR bnd free
+ MI bnd below
+ UP bnd below 3
+ FX bnd fixed 2
+ LO bnd box -1
+ UP bnd box 8
+ENDATA
+"""
+
+
+def test_which_rows_there_are_does_not_depend_on_private_sides(tmp_path: Path) -> None:
+    """A range that shrinks to one number stays two rows: sides may be private."""
+    shapes = []
+    for width in (7, 0):
+        path = tmp_path / f"range{width}.mps"
+        path.write_text(EVERYTHING.replace(" rng range 7", f" rng range {width}"))
+        read = wn.read_lp(path)
+        shapes.append((read.senses, read.A.toarray().tolist()))
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("sense", ["MIN", "MAX"])
+def test_every_kind_of_bound_and_row_keeps_its_meaning(tmp_path: Path, sense: str) -> None:
+    """The optimum of the program as it was read is that of the file, by another solver call."""
+    import highspy
+
+    path = tmp_path / "everything.mps"
+    path.write_text(EVERYTHING.replace("ROWS", f"OBJSENSE\n    {sense}\nROWS", 1))
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(path))
+    solver.run()
+    read = wn.read_lp(path)
+    assert read.maximise is (sense == "MAX")
+    assert list(read.names) == ["free", "-below", "box", "-free"]
+    assert sorted(read.senses) == ["<=", "<=", "<=", "<=", ">=", ">=", ">="]
+    best = wn.plan.lp_optimum(
+        read.A, read.b, read.c, senses=read.senses, maximise=read.maximise
+    )  # fmt: skip
+    assert best + read.constant == pytest.approx(solver.getInfo().objective_function_value)
+    x = read.original(np.array([1.0, 2.0, 3.0, 5.0]))
+    assert x.tolist() == [-4.0, 1.0, 2.0, 2.0]
 
 
 def test_the_command_solves_saves_and_draws(model: Path, tmp_path: Path) -> None:
@@ -90,6 +159,7 @@ def test_the_command_plans_without_spending(model: Path) -> None:
         ["--private", "scalar", "--sensitivity", 1, "--opt", 1, "--opt-between", 1, 2,
          "--epsilon", 1],
         ["--private", "constraint", "--opt", 1140, "--epsilon", 1],
+        ["--private", "both", "--opt", 1140, "--epsilon", 1],
     ],
 )  # fmt: skip
 def test_bad_requests_end_with_code_two(model: Path, options: list) -> None:
@@ -102,10 +172,10 @@ def test_files_that_are_no_models_are_refused(tmp_path: Path) -> None:
     for path in (broken, tmp_path / "missing.mps"):
         with pytest.raises(wn.InputError):
             wn.read_lp(path)
-    free = tmp_path / "free.mps"
-    free.write_text(SHIFTS.replace(" LO bnd early 10", " FR bnd early"))
-    with pytest.raises(wn.InputError, match="no lower bound"):
-        wn.read_lp(free)
+    crossed = tmp_path / "crossed.mps"
+    crossed.write_text(SHIFTS.replace(" UP bnd late 700", " UP bnd late 700\n LO bnd late 800"))
+    with pytest.raises(wn.InputError, match="infeasible: variable 'late'"):
+        wn.read_lp(crossed)
 
 
 def test_people_as_rows_go_through_the_command(tmp_path: Path) -> None:
@@ -116,7 +186,7 @@ def test_people_as_rows_go_through_the_command(tmp_path: Path) -> None:
     path = tmp_path / "cover.mps"
     path.write_text("\n".join(lines) + "\n")
     done = _run(
-        path, "--private", "constraint", "--entries", -1, 0, "--sides", -1, -1, "--rows", 40,
+        path, "--private", "constraint", "--entries", 0, 1, "--sides", 1, 1, "--rows", 40,
         "--exceptions", 10, "--opt", 4, "--epsilon", 5, "--delta", 1e-6, "--seed", 1, "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output

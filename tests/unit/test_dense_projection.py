@@ -13,7 +13,7 @@ logs = st.lists(st.floats(-60, 60), min_size=2, max_size=12).map(np.array)
 
 
 @given(logs, st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_projection_is_a_dense_distribution_and_equals_the_slow_one(values, data) -> None:
     density = data.draw(st.integers(1, len(values)))
     found = project(values, density)
@@ -23,7 +23,7 @@ def test_the_projection_is_a_dense_distribution_and_equals_the_slow_one(values, 
 
 
 @given(logs, st.floats(-60, 60), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_one_row_more_moves_the_projection_by_at_most_two_over_s(values, one_more, data) -> None:
     density = data.draw(st.integers(1, len(values)))
     before = np.append(project(values, density), 0.0)

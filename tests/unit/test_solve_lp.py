@@ -34,7 +34,7 @@ def _shifts(**options):
 def test_a_scalar_private_solution_keeps_its_promise_over_many_seeds() -> None:
     """The bound may fail once in twenty; here it has room to spare."""
     for seed in range(10):
-        value = _shifts(seed=seed).value
+        value = _shifts(seed=seed, rounds=300).value
         assert value.objective == pytest.approx(7500)
         assert (NEEDED - SHIFTS @ value.x).max() <= value.violation
 
@@ -114,8 +114,11 @@ def test_all_but_few_rows_of_people_are_met() -> None:
 
 def test_constraint_sensitivity_is_that_of_the_errata() -> None:
     scale = np.array([2.0, 4.0])
-    assert ConstraintPrivateLp(1, 1, 8, (0, 3)).sensitivity(scale, wn.Relation.ADD_REMOVE) == 1.5
-    signed = ConstraintPrivateLp(1, 1, 8, (-3, 3))
+    assert (
+        ConstraintPrivateLp(1, 1, 8, (0, 3), (0, 1)).sensitivity(scale, wn.Relation.ADD_REMOVE)
+        == 1.5
+    )
+    signed = ConstraintPrivateLp(1, 1, 8, (-3, 3), (0, 1))
     assert signed.sensitivity(scale, wn.Relation.ADD_REMOVE) == 3
     assert signed.sensitivity(scale, wn.Relation.SUBSTITUTION) == 6
     power, steps = signed.steps(scale, wn.Relation.ADD_REMOVE)
@@ -128,6 +131,97 @@ def test_few_rows_of_people_are_no_reason_to_refuse() -> None:
         sides=(1, 1), rows=100, exceptions=10, epsilon=1, delta=1e-6, seed=1,
     )  # fmt: skip
     assert released.value.x.sum() == pytest.approx(1)
+
+
+PLACES = np.zeros((2_000, 12))
+np.put_along_axis(
+    PLACES, np.random.default_rng(3).random((2_000, 12)).argsort(axis=1)[:, :4], 1.0, axis=1
+)
+
+
+def _cover(matrix=PLACES, **options):
+    asked = {
+        "private": "constraint", "senses": ">=", "maximise": False, "opt": 3, "entries": (0, 1),
+        "sides": (1, 1), "rows": 2_000, "exceptions": 200, "epsilon": 20, "delta": 1e-6,
+        "seed": 1, "rounds": 60,
+    }  # fmt: skip
+    return wn.solve_lp(matrix, np.ones(len(PLACES)), np.ones(12), **(asked | options))
+
+
+def test_every_way_to_select_columns_has_one_charge_and_keeps_the_promise() -> None:
+    dense = _cover()
+    ways = [{"selection": "lazy"}, {"index": "flat"}, {"index": "lsh"}]
+    for released in (dense, _cover(csr_matrix(PLACES)), *(_cover(**way) for way in ways)):
+        assert released.receipt.event == dense.receipt.event
+        unmet = int((1 - PLACES @ released.value.x > released.value.violation).sum())
+        assert unmet < 200
+        assert released.value.objective == pytest.approx(3)
+    assert "(lazy)" in _cover(selection="lazy", rounds=2).receipt.mechanism
+    with pytest.raises(wn.InputError, match="exclude each other"):
+        _cover(selection="lazy", index="flat")
+    with pytest.raises(wn.InputError, match="selection"):
+        _cover(selection="tree")
+    with pytest.raises(wn.InputError, match="too large"):
+        _cover(index="flat", rows=1 << 40)
+    assert _shifts(selection="lazy", rounds=30).value.rounds == 30
+
+
+def test_a_missing_library_is_noticed_before_anything_is_charged(monkeypatch) -> None:
+    monkeypatch.setattr("winnow.verbs.lp_arguments.find_spec", lambda name: None)
+    budget = wn.Budget(epsilon=20.5, delta=1e-5)
+    with pytest.raises(wn.ExtraMissing, match="faiss"):
+        _cover(index="hnsw", budget=budget)
+    _cover(budget=budget)
+
+
+def test_rows_of_people_that_are_not_met_are_counted_with_noise() -> None:
+    """The noise has a deviation of about 2; twelve of them are a false alarm of 1e-30."""
+    released = _cover(measure=True, alpha=0.2, epsilon=30)
+    truth = int((1 - PLACES @ released.value.x > 0.2).sum())
+    assert abs(released.value.unmet - truth) < 25
+    assert released.value.tolerance == 0.2
+    assert released.value.measured is None
+    assert "Gaussian" in str(released)
+
+
+def test_a_search_over_rows_of_people_finds_a_value_that_passes() -> None:
+    value = _cover(opt=(0.5, 8), alpha=0.4, epsilon=300, searches=5).value
+    assert value.feasible
+    assert value.unmet < 200
+    assert 1.2 <= value.opt <= 3.2
+    never = _cover(opt=(0.1, 0.2), alpha=0.4, epsilon=300, searches=2).value
+    assert never.feasible is False
+    with pytest.raises(wn.InputError, match="alpha is missing"):
+        _cover(opt=(1, 5))
+    with pytest.raises(wn.InputError, match="unbounded whatever the rows are"):
+        _cover(opt=(1, 5), alpha=0.4, maximise=True)
+    with pytest.raises(wn.InputError, match="no equation"):
+        _cover(senses="=")
+    with pytest.raises(wn.InputError, match="all <= or all >="):
+        _cover(senses=["<=", *[">="] * 1_999])
+
+
+def test_a_hopeless_plan_says_so_and_takes_as_many_rounds_as_weights_need() -> None:
+    asked = {
+        "private": "constraint", "maximise": False, "opt": 144, "entries": (0, 1),
+        "sides": (1, 1), "senses": ">=", "rows": 9_835, "exceptions": 491, "delta": 1e-6,
+    }  # fmt: skip
+    plan = wn.plan.lp(None, np.ones(171), epsilon=1, **asked)
+    assert plan.hopeless
+    assert plan.setting.trivial == 1
+    assert 2_000 < plan.rounds < 6_000
+    rich = wn.plan.lp(None, np.ones(171), epsilon=1e5, **asked)
+    assert not rich.hopeless
+    assert rich.violation < 0.6
+
+
+def test_an_objective_of_large_costs_is_a_row_in_larger_units() -> None:
+    matrix, sides = np.array([[1.0, 1.0], [1.0, -1.0]]), [1.0, 0.5]
+    asked = {"private": "scalar", "sensitivity": 1e-4, "epsilon": 10, "delta": 1e-6, "seed": 1}
+    value = wn.solve_lp(matrix, sides, [1e6, -5e5], opt=6e5, bound=2, **asked).value
+    assert value.objective_misses == pytest.approx(1e6 * value.violation)
+    assert value.objective >= 6e5 - value.objective_misses
+    assert value.violation < 0.5
 
 
 def test_rounding_moves_right_sides_by_whole_steps_only() -> None:
@@ -269,7 +363,7 @@ def test_a_plan_refuses_what_the_solver_refuses() -> None:
     people = {"private": "constraint", "entries": (0, 1), "sides": (1, 1), "rows": 100,
               "exceptions": 10, "epsilon": 1, "delta": 1e-6}  # fmt: skip
     assert wn.plan.lp(None, [1.0, 1.0], opt=1, **people).violation > 0
-    for more in ({"opt": (1, 2)}, {"opt": 1, "measure": True}, {"opt": 1, "sensitivity": 1}):
+    for more in ({"opt": (1, 2)}, {"opt": 1, "searches": 2}, {"opt": 1, "sensitivity": 1}):
         with pytest.raises(wn.InputError):
             wn.plan.lp(None, [1.0, 1.0], **(people | more))
     with pytest.raises(wn.InputError, match="rows does nothing"):
@@ -288,3 +382,38 @@ def test_a_session_charges_it_to_its_budget() -> None:
             SHIFTS, NEEDED, np.ones(4), private="scalar", senses=">=", maximise=False, opt=7500,
             sensitivity=1, epsilon=2, delta=9e-6, rounds=20,
         )  # fmt: skip
+
+
+_PEOPLE = {
+    "private": "constraint", "epsilon": 1, "delta": 1e-6, "opt": 10.0, "entries": (0, 1),
+    "sides": (0, 20), "rows": 100, "exceptions": 5, "rounds": 20, "seed": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("side", [-1e12, -1e300, -1.7e308, 1e300])
+def test_no_persons_side_can_end_a_constraint_private_run(side: float) -> None:
+    """Sides outside the public range are clipped to it, as entries are."""
+    rows = np.vstack([np.full((30, 4), 0.5), np.ones((1, 4))])
+    assert wn.solve_lp(rows, np.append(np.full(30, 5.0), side), np.ones(4), **_PEOPLE).value.x.size
+
+
+def test_an_equation_of_one_person_would_be_two_rows_and_is_refused() -> None:
+    with pytest.raises(wn.InputError, match="="):
+        wn.solve_lp(np.full((30, 4), 0.5), np.full(30, 5.0), np.ones(4), senses="=", **_PEOPLE)
+
+
+def test_nobody_is_a_neighbour_of_one_person() -> None:
+    for way in ({}, {"selection": "lazy", "measure": True}, {"index": "flat"}, {"index": "lsh"}):
+        for rows in (0, 1):
+            asked = _PEOPLE | way
+            found = wn.solve_lp(np.ones((rows, 4)), np.ones(rows), np.ones(4), **asked)
+            assert found.value.x.size == 4
+
+
+def test_a_person_who_asks_for_at_least_keeps_the_row() -> None:
+    """The range of the entries is that of the row as given, not of its negation."""
+    rows = np.zeros((30, 4))
+    rows[:, 0] = 1.0
+    asked = _PEOPLE | {"epsilon": 1e6, "rounds": 400, "maximise": False}
+    found = wn.solve_lp(rows, np.full(30, 8.0), np.ones(4), senses=">=", **asked)
+    assert found.value.x[0] >= 5

@@ -1,27 +1,7 @@
 """How many rounds, which step and which epsilon a private linear program gets; what it promises.
 
-Both solvers are multiplicative weights with a noisy adversary, and both bounds have two parts.
-
-Scalar-private [FastMWEM, Theorem 4.1, with constants]. Let w be half the largest range of a row
-over the simplex, d its dimension, m the number of rows, and r the exponent of one unit of score.
-With the step sqrt(2 ln d/T)/w the mean of the points does not regret any feasible point by more
-than w sqrt(2 ln d/T) (Hoeffding's lemma; it knows ranges only, so w takes the place of the width
-max |A_ij|). A selection falls short of the worst row by more than (ln m + t)/r with probability at
-most e^-t, given everything before, so that the shortfalls of T rounds add up to less than those
-of T exponential variables: with probability 1 - beta every row is violated by at most
-
-    w sqrt(2 ln d/T) + (ln m + 1 + sqrt(2 ln(1/beta)/T) + ln(1/beta)/T)/r.
-
-Constraint-private [Theorem B.6]. w is half the range of A_i x - b_i over all rows allowed and all
-vertices, M the number of rows, those that were added included, s the density: fewer than s
-rows are violated by more than
-
-    w sqrt(2 ln(M/s)/T) + (ln d + 1 + sqrt(2 ln(1/beta)/T) + ln(1/beta)/T)/r,
-
-because a uniform distribution on s rows is 1/s-dense and has relative entropy ln(M/s).
-
-r falls like 1/sqrt(T), so there is a best T. A bound that is not below the whole range 2 w says
-nothing, since every point of the simplex is that good when the program is feasible: hopeless.
+The bounds are in ``algorithms.lp_bounds``. The exponent of a score falls like 1/sqrt(T) when a
+budget is shared by T rounds, so there is a best T.
 """
 
 from __future__ import annotations
@@ -31,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
+from winnow.algorithms.lp_bounds import LpSetting, bound, rounds_for
 from winnow.domain.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError
@@ -49,26 +30,6 @@ from winnow.privacy import (
 MOST_ROUNDS = 100_000
 _CHECK_SHARE = 0.1
 """The part of each search's budget that the noisy look at the violation gets."""
-
-
-@dataclass(frozen=True)
-class LpSetting:
-    """The public numbers that a bound needs."""
-
-    private: str
-    """'scalar' or 'constraint'."""
-    candidates: int
-    """What the exponential mechanism chooses from: rows, or vertices."""
-    entropy: float
-    """ln d, or ln(M/s)."""
-    half_range: float
-    """w."""
-    sensitivity: float
-    """Of a score, as it enters the exponent."""
-    moved: float = 0.0
-    """The most that one person moves a right-hand side, on the grid."""
-    exceptions: int = 0
-    """So many rows the promise leaves out."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +83,7 @@ class LpPlan:
     @property
     def hopeless(self) -> bool:
         """Whether the promise says no more than what holds for every point of the simplex."""
-        return self.violation >= 2 * self.setting.half_range
+        return self.violation >= self.setting.trivial
 
     @property
     def meets_alpha(self) -> bool | None:
@@ -130,8 +91,13 @@ class LpPlan:
         return None if self.budget.alpha is None else self.violation <= self.budget.alpha
 
     @property
+    def tolerance(self) -> float:
+        """From which violation on a row of people is counted as not met."""
+        return self.violation if self.budget.alpha is None else float(self.budget.alpha)
+
+    @property
     def check_deviation(self) -> float:
-        """The standard deviation of the noisy look at the largest violation."""
+        """The standard deviation of the noisy look at the largest violation, or at a count."""
         wide = math.sqrt(2) if self.measurement == "laplace" else 1.0
         return wide * (self.check_multiplier or 0.0) * self.setting.moved
 
@@ -151,13 +117,16 @@ class LpPlan:
                 f"{self.violation:.4g} with probability {1 - float(self.budget.beta):g}{left_out}",
             ),
             ("of which", f"regret {self.regret:.4g}, selection {self.shortfall:.4g}"),
-            ("range of a row", f"{2 * self.setting.half_range:.4g}"),
+            ("any point", f"is violated by at most {self.setting.trivial:.4g}"),
         ]
         if self.check_multiplier is not None:
             times = f"{self.budget.searches} solves, the budget split evenly" * (
                 self.budget.searches > 1
             )
-            look = f"the largest violation is measured with deviation {self.check_deviation:.3g}"
+            what = "the largest violation is measured"
+            if self.setting.exceptions:
+                what = f"rows violated by more than {self.tolerance:.4g} are counted"
+            look = f"{what} with deviation {self.check_deviation:.3g}"
             rows.append(("measured", "; ".join(filter(None, (times, look)))))
         if self.hopeless:
             rows.append(("verdict", "hopeless at this budget: any point is promised as much"))
@@ -180,6 +149,7 @@ class LpPlan:
             "confidence": 1 - float(self.budget.beta),
             "exceptions": self.setting.exceptions,
             "row_range": 2 * self.setting.half_range,
+            "trivial": self.setting.trivial,
             "hopeless": self.hopeless,
             "meets_alpha": self.meets_alpha,
             "accountant": self.accountant,
@@ -193,12 +163,14 @@ class LpPlan:
 
 
 def plan_lp(setting: LpSetting, budget: LpBudget) -> LpPlan:
-    """The rounds that are given, those for alpha, or those with the best promise."""
+    """The rounds that are given, those for alpha, or those with the best promise.
+
+    Where rows are people and no number of rounds has a promise, as many are taken as would bring
+    the regret below half of what every point has: such points are often good nevertheless.
+    """
     rounds = budget.rounds
     if rounds is None and budget.alpha is not None:
-        # [FastMWEM, Alg 3]: T = 9 w^2 ln d/alpha^2, for a regret of less than alpha/2
-        wanted = 9 * (setting.half_range / float(budget.alpha)) ** 2 * setting.entropy
-        rounds = max(1, math.ceil(wanted))
+        rounds = rounds_for(setting, float(budget.alpha))
         if rounds > MOST_ROUNDS:
             raise InputError(
                 f"alpha={budget.alpha:g} needs {rounds} rounds for rows with a range of "
@@ -214,27 +186,20 @@ def plan_lp(setting: LpSetting, budget: LpBudget) -> LpPlan:
         accountant=budget.accountant,
     )
     epsilon, check = _short_pair(found.parameter, budget, rounds)
-    regret, shortfall = _bound(setting, rounds, epsilon, float(budget.beta))
+    promised = bound(setting, rounds, epsilon, float(budget.beta))
     return LpPlan(
         setting,
         budget,
         rounds,
-        math.sqrt(2 * setting.entropy / rounds) / setting.half_range,
+        promised.step,
         epsilon,
         check,
         make(epsilon, check),
         found.accountant,
         found.guarantee,
-        regret,
-        shortfall,
+        promised.regret,
+        promised.shortfall,
     )
-
-
-def _bound(setting: LpSetting, rounds: int, epsilon: float, beta: float) -> tuple[float, float]:
-    rate = epsilon / (2 * setting.sensitivity)
-    tail = math.log(1 / beta)
-    chosen = math.log(setting.candidates) + 1 + math.sqrt(2 * tail / rounds) + tail / rounds
-    return setting.half_range * math.sqrt(2 * setting.entropy / rounds), chosen / rate
 
 
 def _best_rounds(setting: LpSetting, budget: LpBudget) -> int:
@@ -250,10 +215,14 @@ def _best_rounds(setting: LpSetting, budget: LpBudget) -> int:
         def epsilon(rounds: int) -> float:
             return float(budget.epsilon) * share / budget.searches / rounds
 
-    tried = sorted({round(10 ** (k / 16)) for k in range(16 * 5 + 1)})
-    return min(
-        tried, key=lambda t: sum(_bound(setting, t, epsilon(t), float(budget.beta)))
-    )  # fmt: skip
+    def promised(rounds: int) -> float:
+        return bound(setting, rounds, epsilon(rounds), float(budget.beta)).total
+
+    best = min(sorted({round(10 ** (k / 16)) for k in range(16 * 5 + 1)}), key=promised)
+    if setting.highest is None or promised(best) < setting.trivial:
+        return best
+    # No number of rounds has a promise: as many as the weights need, whatever the noise is.
+    return min(MOST_ROUNDS, rounds_for(setting, setting.trivial or 1.0))
 
 
 def _short_pair(parameter: float, budget: LpBudget, rounds: int) -> tuple[float, float | None]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.algorithms.lp_plan import LpSetting
+from winnow.algorithms.lp_bounds import LpSetting
 from winnow.domain.checks import Real, count, exact
 from winnow.domain.neighbours import Relation
 from winnow.domain.simplex import Simplex
@@ -83,6 +83,8 @@ class ScalarProblem:
     rows: Rows = field(repr=False)
     mixed: bool
     """Whether rows of either sign are among them, so that b enters scores both ways."""
+    unit: float = 1.0
+    """In what the objective's row is given, where there is one."""
 
     @classmethod
     def of(cls, matrix: Any, simplex: Simplex, target: Target, *, mixed: bool) -> ScalarProblem:
@@ -94,15 +96,21 @@ class ScalarProblem:
             )
         if not target.known:
             _refuse_unbounded(matrix, simplex)
-        objective = simplex.objective_row(target.high)
+        largest, costs = float(abs(matrix).max()), float(np.abs(simplex.costs).max())
+        unit = max(1.0, costs / largest) if largest > 0 else 1.0
+        objective = simplex.objective_row(target.high, unit)
         if objective is not None:
             matrix = _with_row(matrix, objective[0])
-        return cls(simplex, target, Rows.of(matrix), mixed)
+        return cls(simplex, target, Rows.of(matrix), mixed, unit)
 
     def public_sides(self, opt: float) -> tuple[float, ...]:
         """The right side of the objective's row, if there is one."""
-        objective = self.simplex.objective_row(opt)
+        objective = self.simplex.objective_row(opt, self.unit)
         return () if objective is None else (objective[1],)
+
+    def missed(self, violation: float) -> float:
+        """By what the objective may miss its value when no row is violated by more."""
+        return 0.0 if self.simplex.bound is None else self.unit * violation
 
     def setting(self, utility: Utility) -> LpSetting:
         """What the bound needs."""
@@ -120,6 +128,7 @@ class ScalarProblem:
             half,
             float(grid.utility.half_width) * 2.0**grid.power,
             float(grid.utility.one_sided) * 2.0**grid.power,
+            rounding=2 * 2.0**grid.power,
         )
 
     @property
@@ -128,37 +137,53 @@ class ScalarProblem:
         return Shapes.of(self.rows, self.simplex.scale(self.target.high)).largest
 
 
-def constraint_setting(
-    simplex: Simplex,
-    opt: float,
-    *,
-    entries: tuple[Real, Real],
-    sides: tuple[Real, Real],
-    rows: int,
-    exceptions: int,
-    relation: Relation,
-) -> LpSetting:
-    """The public numbers of a constraint-private program."""
-    count(rows=rows, exceptions=exceptions)
-    if simplex.bound is not None:
-        raise InputError("constraint-private programs need c > 0 and no bound=; leave it out")
-    low_side, high_side = (float(exact("sides", end)) for end in sides)
-    if low_side > high_side:
-        raise InputError(f"sides=({low_side:g}, {high_side:g}) is empty; give (low, high)")
-    scale = simplex.scale(opt)
-    shape = ConstraintPrivateLp(1, 1, exceptions, entries)
-    power, steps = shape.steps(scale, relation)
-    low, high = (float(exact("entries", end)) for end in entries)
-    top = max(high * float(scale.max()) - low_side, 0.0)
-    bottom = min(low * float(scale.max()) - high_side, 0.0)
-    return LpSetting(
-        "constraint",
-        len(scale),
-        math.log((int(rows) + int(exceptions)) / int(exceptions)),
-        (top - bottom) / 2,
-        steps * 2.0**power,
-        exceptions=int(exceptions),
-    )
+@dataclass(frozen=True)
+class OwnedProblem:
+    """The public side of a program whose rows A_i x <= b_i are people."""
+
+    simplex: Simplex
+    target: Target
+    entries: tuple[Real, Real]
+    sides: tuple[Real, Real]
+    rows: int
+    """A public bound on their number."""
+    exceptions: int
+
+    def __post_init__(self) -> None:
+        count(rows=self.rows, exceptions=self.exceptions)
+        if self.simplex.bound is not None:
+            raise InputError("constraint-private programs need c > 0 and no bound=; leave it out")
+        if not self.target.known:
+            self._refuse_unbounded()
+
+    def setting(self, relation: Relation) -> LpSetting:
+        """What the bound needs: at the largest value that is solved for."""
+        low_side, high_side = (float(exact("sides", end)) for end in self.sides)
+        scale = self.simplex.scale(self.target.high)
+        self.simplex.scale(self.target.low)  # it has to be positive too
+        shape = ConstraintPrivateLp(1, 1, self.exceptions, self.entries, self.sides)
+        power, steps = shape.steps(scale, relation)
+        low, high = (float(exact("entries", end)) for end in self.entries)
+        top = max(high * float(scale.max()) - low_side, 0.0)
+        bottom = min(low * float(scale.max()) - high_side, 0.0)
+        return LpSetting(
+            "constraint",
+            len(scale),
+            math.log((int(self.rows) + int(self.exceptions)) / int(self.exceptions)),
+            (top - bottom) / 2,
+            steps * 2.0**power,
+            moved=1.0,
+            exceptions=int(self.exceptions),
+            highest=top,
+            rounding=2 * 2.0**power,
+        )
+
+    def _refuse_unbounded(self) -> None:
+        if self.simplex.maximise and exact("entries", self.entries[1]) <= 0:
+            raise InputError(
+                "the program is unbounded whatever the rows are: entries of at most 0 never limit "
+                "a variable; give opt as a number to stop at"
+            )
 
 
 def _with_row(matrix: Any, row: Floats) -> Any:

@@ -1,7 +1,8 @@
 """Solve at a value of the objective, or look for the value by halving an interval.
 
 A search asks for a fixed number of solves, each followed by a noisy look at the largest
-violation; which value comes next depends on what was released before only.
+violation, or at how many rows of people are violated; which value comes next depends on what
+was released before only.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.algorithms.lp_plan import LpPlan
-from winnow.algorithms.lp_problem import ScalarProblem
+from winnow.algorithms.lp_problem import OwnedProblem, ScalarProblem, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from winnow.mechanisms.constraint_run import ConstraintRun
     from winnow.mechanisms.scalar_lp import ScalarRun
 
 Floats = NDArray[np.float64]
@@ -33,37 +35,66 @@ class Found:
     measured: float | None
     """The noisy largest violation, where it was looked at."""
     selected: NDArray[np.int64]
+    unmet: int | None = None
+    """The noisy number of rows that are violated beyond the tolerance, where it was counted."""
 
 
-def search(run: ScalarRun, problem: ScalarProblem, plan: LpPlan, unit: float) -> Found:
+def search(
+    run: ScalarRun, problem: ScalarProblem, plan: LpPlan, unit: float, *, lazy: bool | None = None
+) -> Found:
     """All solves that were paid for; ``unit`` is the step of the released violations."""
-    target, simplex = problem.target, problem.simplex
+
+    def solved(opt: float) -> Found:
+        scale = problem.simplex.scale(opt)
+        z, selected, steps = run.solve(
+            problem.rows, scale, plan.step, problem.public_sides(opt), lazy=lazy
+        )
+        found = problem.simplex.solution(z, opt)
+        if steps is None:
+            return Found(found, opt, None, None, selected)
+        measured = steps * unit
+        return Found(found, opt, measured <= accepted(plan), measured, selected)
+
+    return _halved(solved, problem.target, run, maximise=problem.simplex.maximise)
+
+
+def search_owned(run: ConstraintRun, problem: OwnedProblem, plan: LpPlan) -> Found:
+    """The same where rows are people: a value passes if fewer rows than promised are unmet."""
+    nothing = np.zeros(0, np.int64)
+
+    def solved(opt: float) -> Found:
+        scale = problem.simplex.scale(opt)
+        drawn, unmet = run.solve(scale, plan.step, plan.tolerance)
+        x = scale * drawn / plan.rounds
+        passed = None if unmet is None else unmet < plan.setting.exceptions
+        return Found(x, opt, passed, None, nothing, unmet)
+
+    return _halved(solved, problem.target, run, maximise=problem.simplex.maximise)
+
+
+def _halved(
+    solved: Callable[[float], Found],
+    target: Target,
+    run: ScalarRun | ConstraintRun,
+    *,
+    maximise: bool,
+) -> Found:
     if target.known:
-        return _solved(run, problem, plan, target.low, unit)
+        return solved(target.low)
     low, high = target.low, target.high
     best: Found | None = None
     tried: Found | None = None
     while run.left:
-        tried = _solved(run, problem, plan, low + (high - low) / 2, unit)
+        tried = solved(low + (high - low) / 2)
         if tried.feasible:
             best = tried
-        if tried.feasible is simplex.maximise:
+        if tried.feasible is maximise:
             low = tried.opt
         else:
             high = tried.opt
     found = best or tried
     assert found is not None
     return found
-
-
-def _solved(run: ScalarRun, problem: ScalarProblem, plan: LpPlan, opt: float, unit: float) -> Found:
-    scale = problem.simplex.scale(opt)
-    z, selected, steps = run.solve(problem.rows, scale, plan.step, problem.public_sides(opt))
-    found = problem.simplex.solution(z, opt)
-    if steps is None:
-        return Found(found, opt, None, None, selected)
-    measured = steps * unit
-    return Found(found, opt, measured <= accepted(plan), measured, selected)
 
 
 def accepted(plan: LpPlan) -> float:

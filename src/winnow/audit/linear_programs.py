@@ -34,8 +34,13 @@ SCALAR = ScalarPrivateLp(1.5, 2)
 UTILITY = Utility.declare(SENSITIVITY, relation=Relation.ADD_REMOVE)
 
 SCALE = np.array([1.0, 0.5, 1.0])
-OWNED = ConstraintPrivateLp(1.5, 2, 2, (-3, 3))
+OWNED = ConstraintPrivateLp(1.5, 2, 2, (-3, 3), (-40, 3))
 _OWNED_STEP = 4.0
+_HOW = {
+    "dense": ", every vertex scored,",
+    "lazy": ", vertices proposed under certified bounds,",
+    "flat": ", vertices over an index,",
+}
 
 
 def scalar_model(sensitivity: float = SENSITIVITY) -> ScalarModel:
@@ -101,7 +106,8 @@ def lp_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """The compiled loop and the dual oracle draw the enumerated probabilities."""
     yield scalar_fidelity(scalar_model(), _draws(quick), seed)
     yield scalar_fidelity(scalar_model(), _draws(quick), seed, lazy=False)
-    yield constraint_fidelity(constraint_model(), _draws(quick), seed)
+    for selection in _HOW:
+        yield constraint_fidelity(constraint_model(), _draws(quick), seed, selection)
 
 
 def _draws(quick: bool) -> int:
@@ -122,24 +128,26 @@ def scalar_fidelity(model: ScalarModel, draws: int, seed: int, *, lazy: bool = T
     return _fidelity(SCALAR, observed, joint(model.rounds(MATRIX, SIDES)), draws, how)
 
 
-def constraint_fidelity(model: ConstraintModel, draws: int, seed: int) -> AuditResult:
+def constraint_fidelity(
+    model: ConstraintModel, draws: int, seed: int, selection: str = "dense"
+) -> AuditResult:
     """How often each vertex was drawn in two rounds, against a model."""
-    event = OWNED.promise(Relation.ADD_REMOVE).event
+    mechanism = replace(OWNED, selection=selection)
+    event = mechanism.promise(Relation.ADD_REMOVE).event
     root = Tape.seeded(seed)
     observed = np.zeros((3, 3), np.int64)
     for draw in range(draws):
-        run = OWNED.open(
+        run = mechanism.open(
             seal_rows(MATRIX, SIDES),
-            SCALE,
             single_use_grant(event),
             root.child(f"draw-{draw}"),
             relation=Relation.ADD_REMOVE,
         )
-        times = run.solve(_OWNED_STEP)
+        times, _ = run.solve(SCALE, _OWNED_STEP)
         observed[int(times.argmax()), 2 - int(times[::-1].argmax())] += 1
     exact = joint(model.rounds(MATRIX, SIDES, SCALE))
     exact = np.triu(exact) + np.tril(exact, -1).T  # the order is not released
-    return _fidelity(OWNED, observed, exact, draws)
+    return _fidelity(mechanism, observed, exact, draws, _HOW[selection])
 
 
 def _fidelity(
@@ -176,6 +184,12 @@ def lp_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
         "absolute scores are taken for signed ones",
         "Fidelity",
         scalar_fidelity(absolute, _draws(quick), seed),
+    )
+    loose = replace(constraint_model(), dense=False)
+    yield as_twin(
+        "the weights of rows are not projected to dense ones",
+        "Enumeration",
+        enumerate_constraint(loose, quick=True),
     )
     honest = float(OWNED.sensitivity(SCALE, Relation.ADD_REMOVE))
     for fault, factor in (

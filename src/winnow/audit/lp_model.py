@@ -52,6 +52,8 @@ class ConstraintModel:
     exponent: float
     step: float
     density: int
+    dense: bool = True
+    """The mistake: weights that are normalised only, so that one row can have them all."""
 
     def rounds(self, matrix: Floats, b: Floats, scale: Floats) -> list[Floats]:
         """Log-probabilities of the first vertex, then of the second for each first one."""
@@ -64,7 +66,9 @@ class ConstraintModel:
         return laws
 
     def _law(self, matrix: Floats, logs: Floats, scale: Floats) -> Floats:
-        y = halved_projection(logs, self.density)
+        y = np.exp(log_softmax(logs))
+        if self.dense:
+            y = halved_projection(logs, self.density)
         return log_softmax(-self.exponent * scale * (y @ matrix))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,16 +35,9 @@ winnow lp shifts.mps --private scalar --sensitivity 1 --opt 120 --epsilon 1 --de
 winnow lp shifts.mps --private scalar --sensitivity 1 --opt-between 80 200 --epsilon 1 \
 --delta 1e-6 --plan-only
 
-winnow lp cover.mps --private constraint --entries -1 0 --sides -1 -1 --rows 10000 \
+winnow lp cover.mps --private constraint --entries 0 1 --sides 1 1 --rows 10000 \
 --exceptions 500 --opt 40 --epsilon 1 --delta 1e-6
 """
-
-
-class Private(StrEnum):
-    """The neighbour models by name."""
-
-    SCALAR = "scalar"
-    CONSTRAINT = "constraint"
 
 
 def _of(panel: str, name: str, text: str, metavar: str | None = None) -> Any:
@@ -56,8 +48,13 @@ def _of(panel: str, name: str, text: str, metavar: str | None = None) -> Any:
 def lp(
     file: Annotated[Path, typer.Argument(metavar="MODEL", help="An MPS file, also gzipped.")],
     private: Annotated[
-        Private,
-        _of(_PRIVATE, "--private", "scalar: right-hand sides; constraint: each row is a person."),
+        str,
+        _of(
+            _PRIVATE,
+            "--private",
+            "scalar: right-hand sides; constraint: each row is a person.",
+            "scalar|constraint",
+        ),
     ],
     epsilon: EpsilonOption,
     delta: DeltaOption = 0.0,
@@ -73,7 +70,7 @@ def lp(
     ] = Relation.ADD_REMOVE,
     entries: Annotated[
         tuple[float, float] | None,
-        _of(_PRIVATE, "--entries", "Public range of the entries of A (as A x <= b).", "LOW HIGH"),
+        _of(_PRIVATE, "--entries", "Public range of the entries of A.", "LOW HIGH"),
     ] = None,
     sides: Annotated[
         tuple[float, float] | None,
@@ -105,6 +102,14 @@ def lp(
         float | None, _of(_SOLVE, "--alpha", "The violation that is aimed at.", "A")
     ] = None,
     rounds: Annotated[int | None, _of(_SOLVE, "--rounds", "The number of rounds.", "T")] = None,
+    selection: Annotated[
+        str | None,
+        _of(_SOLVE, "--selection", "dense or lazy; by the size unless given.", "HOW"),
+    ] = None,
+    index: Annotated[
+        str | None,
+        _of(_SOLVE, "--index", "Select over an index: flat, lsh, ivf or hnsw.", "NAME"),
+    ] = None,
     plan_only: Annotated[
         bool, _of(_SOLVE, "--plan-only", "Say what to expect; nothing is spent or solved.")
     ] = False,
@@ -123,30 +128,28 @@ def lp(
     not. In a constraint-private program every row belongs to a person.
     """
     from winnow import plan
-    from winnow.cli.files import refuse_overwriting
+    from winnow.algorithms.lp_problem import check_model
+    from winnow.cli.files import check_targets
     from winnow.cli.printing import console, notes, show_json, working
     from winnow.cli.recording import budget_from
-    from winnow.released.saving import check_target, save, write_whole
+    from winnow.released.saving import save, write_whole
     from winnow.sealed.lp_files import read_lp
     from winnow.verbs import solve_lp
 
-    if out is not None:
-        check_target(out)
-        refuse_overwriting([file], "--out", out)
-    if plot is not None:
-        from winnow.plots import ENDINGS
-        from winnow.plots.figures import new_figure
-
-        check_target(plot, ENDINGS)
-        refuse_overwriting([file], "--plot", plot)
-        new_figure()  # says at once if matplotlib is missing
+    check_model(private)
+    check_targets([file], out, plot)
     if opt is not None and opt_between is not None:
         raise InputError("--opt and --opt-between exclude each other; give one")
+    if opt is None and opt_between is None:
+        raise InputError(
+            "the value of the objective is missing; give --opt V if it is public, or --opt-between "
+            "LOW HIGH to search for it between two public numbers"
+        )
     model = read_lp(file)
-    owned = private is Private.CONSTRAINT
+    owned = private == "constraint"
     senses = _one_sense(model.senses) if owned else model.senses
     asked: dict[str, Any] = {
-        "private": str(private),
+        "private": private,
         "opt": _shifted(model, opt, opt_between),
         "epsilon": epsilon,
         "delta": delta,
@@ -163,16 +166,13 @@ def lp(
         "measure": measure,
     }
     asked["rows"] = rows
-    if not owned:
-        asked |= {"senses": senses, "monotone": monotone}
-    elif monotone:
-        raise InputError("--monotone is about right-hand sides; leave it out")
+    asked |= {"senses": senses, "monotone": monotone}
     if plan_only:
         planned = plan.lp(None if owned else model.A, model.c, **asked)
         show_json(planned.to_dict()) if json else console().print(notes(planned.lines()))
         return
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
-    asked["senses"] = senses
+    asked |= {"selection": selection, "index": index}
     with working("solving"):
         released = solve_lp(
             model.A, model.b, model.c, names=model.names, seed=seed, budget=budget, **asked
@@ -198,20 +198,23 @@ def lp(
 
 
 def _shifted(model: Any, opt: float | None, between: tuple[float, float] | None) -> Any:
-    """The objective without the part of the variables' lower bounds."""
-    base = float(model.c @ model.lowest)
+    """The objective without what it is where all variables are at their bounds."""
     if between is not None:
-        return between[0] - base, between[1] - base
-    return None if opt is None else opt - base
+        return between[0] - model.constant, between[1] - model.constant
+    return None if opt is None else opt - model.constant
 
 
 def _in_terms_of_file(released: Released[Any], model: Any) -> Released[Any]:
-    """With the lower bounds of the variables added again."""
+    """With the variables and the objective of the file."""
     from dataclasses import replace
 
-    value, base = released.value, float(model.c @ model.lowest)
+    value = released.value
     moved = replace(
-        value, x=value.x + model.lowest, objective=value.objective + base, opt=value.opt + base
+        value,
+        x=model.original(value.x),
+        names=model.variables,
+        objective=value.objective + model.constant,
+        opt=value.opt + model.constant,
     )
     return replace(released, value=moved)
 
@@ -249,8 +252,15 @@ def _show(released: Released[Any], *, relaxed: bool) -> None:
         "violation",
         f"at most {solution.violation:.4g} with probability {solution.confidence:g}{rest}",
     )
+    if solution.objective_misses:
+        table.add_row("objective", f"misses its value by at most {solution.objective_misses:.4g}")
     if solution.measured is not None:
         table.add_row("measured", f"{solution.measured:.4g}, with noise")
+    if solution.unmet is not None:
+        table.add_row(
+            "counted",
+            f"{solution.unmet} rows are violated by more than {solution.tolerance:.4g}, with noise",
+        )
     if solution.feasible is False:
         table.add_row("search", "infeasible, as far as the private check can tell")
     if relaxed:

@@ -5,7 +5,9 @@ max (or min) c'x with A x <= b, x >= 0 and a guess OPT for the optimum. Two redu
     value   c > 0 and OPT > 0: x_j = OPT z_j/c_j puts {c'x = OPT, x >= 0} on the simplex
             [FastMWEM, Section 4; Hsu-Roth-Roughgarden-Ullman 2014]
     bound   any c, with a public R >= sum_j x_j: x_j = R z_j, one more z for what is left, and
-            c'x >= OPT (max) or <= OPT (min) becomes one more row, whose right side is public
+            c'x >= OPT (max) or <= OPT (min) becomes one more row, whose right side is public;
+            where costs are larger than all entries of A the row is given in larger units, so
+            that it is no wider than the others
 """
 
 from __future__ import annotations
@@ -57,12 +59,12 @@ class Simplex:
             )
         return np.asarray(opt / self.costs)
 
-    def objective_row(self, opt: float) -> tuple[Floats, float] | None:
-        """The row and right side that stand for the objective; None: the scale does."""
+    def objective_row(self, opt: float, unit: float = 1.0) -> tuple[Floats, float] | None:
+        """The row and right side that stand for the objective in units; None: the scale does."""
         if self.bound is None:
             return None
         sign = -1.0 if self.maximise else 1.0
-        return sign * self.costs, sign * opt
+        return sign * self.costs / unit, sign * opt / unit
 
     def solution(self, z: Floats, opt: float) -> Floats:
         """x of a point of the simplex."""

@@ -7,17 +7,16 @@ more words of the tape, or when a comparison is too close for the float filter.
 
 State, an int64 array: 0 phase (0 a round begins, 1 drawing, 2 a row was accepted), 1 largest
 bound, 2 total weight, 3 ceiling of the buckets, 4 all evaluations, 5 row, 7 bound, 8 score, 9 place
-of the acceptance word, 10 current epoch, 12 the work before the last scan, 14 the largest exponent
-found above all buckets, or 0, 16 rounds done, 17 rounds to do, 19 whether this draw had a scan, 20
-scans, 21 proposals, 22 rows carried to another epoch.
+of the acceptance word, 10 current epoch, 11 whether the loop may leave for ``constraint_watch``, 12
+the work before the last scan and 13 its round, 14 the largest exponent found above all buckets, or
+0, 16 rounds done, 17 rounds to do, 18 scans in a row that came soon, 19 whether this draw had a
+scan, 20 scans, 21 proposals, 22 rows carried to another epoch.
 
 All rows are looked at again when the work since the last time has cost as much as that: where the
 cost of a round grows with the distance from the last scan, that is the best interval.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from winnow.kernels.constraint_groups import (
     renew_limit,
     set_key,
 )
+from winnow.kernels.constraint_point import move
 from winnow.kernels.constraint_rows import row_value
 from winnow.kernels.envelope import (
     ACCEPT,
@@ -39,6 +39,7 @@ from winnow.kernels.envelope import (
     LN2,
     NEED_WORDS,
     REJECT,
+    SCAN,
     UNDECIDED,
     VIOLATED,
     below,
@@ -47,10 +48,11 @@ from winnow.kernels.envelope import (
     surely_rejected,
 )
 
-STATE = 24
 _PATIENCE = 0.25  # in units of ln 2: how far a reference may be away to set keys by it
 _FALLEN = 12  # in units of ln 2: how far bounds may fall before weights are taken anew
 _PROPOSAL, _EVALUATION, _CARRIED = 2, 6, 6
+_SOON = 24  # rounds between two scans, below which reading the likely rows in each costs less
+_OFTEN = 2
 _SCANNED = 1  # for each row: what a scan costs, in the same units of about 40 ns
 
 
@@ -129,27 +131,6 @@ def _scan(  # type: ignore[no-untyped-def]
     state[20] += 1
 
 
-@helper
-def _move(i, dense, starts, columns, values, scale, step, logs, z, point, total):  # type: ignore[no-untyped-def]
-    """Count the point into the mean, then step away from row i."""
-    for j in range(z.shape[0]):
-        total[j] += z[j]
-    if dense.shape[0] > 0:
-        for j in range(dense.shape[1]):
-            logs[j] -= step * (dense[i, j] * scale[j])
-    else:
-        for k in range(starts[i], starts[i + 1]):
-            logs[columns[k]] -= step * (values[k] * scale[columns[k]])
-    highest = logs.max()
-    mass = 0.0
-    for j in range(z.shape[0]):
-        z[j] = math.exp(logs[j] - highest)
-        mass += z[j]
-    for j in range(z.shape[0]):
-        z[j] /= mass
-        point[j] = z[j] * scale[j]
-
-
 def _run(  # type: ignore[no-untyped-def]
     dense, starts, columns, values, offsets, scale, step, per_step, beta, per_unit, kinds, logs, z,
     point, total, chosen, rate2, rate1, slack, references, clocks, cap, keys, group, limit, pool,
@@ -162,9 +143,7 @@ def _run(  # type: ignore[no-untyped-def]
     while state[16] < state[17]:
         if state[0] == 2:
             chosen[state[16]] = state[5]
-            _move(
-                state[5], dense, starts, columns, values, scale, step, logs, z, point, total
-            )  # fmt: skip
+            move(state[5], dense, starts, columns, values, scale, step, logs, z, point, total)
             state[16] += 1
             state[0] = 0
             continue
@@ -182,12 +161,16 @@ def _run(  # type: ignore[no-untyped-def]
             _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, state)
             state[0] = 1
         if state[19] == 0 and _work(state) - state[12] > _SCANNED * size + 4096:
+            state[18] = state[18] + 1 if state[20] > 0 and state[16] - state[13] < _SOON else 0
+            if state[11] > 0 and state[18] > _OFTEN:
+                state[0] = 0
+                return SCAN, place
             _scan(
                 dense, starts, columns, values, offsets, per_step, per_unit, kinds, z, point,
                 rate2, rate1, slack, references, clocks, keys, group, limit, pool, table, where,
                 count, members, spans, free, state,
             )  # fmt: skip
-            state[12] = _work(state)
+            state[12], state[13] = _work(state), state[16]
             state[19] = 1
             _weigh(clocks, cap, limit, count, members, spans, bounds, weights, reach, state)
         lowest = state[1] - reach

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _ENTRIES = 1 << 16
-_ROUNDS = 600
+_ROUNDS = 5_000
 
 
 def is_small(rows: int, simplex: int, rounds: int) -> bool:

@@ -29,10 +29,9 @@ def _shapes(dense, starts, columns, values, scale, lengths, halves, tops):  # ty
     """Of each v_i: its length without its mean, half its range, and its largest entry.
 
     The first two are rounded up: s - t^2/n, of s = sum v^2 and t = sum v, is off by less than
-    (n + 8) 2^-52 s, and 2^-30 s is allowed. Returns the largest |v_ij|.
+    (n + 8) 2^-52 s, and 2^-30 s is allowed.
     """
     size = scale.shape[0]
-    largest = 0.0
     for i in range(lengths.shape[0]):
         square, total = 0.0, 0.0
         stored = np.int64(0)
@@ -57,8 +56,14 @@ def _shapes(dense, starts, columns, values, scale, lengths, halves, tops):  # ty
         lengths[i] = np.sqrt(apart) * (1.0 + 2.0**-40)
         halves[i] = 0.5 * (high - low) * (1.0 + 2.0**-40)
         tops[i] = high
-        largest = max(largest, max(abs(low), abs(high)))
-    return largest
+
+
+def _column_sizes(dense, sizes):  # type: ignore[no-untyped-def]
+    """The largest |A_ij| of each column."""
+    for i in range(dense.shape[0]):
+        for j in range(dense.shape[1]):
+            sizes[j] = max(sizes[j], abs(dense[i, j]))
 
 
 shapes = compiled(_shapes)
+column_sizes = compiled(_column_sizes)

@@ -5,29 +5,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from threading import Lock
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.domain.checks import Real, exact, positive, set_counts
+from winnow.domain.checks import Real, exact, one_of, positive, set_counts
 from winnow.domain.neighbours import Relation
-from winnow.errors import GrantError, InputError
-from winnow.kernels.dense_projection import BLOCK, L1_ERROR, project
-from winnow.kernels.noisy_top import noisy_top
-from winnow.privacy import Event, Grant, Promise, Repeat, promise
+from winnow.errors import InputError
+from winnow.index import INDEX_NAMES
+from winnow.kernels.dense_projection import L1_ERROR
+from winnow.kernels.owned_rows import SUM_ERROR
+from winnow.mechanisms.constraint_run import ConstraintRun
+from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
 from winnow.released import Receipt
-from winnow.sealed.opening import open_sealed
 from winnow.sealed.right_hand_sides import SealedRows
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
+SELECTIONS = ("dense", "lazy", *INDEX_NAMES)
 _FINENESS = 10
-_SUM_ERROR = (BLOCK + 16) * 2.0**-53
 _LARGEST_DENSITY = 1 << 24
 
 
@@ -38,8 +37,14 @@ class ConstraintPrivateLp:
     The simplex {c'x = OPT, x >= 0} has the vertices (OPT/c_j) e_j. A round draws vertex j with
     probability ~ exp(epsilon q_j/(2 Delta)), q_j = -(OPT/c_j) sum_i y_i A_ij, and every row's
     weight grows by exp(step (A_i x - b_i)). y is the projection of the weights to 1/s-dense
-    distributions, s = `density`. Entries are clipped to the public `entries` = (low, high), and
+    distributions, s = `density`. Entries are clipped to the public `entries` = (low, high), right
+    sides to the public `sides`, so that no row can take the weights out of the range of floats, and
     s rows 0'x <= 0, which all x meet, are added, so that y exists whatever the number of rows.
+
+    `selection` is how the vertex is found: "dense" scores every column, "lazy" only those that
+    certified bounds let through (``kernels.lazy_columns``), and the name of an index takes the
+    paper's lazy sampler over the columns N_j [Theorem B.6]. That index is made of private rows: it
+    is built inside the run, and no guarantee rests on what it answers. The law is the same.
 
     Formal guarantees
         Neighbours: one row more or less (add/remove). The weight of a row depends on that row and
@@ -49,11 +54,15 @@ class ConstraintPrivateLp:
         most Delta = (OPT/c_min) (high - low)/s: the constant of the errata, 1 times A_max for
         A >= 0 and 2 times for signed A. A replaced row (substitution) is one less and one
         more: 2 Delta. Floats: y is within 2^-30 in l1 of the exact projection
-        (``kernels.dense_projection``), sums over rows are within (4096 + 16) 2^-53, both times
-        OPT A_max/c_min; twice that and one step of the grid are added to Delta. Bounded range
-        epsilon for each round, `rounds` of them composed adaptively and charged once.
-        [FastMWEM, Appendix B.1, H and Lemma B.3, with the errata; Hsu-Roth-Roughgarden-Ullman
-        2014; McSherry-Talwar 2007; Durfee-Rogers 2019]
+        (``kernels.dense_projection``), sums over rows are within 2^-30 (``kernels.owned_rows``),
+        both times OPT A_max/c_min; twice that and one step of the grid are added to Delta.
+        Bounded range epsilon for each round, `rounds` of them composed adaptively and charged
+        once. [FastMWEM, Appendix B.1, H and Lemma B.3, with the errata;
+        Hsu-Roth-Roughgarden-Ullman 2014; McSherry-Talwar 2007; Durfee-Rogers 2019]
+    With `check_multiplier` each of `searches` solves is followed by a noisy count of the rows that
+        the released point violates by more than a public tolerance: whether a row does depends
+        on that row and the point only, so the count moves by at most 1 under both relations.
+        Discrete Gaussian or Laplace noise. [Canonne-Kamath-Steinke 2020]
     """
 
     epsilon: Real
@@ -61,27 +70,48 @@ class ConstraintPrivateLp:
     rounds: int
     density: int
     entries: tuple[Real, Real]
+    sides: tuple[Real, Real]
+    searches: int = 1
+    check_multiplier: Real | None = None
+    measurement: str = "gaussian"
+    selection: str = "dense"
     title: ClassVar[str] = "constraint-private LP"
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        set_counts(self, rounds="rounds", density="density")
+        set_counts(self, rounds="rounds", density="density", searches="searches")
+        one_of(SELECTIONS, selection=self.selection)
         low, high = (exact("entries", end) for end in self.entries)
         if not low < high or low > 0 or high < 0:
             raise InputError(
                 f"entries=({self.entries[0]}, {self.entries[1]}) is no public range of the entries "
                 "of A with 0 in it; give (low, high) with low <= 0 <= high"
             )
+        least, most = (exact("sides", end) for end in self.sides)
+        if least > most:
+            raise InputError(
+                f"sides=({self.sides[0]}, {self.sides[1]}) is empty; give (low, high)"
+            )  # fmt: skip
         if self.density > _LARGEST_DENSITY:
             raise InputError(f"density={self.density} is above {_LARGEST_DENSITY}; lower it")
+        if self.check_multiplier is not None:
+            positive(check_multiplier=self.check_multiplier)
+        elif self.searches > 1:
+            raise InputError("several solves need a noisy count after each; give check_multiplier")
 
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        return (
+        text = (
             f"{self.title}, {self.rounds} rounds of dense multiplicative weights (s = "
             f"{self.density}) and the exponential mechanism over vertices"
         )
+        if self.selection != "dense":
+            text += f" ({self.selection})"
+        if self.check_multiplier is None:
+            return text
+        text += f", then a count with discrete {self.measurement} noise"
+        return text if self.searches == 1 else f"{self.searches} times: {text}"
 
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
@@ -90,6 +120,13 @@ class ConstraintPrivateLp:
         if self.rounds > 1:
             event = Repeat(event, self.rounds)
         citation = f"FastMWEM, Appendix B.1 and Lemma B.3; {selection.citation}"
+        if self.check_multiplier is not None:
+            checked = promise(f"discrete-{self.measurement}", "additive", relation,
+                              noise_multiplier=self.check_multiplier)  # fmt: skip
+            event = Compose((event, checked.event))
+            citation += f"; violated rows: {checked.citation}"
+            if self.searches > 1:
+                event = Repeat(event, self.searches)
         return Promise(event, citation, f"{self.rounds} times: {selection.statement}")
 
     def sensitivity(self, scale: Floats, relation: Relation) -> Fraction:
@@ -103,12 +140,12 @@ class ConstraintPrivateLp:
         delta = self.sensitivity(scale, relation)
         power = math.frexp(float(delta))[1] - _FINENESS
         largest = max(abs(exact("entries", end)) for end in self.entries)
-        error = Fraction(float(scale.max())) * largest * Fraction(L1_ERROR + 2 * _SUM_ERROR)
+        error = Fraction(float(scale.max())) * largest * Fraction(L1_ERROR + 2 * SUM_ERROR)
         moved = delta + 2 * error
         return power, math.ceil(moved / Fraction(2) ** power) + 1
 
     def open(
-        self, rows: SealedRows, scale: Floats, grant: Grant, tape: Tape, *, relation: Relation
+        self, rows: SealedRows, grant: Grant, tape: Tape, *, relation: Relation
     ) -> ConstraintRun:
         """Spend the grant on the whole run."""
         promised = self.promise(relation)
@@ -117,86 +154,4 @@ class ConstraintPrivateLp:
         )
         tape.claim()
         grant.redeem(promised.event)
-        return ConstraintRun(self, rows, scale, relation, tape, receipt)
-
-
-class ConstraintRun:
-    """A run that was paid for. Its weights on rows are private and never leave."""
-
-    def __init__(
-        self,
-        mechanism: ConstraintPrivateLp,
-        rows: SealedRows,
-        scale: Floats,
-        relation: Relation,
-        tape: Tape,
-        receipt: Receipt,
-    ) -> None:
-        self.receipt = receipt
-        self._left = mechanism.rounds
-        self._mechanism, self._tape, self._scale = mechanism, tape, scale
-        matrix, self._b = open_sealed(rows.content)
-        low, high = (float(end) for end in mechanism.entries)
-        self._blocks = _clipped_blocks(matrix, low, high)
-        self._logs = np.zeros(len(self._b) + mechanism.density)
-        power, steps = mechanism.steps(scale, relation)
-        self._grid = 2.0**-power
-        self._rate = exact("epsilon", mechanism.epsilon) / (2 * steps)
-        self._lock = Lock()
-
-    def solve(self, step: float) -> Integers:
-        """All rounds: how often each vertex was drawn. ``step`` is public."""
-        drawn = np.zeros(len(self._scale), np.int64)
-        with self._lock, np.errstate(all="ignore"):
-            if self._left == 0:
-                raise GrantError("all rounds that were charged are drawn; charge more")
-            while self._left:
-                self._left -= 1
-                scores = self._scores()
-                tape = self._tape.child(f"round-{self._left}")
-                [vertex] = noisy_top(scores, tape, Law.GUMBEL, self._rate)
-                drawn[vertex] += 1
-                self._logs[: len(self._b)] += step * (
-                    self._scale[vertex] * self._column(vertex) - self._b
-                )
-        return drawn
-
-    def _scores(self) -> Integers:
-        """-(OPT/c_j) sum_i y_i A_ij, rounded to the grid."""
-        y = project(self._logs, self._mechanism.density)
-        parts, first = [], 0
-        for block in self._blocks:
-            parts.append(np.asarray(y[first : first + block.shape[0]] @ block))
-            first += block.shape[0]
-        sums = np.array([math.fsum(column) for column in np.array(parts).T.tolist()])
-        return np.asarray(np.rint(-sums * self._scale * self._grid).astype(np.int64))
-
-    def _column(self, j: int) -> Floats:
-        return np.concatenate([_dense_column(block, j) for block in self._blocks])
-
-    def __repr__(self) -> str:
-        return "<run of a constraint-private LP>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise GrantError("a run is not copied or pickled: it is one charge")
-
-
-def _clipped_blocks(matrix: Any, low: float, high: float) -> list[Any]:
-    """Blocks of rows with entries clipped to the public range."""
-    blocks = []
-    for first in range(0, matrix.shape[0], BLOCK):
-        block = matrix[first : first + BLOCK]
-        if isinstance(block, np.ndarray):
-            blocks.append(np.clip(block, low, high))
-        else:
-            block = block.tocsr(copy=True)
-            block.sum_duplicates()
-            block.data = np.clip(block.data, low, high)
-            blocks.append(block)
-    return blocks
-
-
-def _dense_column(block: Any, j: int) -> Floats:
-    if isinstance(block, np.ndarray):
-        return block[:, j]
-    return np.asarray(block[:, [j]].toarray()).ravel()
+        return ConstraintRun(self, rows, relation, tape, receipt)

@@ -116,7 +116,10 @@ class ScalarPrivateLp:
                 "one, or scale the rows"
             )
         if float(self.rate(grid)) * 8 * steps > _LARGEST_EXPONENT:
-            raise InputError("epsilon is too large for rows of this size; lower epsilon")
+            raise InputError(
+                "epsilon is too large for rows of this size; lower epsilon, declare a larger "
+                "sensitivity, or scale the rows"
+            )
 
     def open(
         self, offsets: SealedOffsets, grant: Grant, tape: Tape, *, mixed: bool = False
@@ -181,7 +184,8 @@ class ScalarRun:
         }  # fmt: skip
         drawn = tape.child("rows")
         if lazy is None:
-            lazy = not is_small(rows.size, len(scale), self._mechanism.rounds)
+            turns = self._mechanism.rounds * self._mechanism.searches
+            lazy = not is_small(rows.size, len(scale), turns)
         if lazy:
             loop = ConstraintLoop(rows, shapes, scale, steps, **how)
             z = loop.finish(words_for(drawn, self._mechanism.rounds))

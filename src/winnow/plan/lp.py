@@ -10,7 +10,7 @@ from winnow.algorithms.lp_plan import LpBudget, LpPlan, plan_lp
 from winnow.domain.checks import Real
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError
-from winnow.verbs.solve_lp import lp_setting, searched
+from winnow.verbs.lp_arguments import lp_setting, searched
 
 
 def lp(
@@ -37,10 +37,9 @@ def lp(
     """
     kind = Relation.parse(relation)
     setting, target = lp_setting(A, c, private=private, opt=opt, relation=kind, **options)
-    if private == "constraint" and (measure or searches is not None):
-        raise InputError("measure and searches do nothing for private='constraint'; leave them out")
     wanted = LpBudget(epsilon, delta, kind, alpha, rounds, beta=beta, accountant=accountant)
-    return plan_lp(setting, searched(wanted, target, searches, measure=measure))
+    owned = private == "constraint"
+    return plan_lp(setting, searched(wanted, target, searches, measure=measure, owned=owned))
 
 
 def lp_optimum(A: Any, b: Any, c: Any, *, senses: Any = "<=", maximise: bool = True) -> float:

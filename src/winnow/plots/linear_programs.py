@@ -18,16 +18,21 @@ def draw_solution(solution: LpSolution, *, title: str, ending: str = ".png") -> 
     axes.set_ylim(max(len(bars), 4) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     for place, (_, value) in zip(places, bars, strict=True):
-        axes.text(value, place, f" {value:.4g}", va="center", fontsize=11, parse_math=False)
+        axes.text(value, place, f" {_short(value)}", va="center", fontsize=11, parse_math=False)
     axes.margins(x=0.12)
     more = "" if len(bars) == len(solution.x) else f" ({len(bars)} of {len(solution.x)} variables)"
     axes.set_xlabel(f"value{more}", loc="right", fontsize=12)
     rest = f", all but {solution.exceptions} rows" if solution.exceptions else ""
     axes.set_title(
-        f"{title}\nobjective {solution.objective:.5g}; violation at most "
-        f"{solution.violation:.3g} with probability {solution.confidence:g}{rest}",
+        f"{title}\nobjective {_short(solution.objective)}; violation at most "
+        f"{_short(solution.violation)} with probability {solution.confidence:g}{rest}",
         loc="left",
         fontsize=12,
         parse_math=False,
     )
     return as_file(figure, ending)
+
+
+def _short(value: float) -> str:
+    """A few digits, and no powers of ten where whole numbers do."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"

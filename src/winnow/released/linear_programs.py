@@ -34,6 +34,11 @@ class LpSolution:
     """The rows (scalar-private) in the order of selection; empty for constraint privacy."""
     names: Sequence[str] | None = field(default=None, repr=False)
     """Public names of the variables."""
+    unmet: int | None = None
+    """So many rows are violated by more than `tolerance`, with noise, where they were counted."""
+    tolerance: float | None = None
+    objective_misses: float = 0.0
+    """c'x may miss `opt` by so much, with the same probability: 0 unless a bound was given."""
 
     def variables(self) -> list[tuple[str, float]]:
         """Each variable with its value."""
@@ -51,6 +56,9 @@ class LpSolution:
             "exceptions": self.exceptions,
             "feasible": self.feasible,
             "measured": self.measured,
+            "unmet": self.unmet,
+            "tolerance": self.tolerance,
+            "objective_misses": self.objective_misses,
             "rounds": self.rounds,
         }
 

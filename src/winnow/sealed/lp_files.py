@@ -1,4 +1,9 @@
-"""Linear programs from MPS files, through the package highspy (extra ``lp``)."""
+"""Linear programs from MPS files, through the package highspy (extra ``lp``).
+
+A file may have anything between lower and upper bounds; the solvers take x >= 0 only. So a variable
+x_j of the file becomes shift_j + z with z >= 0 (a lower bound), shift_j - z (only an upper bound),
+z - z' (no bound at all), or the number itself (equal bounds).
+"""
 
 from __future__ import annotations
 
@@ -13,16 +18,19 @@ from numpy.typing import NDArray
 from winnow.errors import ExtraMissing, InputError
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 _INFINITE = 1e20
 
 
 @dataclass(frozen=True)
 class LpModel:
-    """max or min c'x with A x (senses) b, x >= 0. Which parts are private is said when solving.
+    """max or min c'z with A z (senses) b, z >= 0. Which parts are private is said when solving.
 
-    Lower bounds of variables were moved into b, upper bounds became rows, and whole-number
-    conditions were dropped.
+    Equations and ranges became two rows each. Lower bounds of the file's variables were moved into
+    b, upper bounds became rows, a variable
+    without a lower bound was turned round or split in two, and whole-number conditions were
+    dropped.
     """
 
     A: Any = field(repr=False)
@@ -32,14 +40,28 @@ class LpModel:
     senses: tuple[str, ...] = field(repr=False)
     maximise: bool
     names: Sequence[str] = field(repr=False)
-    lowest: Floats = field(repr=False)
-    """The lower bounds: x of the file is x here plus these."""
+    """Of z: a name of the file, with a minus where its negative is meant."""
+    variables: Sequence[str] = field(repr=False)
+    """The names in the file."""
+    shift: Floats = field(repr=False)
+    """What the file's variables are where z = 0."""
+    source: Integers = field(repr=False)
+    """Which variable of the file each z belongs to."""
+    signs: Floats = field(repr=False)
+    constant: float
+    """The file's objective where z = 0."""
     relaxed: bool
     """Whether whole-number conditions were dropped."""
 
+    def original(self, z: Floats) -> Floats:
+        """The variables of the file for a solution z."""
+        x = self.shift.copy()
+        np.add.at(x, self.source, self.signs * np.asarray(z, np.float64))
+        return x
+
 
 def read_lp(path: str | Path) -> LpModel:
-    """Read an MPS file (.mps, also gzipped); negative-unbounded variables are refused."""
+    """Read an MPS file (.mps, also gzipped)."""
     try:
         import highspy
     except ImportError:
@@ -50,11 +72,46 @@ def read_lp(path: str | Path) -> LpModel:
     solver.setOptionValue("output_flag", False)
     if solver.readModel(str(path)) == highspy.HighsStatus.kError:
         raise InputError(f"{path} could not be read as an MPS file; check its format")
+    if int(solver.getModel().hessian_.dim_) > 0:
+        raise InputError(f"{path} has a quadratic objective; only linear programs are solved")
     return _model(solver.getLp(), highspy)
 
 
+@dataclass(frozen=True)
+class _Variables:
+    """How the variables of a file are made of variables that are not negative."""
+
+    shift: Floats
+    source: Integers
+    signs: Floats
+    limits: Floats
+    """Upper bounds of the new variables; infinite where there is none."""
+
+    @classmethod
+    def of(cls, low: Floats, high: Floats, names: Sequence[str]) -> _Variables:
+        empty = np.flatnonzero(low > high)
+        if len(empty):
+            raise InputError(
+                f"the program is infeasible: variable {names[int(empty[0])]!r} has a lower bound "
+                "above its upper bound"
+            )
+        bounded, capped = low > -_INFINITE, high < _INFINITE
+        shift = np.where(bounded, low, np.where(capped, high, 0.0))
+        kept = np.flatnonzero(low < high)
+        free = np.flatnonzero(~bounded & ~capped)
+        source = np.concatenate([kept, free])
+        signs = np.where(bounded | ~capped, 1.0, -1.0)[kept]
+        limits = np.where(bounded & capped, high - low, np.inf)[kept]
+        return cls(
+            shift,
+            source,
+            np.concatenate([signs, np.full(len(free), -1.0)]),
+            np.concatenate([limits, np.full(len(free), np.inf)]),
+        )
+
+
 def _model(lp: Any, highspy: Any) -> LpModel:
-    from scipy.sparse import csc_matrix, csr_matrix, identity, vstack
+    from scipy.sparse import csc_matrix, csr_matrix, diags, identity, vstack
 
     columns, rows = int(lp.num_col_), int(lp.num_row_)
     if columns == 0 or rows == 0:
@@ -63,34 +120,44 @@ def _model(lp: Any, highspy: Any) -> LpModel:
              np.array(lp.a_matrix_.start_))  # fmt: skip
     by_column = lp.a_matrix_.format_ == highspy.MatrixFormat.kColwise
     layout = csc_matrix if by_column else csr_matrix
-    matrix = layout(parts, shape=(rows, columns)).tocsr()
+    whole = layout(parts, shape=(rows, columns)).tocsc()
     names = list(lp.col_names_) or [f"x{j}" for j in range(columns)]
-    lowest, highest = np.array(lp.col_lower_), np.array(lp.col_upper_)
-    free = np.flatnonzero(lowest <= -_INFINITE)
-    if len(free):
-        raise InputError(
-            f"variable {names[int(free[0])]!r} has no lower bound ({len(free)} such variables); "
-            "write it as the difference of two variables that are not negative"
-        )
-    moved = matrix @ lowest
-    low, high = np.array(lp.row_lower_) - moved, np.array(lp.row_upper_) - moved
-    equal = np.abs(high - low) == 0
-    upper = np.flatnonzero((high < _INFINITE / 2) & ~equal)
-    lower = np.flatnonzero((low > -_INFINITE / 2) & ~equal)
-    same = np.flatnonzero(equal)
-    limited = np.flatnonzero(highest < _INFINITE)
+    made = _Variables.of(np.array(lp.col_lower_), np.array(lp.col_upper_), names)
+    if len(made.source) == 0:
+        raise InputError("all variables of the model are fixed; nothing is to be solved")
+    matrix = (whole[:, made.source] @ diags(made.signs)).tocsr()
+    moved = whole @ made.shift
+    low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
+    # sides may be private: which rows there are must not depend on whether two of them are equal
+    upper, lower = np.flatnonzero(high < _INFINITE), np.flatnonzero(low > -_INFINITE)
+    low, high = low - moved, high - moved
+    limited = np.flatnonzero(np.isfinite(made.limits))
     stacked = vstack(
-        [matrix[upper], matrix[lower], matrix[same], identity(columns, format="csr")[limited]],
+        [
+            matrix[upper],
+            matrix[lower],
+            identity(len(made.source), format="csr")[limited],
+        ],
         format="csr",
     )
-    sides = np.concatenate([high[upper], low[lower], low[same], (highest - lowest)[limited]])
-    senses = (
-        ("<=",) * len(upper) + (">=",) * len(lower) + ("=",) * len(same) + ("<=",) * len(limited)
-    )
+    senses = ("<=",) * len(upper) + (">=",) * len(lower) + ("<=",) * len(limited)
     if not senses:
         raise InputError("no row of the model limits anything; nothing is to be solved")
-    whole = len(list(lp.integrality_)) > 0
-    maximise = lp.sense_ == highspy.ObjSense.kMaximize
+    costs = np.array(lp.col_cost_)
     return LpModel(
-        stacked, sides, np.array(lp.col_cost_), senses, maximise, names, lowest, whole
-    )  # fmt: skip
+        stacked,
+        np.concatenate([high[upper], low[lower], made.limits[limited]]),
+        costs[made.source] * made.signs,
+        senses,
+        lp.sense_ == highspy.ObjSense.kMaximize,
+        [
+            f"-{names[j]}" if sign < 0 else names[j]
+            for j, sign in zip(made.source.tolist(), made.signs.tolist(), strict=True)
+        ],
+        names,
+        made.shift,
+        made.source,
+        made.signs,
+        float(costs @ made.shift) + float(lp.offset_),
+        len(list(lp.integrality_)) > 0,
+    )

@@ -52,14 +52,17 @@ def seal_offset_vectors(matrix: Floats, offsets: SealedOffsets, index: str) -> S
 
 def seal_rows(matrix: Any, b: Any) -> SealedRows:
     """Seal a whole matrix (2-d array or scipy sparse) with its right-hand sides."""
-    values = _vector(b, "b")
+    values = _vector(b, "b", empty=True)
     if matrix.shape[0] != len(values):
         raise InputError("A and b do not have one row for each other; give them one length")
     return SealedRows(Sealed((matrix, values), "rows of a linear program"), int(matrix.shape[1]))
 
 
-def checked_matrix(matrix: Any) -> Any:
-    """A as a float64 array, or as compressed sparse rows when it came sparse."""
+def checked_matrix(matrix: Any, *, empty: bool = False) -> Any:
+    """A as a float64 array, or as compressed sparse rows when it came sparse.
+
+    ``empty`` allows no rows at all: where rows are people, their number is private.
+    """
     if hasattr(matrix, "tocsr"):
         rows = matrix.tocsr().astype(np.float64)
         data = rows.data
@@ -68,19 +71,19 @@ def checked_matrix(matrix: Any) -> Any:
             rows = data = np.ascontiguousarray(matrix, np.float64)
         except (TypeError, ValueError):
             raise InputError("A is not a matrix of numbers; give a 2-d array") from None
-    if len(rows.shape) != 2 or 0 in rows.shape:
+    if len(rows.shape) != 2 or rows.shape[1] == 0 or (rows.shape[0] == 0 and not empty):
         raise InputError("A is not a matrix with rows and columns; give a 2-d array")
     if data.size and not (np.isfinite(data.min()) and np.isfinite(data.max())):
         raise InputError("A has entries that are NaN or infinite; clean them first")
     return rows
 
 
-def _vector(b: Any, name: str) -> Floats:
+def _vector(b: Any, name: str, *, empty: bool = False) -> Floats:
     try:
         values = np.array(b, np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{name} is not a vector of numbers") from None
-    if values.ndim != 1 or values.size == 0:
+    if values.ndim != 1 or (values.size == 0 and not empty):
         raise InputError(f"{name} has {values.ndim} dimensions; give one vector of numbers")
     if not np.isfinite(values).all():
         raise InputError(f"{name} has entries that are NaN or infinite; clean them first")
@@ -90,13 +93,15 @@ def _vector(b: Any, name: str) -> Floats:
 SENSES = ("<=", ">=", "=")
 
 
-def as_upper_rows(matrix: Any, b: Any, senses: Any) -> tuple[Any, Floats, bool]:
+def as_upper_rows(
+    matrix: Any, b: Any, senses: Any, *, empty: bool = False
+) -> tuple[Any, Floats, bool]:
     """(A, b, mixed) with all rows in the form A_i x <= b_i; an equation becomes two rows.
 
     ``senses`` is one of "<=", ">=", "=" for all rows, or one for each. `mixed`: b enters the
     rows with both signs.
     """
-    values = _vector(b, "b")
+    values = _vector(b, "b", empty=empty)
     size = matrix.shape[0]
     if len(values) != size:
         raise InputError(f"b has {len(values)} entries and A has {size} rows; give one for each")
@@ -108,7 +113,7 @@ def as_upper_rows(matrix: Any, b: Any, senses: Any) -> tuple[Any, Floats, bool]:
             f"senses are not one of {', '.join(SENSES)} for each of {size} rows; give such a list"
         )
     upper, lower = np.flatnonzero(kinds != ">="), np.flatnonzero(kinds != "<=")
-    if len(upper) == 0:
+    if len(upper) == 0 or size == 0:
         return -matrix, -values, False
     both = np.concatenate([values[upper], -values[lower]])
     if isinstance(matrix, np.ndarray):
