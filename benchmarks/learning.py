@@ -80,12 +80,14 @@ def accuracies(folder: Path, kind: str, draws: int, seed: int) -> dict[str, Any]
     scores = open_sealed(rule_scores(labelled_table(sealed, TARGET), rules).values)
     held = wn.read_table(test, schema=schema)
     on_test = open_sealed(rule_scores(labelled_table(held, TARGET), rules).values) / len(test)
-    best = int(np.argmax(scores))
+    best, root = int(np.argmax(scores)), Tape.seeded(seed)
     rows = []
     for name, options in MECHANISMS.items():
         for epsilon in EPSILONS:
             mechanism = selection_named(name.partition(" ")[0], epsilon=epsilon, **options)
-            drawn = mechanism.simulate(scores, SUBSTITUTION, draws, seed)[:, 0]
+            drawn = np.array(
+                [mechanism._draw(scores, SUBSTITUTION, root.child(f"{d}"))[0] for d in range(draws)]
+            )
             found = on_test[drawn]
             rows.append(
                 {
@@ -197,14 +199,16 @@ def draw(results: list[dict[str, Any]], folder: Path) -> None:
             )  # fmt: skip
             axes.plot(
                 epsilons, [100 * row["test_accuracy"] for row in rows], label=name,
-                linewidth=2.2, markersize=7, markeredgecolor="white", **STYLES[i],
+                linewidth=2.2, markersize=7, markeredgecolor="white", markevery=(i % 2, 2),
+                **STYLES[i],
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_ylim(100 * lowest - 1, 84)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set_xlabel("privacy loss ε (log scale)")
+        axes.set_xlabel("privacy loss ε of the call (no unit, log scale)")
         axes.set_ylabel("accuracy on the test rows (%)")
-        axes.set_title(f"{found['class']}: {found['hypotheses']:,} rules", loc="left")
+        title = f"ADULT income, {found['class']} ({found['hypotheses']:,} rules)"
+        axes.set_title(f"{title}; band: 10–90 % of draws", loc="left")
         axes.grid(color="#dddddd", linewidth=0.8)
         axes.set_axisbelow(True)
         if place == 1:

@@ -99,7 +99,7 @@ def test_the_lazy_mechanism_has_the_law_of_the_explicit_one(scores, thresholds) 
     law = np.exp(model_of(explicit, PEOPLE).log_probabilities(np.array([scores])))[0]
     for one_by_one in (0, 8192):
         mechanism = RankedLargeMargin(5.0, 0.3, thresholds, one_by_one)
-        root, draws = Tape.seeded(len(scores)), 200
+        root, draws = Tape.seeded(len(scores)), 100
         found = Counter(
             mechanism.draw(StepRanks(scores), PEOPLE, root.child(f"{r}"))[0][1]
             for r in range(draws)
@@ -108,8 +108,8 @@ def test_the_lazy_mechanism_has_the_law_of_the_explicit_one(scores, thresholds) 
 
 
 def test_the_stopping_rank_in_the_zero_block_is_that_of_a_loop() -> None:
-    """Against one test after another, in float64, on 300 candidates of count 0 (seed 5)."""
-    mechanism, draws, size = RankedLargeMargin(4.0, 0.9, one_by_one=0), 400, 300
+    """Against one test after another, in float64, on 100 candidates of count 0 (seed 5)."""
+    mechanism, draws, size = RankedLargeMargin(4.0, 0.9, one_by_one=0), 200, 100
     model = model_of(LargeMargin(4.0, 0.9), PEOPLE)
     scores = np.array([7] + [0] * size)
     margins = (scores[0] - scores[1:]) / float(PEOPLE.half_width)

@@ -228,3 +228,21 @@ def test_errors_of_the_engine_and_values_of_types_stay_inside(tmp_path):
     with pytest.raises(wn.InputError, match="not a size") as caught:
         wn.read_baskets(surrogate, unit="basket", memory="much", **pairs)
     assert caught.value.__context__ is None
+
+
+def test_what_is_missing_in_a_list_is_no_item():
+    import pandas as pd
+
+    rows = [["a", None, "b"], [float("nan"), "a"], [np.float32("nan"), pd.NA, 1]]
+    assert opened(wn.read_baskets(rows, unit="basket")) == [("a", "b"), ("a",), ("1",)]
+
+
+def test_quotes_that_do_not_match_are_an_error_and_no_long_item(tmp_path):
+    (tmp_path / "b.csv").write_text('milk,"417-secret\nbread,milk\n')
+    with pytest.raises(wn.InputError, match="quotes of the file do not match") as caught:
+        wn.read_baskets(tmp_path / "b.csv", unit="basket")
+    assert "secret" not in str(caught.value) and caught.value.__context__ is None
+    with pytest.raises(wn.InputError, match="is a folder"):
+        wn.read_baskets(tmp_path, unit="basket")
+    with pytest.raises(wn.InputError, match="cannot be both basket and item"):
+        wn.read_baskets(tmp_path / "b.csv", unit="basket", basket="milk", item="milk")

@@ -385,10 +385,19 @@ def test_plot_draws_the_noisy_counts(
     assert sorted(path.name for path in tmp_path.iterdir()) == [plot.name, "votes.csv"]
 
 
+@pytest.mark.parametrize("after", [[], ["--json"]])
+def test_a_plot_without_a_name_is_called_after_the_command(
+    votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("topk", votes, *COUNTS, "-k", 3, "--epsilon", 1, "--plot", *after)
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "topk.png").read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--plot", "top.png"], "add --counts"),
         (["--counts", "--plot", "top.gif"], "use one of .png, .svg, .pdf"),
         (["--counts", "--plot", "none/top.png"], "there is no folder"),
         (["--counts", "--plot", "top.png", "-k", 201], "--plot draws up to 200 bars"),

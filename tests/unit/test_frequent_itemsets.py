@@ -157,6 +157,13 @@ def test_k_and_sizes_that_do_not_exist_are_refused() -> None:
         wn.frequent_itemsets({"a": 1}, size=2, epsilon=1, delta=1e-6)
 
 
+def test_a_growth_below_what_the_baskets_allow_is_refused() -> None:
+    few, how = public(max_items=3), {"size": 2, "epsilon": 1, "delta": 1e-6}
+    with pytest.raises(wn.InputError, match="may hold 3 itemsets"):
+        wn.frequent_itemsets(few, mechanism="choosing", growth=2, **how)
+    assert wn.frequent_itemsets(few, mechanism="choosing", growth=3, **how).receipt
+
+
 def test_the_command_names_what_the_library_has() -> None:
     assert {str(m) for m in ItemsetMechanism} == set(MECHANISMS)
     assert {str(layout) for layout in Layout} == set(LAYOUTS)
@@ -183,7 +190,7 @@ def test_the_command_prints_saves_and_draws(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--delta", "0"], ["--plot", "p.png", "--delta", "1e-6"], ["--user", "u", "--delta", "1e-6"]],
+    [["--delta", "0"], ["--plot", "p.gif", "--delta", "1e-6"], ["--user", "u", "--delta", "1e-6"]],
 )
 def test_the_command_refuses_with_code_2(tmp_path, arguments) -> None:
     file = tmp_path / "b.csv"

@@ -377,3 +377,15 @@ def test_a_list_with_counts_states_no_more_than_the_epsilon_that_was_asked_for(k
     assert released.guarantee.epsilon <= 1.0 + 1e-12
     assert released.guarantee.delta <= 1e-6
     assert len(released.value) == k
+
+
+@pytest.mark.parametrize("asked", ["limited-domain", "peel-gumbel"])
+def test_a_pure_budget_pays_for_what_it_was_asked_for(asked: str) -> None:
+    """Rounds sized by zCDP would add up to more than epsilon under a budget of pure sums."""
+    rows = pd.DataFrame({"who": range(4000), "what": ["a", "a", "b", "c"] * 1000})
+    public = ["a", "b", "c"] if asked == "peel-gumbel" else None
+    counted = wn.counts(rows, item="what", user="who", items=public)
+    budget = wn.Budget(1, 1e-6, accountant="pure")
+    how = {"k": 3, "epsilon": 1, "delta": 1e-6, "mechanism": asked}
+    paid = wn.top_k(counted, budget=budget, **how).receipt.event
+    assert 0.999 < pure_cost(paid).epsilon <= 1

@@ -18,6 +18,7 @@ from winnow.cli import (
     ledger,
     lp,
     plan,
+    plan_interactive,
     plan_margin,
     plan_release,
     plan_topk,
@@ -26,6 +27,7 @@ from winnow.cli import (
     select,
     topk,
 )
+from winnow.cli.bare_plot import PlottingCommand
 
 EXAMPLES = """\
 Examples:
@@ -81,7 +83,7 @@ def _add(to: typer.Typer, name: str, command: Callable[..., None], panel: str, e
     """Add a command with its docstring as help, without the line breaks of the source."""
     paragraphs = (getdoc(command) or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    to.command(name, help=text, epilog=epilog, rich_help_panel=panel)(command)
+    to.command(name, cls=PlottingCommand, help=text, epilog=epilog, rich_help_panel=panel)(command)
 
 
 _add(app, "demo", demo.demo, START, demo.EXAMPLES)
@@ -103,6 +105,7 @@ _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
 _add(plans, "topk", plan_topk.topk, BEFORE, plan_topk.EXAMPLES)
 _add(plans, "margin", plan_margin.margin, BEFORE, plan_margin.EXAMPLES)
 _add(plans, "release", plan_release.release, BEFORE, plan_release.EXAMPLES)
+_add(plans, "interactive", plan_interactive.interactive, BEFORE, plan_interactive.EXAMPLES)
 ledgers = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
     ledgers,

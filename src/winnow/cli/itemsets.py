@@ -8,15 +8,21 @@ from typing import Annotated
 
 import typer
 
-from winnow.cli.options import JsonOption, OutOption, SeedOption, Thresholds
+from winnow.cli.options import (
+    JsonOption,
+    OutOption,
+    SeedOption,
+    Thresholds,
+    plot_of,
+    relation_of_people,
+)
 from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
-from winnow.errors import InputError, WinnowError
+from winnow.errors import WinnowError
 
 _BASKETS = "Baskets and people"
 _MECHANISM = "Mechanism"
-_OUTPUT = "Output"
 
 EXAMPLES = """\
 Examples:
@@ -148,15 +154,7 @@ def itemsets(
         Layout,
         typer.Option("--layout", help="How baskets lie in the file.", rich_help_panel=_BASKETS),
     ] = Layout.AUTO,
-    relation: Annotated[
-        Relation,
-        typer.Option(
-            "--relation",
-            metavar="NAME",
-            help="Neighbours: add-remove (one person more or less) or substitution (one replaced).",
-            rich_help_panel=_BASKETS,
-        ),
-    ] = Relation.ADD_REMOVE,
+    relation: Annotated[Relation, relation_of_people(_BASKETS)] = Relation.ADD_REMOVE,
     mechanism: Annotated[
         ItemsetMechanism,
         typer.Option(
@@ -191,15 +189,7 @@ def itemsets(
     ] = None,
     json: JsonOption = False,
     out: OutOption = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Draw the noisy supports (with --counts): .png, .svg or .pdf.",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = None,
+    plot: Annotated[Path | None, plot_of("Draw the noisy supports (turns on --counts)")] = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     ledger_key: LedgerKeyOption = None,
@@ -212,6 +202,7 @@ def itemsets(
     noisy-max, joint (a list of K) and canonical (a set of K).
     """
     from winnow import verbs
+    from winnow.cli.files import check_targets
     from winnow.cli.items import read_items
     from winnow.cli.itemsets_view import draw_itemsets, itemset_rows, show_itemsets
     from winnow.cli.printing import show_json
@@ -219,7 +210,8 @@ def itemsets(
     from winnow.released.saving import save, write_whole
     from winnow.sealed.baskets import read_baskets
 
-    _check_targets([file, *([] if items is None else [items])], out, plot, with_counts)
+    with_counts = with_counts or plot is not None
+    check_targets([file, *([] if items is None else [items])], out, plot)
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
     baskets = read_baskets(
         file,
@@ -261,25 +253,3 @@ def itemsets(
             show_json(released.to_dict())
         else:
             show_itemsets(released, with_counts, baskets.unit, ordered=mechanism != "canonical")
-
-
-def _check_targets(
-    read: list[Path], out: Path | None, plot: Path | None, with_counts: bool
-) -> None:
-    """Refuse what could not be saved or drawn, before anything is read."""
-    from winnow.cli.files import refuse_overwriting
-    from winnow.released.saving import check_target
-
-    if out is not None:
-        check_target(out)
-        refuse_overwriting(read, "--out", out)
-    if plot is None:
-        return
-    from winnow.plots import ENDINGS
-    from winnow.plots.figures import new_figure
-
-    if not with_counts:
-        raise InputError("--plot draws noisy supports; add --counts, which takes half of epsilon")
-    check_target(plot, ENDINGS)
-    refuse_overwriting(read, "--plot", plot)
-    new_figure()  # says at once if matplotlib is missing

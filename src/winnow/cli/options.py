@@ -61,6 +61,9 @@ class TopKMechanism(StrEnum):
 _MECHANISM = "Mechanism"
 _SCORES = "What one person can do to a score"
 _OUTPUT = "Output"
+TABLE = "Table and people"
+"""The panel of whose rows a table holds."""
+
 ASKED = "What is asked"
 """The panel of what a plan is asked for."""
 
@@ -191,6 +194,33 @@ RelationOption = Annotated[
         rich_help_panel=_SCORES,
     ),
 ]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="A,B,...",
+        help="Only these columns of the schema.",
+        rich_help_panel=TABLE,
+    ),
+]
+PersonOption = Annotated[
+    str | None,
+    typer.Option(
+        "--person",
+        metavar="COLUMN",
+        help="The column that says whose row it is; without it every row is a person.",
+        rich_help_panel=TABLE,
+    ),
+]
+MaxRowsPerPersonOption = Annotated[
+    int,
+    typer.Option(
+        "--max-rows-per-person",
+        metavar="L",
+        help="With --person: keep at most L rows of one person.",
+        rich_help_panel=TABLE,
+    ),
+]
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print JSON and nothing else.", rich_help_panel=_OUTPUT),
@@ -219,5 +249,8 @@ def relation_of_people(panel: str) -> Any:
 def plot_of(what: str) -> Any:
     """The option for a figure of something."""
     return typer.Option(
-        "--plot", metavar="FILE", help=f"{what}: .png, .svg or .pdf.", rich_help_panel=_OUTPUT
+        "--plot",
+        metavar="[FILE]",
+        help=f"{what}: .png, .svg or .pdf; without a name, a PNG called after the command.",
+        rich_help_panel=_OUTPUT,
     )

@@ -99,16 +99,13 @@ def margin(
     of the paper and with tight ones. No data are read and nothing is spent.
     """
     from winnow import plan
+    from winnow.cli.files import check_figure
     from winnow.cli.plan import _gaps
     from winnow.cli.printing import console, show_json, working
     from winnow.released.saving import check_target, save, write_whole
 
     if plot is not None:
-        from winnow.plots import ENDINGS
-        from winnow.plots.figures import new_figure
-
-        check_target(plot, ENDINGS)
-        new_figure()  # says at once if matplotlib is missing
+        check_figure(plot)
     if out is not None:
         check_target(out)
     found = plan.large_margin(
@@ -197,8 +194,19 @@ def _show(found: MarginPlan) -> None:
         ("Thm 1", found.approximate_limit, "no (epsilon, delta)-DP mechanism can"),
     ]
     about += [(name, f"{x:.4g}: {words}") for name, x, words in limits if x is not None]
+    about += _shell_paid_for(found)
     show.print(notes(about if found.outcomes is not None else [*about[:2], *about[3:]]))
     show.print(found.verdict)
+
+
+def _shell_paid_for(found: MarginPlan) -> list[tuple[str, str]]:
+    """The first shell of the assumed gaps whose next gap is wide enough [LMM, Section 4.2]."""
+    for shell in found.shells:
+        if shell.next_gap > shell.needed:
+            words = f"the next lies {shell.next_gap:.4g} behind, {shell.needed:.4g} are needed"
+            return [("Thm 3", f"large-margin pays for {shell.size:,} candidates: {words}")]
+    words = "large-margin pays for all candidates: no gap is as wide as its shell needs"
+    return [("Thm 3", words)] if found.shells else []
 
 
 def draw(found: MarginPlan, ending: str) -> bytes:

@@ -156,7 +156,7 @@ def topk(
     ] = None,
     json: JsonOption = False,
     out: OutOption = None,
-    plot: Annotated[Path | None, plot_of("Draw the noisy counts (with --counts)")] = None,
+    plot: Annotated[Path | None, plot_of("Draw the noisy counts (turns on --counts)")] = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     ledger_key: LedgerKeyOption = None,
@@ -176,6 +176,7 @@ def topk(
     from winnow.cli.topk_view import draw, show_top, top_rows
     from winnow.released.saving import save, write_whole
 
+    with_counts = with_counts or plot is not None
     request = TopKRequest(
         k=k,
         epsilon=epsilon,
@@ -229,24 +230,13 @@ def _check_targets(
     read: list[Path], out: Path | None, plot: Path | None, request: TopKRequest
 ) -> None:
     """Refuse what could not be saved or drawn, before anything is counted."""
-    from winnow.cli.files import refuse_overwriting
-    from winnow.released.saving import check_target
+    from winnow.cli.files import check_targets
 
-    if out is not None:
-        check_target(out)
-        refuse_overwriting(read, "--out", out)
-    if plot is None:
-        return
-    from winnow.plots import ENDINGS, MOST_BARS
-    from winnow.plots.figures import new_figure
+    if plot is not None:
+        from winnow.plots import MOST_BARS
 
-    if not request.with_counts:
-        raise InputError(
-            "--plot draws noisy counts; add --counts, which takes its share of epsilon where the "
-            "mechanism does not give counts anyway"
-        )
-    if request.k > MOST_BARS:
-        raise InputError(f"--plot draws up to {MOST_BARS} bars, and k={request.k}; leave it out")
-    check_target(plot, ENDINGS)
-    refuse_overwriting(read, "--plot", plot)
-    new_figure()  # says at once if matplotlib is missing
+        if request.k > MOST_BARS:
+            raise InputError(
+                f"--plot draws up to {MOST_BARS} bars, and k={request.k}; leave it out"
+            )
+    check_targets(read, out, plot)

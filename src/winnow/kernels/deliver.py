@@ -21,7 +21,7 @@ def _sort_small(values, size):  # type: ignore[no-untyped-def]
 
 
 def _deliver(  # type: ignore[no-untyped-def]
-    items, starts, positions, ends, size, low, high, histogram, skip, found, found_support
+    items, starts, positions, ends, size, low, high, histogram, skip, found, found_support, stop
 ):
     """Walk all itemsets of `size` >= 2 items with support >= low.
 
@@ -29,7 +29,7 @@ def _deliver(  # type: ignore[no-untyped-def]
     positions[starts[i]:starts[i+1]] in it, with the ends of their baskets in `ends`. Supports
     are tallied in `histogram` (length 0: not asked). Those of support low..high after the
     first `skip` are listed in `found`, in lexicographic order; when that is full the walk stops,
-    unless it tallies. Returns how many are listed.
+    unless it tallies. Returns how many are listed. It ends early once `stop` holds a 1.
     """
     item_count = len(starts) - 1
     levels = size - 1
@@ -53,7 +53,7 @@ def _deliver(  # type: ignore[no-untyped-def]
     level_starts[0, item_count] = starts[item_count]
     level_count[0] = item_count
     depth = 0
-    while depth >= 0:
+    while depth >= 0 and stop[0] == 0:
         child = cursor[depth]
         if child == level_count[depth]:
             depth -= 1

@@ -35,7 +35,7 @@ def _fill_bits(items, basket_starts, bits):  # type: ignore[no-untyped-def]
 
 
 def _intersect(  # type: ignore[no-untyped-def]
-    bits, size, low, high, histogram, skip, found, found_support
+    bits, size, low, high, histogram, skip, found, found_support, stop
 ):
     """As ``deliver`` walks, over bitsets: one row of `bits` for each item."""
     item_count, words = bits.shape
@@ -52,7 +52,7 @@ def _intersect(  # type: ignore[no-untyped-def]
         level_items[0, i] = i
     level_count[0] = item_count
     depth = 0
-    while depth >= 0:
+    while depth >= 0 and stop[0] == 0:
         child = cursor[depth]
         if child == level_count[depth]:
             depth -= 1

@@ -26,6 +26,8 @@ from winnow.random.tape import BitStream
 
 Integers = NDArray[np.int64]
 Itemset = tuple[int, ...]
+Listed = tuple[Integers, Integers]
+"""Supports, and the itemsets that have them: a row of item codes for each."""
 
 _PLAIN = 40_000
 """Up to so many (basket, itemset) pairs plain Python is faster than loading numba."""
@@ -85,7 +87,7 @@ class ItemsetRanks:
         self._counts, self._sizes = _NONE, list[int]()
         self._floor: int | None = None
         self._plain: dict[int, list[Itemset]] | None = None
-        self._found: dict[int, list[Itemset]] | None = None  # all that is listed, if it is little
+        self._found: Listed | None = None  # all that is counted, if it is little
         self._vertical: tuple[Integers, Integers] | None = None
 
     @property
@@ -141,11 +143,7 @@ class ItemsetRanks:
         else:
             histogram = np.zeros(len(self.baskets) + 1, np.int64)
             listed = self._walk(floor, len(self.baskets), histogram, 0, _LISTED)
-            self._found = None
-            if len(listed) == int(histogram.sum()):
-                self._found = {}
-                for count, itemset in listed:
-                    self._found.setdefault(count, []).append(itemset)
+            self._found = listed if len(listed[0]) == int(histogram.sum()) else None
         counts = np.flatnonzero(histogram[floor:])[::-1] + floor
         self._counts, self._sizes = counts.astype(np.int64), histogram[counts].tolist()
         self._floor = floor
@@ -161,8 +159,9 @@ class ItemsetRanks:
         if self._plain is not None:
             return self._plain[count][index]
         if self._found is not None:
-            return self._found[count][index]
-        return self._walk(count, count, _NONE, index, 1)[0][1]
+            supports, itemsets = self._found
+            return _itemset(itemsets[np.flatnonzero(supports == count)[index]])
+        return _itemset(self._walk(count, count, _NONE, index, 1)[1][0])
 
     def listing(self, size: int) -> list[tuple[int, Itemset]]:
         """The first `size` itemsets by decreasing support, with it; fewer if fewer have any."""
@@ -174,16 +173,18 @@ class ItemsetRanks:
             return []
         last = min(int(np.searchsorted(counted, size)), len(counted) - 1)
         least = int(self._counts[last])
-        if self.size == 1 or self._plain is not None or self._found is not None:
+        if self.size == 1 or self._plain is not None:
             found = [
                 (count, self.member(count, place))
                 for count, many in zip(self._counts[: last + 1].tolist(), self._sizes, strict=False)
                 for place in range(many)
             ]
-        else:
-            found = self._walk(least, len(self.baskets), _NONE, 0, int(counted[last]))
-            found.sort(key=lambda pair: -pair[0])  # stable: ties stay lexicographic
-        return found[:size]
+            return found[:size]
+        listed = self._found
+        if listed is None:
+            listed = self._walk(least, len(self.baskets), _NONE, 0, int(counted[last]))
+        order = np.argsort(-listed[0], kind="stable")[:size]  # ties stay lexicographic
+        return [(int(listed[0][place]), _itemset(listed[1][place])) for place in order.tolist()]
 
     def stream(self) -> Iterator[tuple[int, Itemset]]:
         """All itemsets of positive support, one after another, mined in growing batches."""
@@ -243,16 +244,16 @@ class ItemsetRanks:
             histogram[count] = len(members)
         return histogram
 
-    def _walk(
-        self, low: int, high: int, histogram: Integers, skip: int, room: int
-    ) -> list[tuple[int, Itemset]]:
+    def _walk(self, low: int, high: int, histogram: Integers, skip: int, room: int) -> Listed:
         """One pass of a compiled kernel over what can reach the support `low`."""
         from winnow.kernels.deliver import deliver
         from winnow.kernels.intersect import fill_bits, intersect
         from winnow.kernels.restrict import occurrences
+        from winnow.kernels.stoppable import stoppable
 
         reduced, codes = self.baskets.only(self._item_supports >= low, self.size)
         found, supports = np.empty((room, self.size), np.int64), np.empty(room, np.int64)
+        asked = self.size, low, high, histogram, skip, found, supports
         words = (len(reduced) + 63) // 64
         by_bits = 8.0 * words * reduced.item_count <= _BITSET_BYTES
         lengths = reduced.lengths().astype(np.float64)
@@ -260,16 +261,16 @@ class ItemsetRanks:
         if by_bits and words * reduced.item_count * (reduced.item_count - 1.0) <= 40.0 * pairs:
             bits = np.zeros((reduced.item_count, words), np.uint64)
             fill_bits(reduced.items, reduced.starts, bits)
-            done = intersect(bits, self.size, low, high, histogram, skip, found, supports)
+            done = stoppable(intersect, bits, *asked)
         else:
             item_starts = np.concatenate([[0], np.cumsum(reduced.supports())]).astype(np.int64)
             kind = np.int32 if len(reduced.items) < 2**31 - 1 else np.int64
             positions = np.empty(len(reduced.items), kind)
             ends = np.empty(len(reduced.items), kind)
             occurrences(reduced.items, reduced.starts, item_starts[:-1].copy(), positions, ends)
-            done = deliver(
-                reduced.items, item_starts, positions, ends, self.size, low, high, histogram, skip,
-                found, supports,
-            )  # fmt: skip
-        rows = codes[found[:done]].tolist()
-        return [(int(s), tuple(row)) for s, row in zip(supports[:done], rows, strict=True)]
+            done = stoppable(deliver, reduced.items, item_starts, positions, ends, *asked)
+        return supports[:done], codes[found[:done]]
+
+
+def _itemset(row: Integers) -> Itemset:
+    return tuple(row.tolist())

@@ -40,6 +40,8 @@ class ItemsetOptions:
     reach: int | None = None
     moved: int | None = None
     """The most itemsets that one person has; None: not bounded."""
+    accountant: str = "best"
+    """What sizes repeated rounds: "pure" under a budget that adds up epsilons."""
 
 
 def itemset_mechanism(
@@ -54,17 +56,23 @@ def itemset_mechanism(
     if mechanism == "canonical":
         return RankedCanonical(epsilon, k)
     if mechanism == "limited-domain":
-        return RankedLimitedDomain(epsilon, delta, k, options.moved, options.reach)
+        return RankedLimitedDomain(
+            epsilon, delta, k, options.moved, options.reach, options.accountant
+        )
     if mechanism in PURE:
         share = exact("epsilon", epsilon) / k
         if exact("delta", delta) > 0:
-            share = _gumbel_share(exact("epsilon", epsilon), exact("delta", delta), k)
+            found = calibrated_rounds(
+                exact("epsilon", epsilon), exact("delta", delta), k, Fraction(0),
+                Relation.ADD_REMOVE, options.accountant,
+            )  # fmt: skip
+            share = exact("epsilon", found.parameter)
         once: OneOf = RankedNoisyMax(epsilon if k == 1 else share, PURE[mechanism])
         return once if k == 1 else Repeated(once, k, delta)
     e, d = (
         (epsilon, delta)
         if k == 1
-        else rounds_of(exact("epsilon", epsilon), exact("delta", delta), k)
+        else rounds_of(exact("epsilon", epsilon), exact("delta", delta), k, options.accountant)
     )
     if mechanism == "large-margin":
         once = RankedLargeMargin(e, d, options.thresholds or "tight")
@@ -77,16 +85,26 @@ def itemset_mechanism(
                 "choosing needs a bound on the itemsets of one person: read the baskets with "
                 "max_items=, or declare growth="
             )
+        if options.moved is not None and growth < options.moved:
+            raise InputError(
+                f"growth={growth}, and one person may hold {options.moved} itemsets of this size "
+                "in the baskets as they were read; leave out growth=, or read them with a smaller "
+                "max_items="
+            )
         once = Choosing(e, d, growth)
     return once if k == 1 else Repeated(once, k, delta)
 
 
 @lru_cache(maxsize=64)
-def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
+def rounds_of(
+    epsilon: Fraction, delta: Fraction, k: int, accountant: str = "best"
+) -> tuple[Fraction, Fraction]:
     """(epsilon, delta) of each of k rounds: plainly divided, or composed as zCDP if better.
 
     Composition as zCDP needs a delta of its own, so the rounds get half of it then.
     """
+    if accountant == "pure":
+        return epsilon / k, delta / k
     own = delta / (2 * k)
 
     def plan(e: float) -> Event:
@@ -96,11 +114,6 @@ def rounds_of(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fra
     if exact("epsilon", composed.parameter) > epsilon / k:
         return exact("epsilon", composed.parameter), own
     return epsilon / k, delta / k
-
-
-def _gumbel_share(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
-    found = calibrated_rounds(epsilon, delta, k, Fraction(0), Relation.ADD_REMOVE)
-    return exact("epsilon", found.parameter)
 
 
 def _refuse_unused(mechanism: str, delta: Real, k: int, options: ItemsetOptions) -> None:

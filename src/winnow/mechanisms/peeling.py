@@ -35,7 +35,12 @@ from winnow.sealed import SealedScores
 
 @lru_cache(maxsize=256)
 def calibrated_rounds(
-    epsilon: Fraction, delta: Fraction, k: int, lost: Fraction, relation: Relation
+    epsilon: Fraction,
+    delta: Fraction,
+    k: int,
+    lost: Fraction,
+    relation: Relation,
+    accountant: str = "best",
 ) -> Calibration:
     """The largest e for which k rounds of e-bounded range, up to `lost`, meet (epsilon, delta).
 
@@ -46,7 +51,7 @@ def calibrated_rounds(
         rounds = Repeat(BoundedRange(e, relation), k)
         return Truncated(rounds, lost) if lost else rounds
 
-    return calibrate(plan, epsilon=epsilon, delta=delta)
+    return calibrate(plan, epsilon=epsilon, delta=delta, accountant=accountant)
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,8 @@ class PeelGumbel(Selection):
     epsilon: Real
     delta: Real
     k: int
+    accountant: str = "best"
+    """What sizes the rounds: "pure" under a budget that adds up epsilons."""
     title: ClassVar[str] = "peel-gumbel"
 
     def __post_init__(self) -> None:
@@ -119,7 +126,7 @@ class PeelGumbel(Selection):
         """The epsilon of each round, and the accountant that allows it."""
         lost = Fraction(0)
         epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
-        return calibrated_rounds(epsilon, delta, self.k, lost, relation)
+        return calibrated_rounds(epsilon, delta, self.k, lost, relation, self.accountant)
 
     def _mechanism(self) -> ExponentialMechanism:
         per_round = exact("epsilon", self.calibrated().parameter)

@@ -116,7 +116,8 @@ class Choosing(OneOf):
         S without 'none'  pi(m) P(S) <= e^(2e) pi(m') P'(S) + pi(m) min(1, B(m)).
         With T = 1 + ln(g/delta)/e: where m > T, B(m) <= delta; where m <= T, pi(m) =
         e^(-e (T - m))/2, whose product with min(1, B(m)) is at most g e^(e (1 - T))/2 <= delta.
-        'none' itself is e-DP.
+        'none' itself is e-DP. If nobody has any candidate in D, its answer is 'none' even where
+        the test passes: that adds pi(0) = e^(-e T)/2 <= delta to 'none', and all else is 0.
     """
 
     epsilon: Real

@@ -140,6 +140,7 @@ class RankedLimitedDomain(RankedSelection):
     k: int
     moved: int | None = None
     reach: int | None = None
+    accountant: str = "best"
     title: ClassVar[str] = "limited-domain"
     endless: ClassVar[bool] = True
 
@@ -147,7 +148,9 @@ class RankedLimitedDomain(RankedSelection):
         self._explicit()
 
     def _explicit(self) -> LimitedDomain:
-        return LimitedDomain(self.epsilon, self.delta, self.k, self.moved, reach=self.reach)
+        return LimitedDomain(
+            self.epsilon, self.delta, self.k, self.moved, False, self.reach, self.accountant
+        )
 
     @property
     def name(self) -> str:

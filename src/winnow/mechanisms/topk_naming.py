@@ -43,6 +43,7 @@ class TopKOptions:
     reach: int | None = None
     max_items_per_user: int | None = None
     with_counts: bool = False
+    accountant: str = "best"
 
 
 def top_k_named(
@@ -82,7 +83,7 @@ def _selection(
         case "peel-permute-and-flip":
             return PeelPermuteAndFlip(epsilon, k)
         case "peel-gumbel":
-            return PeelGumbel(epsilon, delta, k)
+            return PeelGumbel(epsilon, delta, k, options.accountant)
         case "gamma":
             return GammaMechanism(epsilon, k)
         case _:
@@ -98,7 +99,9 @@ def unknown_domain_named(
     bound = options.max_items_per_user
     if mechanism == "stability":
         return StabilityThreshold(epsilon, delta, k, bound, options.with_counts)
-    return LimitedDomain(epsilon, delta, k, bound, options.with_counts, options.reach)
+    return LimitedDomain(
+        epsilon, delta, k, bound, options.with_counts, options.reach, options.accountant
+    )
 
 
 def _refuse_unused(mechanism: str, delta: Real, options: TopKOptions) -> None:

@@ -131,6 +131,8 @@ class LimitedDomain(_UnknownDomain):
 
     reach: int | None = None
     """How many of the largest counts take part; a public choice, 10 k + 100 by default."""
+    accountant: str = "best"
+    """What sizes the rounds: "pure" under a budget that adds up epsilons."""
     title: ClassVar[str] = "limited-domain"
 
     def __post_init__(self) -> None:
@@ -149,7 +151,9 @@ class LimitedDomain(_UnknownDomain):
     def _per_round(self) -> Fraction:
         """The epsilon of a round: half of delta for the truncation, the rest to compose."""
         epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
-        found = calibrated_rounds(epsilon, delta, self.k, delta / 2, Relation.ADD_REMOVE)
+        found = calibrated_rounds(
+            epsilon, delta, self.k, delta / 2, Relation.ADD_REMOVE, self.accountant
+        )
         return exact("epsilon", found.parameter)
 
     def promise(self, relation: Relation) -> Promise:

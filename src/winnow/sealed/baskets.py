@@ -52,10 +52,12 @@ def read_baskets(
     ``source`` is one of three layouts. "lines": a text file with one basket on each line (or a
     list of lists), items separated by ``separator``, which otherwise follows from the ending of
     the name: a comma for .csv and .basket, a tab for .tsv, white space for .dat and .txt; it is
-    never guessed from the content. "pairs": a CSV, TSV or Parquet file or a data frame with the
-    columns ``basket`` and ``item``. "indicators": a table with one column for each item. "auto"
-    takes pairs where ``basket`` and ``item`` are named, indicators for other data frames and
-    Parquet files, and lines otherwise. Text may be gzipped.
+    never guessed from the content. "pairs": a table with the columns ``basket`` and ``item``.
+    "indicators": a table with one column for each item. "auto" takes pairs where ``basket`` and
+    ``item`` are named, lines for lists and text files, and indicators otherwise. Text may be
+    gzipped. A table is whatever ``winnow.counts`` reads: a CSV, TSV or Parquet file (a path, a
+    pattern, or a list of them), a pandas, Polars or Arrow table, a Spark data frame, a DuckDB
+    relation, or a pair (connection, table or query) of a DuckDB or psycopg connection.
 
     Say whose presence is protected: ``unit="basket"`` (every basket is a person's only one), or
     ``user=`` names the column of people, of whom at most ``max_baskets_per_user`` baskets each
@@ -68,7 +70,8 @@ def read_baskets(
     fresh and secret by default).
 
     People, baskets and items are compared as text, so columns of real numbers and of times are
-    refused; an item counts once per basket; rows without one are left out.
+    refused; an item counts once per basket; rows without one are left out. ``memory`` limits
+    what a table may take while it is read; nothing is spilled to disk.
     """
     one_of(LAYOUTS, layout=layout)
     bounds = _unit(unit, user, max_baskets_per_user)
@@ -97,6 +100,8 @@ def read_baskets(
         if layout == "pairs":
             if basket is None or item is None:
                 raise InputError("name both columns of the pairs, with basket= and item=")
+            if basket == item:
+                raise InputError(f"the column {item!r} cannot be both basket and item")
             how |= {"basket": basket, "item": item}
         read = pairs_of if layout == "pairs" else indicators_of
         data, labels = quietly(lambda: read(source, **how))
@@ -162,12 +167,18 @@ def _layout(source: Any, layout: str, basket: str | None, item: str | None) -> s
     if layout == "auto":
         if named:
             return "pairs"
-        is_file = isinstance(source, str | Path)
-        lines = ending_of(Path(source)) != ".parquet" if is_file else isinstance(source, list)
-        return "lines" if lines or isinstance(source, tuple) else "indicators"
+        if isinstance(source, str | Path):
+            return "indicators" if ending_of(Path(source)) == ".parquet" else "lines"
+        return "lines" if isinstance(source, list | tuple) and not _asked(source) else "indicators"
     if named and layout != "pairs":
         raise InputError(f"basket= and item= name columns of pairs; layout is {layout!r}")
     return layout
+
+
+def _asked(source: Any) -> bool:
+    """Whether this is (connection, table or query), and not two baskets."""
+    pair = isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str)
+    return pair and not isinstance(source[0], Iterable)
 
 
 def _from_lines(
@@ -220,7 +231,8 @@ def _rows(source: Any, separator: str | None) -> Iterable[Iterable[str]]:
 
 def _from_csv(text: str) -> Iterable[list[str]]:
     try:
-        for row in csv.reader(io.StringIO(text, newline=""), skipinitialspace=True):
+        lines = io.StringIO(text, newline="")
+        for row in csv.reader(lines, skipinitialspace=True, strict=True):
             yield [part.strip() for part in row]
     except csv.Error:
         problem = "the double quotes of the file do not match, or a field is huge; mend it"
@@ -233,7 +245,14 @@ def _from_list(source: Any) -> Iterable[list[str]]:
     for basket in source:
         if isinstance(basket, str) or not isinstance(basket, Iterable):
             raise InputError("a list of baskets holds lists of items; at least one is not a list")
-        yield [str(item) for item in basket]
+        yield [str(item) for item in basket if not _missing(item)]
+
+
+def _missing(item: Any) -> bool:
+    """None, NaN and what else says that it is not there: NaN is not itself, NA says neither."""
+    if item is None or type(item).__name__ == "NAType":
+        return True
+    return isinstance(item, float | np.floating) and bool(item != item)
 
 
 def _text(path: Path) -> str:

@@ -71,7 +71,7 @@ def labelled_table(table: SealedTable, target: str) -> SealedLabelled:
     if column.cardinality != 2:
         raise InputError(
             f"the target {target!r} has {column.cardinality} labels in the schema; a classifier "
-            "here tells two classes apart: declare two values"
+            "here tells two classes apart: declare two values, or one value and 'other'"
         )
     place = table.schema.position(target)
     codes, weights = open_sealed(table.rows)
@@ -125,7 +125,7 @@ def positive_of(labels: Any, classes: Classes) -> NDArray[np.bool_]:
     if positive.shape != held.shape or not (positive | np.asarray(held == classes[0])).all():
         raise InputError(
             f"a label is neither {classes[0]!r} nor {classes[1]!r}; declare the two classes with "
-            "classes=(negative, positive)"
+            "classes=(negative, positive), or learn one class against the others, as in y == 'a'"
         )
     return positive.astype(np.bool_)
 
@@ -148,7 +148,9 @@ def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedSc
             f"the predictions have the type {predicted.dtype}; give booleans, or 0 and 1"
         )
     if predicted.dtype.kind != "b" and not _binary(predicted):
-        raise InputError("a prediction is neither 0 nor 1; give booleans, or 0 and 1")
+        raise InputError(
+            "a prediction is neither 0 nor 1; give booleans, or 1 for the positive class and 0"
+        )
     return _sealed(correct_by_row(predicted, positive), labelled)
 
 

@@ -15,7 +15,7 @@ from winnow.random.tape import Randomness
 from winnow.released import Released
 from winnow.sealed.baskets import read_baskets
 from winnow.sealed.sealed_baskets import SealedBaskets
-from winnow.verbs.charging import grant_for
+from winnow.verbs.charging import grant_for, rounds_accountant
 
 
 def frequent_itemsets(
@@ -78,7 +78,7 @@ def frequent_itemsets(
         epsilon=share,
         delta=delta,
         k=most,
-        options=ItemsetOptions(thresholds, growth, reach, moved),
+        options=ItemsetOptions(thresholds, growth, reach, moved, rounds_accountant(budget)),
     )
     chosen = FrequentItemsets(selection, int(size), most, share if with_counts else None)
     chosen.check(sealed)

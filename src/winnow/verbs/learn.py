@@ -135,9 +135,10 @@ def _problem(X: Any, y: Any, hypotheses: Any, schema: Any, classes: Any, relatio
     if schema is not None:
         raise InputError("a schema is for classes of rules; leave it out, or name such a class")
     sealed = labelled_arrays((), y, features=(), classes=pair, relation=unit)
-    if isinstance(hypotheses, np.ndarray):
-        size, kind = len(hypotheses) if hypotheses.ndim else 0, "rows of predictions"
-        scores = matrix_scores(sealed, hypotheses)
+    predicted = _predictions(hypotheses)
+    if predicted is not None:
+        size, kind = len(predicted) if predicted.ndim else 0, "rows of predictions"
+        scores = matrix_scores(sealed, predicted)
         return _Problem(sealed, scores, lambda i: ListedPredictor(pair, i, size, kind))
     functions = _functions(hypotheses)
     scores = function_scores(sealed, functions, X)
@@ -154,6 +155,12 @@ def _from_table(
 ) -> _Problem:
     if classes is not None:
         raise InputError("the schema declares the two classes; leave out classes")
+    if not isinstance(hypotheses, str | Hypotheses):
+        raise InputError(
+            f"the rows of a table are private, so a {type(hypotheses).__name__} cannot predict "
+            "them one by one; name a class of rules over the schema, such as 'stumps', or give X "
+            "and y as arrays"
+        )
     asked = parse(hypotheses)
     if asked.cuts is not None:
         raise InputError("the schema declares the cut points as edges; leave out cuts")
@@ -206,8 +213,24 @@ def _two_classes(classes: Any) -> Classes:
         raise InputError(f"classes={classes!r} is not a pair; give (negative, positive)")
     pair = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
     if len(pair) != 2 or pair[0] == pair[1]:
-        raise InputError(f"classes={classes!r} are not two; give (negative, positive)")
+        raise InputError(
+            f"classes={classes!r} are not two; give (negative, positive), and of more classes "
+            "learn one against the others, as in y == 'a'"
+        )
     return pair[0], pair[1]
+
+
+def _predictions(hypotheses: Any) -> np.ndarray[Any, Any] | None:
+    """A matrix of predictions: an array, a data frame, or a list of lists; else None."""
+    if isinstance(hypotheses, np.ndarray):
+        return hypotheses
+    lists = isinstance(hypotheses, list | tuple) and len(hypotheses) > 0
+    if lists and all(isinstance(row, list | tuple | np.ndarray) for row in hypotheses):
+        if len({len(row) for row in hypotheses}) > 1:
+            raise InputError("the rows of predictions differ in length; give one for each label")
+        return np.asarray(hypotheses)
+    framed = hasattr(hypotheses, "columns") and hasattr(hypotheses, "to_numpy")
+    return np.asarray(hypotheses.to_numpy()) if framed else None
 
 
 def _functions(hypotheses: Any) -> list[Callable[[Any], Any]]:

@@ -22,7 +22,7 @@ from winnow.random.laws import Law
 from winnow.random.tape import Randomness
 from winnow.released import Released
 from winnow.sealed import SealedCounts, SealedScores, seal_scores
-from winnow.verbs.charging import grant_for
+from winnow.verbs.charging import grant_for, rounds_accountant
 
 
 def top_k(
@@ -81,7 +81,9 @@ def top_k(
         max_items_per_user = bound
         if counts.domain_known:
             sealed = counts.to_scores()
-    options = TopKOptions(noise, gamma, rounded, reach, max_items_per_user, with_counts)
+    options = TopKOptions(
+        noise, gamma, rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget)
+    )
     randomness = Randomness(seed)
     if isinstance(sealed, SealedCounts):
         if labels is not None or label_column is not None or score_column is not None:

@@ -17,7 +17,7 @@ from winnow.sealed.engines.duck import DuckFiles, DuckFrame
 from winnow.sealed.engines.duck_connection import DuckTable, RelationConnection, check_collation
 from winnow.sealed.engines.histogram import HistogramQuery, check_types
 from winnow.sealed.engines.interrupts import run
-from winnow.sealed.engines.postgres import PostgresTable, _types
+from winnow.sealed.engines.postgres import PostgresTable, _types, tuple_cursor
 from winnow.sealed.engines.private_duck import private_connection
 from winnow.sealed.engines.spark import MERGES, SparkFrame
 
@@ -134,7 +134,7 @@ def _spark(engine: SparkFrame, query: HistogramQuery) -> Distinct:
 def _postgres(engine: PostgresTable, query: HistogramQuery) -> Distinct:
     """In a transaction that is rolled back, so that a failure leaves the user's own alone."""
     connection = engine.connection
-    with connection.transaction(force_rollback=True), connection.cursor() as cursor:
+    with connection.transaction(force_rollback=True), tuple_cursor(connection) as cursor:
         nothing = exp.select("*").from_(engine.source.copy()).limit(0)
         cursor.execute(nothing.sql(dialect="postgres"))
         types = _types(cursor)

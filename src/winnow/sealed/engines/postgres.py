@@ -35,7 +35,7 @@ class PostgresTable:
         try:
             with (
                 self.connection.transaction(force_rollback=True),
-                self.connection.cursor() as cursor,
+                tuple_cursor(self.connection) as cursor,
             ):
                 for setting in _SETTINGS:
                     cursor.execute(setting)
@@ -52,6 +52,13 @@ class PostgresTable:
             f"Postgres cannot count this source (error {state}); check that the table or query "
             "exists and runs by itself"
         )
+
+
+def tuple_cursor(connection: Any, name: str = "") -> Any:
+    """A cursor whose rows are tuples, whatever rows the user's connection gives by itself."""
+    from psycopg.rows import tuple_row
+
+    return connection.cursor(name, row_factory=tuple_row)
 
 
 def _types(cursor: Any) -> dict[str, str]:
