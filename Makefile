@@ -23,7 +23,7 @@ export PIP_NO_INPUT := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-extras check bench docs wheel clean distclean
+.PHONY: help demo test test-extras check bench docs figures wheel clean distclean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -48,6 +48,9 @@ bench: $(STAMP)plots $(STAMP)compare  ## Run every benchmark into benchmarks/*.j
 
 docs: $(STAMP)docs  ## Build the documentation into docs/_build/html
 	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+
+figures: $(STAMP)plots  ## Draw the figures of the README and the pages into docs/figures
+	$(PY) docs/draw_figures.py
 
 wheel: $(STAMP)dev  ## Build a wheel into dist/
 	$(PY) -m build --wheel --outdir dist

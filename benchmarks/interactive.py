@@ -4,8 +4,8 @@
     a random set of its codes; epsilon = 1, delta = 1e-6; sessions sized for k = 1e4, 1e5 and 1e6
     questions, of which 10,000 and 100,000 are asked.
 
-Independent noise is Gaussian at the same budget for k answers. Sessions are seeded, so errors are
-repeatable; times are not. Needs --data, a folder with adult_pgm.
+Independent noise is that of sessions with method="independent", at the same budget for k answers.
+Sessions are seeded, so errors are repeatable; times are not. Needs --data, a folder with adult_pgm.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
+from winnow.algorithms.interactive import Interactive
 from winnow.domain.questions import Question, taken
 from winnow.domain.workloads import ConjunctionPart, Workload
 from winnow.sealed.tables import SealedTable
@@ -66,6 +67,13 @@ def errors(
         took = time.perf_counter() - start
         off[place] = abs(answer.value - truth[place])
         (hypothesis if answer.kind == "hypothesis" else fresh).append(took)
+    if not isinstance(session, Interactive):
+        return {
+            "max": float(off.max()),
+            "mean": float(off.mean()),
+            "bound": session.plan.bound,
+            "median_us": 1e6 * float(np.median(fresh)),
+        }
     return {
         "max": float(off.max()),
         "mean": float(off.mean()),
@@ -96,18 +104,43 @@ def written(table: SealedTable, number: int, seed: int) -> float:
     return 1e6 * float(np.median(took))
 
 
+def asked_one_by_one(session: Any, asked: list[Question]) -> tuple[Any, Any]:
+    """The time of each answer, and whether it came from the hypothesis."""
+    took, quiet = [], []
+    for question in asked:
+        start = time.perf_counter()
+        quiet.append(session.ask(question).kind == "hypothesis")
+        took.append(time.perf_counter() - start)
+    session.close()
+    return np.array(took), np.array(quiet)
+
+
 def durable(table: SealedTable, asked: list[Question]) -> dict[str, float]:
-    """Times of a session that is kept in a file; and of one fsync there."""
+    """Times of sessions that are kept in a file, without and with a ledger; and of one fsync."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         place = Path(folder)
         session = wn.open_interactive(
             table, epsilon=1, delta=1e-6, max_queries=10**6, seed=1, state=place / "session"
         )
-        took, kinds = [], []
-        for question in asked:
-            start = time.perf_counter()
-            kinds.append(session.ask(question).kind)
-            took.append(time.perf_counter() - start)
+        times, quiet = asked_one_by_one(session, asked)
+        steward = wn.Session(
+            table, epsilon=2, delta=1e-6, delta_for_events=1e-7,
+            ledger=place / "ledger.db", dataset="adult",
+        )  # fmt: skip
+        session = steward.interactive(
+            epsilon=1, delta=1e-6, max_queries=10**6, seed=1, state=place / "recorded"
+        )
+        recorded, recorded_quiet = asked_one_by_one(session, asked)
+        start = time.perf_counter()
+        wn.resume_interactive(table, place / "recorded").close()
+        resumed = time.perf_counter() - start
+        session = wn.open_interactive(
+            table, epsilon=1, delta=1e-6, max_queries=10**4, seed=1, state=place / "single",
+            method="independent",
+        )  # fmt: skip
+        start = time.perf_counter()
+        session.ask_all(conjunctions(table, 1000, 5))
+        together = (time.perf_counter() - start) / 1000
         session.close()
         syncs = []
 
@@ -118,14 +151,16 @@ def durable(table: SealedTable, asked: list[Question]) -> dict[str, float]:
                 start = time.perf_counter()
                 os.fsync(file.fileno())
                 syncs.append(time.perf_counter() - start)
-    times = np.array(took)
-    quiet = np.array(kinds) == "hypothesis"
     return {
         "median_us": 1e6 * float(np.median(times[quiet])),
         "mean_us": 1e6 * float(times[quiet].mean()),
         "largest_ms": 1e3 * float(times[quiet].max()),
         "fresh_ms": 1e3 * float(np.median(times[~quiet])),
         "fsync_ms": 1e3 * float(np.median(syncs)),
+        "ledger_median_us": 1e6 * float(np.median(recorded[recorded_quiet])),
+        "ledger_fresh_ms": 1e3 * float(np.median(recorded[~recorded_quiet])),
+        "resume_ms": 1e3 * resumed,
+        "independent_together_us": 1e6 * together,
     }
 
 
@@ -142,7 +177,6 @@ def main() -> None:
     n = table.n
     assert n is not None
     rows, found = [], []
-    random = np.random.default_rng(options.seed)
     numbers = (10**4,) if options.quick else (10**4, 10**5)
     for number in numbers:
         workload = conjunctions(table, number, options.seed)
@@ -152,17 +186,12 @@ def main() -> None:
             if k < number:
                 continue
             plan = wn.plan.interactive(table.schema, n=n, epsilon=1, delta=1e-6, max_queries=k)
-            noise = np.abs(random.normal(0, plan.independent_deviation, number))
             entry: dict[str, Any] = {
                 "asked": number,
                 "k": k,
                 "recommended": plan.recommended,
-                "independent": {
-                    "max": float(noise.max()),
-                    "mean": float(noise.mean()),
-                    "bound": plan.independent_bound,
-                },
             }
+            entry["independent"] = errors(table, asked, truth, k, {"method": "independent"})
             for name, more in VARIANTS:
                 entry[name] = errors(table, asked, truth, k, more)
             ours, theirs = entry["default"], entry["independent"]

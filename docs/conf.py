@@ -23,6 +23,8 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["prompt.css"]
 html_title = f"Winnow {release}"
 html_show_copyright = False
 html_show_sphinx = False

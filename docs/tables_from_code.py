@@ -1,17 +1,19 @@
-"""A Sphinx extension: tables that are written from the code and the benchmark at build time.
+"""A Sphinx extension: tables that are written from the code and the benchmarks at build time.
 
 They land in docs/_generated, which is not under version control, and pages include them.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
+import benchmark_tables
+import decision_tables
+import reproduce_tables
+import scale_tables
 from sphinx.application import Sphinx
+from table_text import table
 
 from winnow.errors import GuaranteeError
 from winnow.privacy import (
@@ -33,13 +35,6 @@ from winnow.privacy import (
 )
 
 HERE = Path(__file__).parent
-BENCHMARK = HERE.parent / "benchmarks" / "selection.json"
-
-
-def table(head: Sequence[str], lines: Iterable[Sequence[str]], right: int = 0) -> str:
-    """A Markdown table whose last `right` columns are numbers."""
-    rule = ["---"] * (len(head) - right) + ["--:"] * right
-    return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *lines)) + "\n"
 
 
 def guarantees() -> str:
@@ -101,93 +96,22 @@ def rounds() -> str:
     return table(["rounds", "sized by", "selection epsilon", "noise / sensitivity"], lines, right=2)
 
 
-def performance() -> str:
-    """The figures of benchmarks/selection.json, or a sentence that they are missing."""
-    if not BENCHMARK.exists():
-        return (
-            "No figures: `benchmarks/selection.json` is not there. "
-            "`make bench` writes it; build the pages again after that.\n"
-        )
-    document = json.loads(BENCHMARK.read_text())
-    results: list[dict[str, Any]] = document["results"]
-    sizes = sorted({result["d"] for result in results})
-    methods = list(dict.fromkeys(result["method"] for result in results))
-    parts = [_machine(document["machine"], document["epsilon"])]
-    for d in sizes:
-        at = [result for result in results if result["d"] == d]
-        shapes = list(dict.fromkeys(result["scores"] for result in at))
-        figures = {(result["method"], result["scores"]): result for result in at}
-        lines = [
-            [method, *(_figure(figures.get((method, shape))) for shape in shapes)]
-            for method in methods
-            if any((method, shape) in figures for shape in shapes)
-        ]
-        parts += [f"**{d:,} candidates**\n", table(["ns per item", *shapes], lines, len(shapes))]
-    memory = document.get("extra_peak_memory_mb") or {}
-    known = [[f"{int(d):,}", f"{mb:.1f}"] for d, mb in memory.items() if mb is not None]
-    if known:
-        parts += ["**Memory**\n", table(["candidates", "MB"], known, right=2)]
-    return "\n".join(parts)
-
-
-def release_speed() -> str:
-    """The figures of benchmarks/release.json, or a sentence that they are missing."""
-    path = BENCHMARK.with_name("release.json")
-    if not path.exists():
-        return "No figures: `benchmarks/release.json` is not there; `make bench` writes it.\n"
-    document = json.loads(path.read_text())
-    machine = document["machine"]
-    lines = [
-        [f"{row['m']:,}", f"{row['n']:,}", f"{row['rounds']:,}",
-         f"{row['select_seconds'] * 1e6:,.0f}", f"{row['dense_seconds'] * 1e6:,.0f}",
-         f"{row['ratio']:,.0f}"]
-        for row in document["synthetic"]
-    ]  # fmt: skip
-    head = ["queries", "rows", "rounds", "lazy, µs", "dense scan, µs", "ratio"]
-    parts = [
-        f"Taken on {machine['date']}: {machine['cpu']}, one thread.\n",
-        "**Random binary queries over 3,000 cells** (mean of a selection over a whole run)\n",
-        table(head, lines, right=6),
-    ]
-    adult = [
-        [f"{row['cells']:,}", f"{row['m']:,}", f"{row['select_seconds'] * 1e6:,.0f}",
-         f"{row['update_seconds'] * 1e6:,.0f}", f"{row['dense_seconds'] * 1e6:,.0f}",
-         f"{row['ratio_select']:,.0f}", f"{row['errors']['lazy']['max']:.4f}",
-         f"{row['errors']['scan']['max']:.4f}", f"{row['errors']['uniform']['max']:.4f}"]
-        for row in document.get("adult", {}).values()
-    ]  # fmt: skip
-    if adult:
-        head = ["cells", "marginals", "selection, µs", "update, µs", "dense, µs", "ratio",
-                "max error", "standard MWEM", "uniform selection"]  # fmt: skip
-        parts += ["**ADULT, 2- and 3-way marginals, 100 rounds, (1, 0.001)**\n",
-                  table(head, adult, right=9)]  # fmt: skip
-    return "\n".join(parts)
-
-
-def _machine(machine: dict[str, Any], epsilon: float) -> str:
-    return (
-        f"Taken on {machine['date']}: {machine['cpu']}, Python {machine['python']}, "
-        f"NumPy {machine['numpy']}, Winnow {machine['winnow']} at commit "
-        f"`{machine['commit']}`, epsilon {epsilon:g}. In brackets: the time relative to Winnow's "
-        "exponential mechanism on the same scores.\n"
-    )
-
-
-def _figure(result: dict[str, Any] | None) -> str:
-    if result is None:
-        return "–"
-    return f"{_short(result['ns_per_item'])} ({_short(result['times_winnow_exponential'])})"
-
-
-def _short(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
+TABLES = (
+    guarantees,
+    events,
+    rounds,
+    *benchmark_tables.TABLES,
+    *decision_tables.TABLES,
+    *reproduce_tables.TABLES,
+    *scale_tables.TABLES,
+)
 
 
 def write(_: Sphinx) -> None:
     """Write every table whose text has changed."""
     folder = HERE / "_generated"
     folder.mkdir(exist_ok=True)
-    for make in (guarantees, events, rounds, performance, release_speed):
+    for make in TABLES:
         path, text = folder / f"{make.__name__}.md", make()
         if not path.exists() or path.read_text() != text:
             path.write_text(text)

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from winnow.algorithms.independent import Independent
 from winnow.algorithms.interactive import Interactive
 from winnow.domain.checks import Real
 from winnow.domain.neighbours import Relation
@@ -129,10 +130,13 @@ class Session:
         options = self._under_this_budget(options)
         return release(table, workload, epsilon=epsilon, delta=delta, **options)
 
-    def interactive(self, *, epsilon: Real, delta: Real, **options: Any) -> Interactive:
+    def interactive(
+        self, *, epsilon: Real, delta: Real, **options: Any
+    ) -> Interactive | Independent:
         """``winnow.open_interactive`` on this session's table, charged to its budget.
 
-        The budget needs a part of delta set aside for it with ``delta_for_events``.
+        Unless ``method`` is 'independent', the budget needs a part of delta set aside for it
+        with ``delta_for_events``.
         """
         options = self._under_this_budget(options)
         return open_interactive(self._own_table(), epsilon=epsilon, delta=delta, **options)

@@ -9,6 +9,14 @@ import numpy as np
 import pytest
 
 from winnow.audit.capped_claims import capped_delta, steps_for
+from winnow.audit.independent import (
+    QUERIES,
+    REPEATS,
+    Redrawing,
+    claimed_delta,
+    enumerate_answers,
+    sample_answers,
+)
 from winnow.audit.interactive import (
     TABLE,
     enumerate_repeated,
@@ -19,6 +27,7 @@ from winnow.audit.interactive import (
     interactive_twins,
     session_model,
 )
+from winnow.audit.interactive_adversary import Forgetful, sample_adversary
 from winnow.audit.interactive_model import RepeatedModel
 
 
@@ -76,7 +85,21 @@ def test_real_sessions_draw_the_model() -> None:
 
 def test_broken_sessions_are_caught() -> None:
     results = list(interactive_twins(quick=True, seed=5))
-    assert len(results) == 4 and all(r.passed for r in results)
+    assert len(results) == 7 and all(r.passed for r in results)
+
+
+def test_samples_of_broken_sessions_prove_more_than_is_claimed() -> None:
+    """Seeds are fixed: the same draws on every run."""
+    forgetful = sample_adversary(600, 5, kind=Forgetful)
+    assert not forgetful.passed and forgetful.measured > forgetful.claimed
+    redrawing = sample_answers(400, 5, Redrawing)
+    assert not redrawing.passed and redrawing.measured > redrawing.claimed
+
+
+def test_an_adversary_learns_nothing_from_asking_for_the_same_answer_again() -> None:
+    """One event of all: what 28 answers of a session say is what its two noises say."""
+    assert enumerate_answers(QUERIES, 2.0).measured < claimed_delta()
+    assert not enumerate_answers(REPEATS * QUERIES, 2.0).passed
 
 
 def test_many_quiet_rounds_cost_something_and_are_paid_for() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from winnow.audit.distances import distance
 from winnow.audit.rounds import (
     GAUSSIAN,
     LAPLACE,
@@ -64,3 +65,21 @@ def test_neighbours_are_enumerated_for_both_relations() -> None:
     for one, other in pairs(Relation.ADD_REMOVE, 3):
         assert {int(one.sum()), int(other.sum())} == {2, 3} and np.abs(one - other).sum() == 1
     assert any(np.abs(a - b).sum() == 4 for a, b in pairs(Relation.SUBSTITUTION, 3, 2))
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0], ids=["by powers", "by logs"])
+def test_the_distance_of_two_laws_is_that_of_the_definitions(spread: float) -> None:
+    rng = np.random.default_rng(5)
+    logs = rng.normal(size=(2, 60)) * spread
+    logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    found = distance(*logs, 0.5)
+    p, q = np.exp(logs)
+    orders, deltas = [], []
+    for a, b in ((p, q), (q, p)):
+        deltas.append(np.maximum(a - np.exp(0.5) * b, 0).sum())
+        for order in (1.25, 2, 4, 16):
+            terms = order * np.log(a) - (order - 1) * np.log(b)
+            orders.append(np.logaddexp.reduce(terms) / (order - 1) / order)
+    assert found.epsilon == np.abs(logs[0] - logs[1]).max()
+    assert found.delta == pytest.approx(max(deltas), rel=1e-9)
+    assert found.rho == pytest.approx(max(orders), rel=1e-9)

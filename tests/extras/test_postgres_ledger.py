@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from winnow.errors import BudgetExceeded, LedgerError
+import winnow as wn
+from winnow.errors import BudgetExceeded, InputError, LedgerError
 from winnow.privacy import PureDP
 from winnow.privacy.ledger import Ledger
 
@@ -63,6 +65,43 @@ print(n)
         connection.execute("ALTER TABLE winnow_entries DISABLE TRIGGER ALL")
         connection.execute("UPDATE winnow_entries SET dataset = 'other' WHERE sequence = 5")
     assert "entry 5 was changed" in ledger.verify().problem
+
+
+def test_sessions_on_postgres_are_one_at_a_time_and_know_an_old_state_file(
+    place: str, tmp_path: Path
+) -> None:
+    import psycopg
+
+    frame = pd.DataFrame({"job": ["nurse", "cook", "nurse", "clerk"] * 50})
+    table = wn.read_table(frame, schema={"job": {"values": ["clerk", "cook", "nurse"]}})
+    ledger = Ledger.open(place, key_file=tmp_path / "team.key", create=True)
+    steward = wn.Session(table, epsilon=2, delta=1e-6, ledger=ledger, dataset="staff")
+    sizes = {"epsilon": 1, "delta": 1e-6, "max_queries": 5, "method": "independent"}
+    first = steward.interactive(state=tmp_path / "s", **sizes)
+    with pytest.raises(LedgerError, match="one at a time"):
+        steward.interactive(**sizes)
+    first.ask(wn.where(job="cook"))
+    first.close()
+    assert place not in (tmp_path / "s").read_text()
+    with pytest.raises(InputError, match="whose address is not written down"):
+        wn.resume_interactive(table, tmp_path / "s")
+    old = (tmp_path / "s").read_bytes()
+    with wn.resume_interactive(table, tmp_path / "s", ledger=place) as again:
+        again.ask(wn.where(job="clerk"))
+    latest = (tmp_path / "s").read_bytes()
+    (tmp_path / "s").write_bytes(old)
+    with pytest.raises(LedgerError, match="older than what the ledger knows"):
+        wn.resume_interactive(table, tmp_path / "s", ledger=ledger)
+    (tmp_path / "s").write_bytes(latest)
+    again = wn.resume_interactive(table, tmp_path / "s", ledger=ledger)
+    with psycopg.connect(place, autocommit=True) as other:  # the server lets the lock go
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+            "AND backend_type = 'client backend'"
+        )
+    with pytest.raises(LedgerError, match="lock on the dataset was lost"):
+        again.ask(wn.where(job=["clerk", "cook"]))
+    assert ledger.verify().ok and len(steward.budget.events) == 1
 
 
 def test_an_address_that_does_not_answer_is_a_clear_refusal(tmp_path: Path) -> None:

@@ -28,11 +28,10 @@ def draw(head: list[int], level: int, tape: Tape, excluded: list[int] | None = N
 
 
 def law(head: list[int], level: int, left: list[int]) -> np.ndarray:
-    tail = [i for i in left if i not in head]
-    x = float(SCALE) * SCORES
-    probabilities = np.zeros(8)
-    probabilities[head + tail] = lazy_law(x[head], x[tail], float(SCALE) * level)
-    return probabilities
+    in_head = np.isin(np.arange(8), head)
+    tail = np.isin(np.arange(8), left) & ~in_head
+    x, levels = float(SCALE) * SCORES, np.array([float(SCALE) * level])
+    return lazy_law(x[None], in_head[None], tail[None], levels)[0]
 
 
 @pytest.mark.parametrize(

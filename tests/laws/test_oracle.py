@@ -48,9 +48,9 @@ KINDS = (
 @pytest.mark.parametrize("law", list(Law))
 @pytest.mark.parametrize("kind", KINDS)
 def test_filtered_winners_equal_full_precision_on_the_same_tape(law: Law, kind: str) -> None:
-    """5 laws x 8 kinds x 60 instances = 2,400, each by three filters: 7,200 comparisons."""
+    """5 laws x 8 kinds x 126 = 5,040 instances, each by up to four filters."""
     rng = np.random.default_rng(list(Law).index(law) * 100 + KINDS.index(kind))
-    for instance in range(60):
+    for instance in range(126):
         d = int(rng.integers(1, 9))
         k = 1 if instance % 2 else int(rng.integers(1, d + 1))
         scores = np.ascontiguousarray(scores_of(kind, d, rng))
@@ -132,6 +132,20 @@ def test_stage_one_error_bound_holds_against_full_precision(law: Law, grouped: b
         truth = arb_noise.noise(law, v, log_count)
         allowance = arb(float(error[i])) + (0 if logs is None else 2.0**-49 * logs[i])
         assert abs(arb(float(z[i])) - truth) < allowance
+
+
+@pytest.mark.parametrize("law", list(Law))
+def test_a_few_items_have_the_same_bits_of_noise_as_many(law: Law) -> None:
+    rng = np.random.default_rng(4)
+    words = (rng.integers(0, 2**32, 3000) >> rng.integers(0, 33, 3000)).astype(np.uint32)
+    words[::2] = ~words[::2]
+    extension = rng.integers(0, 2**64, 3000, dtype=np.uint64)
+    extension >>= rng.integers(0, 32, 3000, dtype=np.uint64)
+    many = noise(law, words, extension, None)
+    few = [noise(law, words[i : i + 5], extension[i : i + 5], None) for i in range(0, 3000, 5)]
+    for one, other in zip(many, map(np.concatenate, zip(*few, strict=True)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert 0 < np.isinf(many[1]).sum() < 300
 
 
 def test_where_too_few_bits_are_known_stage_one_says_so() -> None:

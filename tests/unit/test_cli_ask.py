@@ -155,6 +155,42 @@ def test_a_session_is_gone_on_with(files: Path) -> None:
     assert "recommended" not in again.stderr
 
 
+def test_independent_answers_are_asked_for_and_gone_on_with(files: Path) -> None:
+    asked = ["ask", str(files / "people.csv"), "--schema", str(files / "schema.json"),
+             "--epsilon", "8", "--delta", "1e-6", "--max-queries", "3", "--method"]  # fmt: skip
+    state = ["--state", str(files / "s")]
+    typed = "sex = Female\nsex = Female\n:budget\n:plan\n"
+    first = CliRunner().invoke(app, [*asked, "recommended", *state], input=typed)
+    assert first.exit_code == 0, first.output
+    lines = first.stdout.splitlines()
+    assert lines[0] == lines[1] and "independent" in lines[0]
+    assert "1 of 3" in first.stdout and "recommended: independent" in first.stdout
+    batch = ["--batch", str(files / "questions.txt"), "--json"]
+    again = CliRunner().invoke(app, [*asked, "independent", *state, *batch])
+    found = json.loads(again.stdout)
+    assert [a["kind"] for a in found["answers"]] == ["independent"] * 2
+    assert [a["number"] for a in found["answers"]] == [None, 1]
+    (files / "questions.txt").write_text("sex = Male\nage = 0..40\n")
+    over = CliRunner().invoke(app, [*asked, "independent", *state, *batch])
+    assert over.exit_code == 2 and "2 new questions, and 1 of the 3" in over.stderr
+
+
+def test_a_plan_of_both_methods_is_shown_and_saved(files: Path) -> None:
+    plan = ["plan", "interactive", "-n", "48842", "--epsilon", "1", "--delta", "1e-6"]
+    sizes = ["--cells", "120960", "--max-queries", "10000", "--max-queries", "1000000"]
+    shown = CliRunner().invoke(app, [*plan, *sizes, "--out", str(files / "plan.csv")])
+    assert shown.exit_code == 0, shown.output
+    last = [line.split()[-1] for line in shown.stdout.splitlines() if ",000 " in line]
+    assert last == ["independent", "hypothesis"]
+    saved = list(csv.DictReader((files / "plan.csv").open()))
+    assert [row["method"] for row in saved] == ["independent", "multiplicative-weights"]
+    tiny = ["plan", "interactive", "-n", "10", "--epsilon", "0.01", "--delta", "1e-6", "--json"]
+    hopeless = CliRunner().invoke(app, [*tiny, "--schema", str(files / "schema.json")])
+    assert {row["method"] for row in json.loads(hopeless.stdout)} == {"none"}
+    for wrong in ([], ["--cells", "5", "--schema", str(files / "schema.json")], ["--cells", "0"]):
+        assert CliRunner().invoke(app, [*plan, *wrong]).exit_code == 2
+
+
 def test_a_session_can_be_recorded(files: Path) -> None:
     ledger = str(files / "ledger.db")
     Ledger.open(ledger, create=True).open_dataset(
@@ -164,9 +200,18 @@ def test_a_session_can_be_recorded(files: Path) -> None:
     recorded = run(files, *options, "--json")
     assert recorded.exit_code == 0, recorded.output
     receipt = json.loads(recorded.stdout)["receipt"]
-    assert Ledger.open(ledger).verify(head=receipt["ledger"]).ok
+    opened = Ledger.open(ledger)
+    assert opened.verify(head=receipt["ledger"]).ok
     refused = run(files, *options, "--json")
     assert refused.exit_code == 3 and "CappedRounds" in refused.stderr
+    opened.open_dataset(
+        "again", epsilon=8, delta=1e-6, delta_for_events=1e-7, relation="substitution"
+    )
+    options[3] = "again"
+    state = ["--state", str(files / "s")]
+    assert "other labels before ('people')" in run(files, *options, *state).stderr
+    options[3] = "people"
+    assert "recorded under the dataset 'again'" in run(files, *options, *state).stderr
 
 
 @pytest.mark.parametrize(

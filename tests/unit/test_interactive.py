@@ -624,3 +624,10 @@ def test_sessions_of_several_verbs_open_interactive_ones() -> None:
     asked = session.interactive(epsilon=0.5, delta=5e-7, max_queries=100)
     assert asked.ask(wn.where(a=1)).kind in ("fresh", "hypothesis")
     assert session.budget.events == (top.receipt.event, asked.receipt.event)
+
+
+def test_what_was_checked_of_a_question_cannot_be_changed_afterwards() -> None:
+    """Codes given twice would count one person twice."""
+    question = question_of(SCHEMA, wn.where(a=1))
+    with pytest.raises(TypeError):
+        question.codes[0] = np.array([1, 1, 1, 1])

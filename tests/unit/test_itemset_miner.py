@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
 from collections import Counter
 from itertools import combinations
 from math import comb
@@ -100,3 +102,15 @@ def test_a_universe_of_8e11_itemsets_stays_small(monkeypatch):
     assert ranks.top(5) == max(s for s, _ in supports_by_counting(rows, 3))
     found = ranks.unseen(Tape.seeded(1).stream())
     assert found is not None and ranks.support(found) == 0
+
+
+@pytest.mark.parametrize("kernel", ["deliver", "intersect"])
+def test_ctrl_c_stops_a_long_search(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quadruples of a basket of 2,000 items: 7e11 of them, which no walk would ever finish."""
+    if kernel == "deliver":
+        monkeypatch.setattr(miner, "_BITSET_BYTES", 0)
+    ranks = ItemsetRanks(baskets_of([list(range(2000))], 2000), 4, known_items=True)
+    timer = threading.Timer(0.2, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        ranks.lower(1)

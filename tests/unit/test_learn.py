@@ -319,3 +319,25 @@ def test_the_classifier_has_the_interface_of_an_estimator() -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     assert classifier.fit(frame, Y).feature_names_in_.tolist() == ["a", "b", "c"]
     assert not hasattr(classifier.fit(X, Y), "feature_names_in_")
+
+
+def test_predictions_may_be_lists_or_a_frame() -> None:
+    labels = [0, 1, 1, 0, 1, 1] * 50
+    rows = [[0] * 300, labels, [1] * 300]
+    for predicted in (rows, tuple(map(tuple, rows)), pd.DataFrame(rows), np.array(rows)):
+        found = wn.learn(np.zeros((300, 1)), labels, hypotheses=predicted, epsilon=20, seed=1)
+        assert found.value.number == 1
+    with pytest.raises(wn.InputError, match="differ in length"):
+        wn.learn(np.zeros((300, 1)), labels, hypotheses=[[0], [0, 1]], epsilon=1)
+
+
+def test_a_table_takes_no_predictions_and_two_classes_only() -> None:
+    schema: Any = {"a": 2, "y": {"values": ["no", "yes", "maybe"]}}
+    with pytest.raises(wn.InputError, match="one by one; name a class of rules"):
+        wn.learn({"a": [0], "y": ["no"]}, "y", hypotheses=[[0]], epsilon=1, schema=schema)
+    with pytest.raises(wn.InputError, match=r"3 labels .* one value and 'other'"):
+        wn.learn(pd.DataFrame({"a": [0], "y": ["no"]}), "y", hypotheses="stumps", epsilon=1,
+                 schema=schema)  # fmt: skip
+    for how in ({}, {"classes": (0, 1, 2)}):
+        with pytest.raises(wn.InputError, match="against the others"):
+            wn.learn([[1.0]] * 3, [0, 1, 2], hypotheses=wn.stumps(cuts=[1]), epsilon=1, **how)

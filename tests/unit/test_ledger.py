@@ -225,8 +225,18 @@ def test_the_same_data_under_another_label_are_noticed(tmp_path: Path) -> None:
     assert ledger.note_data("census", b"digest") == []
     assert ledger.note_data("census", b"digest") == []
     assert ledger.note_data("copy", b"digest") == ["census"]
-    assert ledger.verify().ok and ledger.verify().entries == 4
+    assert ledger.verify().ok
     assert b"digest" not in (tmp_path / "ledger.db").read_bytes()
+
+
+def test_the_number_of_entries_does_not_depend_on_the_data(tmp_path: Path) -> None:
+    """Found in review: receipts with one number more told that the data had changed."""
+    ledger = made(tmp_path)
+    heads = []
+    for digest in (b"one", b"one", b"other"):
+        ledger.note_data("census", digest)
+        heads.append(ledger.verify().entries)
+    assert heads == [2, 3, 4]
 
 
 def test_zcdp_sums_are_exact_and_a_plan_of_exactly_the_cap_fits(tmp_path: Path) -> None:
@@ -261,58 +271,65 @@ except wn.errors.LedgerError as error:
     assert ledger.verify().ok
 
 
-CHARGING = """
-import sys
-from winnow.errors import BudgetExceeded
-from winnow.privacy import PureDP
-from winnow.privacy.ledger import Ledger
-ledger = Ledger.open(sys.argv[1])
-while True:
-    try:
-        head = ledger.charge("census", PureDP(0.01, "add-remove"))
-    except BudgetExceeded:
-        break
-    print(head, flush=True)
-"""
+def charging(path: Path) -> tuple[int, int]:
+    """A process that charges until the cap, and the pipe on which it says each head."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger = Ledger.open(path)
+            while True:
+                head = ledger.charge("census", PureDP(0.01, "add-remove"))
+                os.write(write, f"{head}\n".encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    return child, read
 
 
-def charging(path: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", CHARGING, str(path)], stdout=subprocess.PIPE, text=True
-    )
+def said(read: int) -> list[str]:
+    """All that it said, whole lines only."""
+    content = b""
+    while piece := os.read(read, 1 << 16):
+        content += piece
+    os.close(read)
+    return content.decode().split("\n")[:-1]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_eight_processes_at_once_never_pass_the_cap(tmp_path: Path) -> None:
     ledger = made(tmp_path)
     processes = [charging(tmp_path / "ledger.db") for _ in range(8)]
-    heads = [line for process in processes for line in process.communicate()[0].split()]
+    heads = [line for _, read in processes for line in said(read)]
+    for child, _ in processes:
+        os.waitpid(child, 0)
     assert len(heads) == len(set(heads)) == 100
     assert ledger.state("census")[0].size == 1
     assert all(ledger.verify(head).ok for head in heads[::9])
 
 
-KILLS = int(os.environ.get("WINNOW_KILLS", "6"))
+KILLS = int(os.environ.get("WINNOW_KILLS", "12"))
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_any_moment_no_charge_is_lost(tmp_path: Path) -> None:
     """What a process has announced as charged is in the ledger, whenever it is killed."""
-    ledger = made(tmp_path, epsilon=100.0)
+    ledger = made(tmp_path, epsilon=1000.0)
     rng = random.Random(7)
     announced: list[str] = []
     for _ in range(KILLS):
-        process = charging(tmp_path / "ledger.db")
-        assert process.stdout is not None
-        announced.append(process.stdout.readline().strip())
+        child, read = charging(tmp_path / "ledger.db")
         time.sleep(rng.random() * 0.1)
-        process.send_signal(signal.SIGKILL)
-        announced += process.communicate()[0].split()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        announced += said(read)
     result = ledger.verify()
     assert result.ok, result.problem
     recorded = {f"ledger.db#{entry.head}" for entry in ledger.entries()}
-    whole = [head for head in announced if len(head.split(":")[-1]) == 64]
-    assert len(whole) >= KILLS and set(whole) <= recorded
+    assert announced and set(announced) <= recorded
     used, events = ledger.state("census")
     assert used.size == Fraction(len(events), 100)
+    assert len(announced) <= len(events) <= len(announced) + KILLS
 
 
 def test_a_read_only_ledger_is_refused(tmp_path: Path) -> None:

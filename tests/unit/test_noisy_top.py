@@ -1,5 +1,6 @@
 """The core: coarse bounds, shards, and the choice between the plain and the compiled path."""
 
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -148,27 +149,31 @@ def test_small_inputs_do_not_load_numba() -> None:
 @pytest.mark.parametrize("cache", ["/proc/no-such-place", "a file"])
 def test_the_compiled_path_works_where_no_cache_can_be_written(tmp_path, cache: str) -> None:
     place = cache
+    run = "import winnow; print(winnow.select(np.arange(300_000), epsilon=1.0, seed=1).value)"
     if cache == "a file":
-        (tmp_path / "file").write_text("in the way")
         place = str(tmp_path / "file")
+        (tmp_path / "file").write_text("in the way")
+        # a kernel that compiles in no time: what differs is the place of the cache
+        (tmp_path / "small.py").write_text("def total(x):\n    return x.sum()\n")
+        run = (
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import small\n"
+            "from winnow.kernels.compiled import compiled\n"
+            "print(compiled(small.total)(np.full(3, 100_000)))"
+        )
     code = (
         "import numpy as np\n"
         "from numba.core import caching\n"
         "caching.CacheImpl._locator_classes = [caching._EnvironmentVarLocator] "
         "if hasattr(caching, '_EnvironmentVarLocator') else []\n"
-        "import winnow\n"
-        "print(winnow.select(np.arange(300_000), epsilon=1.0, seed=1).value)"
     )
-    import os
-
-    run = subprocess.run(
-        [sys.executable, "-c", code],
+    done = subprocess.run(
+        [sys.executable, "-c", code + run],
         check=True,
         capture_output=True,
         text=True,
         env={**os.environ, "NUMBA_CACHE_DIR": place},
     )
-    assert int(run.stdout) > 299_000
+    assert int(done.stdout) > 299_000
 
 
 def test_overlapping_shards_are_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +166,14 @@ def test_the_command_refuses_bad_input() -> None:
         result = run(*words)
         assert result.exit_code == 2 and "error:" in result.stderr
         assert "Traceback" not in result.output
+
+
+def test_the_command_says_for_how_many_it_pays(plan: wn.plan.MarginPlan) -> None:
+    from winnow.cli.plan_margin import _shell_paid_for
+
+    narrow, wide = wn.plan.Shell(6, 400.0, 800.0), wn.plan.Shell(8, 900.0, 818.0)
+    ((_, words),) = _shell_paid_for(replace(plan, shells=(narrow, wide)))
+    assert "pays for 8 candidates: the next lies 900 behind, 818 are needed" in words
+    ((_, words),) = _shell_paid_for(replace(plan, shells=(narrow,)))
+    assert "pays for all candidates" in words
+    assert _shell_paid_for(replace(plan, shells=())) == []

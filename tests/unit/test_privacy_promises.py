@@ -153,3 +153,11 @@ def test_a_parameter_is_needed_or_refused_but_never_ignored(
 def test_an_unknown_relation_is_refused() -> None:
     with pytest.raises(InputError, match="swap"):
         promise("gumbel", "argmax", "swap", epsilon=1)
+
+
+def test_a_promise_keeps_the_form_in_which_its_number_was_given() -> None:
+    """Promises are kept; 1 and 1.0 are equal and yet two of them."""
+    for number in (1, 1.0, Fraction(1)):
+        made = promise("gumbel", "argmax", "add-remove", epsilon=number)
+        assert type(made.event.epsilon) is type(number)
+        assert made is promise("gumbel", "argmax", "add-remove", epsilon=number)

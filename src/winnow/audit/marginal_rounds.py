@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.distances import NOTHING, distance
 from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
 from winnow.audit.marginal_model import (
     ONE_ROUND,
@@ -19,7 +20,7 @@ from winnow.audit.marginal_model import (
     neighbours,
 )
 from winnow.audit.result import AuditResult
-from winnow.audit.rounds import _delta, _rho, as_twin
+from winnow.audit.rounds import as_twin
 from winnow.domain.neighbours import Relation
 from winnow.mechanisms.marginal_rounds import MeasureMarginals
 from winnow.mechanisms.table_rounds import MeasuredTable
@@ -65,11 +66,10 @@ def enumerate_marginal_rounds(
     found = found[:: max(1, len(found) // (20 if quick else 60))]
     claimed = guarantee_of(promised.event, DELTA).epsilon
     charged = float(zcdp_cost(promised.event).rho)
-    worst_delta = worst_rho = 0.0
+    worst = NOTHING
     for one, other in found:
         p, q = (model.log_probabilities(table) for table in (one, other))
-        worst_delta = max(worst_delta, _delta(p, q, claimed), _delta(q, p, claimed))
-        worst_rho = max(worst_rho, _rho(p, p - q), _rho(q, q - p))
+        worst = worst.or_larger(distance(p, q, claimed))
     rounds = "one round" if mechanism.rounds == 1 else f"{mechanism.rounds} rounds"
     where = f"{model.setting.columns} columns of two codes, {rounds}"
     if rows_per_person > 1:
@@ -82,9 +82,9 @@ def enumerate_marginal_rounds(
         str(relation),
         promised.citation,
         DELTA,
-        worst_delta,
-        worst_delta <= DELTA and worst_rho <= charged * (1 + _TOLERANCE),
-        f"over {len(found)} pairs of tables; rho {worst_rho:.4g} of {charged:.4g} charged",
+        worst.delta,
+        worst.delta <= DELTA and worst.rho <= charged * (1 + _TOLERANCE),
+        f"over {len(found)} pairs of tables; rho {worst.rho:.4g} of {charged:.4g} charged",
     )
 
 

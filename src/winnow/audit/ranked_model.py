@@ -75,19 +75,17 @@ class EndlessMarginModel(RankedModel):
         ranked = np.zeros((len(x), self.last + 1))
         ranked[:, : x.shape[1]] = -np.sort(-x, axis=1)
         stops = self.search.stopping_probabilities(ranked[:, :1] - ranked[:, 1:])[:, :-1]
+        weights = np.exp(self.search.choice_scale * (ranked - ranked[:, :1]))[:, :-1]
+        # rank r may be drawn when the search stops at any l >= r
+        per_weight = stops / np.cumsum(weights, axis=1)
+        chances = weights * np.cumsum(per_weight[:, ::-1], axis=1)[:, ::-1]
+        # equal counts share what their ranks have; a count of 0 is no label
+        of_count = np.sum(chances[:, None] * (ranked[:, None, :-1] == x[:, :, None]), axis=2)
+        equals = np.sum(x[:, None] == x[:, :, None], axis=2)
+        labels = np.where(x > 0, of_count / equals, 0.0)
+        none = np.maximum(0.0, 1.0 - labels.sum(axis=1, keepdims=True))
         with np.errstate(divide="ignore"):
-            rows = [self._choice(*row) for row in zip(x, ranked, stops, strict=True)]
-            return np.log(np.array(rows))
-
-    def _choice(self, x: Floats, ranked: Floats, stops: Floats) -> Floats:
-        weights = np.exp(self.search.choice_scale * (ranked - ranked[0]))
-        result = np.zeros(len(x) + 1)
-        for stop, chance in enumerate(stops, start=1):
-            share = chance * weights[:stop] / weights[:stop].sum()
-            for value in set(ranked[:stop].tolist()) - {0.0}:
-                same = np.flatnonzero(x == value)
-                result[1 + same] += share[ranked[:stop] == value].sum() / len(same)
-        return _with_none(result[1:])
+            return np.asarray(np.log(np.hstack([none, labels])), np.float64)
 
 
 @dataclass(frozen=True)

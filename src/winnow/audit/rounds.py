@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.algorithms.mwem import Mwem
+from winnow.audit.distances import NOTHING, distance
 from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
 from winnow.audit.result import AuditResult
 from winnow.audit.rounds_model import STEP, Integers, RoundsModel, pairs, workload
@@ -23,7 +24,6 @@ from winnow.sealed import Sealed
 Floats = NDArray[np.float64]
 
 DELTA = 1e-3
-_ORDERS = (1.25, 2.0, 4.0, 16.0)
 _TOLERANCE = 1e-9
 
 GAUSSIAN = SelectAndMeasure(2.0, 1.5, 2, "gaussian")
@@ -58,7 +58,7 @@ def enumerate_rounds(
     found = pairs(relation, TOTAL, rows_per_person)
     found = found[:: 4 if quick else 1]
     window = model.window()
-    worst_epsilon = worst_delta = worst_rho = 0.0
+    worst = NOTHING
     pure = mechanism.measurement == "laplace"
     claimed = (
         float(pure_cost(promised.event).epsilon)
@@ -68,10 +68,7 @@ def enumerate_rounds(
     rho = float(zcdp_cost(promised.event).rho)
     for one, other in found:
         p, q = (_log_probabilities(model, tuple(table.tolist())) for table in (one, other))
-        loss = p - q
-        worst_epsilon = max(worst_epsilon, float(np.abs(loss).max()))
-        worst_delta = max(worst_delta, _delta(p, q, claimed), _delta(q, p, claimed))
-        worst_rho = max(worst_rho, _rho(p, loss), _rho(q, -loss))
+        worst = worst.or_larger(distance(p, q, claimed))
     _log_probabilities.cache_clear()
     where = f"{mechanism.measurement} measurements, four cells, two rounds"
     if rows_per_person > 1:
@@ -87,32 +84,16 @@ def enumerate_rounds(
         str(relation),
         promised.citation,
         claimed if pure else DELTA,
-        worst_epsilon if pure else worst_delta,
-        worst_rho <= rho * (1 + _TOLERANCE)
-        and (worst_epsilon <= claimed * (1 + _TOLERANCE) if pure else worst_delta <= DELTA),
-        f"{searched}; rho {worst_rho:.4g} of {rho:.4g} charged",
+        worst.epsilon if pure else worst.delta,
+        worst.rho <= rho * (1 + _TOLERANCE)
+        and (worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA),
+        f"{searched}; rho {worst.rho:.4g} of {rho:.4g} charged",
     )
 
 
 @lru_cache(maxsize=32)  # the tables of one relation
 def _log_probabilities(model: RoundsModel, table: tuple[int, ...]) -> Floats:
     return model.log_probabilities(np.array(table), model.window()).ravel()
-
-
-def _delta(p: Floats, q: Floats, epsilon: float) -> float:
-    """The hockey-stick divergence; what lies outside the window counts in full."""
-    inside = np.exp(p)
-    return float(np.maximum(inside - np.exp(epsilon + q), 0.0).sum() + max(0.0, 1 - inside.sum()))
-
-
-def _rho(p: Floats, loss: Floats) -> float:
-    worst = 0.0
-    for order in _ORDERS:
-        exponent = p + (order - 1) * loss
-        top = exponent.max()
-        moment = top + np.log(np.exp(exponent - top).sum())
-        worst = max(worst, float(moment) / (order - 1) / order)
-    return worst
 
 
 def rounds_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:

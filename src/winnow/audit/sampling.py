@@ -49,6 +49,8 @@ FALSE_ALARM = 1e-8
 
 
 _ENOUGH = 10_000
+_TIE = 1e-9
+"""Pairs that differ by less are equally telling: the first is drawn, however sums round."""
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,9 @@ def telling_pair(model: Model, boxes: Boxes, draws: int, delta: float = 0.0) -> 
         p = np.exp(np.repeat(log_probability_rows(model, bases), len(steps), axis=0))
         q = np.exp(log_probability_rows(model, neighbours))
         expected = np.maximum(_expected(p, q, draws, delta), _expected(q, p, draws, delta))
-        place = int(np.argmax(expected))
-        if expected[place] > best:
-            best = float(expected[place])
+        highest = float(expected.max())
+        if highest > best + _TIE:
+            place, best = int(np.argmax(expected > highest - _TIE)), highest
             scores, neighbour = bases[place // len(steps)], neighbours[place]
             found = Pair(tuple(map(int, scores)), tuple(map(int, neighbour)))
     return found

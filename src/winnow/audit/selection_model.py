@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Scores = NDArray[np.int64] | NDArray[np.float64]
 
-_ENTRIES = 1 << 20
+_ENTRIES = 1 << 17
 """How many numbers are held at a time."""
 
 
@@ -89,27 +89,37 @@ def log_sets_by_quadrature(
         return result
     values, where = np.unique(x, return_inverse=True)
     v, weights = rule_between(values)
-    functions = log_functions(law, v - values[:, None])
+    tables: tuple[Floats, ...] = log_functions(law, v - values[:, None])
+    if counts is None:
+        tables = tuple(np.exp(table) for table in tables)
     step = max(1, _ENTRIES // (d * len(v)))
     for start in range(0, n, step):
         part = slice(start, start + step)
-        density, below, above = (f[where.reshape(n, d)[part]] for f in functions)
+        place = where.reshape(n, d)[part].T  # one candidate after the other
+        density, below, above = (table[place] for table in tables)
         if counts is not None:
-            copies = np.array(counts, np.float64)[:, None]
-            with np.errstate(invalid="ignore"):  # 0 * -inf where the alternative is taken
-                rest = np.where(copies > 1, (copies - 1) * below, 0.0)
-            density = density + np.log(copies) + rest
-            below = copies * below
-            above = log1mexp(below)
-        density, below, above = np.exp(density), np.exp(below), np.exp(above)
+            density, below, above = _largest_of(density, below, np.array(counts, np.float64))
         for column, chosen in enumerate(sets):
-            inside = np.prod(above[:, chosen], axis=1)
-            best, slope = (
-                np.ones_like(inside),
-                np.zeros_like(inside),
-            )  # of the largest outside: F and F'
-            for other in np.setdiff1d(np.arange(d), chosen):
-                slope = slope * below[:, other] + best * density[:, other]
-                best = best * below[:, other]
-            result[part, column] = np.log((slope * inside) @ weights)
+            inside = above[chosen[0]] * weights
+            for other in chosen[1:]:
+                inside = inside * above[other]
+            first, *others = np.setdiff1d(np.arange(d), chosen)
+            best, slope = below[first], density[first]  # of the largest outside: F and F'
+            for other in others:
+                slope = slope * below[other]
+                slope += best * density[other]
+                best = best * below[other]
+            result[part, column] = np.log(np.einsum("ij,ij->i", slope, inside))
     return result
+
+
+def _largest_of(
+    log_density: Floats, log_below: Floats, copies: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Density, distribution and survival of the largest of so many equal draws."""
+    copies = copies[:, None, None]
+    with np.errstate(invalid="ignore"):  # 0 * -inf where the alternative is taken
+        rest = np.where(copies > 1, (copies - 1) * log_below, 0.0)
+    log_below = copies * log_below
+    density = np.exp(log_density + np.log(copies) + rest)
+    return density, np.exp(log_below), np.exp(log1mexp(log_below))

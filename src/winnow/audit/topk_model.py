@@ -174,11 +174,15 @@ class CubeModel:
         weights = weights * (length * shares).reshape(len(radii), -1)
         offsets = v - x[:, None, None]
         below = np.clip((offsets / radii + 1) / 2, 0.0, 1.0)
-        density = (np.abs(offsets) < radii) / (2 * radii)
+        density = weights * (np.abs(offsets) < radii) / (2 * radii)
+        above = 1.0 - below
         sequences = self.outcomes(d)
         result = np.empty(len(sequences))
-        for column, sequence in enumerate(sequences):
-            rest = np.delete(below, sequence, axis=0).prod(axis=0)
-            first = 1.0 if self.k == 1 else 1.0 - below[sequence[0]]
-            result[column] = np.log(np.sum(weights * first * density[sequence[-1]] * rest))
+        for column, sequence in enumerate(sequences.tolist()):
+            integrand = density[sequence[-1]]
+            for first in sequence[:-1]:
+                integrand = integrand * above[first]
+            for other in set(range(d)).difference(sequence):
+                integrand = integrand * below[other]
+            result[column] = np.log(np.sum(integrand))
         return result

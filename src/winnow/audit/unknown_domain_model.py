@@ -48,23 +48,22 @@ class LimitedDomainModel:
 
     def log_probabilities(self, scores: Scores) -> Floats:
         """A product of softmaxes over what is left, the threshold item included."""
-        lists = self.outcomes(scores.shape[1])
-        return np.array([[self._one(counts, row) for row in lists] for counts in scores])
-
-    def _one(self, counts: Scores, row: Integers) -> float:
-        order = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i] > 0]
-        floor = counts[order[self.reach]] if len(order) > self.reach else 0
-        left = {i: self.scale * counts[i] for i in order[: self.reach]}
-        threshold = self.scale * (floor + self.lead)
-        total = 0.0
-        for label in map(int, row):
-            weight = np.logaddexp.reduce([threshold, *left.values()])
-            if label < 0:
-                return float(total + threshold - weight)
-            if label not in left:
-                return -np.inf
-            total += left.pop(label) - weight
-        return float(total)
+        n, d = scores.shape
+        rank = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1)
+        there = (scores > 0) & (rank < self.reach)
+        floor = -np.sort(-scores, axis=1)[:, self.reach] if self.reach < d else np.zeros(n)
+        threshold = self.scale * (np.maximum(floor, 0) + self.lead)
+        logits = np.where(there, self.scale * scores, -np.inf)
+        lists = self.outcomes(d)
+        result = np.zeros((n, len(lists)))
+        for column, row in enumerate(lists.tolist()):
+            left = np.hstack([logits, threshold[:, None]])  # the threshold item stands last
+            for label in row:
+                result[:, column] += left[:, label] - np.logaddexp.reduce(left, axis=1)
+                if label < 0:
+                    break
+                left[:, label] = -np.inf
+        return result
 
 
 @dataclass(frozen=True)

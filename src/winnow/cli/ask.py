@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.cli.options import EpsilonOption, JsonOption, SeedOption, relation_of_people
+from winnow.cli.options import (
+    TABLE,
+    ColumnsOption,
+    EpsilonOption,
+    JsonOption,
+    MaxRowsPerPersonOption,
+    PersonOption,
+    SeedOption,
+    relation_of_people,
+)
 from winnow.cli.recording import (
     AnalystOption,
     DatasetOption,
@@ -22,7 +32,6 @@ from winnow.domain.neighbours import Relation
 if TYPE_CHECKING:
     from winnow.sealed.tables import SealedTable
 
-_TABLE = "Table and people"
 _METHOD = "Method"
 _OUTPUT = "Output"
 
@@ -37,6 +46,14 @@ winnow ask people.csv --schema schema.json --epsilon 1 --delta 1e-6 --batch ques
 A question is a line such as: sex = Female, age = 40..60, town = Ulm|Bonn. At the prompt the \
 TAB key completes columns and values; :help lists the commands.
 """
+
+
+class Method(StrEnum):
+    """How a session answers."""
+
+    WEIGHTS = "multiplicative-weights"
+    INDEPENDENT = "independent"
+    RECOMMENDED = "recommended"
 
 
 @reported()
@@ -54,7 +71,7 @@ def ask(
             "--schema",
             metavar="FILE",
             help="The public schema of the table, a JSON file.",
-            rich_help_panel=_TABLE,
+            rich_help_panel=TABLE,
         ),
     ],
     epsilon: EpsilonOption,
@@ -66,52 +83,37 @@ def ask(
         ),
     ] = 10_000,
     seed: SeedOption = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="A,B,...",
-            help="Only these columns of the schema.",
-            rich_help_panel=_TABLE,
-        ),
-    ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(
-            "--person",
-            metavar="COLUMN",
-            help="The column that says whose row it is; without it every row is a person.",
-            rich_help_panel=_TABLE,
-        ),
-    ] = None,
-    max_rows_per_person: Annotated[
-        int,
-        typer.Option(
-            "--max-rows-per-person",
-            metavar="L",
-            help="With --person: keep at most L rows of one person.",
-            rich_help_panel=_TABLE,
-        ),
-    ] = 1,
+    columns: ColumnsOption = None,
+    person: PersonOption = None,
+    max_rows_per_person: MaxRowsPerPersonOption = 1,
     salt: Annotated[
         str | None,
         typer.Option(
             "--salt",
             metavar="TEXT",
             help="With --person: secret, and the same whenever a --state is gone on with.",
-            rich_help_panel=_TABLE,
+            rich_help_panel=TABLE,
         ),
     ] = None,
-    relation: Annotated[Relation, relation_of_people(_TABLE)] = Relation.SUBSTITUTION,
+    relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
     rows: Annotated[
         int | None,
         typer.Option(
             "--rows",
             metavar="N",
             help="A public number of rows, where theirs is private.",
-            rich_help_panel=_TABLE,
+            rich_help_panel=TABLE,
         ),
     ] = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            "--method",
+            help="A hypothesis that learns (for very many questions), noise on every answer (for "
+            "few), or what has the smaller error bound.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = Method.WEIGHTS,
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -176,15 +178,17 @@ def ask(
     """Ask questions about a private table, one after another.
 
     A public hypothesis answers; a private test after each question finds out whether it is near
-    the data, and it learns where it is not. The whole session is charged when it is opened.
-    Before that a comparison with independent noise is shown.
+    the data, and it learns where it is not. With --method independent every answer has noise of
+    its own. The whole session is charged when it is opened; before that, both are compared.
     """
     from winnow.cli.ask_run import check_output, prompt, read_batch, write_answers
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.printing import working
+    from winnow.cli.recording import warn_of_other_labels
     from winnow.errors import InputError
     from winnow.sealed.reading import read_table
-    from winnow.verbs.interactive import open_interactive, resume_interactive
+    from winnow.verbs.interactive import open_interactive
+    from winnow.verbs.interactive_session import resumed_session
 
     if batch is None and (out is not None or json):
         raise InputError("--out and --json are for a --batch; at the prompt answers are shown")
@@ -209,15 +213,17 @@ def ask(
         )
     lines = None if batch is None else read_batch(batch, sealed.schema)
     if state is not None and state.exists():
-        session = resume_interactive(sealed, state)
-        report(f"going on with {session!r}")
+        session = resumed_session(sealed, state, ledger, ledger_key, dataset)
+        report(f"going on with {session!r}; {session.guarantee}, charged when it was opened")
     else:
         sizing = {"threshold": threshold, "updates": updates, "warm_start": warm_start}
         _agree(sealed, rows, epsilon, delta, max_queries, sizing, ask=not yes and batch is None)
+        warn_of_other_labels(budget, sealed)
         session = open_interactive(
             sealed,
             epsilon=epsilon,
             delta=delta,
+            method=method,
             max_queries=max_queries,
             rows=rows,
             threshold=threshold,
@@ -260,7 +266,7 @@ def _agree(
         relation=table.relation,
         **{name: value for name, value in sizing.items() if value},
     )
-    typer.echo(str(comparison), err=True)
+    typer.echo(f"{comparison} (--method {comparison.recommended_method})", err=True)
     if (
         ask
         and sys.stdin.isatty()

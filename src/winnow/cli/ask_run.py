@@ -17,14 +17,15 @@ from winnow.cli.reporting import report
 from winnow.errors import InputError, WinnowError
 
 if TYPE_CHECKING:
-    from winnow.algorithms.interactive import Answer, Interactive
+    from winnow.algorithms.interactive_answer import Answer
     from winnow.domain.schema import Schema
     from winnow.privacy import Budget
+    from winnow.verbs.interactive_session import Opened
 
 HELP = f"""\
 a question:  {FORMS}
 :budget      what was charged, and how much of the session is left
-:plan        the session's constants and error bounds
+:plan        the session's constants and error bounds, and what else there would have been
 :columns     the columns and their values
 :help        this list
 :quit        end (the end of the input does too)"""
@@ -32,7 +33,7 @@ a question:  {FORMS}
 _COLUMNS = ("question", "value", "count", "kind", "error", "confidence")
 
 
-def prompt(session: Interactive, budget: Budget | None) -> None:
+def prompt(session: Opened, budget: Budget | None) -> None:
     """Read questions and show answers until the end of the input."""
     terminal = sys.stdin.isatty()
     if terminal:
@@ -49,13 +50,13 @@ def prompt(session: Interactive, budget: Budget | None) -> None:
             _respond(session, budget, line)
 
 
-def _respond(session: Interactive, budget: Budget | None, line: str) -> None:
+def _respond(session: Opened, budget: Budget | None, line: str) -> None:
     try:
         match line:
             case ":help":
                 typer.echo(HELP)
             case ":plan":
-                typer.echo(str(session.plan))
+                typer.echo(f"{session.plan}\n\n{_comparison(session)}")
             case ":columns":
                 for column in session.schema.columns:
                     shown = ", ".join(str(label) for label in column.labels[:12])
@@ -71,7 +72,7 @@ def _respond(session: Interactive, budget: Budget | None, line: str) -> None:
         report(f"error: {error}")  # nothing was asked; the session goes on
 
 
-def _show(answer: Answer, session: Interactive) -> None:
+def _show(answer: Answer, session: Opened) -> None:
     if answer.error is None:
         off = "no error bound: the session is exhausted, the last hypothesis answers untested"
     else:
@@ -84,12 +85,35 @@ def _show(answer: Answer, session: Interactive) -> None:
     )
 
 
-def _show_budget(session: Interactive, budget: Budget | None) -> None:
+def _comparison(session: Opened) -> str:
+    """The same as ``winnow plan interactive``, for this session's numbers."""
+    from winnow.plan import interactive
+
+    plan, stated = session.plan, session.guarantee
+    return str(
+        interactive(
+            session.schema,
+            n=plan.rows,
+            epsilon=stated.epsilon,
+            delta=stated.delta,
+            max_queries=plan.max_queries,
+            beta=plan.beta,
+            rows_per_person=plan.rows_per_person,
+            relation=plan.event.relation,
+        )
+    )
+
+
+def _show_budget(session: Opened, budget: Budget | None) -> None:
+    from winnow.algorithms.interactive import Interactive
+
     table = pairs()
     table.add_row("guarantee", str(session.guarantee))
     table.add_row("session", session.status)
-    table.add_row("rounds", f"{session.rounds:,} of {session.plan.max_queries:,}")
-    table.add_row("updates", f"{session.updates:,} of {session.plan.updates:,}")
+    asked = "rounds" if session.method == "multiplicative-weights" else "questions"
+    table.add_row(asked, f"{session.rounds:,} of {session.plan.max_queries:,}")
+    if isinstance(session, Interactive):
+        table.add_row("updates", f"{session.updates:,} of {session.plan.updates:,}")
     table.add_row("ledger", visible(session.receipt.ledger))
     if budget is not None:
         table.add_row("budget used", str(budget.spent))
@@ -148,12 +172,12 @@ def check_output(out: Path | None) -> None:
         raise InputError(f"--out {str(out)!r}: there is no such folder; make it first")
 
 
-def write_answers(session: Interactive, lines: list[Any], out: Path | None, *, json: bool) -> None:
+def write_answers(session: Opened, lines: list[Any], out: Path | None, *, json: bool) -> None:
     """Answer a batch; what is paid for is shown even where it cannot be saved."""
-    rows = []
-    for text, question in lines:
-        answer = session.ask(question).to_dict()
-        rows.append(answer | {"question": text})
+    from winnow.domain.workloads import predicates
+
+    answers = session.ask_all(predicates([question for _, question in lines]))
+    rows = [a.to_dict() | {"question": text} for a, (text, _) in zip(answers, lines, strict=True)]
     document = {
         "answers": rows,
         "status": session.status,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.reporting import reported
-from winnow.errors import BudgetExceeded, ExtraMissing, InputError
+from winnow.errors import ExtraMissing, InputError
 
 if TYPE_CHECKING:
     from winnow.cli.comparison import Plans
@@ -29,13 +29,14 @@ LAST_YEAR = {
 """Made up, and public in the story: the town published it."""
 EPSILON = 0.05
 BUDGET = 0.25
-TOO_MUCH = 0.2
 _TABLE_SEED = 7  # the table of made-up people is the same in every run
 
 EXAMPLES = """\
-Example:
+Examples:
 
 winnow demo --out /tmp/winnow-demo
+
+winnow demo --write tour
 """
 
 
@@ -50,24 +51,64 @@ def demo(
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where to put the files of the demo.")
-    ] = Path("winnow-demo"),
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Where to put the files of the demo (winnow-demo)."
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            "--write", metavar="DIR", help="Only write the made-up data there, to try things on."
+        ),
+    ] = None,
 ) -> None:
     """Show the main job in a few seconds, on made-up people.
 
-    2,000 made-up people name their favourite tree. The demo plans the accuracy, asks for
-    the favourite privately, runs into the limit of a budget, and draws what to expect. Then
-    3,000 others report birds, and the most reported ones are released with noisy counts. Last,
-    a synthetic table of 4,000 people is made, with a report.
+    2,000 made-up people name their favourite tree: the demo plans the accuracy and asks for
+    the favourite privately. 10,000 others report birds, and the most reported ones are released
+    with noisy counts. Of 4,000 a synthetic table is made, with a report. Last comes the ledger
+    in which all of it is recorded, and a question that it refuses.
     """
+    if write is not None:
+        if seed is not None or out is not None:
+            raise InputError("--write only writes made-up data; leave --seed and --out out")
+        _write_data(write)
+        return
+    _tell(out or Path("winnow-demo"), seed)
+
+
+def _write_data(folder: Path) -> None:
+    """The made-up data and nothing else."""
+    from winnow.cli.demo_log import write_log
+    from winnow.cli.demo_table import write_people
+    from winnow.cli.printing import console, grid
+
+    _make_folder(folder)
+    _write_votes(folder)
+    write_log(folder / "sightings.csv")
+    write_people(folder)
+    files = [
+        ("sightings.csv", "an event log: who reported which bird"),
+        ("people.csv", "a table with a row for each person"),
+        ("schema.json", "the public schema of that table"),
+        ("counts.csv", "how many people named which favourite tree"),
+    ]
+    rows = [(str(folder / name), about) for name, about in files]
+    console().print(grid([("file", "left"), ("made-up data", "left")], rows))
+
+
+def _tell(out: Path, seed: int | None) -> None:
+    """The whole story."""
     from rich.text import Text
 
     import winnow
     from winnow.cli.comparison import compared, show_comparison
+    from winnow.cli.demo_ledger import NAME, account, fresh_ledger, refused_and_shown
     from winnow.cli.demo_log import top_of_a_log
     from winnow.cli.demo_table import synthetic_table
     from winnow.cli.printing import console, show_release
-    from winnow.released.saving import save, save_released
+    from winnow.released.saving import save_released
 
     _make_folder(out)
     show = console()
@@ -76,21 +117,12 @@ def demo(
         show.print()
         show.rule(Text(text, "bold"), align="left", style="dim")
 
-    heading("1. Made-up people")
-    counts = _made_up_counts()
-    save(
-        out / "counts.csv",
-        counts,
-        [{"label": tree, "score": count} for tree, count in counts.items()],
-    )
+    heading("1. A vote: plan before spending")
+    counts = _write_votes(out)
     show.print(
         f"{PEOPLE:,} made-up people each name a favourite among {len(counts)} trees. Who named "
-        "what is private, and so are the counts. The list of trees is public."
-    )
-
-    heading("2. Plan: what to expect before spending")
-    show.print(
-        "Last year's result was published, so it may be used to plan: the best was "
+        "what is private, and so are the counts. The list of trees is public. Last year's result "
+        "was published, so it may be used to plan: the best was "
         f"{LAST_YEAR['oak'] - LAST_YEAR['lime']} votes ahead. At epsilon {EPSILON}:"
     )
     best = max(LAST_YEAR.values())
@@ -102,48 +134,62 @@ def demo(
     }
     plans = compared(0.0, None, question)
     show_comparison(plans)
-
-    heading("3. Ask privately")
-    session = winnow.Session(epsilon=BUDGET, seed=seed)
-    show.print(f"A session with a budget of epsilon {BUDGET} for everything about these people:")
-    pick = session.select(counts, epsilon=EPSILON, monotone=True)
-    show_release(pick)
-    save_released(out / "pick.json", pick)
-    for mechanism in ("exponential", "noisy-max"):
-        other = session.select(counts, epsilon=EPSILON, monotone=True, mechanism=mechanism)
-        show.print(f"{mechanism} picks [bold green]{other.value}[/], for another {EPSILON}.")
-
-    heading("4. A budget that refuses")
-    show.print(f"{session.budget.spent} is used. Asking once more, with epsilon {TOO_MUCH}:")
-    try:
-        session.select(counts, epsilon=TOO_MUCH, monotone=True)
-    except BudgetExceeded as refusal:
-        show.print(Text.assemble(("refused: ", "bold red"), str(refusal)))
-        show.print("No noise was drawn and nothing was learned. (Commands exit with code 3.)")
-
-    heading("5. Look")
-    _show_bars(counts, pick)
     _draw(out / "chances.png", plans)
 
-    heading("6. The top ten of an event log")
-    top_of_a_log(out, seed)
+    heading("2. Ask privately")
+    ledger = fresh_ledger(out)
+    trees = account(ledger, "trees", epsilon=BUDGET)
+    show.print(
+        f"A ledger keeps what is spent on these people: epsilon {BUDGET} in all, and no more, "
+        "in whatever process."
+    )
+    pick = winnow.select(counts, epsilon=EPSILON, monotone=True, budget=trees, seed=seed)
+    show_release(pick)
+    save_released(out / "pick.json", pick)
+    _show_bars(counts, pick)
 
-    heading("7. A synthetic table")
-    synthetic_table(out, seed)
+    heading("3. The top ten of an event log")
+    birds = account(ledger, "birds", epsilon=1.0, delta=1e-6, accountant="pure")
+    top_of_a_log(out, birds, seed)
+
+    heading("4. A synthetic table")
+    people = account(ledger, "people", epsilon=1.0, delta=1e-6, relation="substitution")
+    synthetic_table(out, people, seed)
+
+    heading("5. The ledger")
+    refused_and_shown(out, birds, seed)
+
+    heading("Look at")
+    for name, about in (
+        ("top.png", "the private top ten beside the truth"),
+        ("report.html", "the synthetic table: what was measured, every column, the receipt"),
+        ("synthetic.csv", "the synthetic table itself"),
+        ("chances.png", "how likely the right pick is, by epsilon"),
+    ):
+        if (out / name).exists():
+            show.print(Text.assemble((f"  {out / name}", "bold"), f"  {about}"), soft_wrap=True)
 
     heading("Try it yourself")
     for line in (
-        f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone",
-        f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone -k 3 --json",
+        f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone -k 3",
         f"winnow topk {out / 'sightings.csv'} --item bird --user person -k 5 --epsilon 1 "
         "--delta 1e-6",
-        f"winnow release {out / 'people.csv'} --schema {out / 'schema.json'} --workload "
-        f"marginals:3 --epsilon 1 --delta 1e-6 --out {out / 'rows.csv'} "
-        f"--report {out / 'page.html'}",
-        "winnow plan select --candidates 1000 --gap 30 --epsilon 0.5 --compare",
+        f"winnow plan release --schema {out / 'schema.json'} --workload marginals:3 -n 4000 "
+        "--epsilon 1 --delta 1e-6",
         "winnow plan topk --zipf 1 --top 1000 --candidates 60 -k 10 --epsilon 1",
+        f"winnow ledger show {out / NAME}",
     ):
         show.print(f"  {line}", style="cyan", soft_wrap=True)
+
+
+def _write_votes(folder: Path) -> dict[str, int]:
+    """Write the made-up votes, and return them."""
+    from winnow.released.saving import save
+
+    counts = _made_up_counts()
+    rows = [{"label": tree, "score": count} for tree, count in counts.items()]
+    save(folder / "counts.csv", counts, rows)
+    return counts
 
 
 def _made_up_counts() -> dict[str, int]:

@@ -11,12 +11,14 @@ from typing import Any
 import winnow
 from winnow.cli.printing import console
 from winnow.cli.topk_request import TopKRequest
-from winnow.cli.topk_view import draw, show_top
+from winnow.cli.topk_view import show_top
 from winnow.errors import ExtraMissing
+from winnow.privacy import Budget
 from winnow.random.tape import Tape
+from winnow.released import Released
 from winnow.released.saving import save_released, write_whole
 
-PEOPLE = 3_000
+PEOPLE = 10_000
 ROWS = 20_000
 _BIRDS = (
     "blackbird house-sparrow great-tit blue-tit robin starling magpie wood-pigeon chaffinch "
@@ -31,17 +33,25 @@ BIRDS = _BIRDS.split()
 K = 10
 EPSILON = 1.0
 DELTA = 1e-6
-MOST = 3
+MOST = 5
 _LOG_SEED = 11  # the log of made-up people is the same in every run
 
+Sightings = list[tuple[str, str]]
 
-def top_of_a_log(folder: Path, seed: int | None) -> None:
+
+def write_log(path: Path) -> Sightings:
+    """Write the made-up log, and return who saw what."""
+    sightings = _made_up_log()
+    lines = ["person,bird", *(f"{person},{bird}" for person, bird in sightings)]
+    write_whole(path, ("\n".join(lines) + "\n").encode())
+    return sightings
+
+
+def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
     """Write a made-up log, release its top 10 with noisy counts, and draw them."""
     show = console()
     log = folder / "sightings.csv"
-    sightings = _made_up_log()
-    lines = ["person,bird", *(f"{person},{bird}" for person, bird in sightings)]
-    write_whole(log, ("\n".join(lines) + "\n").encode())
+    sightings = write_log(log)
     show.print(
         f"{PEOPLE:,} made-up people report {ROWS:,} birds. Here the list of birds is private, too: "
         f"a rare bird can point to the one person who saw it. So delta {DELTA:g} is needed. One "
@@ -51,23 +61,38 @@ def top_of_a_log(folder: Path, seed: int | None) -> None:
     margin = request.margin(request.chosen(public=False))
     salt = None if seed is None else f"seed {seed}"
     counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST, salt=salt)
-    top = winnow.top_k(counts, seed=seed, **request.arguments())
+    top = winnow.top_k(counts, seed=seed, budget=budget, **request.arguments())
     how: dict[str, Any] = {"ordered": True, "margin": margin}
     show_top(top, k=K, with_counts=True, **how)
     save_released(folder / "top.json", top)
-    true = _true_top(sightings)
-    found = sum(bird in true for bird, _ in top.value)
+    people = true_counts(sightings)
+    most = sorted(people, key=lambda bird: -people[bird])[:K]
+    found = sum(bird in most for bird, _ in top.value)
     show.print(f"{found} of these {len(top.value)} are among the {K} birds that most people saw.")
     try:
-        image = draw(top, title=f"The {K} most reported birds (made-up people)", **how)
+        image = draw_beside_truth(top, people, margin)
     except ExtraMissing as missing:
         show.print(f"No picture: {missing}", markup=False)
         return
     write_whole(folder / "top.png", image)
-    show.print(f"As bars: {folder / 'top.png'}", markup=False, soft_wrap=True)
+    show.print(f"Beside the truth: {folder / 'top.png'}", markup=False, soft_wrap=True)
 
 
-def _made_up_log() -> list[tuple[str, str]]:
+def draw_beside_truth(
+    top: Released[list[Any]], people: dict[str, int], margin: int | None
+) -> bytes:
+    """The private top 10 beside the true counts, which only made-up people may be shown."""
+    from winnow.plots.made_up import draw_made_up_top
+
+    return draw_made_up_top(
+        [(bird, noisy, people[bird]) for bird, noisy in top.value],
+        title=f"The {K} most reported birds, privately",
+        subtitle=f"{PEOPLE:,} made-up people, {ROWS:,} reports; {top.guarantee}",
+        margin=margin,
+    )
+
+
+def _made_up_log() -> Sightings:
     """Who saw which bird: bird i is drawn with chance ~ 1/(i + 3)."""
     stream = Tape.seeded(_LOG_SEED).stream()
     ends = list(accumulate(1_000_000 // (rank + 3) for rank in range(1, len(BIRDS) + 1)))
@@ -77,9 +102,9 @@ def _made_up_log() -> list[tuple[str, str]]:
     ]
 
 
-def _true_top(sightings: list[tuple[str, str]]) -> set[str]:
-    """The birds that most people saw, which only a demo with made-up people may tell."""
+def true_counts(sightings: Sightings) -> dict[str, int]:
+    """How many people saw each bird, which only a demo with made-up people may tell."""
     seen: dict[str, set[str]] = defaultdict(set)
     for person, bird in sightings:
         seen[bird].add(person)
-    return set(sorted(seen, key=lambda bird: -len(seen[bird]))[:K])
+    return {bird: len(people) for bird, people in seen.items()}

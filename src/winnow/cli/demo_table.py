@@ -10,6 +10,7 @@ from winnow.cli.printing import console, grid
 from winnow.cli.release_run import ReleaseOrder, report_of
 from winnow.cli.release_view import rounds_bar, show_plan, show_result
 from winnow.errors import ExtraMissing
+from winnow.privacy import Budget
 from winnow.random.tape import Tape
 from winnow.released.saving import write_whole
 
@@ -26,13 +27,22 @@ DELTA = 1e-6
 _TABLE_SEED = 13  # the table of made-up people is the same in every run
 
 
-def synthetic_table(folder: Path, seed: int | None) -> None:
-    """Write a made-up table and its schema, release a synthetic one, and report on it."""
-    show = console()
+People = list[tuple[int, str, str, str]]
+
+
+def write_people(folder: Path) -> People:
+    """Write the made-up table and its schema, and return its rows."""
     people = _made_up_people()
     lines = [",".join(SCHEMA), *(",".join(map(str, person)) for person in people)]
     write_whole(folder / "people.csv", ("\n".join(lines) + "\n").encode())
     write_whole(folder / "schema.json", (json.dumps(SCHEMA, indent=1) + "\n").encode())
+    return people
+
+
+def synthetic_table(folder: Path, budget: Budget, seed: int | None) -> None:
+    """Write a made-up table and its schema, release a synthetic one, and report on it."""
+    show = console()
+    people = write_people(folder)
     show.print(
         f"{PEOPLE:,} made-up people say how they live and whether they feed birds. The schema of "
         "the table is public, its rows are not. All tables of two columns are wanted:"
@@ -45,12 +55,12 @@ def synthetic_table(folder: Path, seed: int | None) -> None:
         delta=DELTA,
         seed=seed,
     )
-    request = order.request(None)
+    request = order.request(budget)
     table = order.read(request)
     planned = order.plan(request, table)
     show_plan(planned)
     with rounds_bar(planned.rounds.rounds) as progress:
-        released = order.run(request, table, None, progress)
+        released = order.run(request, table, budget, progress)
     target = folder / "synthetic.csv"
     released.value.save(target, seed=seed)
     show_result(released, [("synthetic table", target)], with_measurements=False)
@@ -73,7 +83,7 @@ def synthetic_table(folder: Path, seed: int | None) -> None:
     )
 
 
-def _made_up_people() -> list[tuple[int, str, str, str]]:
+def _made_up_people() -> People:
     """Older people live in houses more often, houses have gardens, gardens have feeders."""
     stream = Tape.seeded(_TABLE_SEED).stream()
     people = []
@@ -92,6 +102,6 @@ def _below(drawn: int, first: int, second: int) -> int:
     return (drawn >= first) + (drawn >= second)
 
 
-def _share(people: list[tuple[int, str, str, str]], garden: str) -> float:
+def _share(people: People, garden: str) -> float:
     feeders = [feeder == "yes" for _, _, place, feeder in people if place == garden]
     return 100 * sum(feeders) / len(feeders)

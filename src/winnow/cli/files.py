@@ -23,6 +23,28 @@ def are_large(files: Iterable[Path]) -> bool:
     return sum(os.path.getsize(file) for file in files if os.path.isfile(file)) > _LARGE
 
 
+def check_targets(read: Iterable[Path], out: Path | None, plot: Path | None) -> None:
+    """Refuse what could not be saved or drawn, before anything is read."""
+    from winnow.released.saving import check_target
+
+    if out is not None:
+        check_target(out)
+        refuse_overwriting(read, "--out", out)
+    if plot is not None:
+        check_figure(plot)
+        refuse_overwriting(read, "--plot", plot)
+
+
+def check_figure(plot: Path) -> None:
+    """Refuse a figure that could not be written or drawn."""
+    from winnow.plots import ENDINGS
+    from winnow.plots.figures import new_figure
+    from winnow.released.saving import check_target
+
+    check_target(plot, ENDINGS)
+    new_figure()  # says at once if matplotlib is missing
+
+
 def refuse_overwriting(read: Iterable[Path], option: str, target: Path) -> None:
     """Refuse a target that is one of the files that are read."""
     for file in read:

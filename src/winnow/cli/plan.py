@@ -201,14 +201,11 @@ def _gaps(
 def _check_figure(plot: Path | None, *, has_gaps: bool) -> None:
     if plot is None:
         return
-    from winnow.plots import ENDINGS
-    from winnow.plots.figures import new_figure
-    from winnow.released.saving import check_target
+    from winnow.cli.files import check_figure
 
     if not has_gaps:
         raise InputError("--plot draws chances, which need --gaps, or --gap with --candidates")
-    check_target(plot, ENDINGS)
-    new_figure()  # says at once if matplotlib is missing
+    check_figure(plot)
 
 
 def _draw(plot: Path, plans: Plans, about_gaps: str) -> None:

@@ -181,14 +181,9 @@ def topk(
     without noise. Say --epsilon, --target-chance, or both.
     """
     from winnow import plan
+    from winnow.cli.files import check_figure
     from winnow.cli.printing import show_json, working
-    from winnow.cli.topk_comparison import (
-        check_curves,
-        check_figure,
-        draw_curves,
-        plan_rows,
-        show_plan,
-    )
+    from winnow.cli.topk_comparison import check_curves, draw_curves, plan_rows, show_plan
     from winnow.released.saving import check_target, save
 
     if plot is not None:

@@ -12,6 +12,7 @@ from winnow.errors import InputError
 
 if TYPE_CHECKING:
     from winnow.privacy import Budget
+    from winnow.sealed.tables import SealedTable
 
 _RECORD = "Record"
 
@@ -80,3 +81,19 @@ def budget_from(
             f"{relation}; give --relation {cap.relation}"
         )
     return RecordedBudget(opened, dataset, analyst=analyst)
+
+
+def warn_of_other_labels(budget: Budget | None, table: SealedTable) -> None:
+    """Remember which data came under a label, and say so when they came under others before."""
+    from winnow.cli.reporting import report
+    from winnow.privacy.ledger import RecordedBudget
+    from winnow.sealed.fingerprint import fingerprint
+
+    if not isinstance(budget, RecordedBudget):
+        return
+    others = budget.ledger.note_data(budget.dataset, fingerprint(table))
+    if others:
+        report(
+            f"warning: the same data came under other labels before ({', '.join(map(repr, others))}"
+            "): what is spent under several labels adds up for the people in the data"
+        )

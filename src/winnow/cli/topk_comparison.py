@@ -64,16 +64,6 @@ def plan_rows(planned: TopKPlan) -> list[dict[str, Any]]:
     return rows
 
 
-def check_figure(plot: Path) -> None:
-    """Refuse a figure that could not be written or drawn."""
-    from winnow.plots import ENDINGS
-    from winnow.plots.figures import new_figure
-    from winnow.released.saving import check_target
-
-    check_target(plot, ENDINGS)
-    new_figure()  # says at once if matplotlib is missing
-
-
 def check_curves(planned: TopKPlan) -> None:
     """Refuse a plan that has nothing to draw."""
     if not any(_has_curve(row) for row in planned.rows):

@@ -24,8 +24,10 @@ def exact(name: str, value: object) -> Fraction:
     A float is read as its shortest decimal: ``0.1`` means 1/10, not the binary
     fraction beside it. So ``epsilon=0.1`` is charged and drawn as exactly 1/10.
     """
-    if type(value) is float and math.isfinite(value):  # the usual case, first
+    if type(value) is float and math.isfinite(value):  # the usual cases, first
         return _as_written(value)
+    if type(value) is Fraction and type(value.numerator) is type(value.denominator) is int:
+        return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
         raise InputError(
             f"{name}={value!r} is a {type(value).__name__}, not a number; give a number"

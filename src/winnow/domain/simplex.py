@@ -38,7 +38,7 @@ class Simplex:
             if self.costs.min() <= 0:
                 raise InputError(
                     "c has entries that are zero or negative, so that {c'x = OPT} is unbounded; "
-                    "give bound=R, a public bound on the sum of all x"
+                    "give bound=R (--bound R), a public bound on the sum of all x"
                 )
         elif not (np.isfinite(self.bound) and self.bound > 0):
             raise InputError(f"bound={self.bound} is not positive and finite; give such a number")

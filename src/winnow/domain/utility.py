@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from winnow.domain.checks import Real, exact
 from winnow.domain.neighbours import Relation
@@ -98,7 +99,7 @@ class Utility:
         """The length of the interval in which one person moves a score."""
         return self.down + self.up
 
-    @property
+    @cached_property
     def half_width(self) -> Fraction:
         """The sensitivity that shift-invariant selection pays [Canonical, Thm A.15]."""
         return self.width / 2

@@ -89,6 +89,8 @@ class NoisyTop:
 
     def winners(self) -> list[int]:
         """The ids of the k largest noisy scores, largest first, exactly."""
+        if len(self.ids) == 1:  # stage 0 has decided, as it mostly does for k = 1
+            return [int(self.ids[0])]
         lower, upper = self._bounds()
         k = min(self.k, len(self.ids))
         least = np.partition(lower, len(lower) - k)[len(lower) - k]
@@ -220,14 +222,15 @@ class _Survivors:
 
     def add(self, places: Integers, words: Words, lower: Floats, upper: Floats) -> None:
         """Take items in and drop those that k others are certain to beat."""
-        self.places = np.concatenate([self.places, places])
-        self.words = np.concatenate([self.words, words])
-        self.lower = np.concatenate([self.lower, lower])
-        self.upper = np.concatenate([self.upper, upper])
-        size = len(self.lower)
+        if len(self.places):
+            places = np.concatenate([self.places, places])
+            words = np.concatenate([self.words, words])
+            lower = np.concatenate([self.lower, lower])
+            upper = np.concatenate([self.upper, upper])
+        self.places, self.words, self.lower, self.upper = places, words, lower, upper
+        size = len(lower)
         if size > self.k:
-            kth_largest = np.partition(self.lower, size - self.k)[size - self.k]
-            self.best = max(self.best, float(kth_largest))
+            self.best = max(self.best, float(np.partition(lower, size - self.k)[size - self.k]))
             keep = self.upper >= self.best
             self.places, self.words = self.places[keep], self.words[keep]
             self.lower, self.upper = self.lower[keep], self.upper[keep]
@@ -279,9 +282,11 @@ def _scan_compiled(
                 TOP_SHIFT[law], k == 1, best, places, kept, lower, upper, found,
             )  # fmt: skip
             if found:
-                # concatenation copies, so the buffers are free again
-                survivors.add(
-                    part.start + places[:found], kept[:found], lower[:found], upper[:found]
+                survivors.add(  # copies, so that the buffers are free again
+                    part.start + places[:found],
+                    kept[:found].copy(),
+                    lower[:found].copy(),
+                    upper[:found].copy(),
                 )
                 found, best = 0, max(best, survivors.best)
     return survivors.places, survivors.words

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,7 @@ def read(part: Any, tables: MarginalTables, out: Floats) -> None:
         sums = np.concatenate([[0.0], np.cumsum(values[base : base + tables.shape[part.column]])])
         out[:] = sums[part.stops] - sums[part.starts]
     elif isinstance(part, ConjunctionPart):
-        for j in range(part.size):
-            out[j] = read_one(part, tables, j)
+        _packed(part, tables).read(values, 0, out)
 
 
 def read_one(part: Any, tables: MarginalTables, query: int) -> float:
@@ -65,10 +64,54 @@ def read_one(part: Any, tables: MarginalTables, query: int) -> float:
     if isinstance(part, IntervalPart):
         base = tables.base[(part.column,)]
         return float(values[base + part.starts[query] : base + part.stops[query]].sum())
-    masks = part.masks[query]
-    columns = tuple(sorted(masks))
-    base = tables.base[columns]
-    sizes = [tables.shape[c] for c in columns]
-    table = values[base : base + math.prod(sizes)].reshape(sizes)
-    held = [np.flatnonzero(masks[c]) for c in columns]
-    return float(table[np.ix_(*held)].sum() if held else table.sum())
+    out = np.empty(1)
+    _packed(part, tables).read(values, query, out)
+    return float(out[0])
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """The product sets of a part as offsets into the tables, one list for each set and column."""
+
+    bases: Integers
+    """Where the table of each set begins."""
+    axes: Integers
+    """The lists of set j are axes[j] .. axes[j + 1] - 1."""
+    starts: Integers
+    """List a is offsets[starts[a] : starts[a + 1]]."""
+    offsets: NDArray[Any]
+
+    def read(self, values: Floats, first: int, out: Floats) -> None:
+        """The sums of the sets from `first` on, as many as there is room for."""
+        from winnow.kernels.product_reads import sum_products
+
+        sum_products(values, self.bases, self.axes, self.starts, self.offsets, first, out)
+
+
+def _packed(part: ConjunctionPart, tables: MarginalTables) -> _Packed:
+    """The sets of a part, packed once for these tables."""
+    found: _Packed | None = tables.kept.get(part)
+    if found is None:
+        found = tables.kept[part] = _pack(part, tables)
+    return found
+
+
+def _pack(part: ConjunctionPart, tables: MarginalTables) -> _Packed:
+    """All masks are laid end to end, so that their codes are found at once."""
+    named = [tuple(masks) for masks in part.masks]  # ascending
+    masks = [mask for each in part.masks for mask in each.values()]
+    strides = [stride for columns in named for stride in tables.strides_of(columns)]
+    ends = np.cumsum([0, *map(len, masks)], dtype=np.int64)
+    inside = np.flatnonzero(np.concatenate(masks)) if masks else np.zeros(0, np.int64)
+    starts = np.searchsorted(inside, ends).astype(np.int64)
+    counts = np.diff(starts)
+    offsets = (inside - np.repeat(ends[:-1], counts)) * np.repeat(
+        np.array(strides, np.int64), counts
+    )
+    kind = np.int32 if len(tables.values) < 2**31 else np.int64
+    return _Packed(
+        np.array([tables.base[columns] for columns in named], np.int64),
+        np.cumsum([0, *map(len, named)], dtype=np.int64),
+        starts,
+        offsets.astype(kind),
+    )

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,8 @@ class MarginalTables:
             base += step
         self.values: Floats = np.zeros(base)
         self.base = dict(zip(self.columns, bases, strict=True))
+        self.kept: dict[Any, Any] = {}
+        """What readers of these tables prepared, by what they read."""
         self._bases = np.array(bases, np.int64)
         self._strides = np.array(strides, np.int64).reshape(len(bases), len(self.shape))
         self._masks = [sum(1 << c for c in names) for names in columns]
@@ -65,6 +68,10 @@ class MarginalTables:
         self._scratch: Floats = np.empty(0)
         self._change: Floats = np.empty(0)
         self._scale_set, self._fill_tables = scale_set, fill_tables
+
+    def strides_of(self, columns: tuple[int, ...]) -> list[int]:
+        """By how much one code more of each column moves the place in their table."""
+        return [math.prod(self.shape[c] for c in columns[i + 1 :]) for i in range(len(columns))]
 
     @property
     def slack(self) -> float:

@@ -1,36 +1,48 @@
 """The state file of an interactive session: what must survive a crash, and the key of its noise.
 
-Two files that only their owner can read. The journal is a list of JSON lines: what was opened,
-how many places of the tape are used up (written before any of them is drawn), and each count
-that was released (written before it is shown). A last line that is cut off was never acted on.
-The key file holds the key of the tape: with the journal it determines the noise, so it is as
-private as the data.
+Two files that only their owner can read. The journal is a list of JSON lines: what is about to
+be opened (written before the charge, so that a charge is found again by whoever was killed right
+after it), how many places of the tape are used up (written before any of them is drawn), and
+each count that was released (written before it is shown). A last line that is cut off was never
+acted on. The key file holds the key of the noise: it is as private as the data.
 
-An old copy of a journal must never be put back: its places on the tape were used since.
+No noise value is ever used for two questions, not even when an old copy of the journal is put
+back: whoever goes on with a session writes fresh entropy into the journal first, and draws from a
+tape of its own. (The noise of the prior belongs to the same counts whenever it is drawn, and
+stays the same. A seeded session stays repeatable; seeds are not private anyway.)
+
+An old copy also forgets releases, and would release more counts than were charged. With a ledger
+that is refused: the ledger is told the head of the journal (a chain of HMACs over its lines)
+whenever something was released, before it is shown, and a journal that lacks that head is an
+older copy or was edited. Without a ledger nobody can tell.
+
+A release that cannot be written down is not shown, but the failure itself may tell that there was
+one. So whoever goes on with a session that did not end cleanly counts one release more than were
+written down.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import json
 import os
 import secrets
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from winnow.domain.questions import Question
 from winnow.domain.schema import Schema
 from winnow.errors import InputError, LedgerError
+from winnow.mechanisms import state_files
 from winnow.mechanisms.multiplicative_weights import Kept
+from winnow.privacy.ledger import RecordedSession, SessionMark
 from winnow.random.tape import Tape
 from winnow.sealed.fingerprint import fingerprint
 from winnow.sealed.tables import SealedTable
 
-VERSION = 1
+VERSION = 2
 
 
 class Journal:
@@ -38,51 +50,65 @@ class Journal:
 
     def __init__(self, path: Path, handle: int, key: bytes) -> None:
         self._path, self._handle, self._key = path, handle, key
+        self._heads = [hmac.new(key, b"winnow-journal", hashlib.sha256).digest()]
+        self._recorded: RecordedSession | None = None
+        self._updates = self._lost = 0
         self.records: list[dict[str, Any]] = []
+        self.noise = "rounds"
+        """The name of the part of the tape from which this opening draws."""
 
     @classmethod
     def create(
-        cls, path: str | Path, table: SealedTable, header: Mapping[str, Any], seed: int | None
+        cls,
+        path: str | Path,
+        table: SealedTable,
+        header: Mapping[str, Any],
+        seed: int | None,
+        ledger: Mapping[str, Any] | None = None,
     ) -> Journal:
-        """A new state file for a session that is about to be charged."""
+        """A new state file for a session that is about to be charged (to this ledger)."""
         place = Path(path)
         key = secrets.token_bytes(64) if seed is None else _seeded_key(seed)
-        if _key_path(place).exists():
-            raise InputError(f"{_key_path(place)} exists already; name another file")
-        handle = _new_file(place, "the state")
+        if state_files.key_path(place).exists():
+            raise InputError(f"{state_files.key_path(place)} exists already; name another file")
+        handle = state_files.new_file(place, "the state")
         try:
-            _write_key(_key_path(place), key)
-            _lock(handle, place)
+            state_files.write_key(state_files.key_path(place), key)
+            state_files.lock(handle, place)
             journal = cls(place, handle, key)
             document = {
                 "winnow-interactive": VERSION,
+                "session": secrets.token_hex(16),
                 "randomness": "os" if seed is None else "seeded",
+                "ledger": ledger,
                 "plan": header,
             }
             document["data"] = _mark(key, table, document)
             journal._append(document)
-            _sync_folder(place)
+            state_files.sync_folder(place)
         except BaseException:
             os.close(handle)
-            discard(place)
+            state_files.discard(place)
             raise
         return journal
 
     @classmethod
     def open(cls, path: str | Path, table: SealedTable) -> Journal:
-        """The state file of a session that was charged before, for the same table."""
+        """The state file of a session that was opened before, for the same table."""
         place = Path(path)
         try:
-            handle = os.open(place, os.O_RDWR)
+            handle = os.open(place, os.O_RDWR | os.O_APPEND)
         except OSError as error:
             raise InputError(
                 f"the state {place} cannot be opened: {error.strerror}; check the path"
             ) from None
         try:
-            _lock(handle, place)
-            key = _read_key(_key_path(place))
-            journal = cls(place, handle, key)
-            journal._read()
+            state_files.lock(handle, place)
+            lines = state_files.whole_lines(handle)
+            if not lines:
+                raise state_files.never_charged(place)
+            journal = cls(place, handle, state_files.read_key(state_files.key_path(place)))
+            journal._read(lines)
             journal._check(table)
         except BaseException:
             os.close(handle)
@@ -98,9 +124,48 @@ class Journal:
         """What was opened."""
         return self.records[0]
 
+    @property
+    def session(self) -> str:
+        """The name under which a ledger knows the session."""
+        return str(self.header["session"])
+
+    def bind(self, recorded: RecordedSession) -> None:
+        """From now on the ledger is told of every release before it is shown."""
+        self._recorded = recorded
+
     def opened(self, record: str) -> None:
         """The session is charged; `record` is the head of the ledger."""
         self._append({"opened": record})
+
+    def go_on(self, recorded: RecordedSession | None) -> Kept:
+        """Go on with a session: find its charge, refuse an older copy, take fresh entropy."""
+        mark = None
+        if recorded is not None:
+            mark = recorded.latest()
+            if self._opened is None and (found := recorded.charged()) is not None:
+                self.opened(found)  # killed right after the charge
+            recorded.check_charge(self.record)
+            self._contains(mark)
+        kept = self.kept(self.record, mark)
+        fresh = secrets.token_hex(32)
+        self._append({"entropy": fresh, "lost": int(self._unclean)})
+        if self.header["randomness"] == "os":
+            self.noise = f"rounds-{fresh}"
+        if recorded is not None:
+            self.bind(recorded)
+            self.told(kept.crossings)
+        return kept
+
+    def _contains(self, mark: SessionMark | None) -> None:
+        if mark is None:
+            return
+        found = self._heads[mark.lines].hex() if mark.lines < len(self._heads) else ""
+        if not hmac.compare_digest(found, mark.journal):
+            raise LedgerError(
+                f"the state {self._path} is older than what the ledger knows of its session, or "
+                "was edited: answers that were released are missing from it. Put the latest "
+                "file back, or open a new session"
+            )
 
     def reserve(self, rounds: int) -> None:
         """Before a draw: the places of the first `rounds` rounds are used up."""
@@ -108,30 +173,56 @@ class Journal:
 
     def crossed(self, number: int, question: Question, count: int) -> None:
         """Before a release: this round released this count."""
-        self._append({"update": number, "question": question.to_dict(), "count": count})
+        self.answered([(number, question, count)])
+        self.told(self._updates + self._lost)
+
+    def answered(self, releases: Sequence[tuple[int, Question, int]]) -> None:
+        """Before they are shown: these counts, with one write to the disk."""
+        self._append(
+            *(
+                {"update": number, "question": question.to_dict(), "count": count}
+                for number, question, count in releases
+            )
+        )
+
+    def told(self, releases: int) -> None:
+        """Tell the ledger, where there is one, that so many releases are used up."""
+        if self._recorded is not None:
+            head = self._heads[-1].hex()
+            self._recorded.mark(SessionMark(releases, len(self._heads) - 1, head))
 
     def note(self, **content: Any) -> None:
         """Another public record."""
         self._append(dict(content))
 
     @property
-    def record(self) -> str:
-        """The head of the ledger at the charge, or 'unrecorded'."""
-        for entry in self.records:
-            if "opened" in entry:
-                return str(entry["opened"])
-        raise InputError(
-            f"the session of {self._path} was interrupted before it was opened completely; it "
-            "released nothing. Remove the file and open a new session"
-        )
+    def _unclean(self) -> bool:
+        """Whether rounds were drawn since the last opening, and it was not closed."""
+        for entry in reversed(self.records):
+            if "closed" in entry or "entropy" in entry:
+                return False
+            if "reserved" in entry:
+                return True
+        return False
 
     @property
-    def kept(self) -> Kept:
-        """Places used up and releases made."""
+    def _opened(self) -> str | None:
+        return next((str(entry["opened"]) for entry in self.records if "opened" in entry), None)
+
+    @property
+    def record(self) -> str:
+        """The head of the ledger at the charge, or 'unrecorded'."""
+        if self._opened is not None:
+            return self._opened
+        raise state_files.never_charged(self._path)
+
+    def kept(self, record: str, mark: SessionMark | None = None) -> Kept:
+        """Places used up and releases made; what the ledger was told counts as made."""
         used = [entry["reserved"] for entry in self.records if "reserved" in entry]
         used += [entry["closed"] for entry in self.records[-1:] if "closed" in entry]
-        crossings = [entry["update"] for entry in self.records if "update" in entry]
-        return Kept(int(used[-1]) if used else 0, len(crossings))
+        told = 0 if mark is None else mark.released
+        made = self._updates + self._lost + int(self._unclean)
+        return Kept(int(used[-1]) if used else 0, max(made, told), record)
 
     def updates(self, schema: Schema) -> list[tuple[int, Question, int]]:
         """The releases in order: number, question, noisy count."""
@@ -141,49 +232,44 @@ class Journal:
             if "update" in e
         ]
 
-    def close(self, rounds: int | None) -> None:
-        """Write down how far the session came, where that is known, and unlock the file."""
+    def close(self, rounds: int | None, releases: int | None = None) -> None:
+        """Write down how far the session came, where that is known, and unlock everything."""
         if self._handle < 0:
             return
         try:
             if rounds is not None:
                 self._append({"closed": rounds})
+            if releases is not None:
+                self.told(releases)
         finally:
             os.close(self._handle)
             self._handle = -1
+            if self._recorded is not None:
+                self._recorded.release()
 
     def abandon(self) -> None:
         """Remove the files of a session that was not charged."""
         self.close(None)
-        discard(self._path)
+        state_files.discard(self._path)
 
-    def _append(self, document: dict[str, Any]) -> None:
-        line = json.dumps(document, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-        try:
-            size = os.fstat(self._handle).st_size
-            try:
-                _write(self._handle, line)
-                os.fsync(self._handle)
-            except OSError:
-                os.ftruncate(self._handle, size)
-                raise
-        except OSError as error:
-            raise LedgerError(
-                f"the state {self._path} cannot be written: {error.strerror or 'it is closed'}; "
-                "nothing was released. Make room and go on from it"
-            ) from None
-        self.records.append(document)
+    def _append(self, *documents: dict[str, Any]) -> None:
+        lines = [
+            json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+            for document in documents
+        ]
+        state_files.append(self._handle, self._path, b"".join(line + b"\n" for line in lines))
+        self._take(lines, list(documents))
 
-    def _read(self) -> None:
-        content = b""
-        while piece := os.read(self._handle, 1 << 20):
-            content += piece
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):  # cut off by a crash: it was never acted on
-            os.ftruncate(self._handle, len(whole))
-        os.lseek(self._handle, 0, os.SEEK_END)
+    def _take(self, lines: list[bytes], documents: list[dict[str, Any]]) -> None:
+        for line in lines:
+            self._heads.append(hmac.new(self._key, self._heads[-1] + line, hashlib.sha256).digest())
+        self.records += documents
+        self._updates += sum("update" in document for document in documents)
+        self._lost += sum(document.get("lost", 0) for document in documents)
+
+    def _read(self, lines: list[bytes]) -> None:
         try:
-            self.records = [json.loads(line) for line in whole.splitlines()]
+            self._take(lines, [json.loads(line) for line in lines])
             version = self.header["winnow-interactive"]
         except (ValueError, KeyError, IndexError, TypeError):
             raise InputError(f"{self._path} is not the state of an interactive session") from None
@@ -203,17 +289,6 @@ class Journal:
             )
 
 
-def discard(path: Path) -> None:
-    """Remove a state file and its key."""
-    for file in (path, _key_path(path)):
-        with contextlib.suppress(OSError):
-            file.unlink()
-
-
-def _key_path(path: Path) -> Path:
-    return path.with_name(path.name + ".key")
-
-
 def _mark(key: bytes, table: SealedTable, header: Mapping[str, Any]) -> str:
     """Keyed: without the key it says nothing about the data."""
     public = json.dumps(
@@ -226,67 +301,3 @@ def _mark(key: bytes, table: SealedTable, header: Mapping[str, Any]) -> str:
 
 def _seeded_key(seed: int) -> bytes:
     return hashlib.blake2b(b"winnow-journal-seed:%d" % seed).digest()
-
-
-def _new_file(path: Path, what: str) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-    except FileExistsError:
-        raise InputError(
-            f"{path} exists already; go on with it (resume_interactive), or name another file"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{what} {path} cannot be written: {error.strerror}") from None
-
-
-def _write_key(path: Path, key: bytes) -> None:
-    handle = _new_file(path, "the key")
-    try:
-        _write(handle, key.hex().encode() + b"\n")
-        os.fsync(handle)
-    except OSError as error:
-        raise InputError(f"the key {path} cannot be written: {error.strerror}") from None
-    finally:
-        os.close(handle)
-
-
-def _read_key(path: Path) -> bytes:
-    try:
-        key = bytes.fromhex(path.read_text().strip())
-    except (OSError, ValueError):
-        raise InputError(f"the key of the session cannot be read from {path}") from None
-    if len(key) != 64:
-        raise InputError(f"the key file {path} does not hold 64 bytes in hexadecimal digits")
-    return key
-
-
-def _write(handle: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(handle, content) :]
-
-
-def _sync_folder(path: Path) -> None:
-    """The names of new files must survive too, where the system can promise that."""
-    with contextlib.suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _lock(handle: int, path: Path) -> None:
-    """Held until the file is closed or the process ends, however it ends."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise InputError(
-            f"the session of {path} is open in another process; close it there first"
-        ) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -70,7 +71,7 @@ class LipschitzMechanism(Selection):
 
     def scale(self, utility: Utility) -> Fraction:
         """The factor of the scores before noise of scale 1: epsilon/(2 kappa Delta)."""
-        return exact("epsilon", self.epsilon) / (2 * self.kappa * utility.half_width)
+        return _scale(self.epsilon, self.kappa, utility.half_width)
 
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
@@ -87,6 +88,11 @@ class LipschitzMechanism(Selection):
         tape = Tape.seeded(seed)
         rows = noisy_top_rows(scores, tape, self.noise, self.scale(utility), draws, self.kappa)
         return rows if self.ordered else np.sort(rows, axis=1)
+
+
+@lru_cache(maxsize=256, typed=True)  # a release asks for it three times
+def _scale(epsilon: Real, kappa: int, sensitivity: Fraction) -> Fraction:
+    return exact("epsilon", epsilon) / (2 * kappa * sensitivity)
 
 
 @dataclass(frozen=True)

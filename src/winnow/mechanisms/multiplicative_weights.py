@@ -7,7 +7,6 @@ guesses. The run ends with the `updates`-th such release.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
@@ -23,6 +22,7 @@ from winnow.domain.questions import Question
 from winnow.errors import GrantError, InputError
 from winnow.mechanisms.private_counts import PrivateCounts
 from winnow.privacy import Compose, Grant, Promise, promise
+from winnow.privacy.forks import Owner
 from winnow.random.gaussian_array import discrete_gaussian_array
 from winnow.random.integer import discrete_laplace_array
 from winnow.random.tape import Tape
@@ -36,6 +36,8 @@ _AHEAD = 256
 RESERVED = 64
 """Rounds whose places are written down together, before the first of them is drawn."""
 
+ELSEWHERE = "ask there, or go on from its state file after it was closed"
+
 
 @dataclass(frozen=True)
 class Crossing:
@@ -47,6 +49,10 @@ class Crossing:
 
 class Keeper(Protocol):
     """Where an open run writes what it must not forget."""
+
+    @property
+    def noise(self) -> str:
+        """The part of the tape that belongs to this opening of the run alone."""
 
     def reserve(self, rounds: int) -> None:
         """Before a draw: no later run may use the places of the first `rounds` rounds."""
@@ -145,27 +151,26 @@ class MultiplicativeWeights:
         grant.redeem(promised.event)
         return OpenRounds(self, table, tape, receipt, keeper)
 
-    def reopen(
-        self, table: SealedTable, tape: Tape, keeper: Keeper, *, record: str, kept: Kept
-    ) -> OpenRounds:
+    def reopen(self, table: SealedTable, tape: Tape, keeper: Keeper, kept: Kept) -> OpenRounds:
         """Go on with a run that was charged before, behind everything that was written down."""
         promised = self.promise(table.relation)
         receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=record
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=kept.record
         )
         tape.claim()
         run = OpenRounds(self, table, tape, receipt, keeper)
         run._position = run._reserved = kept.rounds
-        run._left = self.updates - kept.crossings
+        run._left = max(0, self.updates - kept.crossings)
         return run
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What was written down about a run: places used up, and releases made."""
+    """What was written down about a run: places used up, releases made, and its charge."""
 
     rounds: int
     crossings: int
+    record: str
 
 
 class OpenRounds:
@@ -184,10 +189,12 @@ class OpenRounds:
         self._rows_per_person = table.rows_per_person
         self._relation = table.relation
         self._counts = PrivateCounts(table)
-        self._rounds_tape = tape.child("rounds")
+        self._rounds_tape = tape.child("rounds" if keeper is None else keeper.noise)
         self._prior_tape = tape.child("prior")
         self._keeper = keeper
         self._lock = Lock()
+        self._owner = Owner()
+        self._grids: set[int] = set()
         self._noise: dict[int, tuple[int, NDArray[np.int64]]] = {}
         self._position = 0
         self._reserved = 0
@@ -200,6 +207,11 @@ class OpenRounds:
         return self._left
 
     @property
+    def whole(self) -> bool:
+        """Whether everything that was released is written down."""
+        return not self._broken
+
+    @property
     def rounds(self) -> int:
         """How many places of the tape are used up."""
         return self._position
@@ -207,12 +219,15 @@ class OpenRounds:
     def check(self, question: Question) -> None:
         """Refuse a question that cannot be counted, before a round is spent on it."""
         self._counts.check(question)
-        self._mechanism.check(self._rows_per_person, question.grid)
+        if question.grid not in self._grids:
+            self._mechanism.check(self._rows_per_person, question.grid)
+            self._grids.add(question.grid)
 
     def ask(self, question: Question, guess: float, threshold: float) -> Crossing:
         """One round; the guess and the threshold are public, in grid units."""
         if not (isfinite(guess) and isfinite(threshold)):
             raise InputError("the guess or the threshold of a round is not a number")
+        self._owner.check("this session", ELSEWHERE)
         with self._lock:
             if self._broken:
                 raise GrantError(
@@ -273,23 +288,6 @@ def prior_variance(
     """The variance of the noise on the one-way counts of so many columns."""
     squared = rows_per_person**2 * columns * (2 if relation is Relation.SUBSTITUTION else 1)
     return exact("prior_multiplier", multiplier) ** 2 * squared
-
-
-def played(
-    mechanism: MultiplicativeWeights,
-    table: SealedTable,
-    grant: Grant,
-    tape: Tape,
-    asked: Sequence[tuple[Question, float, float]],
-) -> list[Crossing]:
-    """A fixed list of rounds, as far as the cap allows; for audits on made-up tables."""
-    run = mechanism.open(table, grant, tape)
-    found = []
-    for question, guess, threshold in asked:
-        if run.left <= 0:
-            break
-        found.append(run.ask(question, guess, threshold))
-    return found
 
 
 _NOTHING = np.zeros(0, np.int64)

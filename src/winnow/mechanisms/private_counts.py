@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import mul
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from winnow.sealed.opening import open_sealed
 from winnow.sealed.tables import SealedTable
 
 _DENSE = 1 << 23  # domains up to so many cells are kept as one histogram
+_LARGEST_GRID = 2**31 - 1
 _TABLES = 1 << 22  # cells of all marginal tables kept together
 
 
@@ -40,14 +43,19 @@ class PrivateCounts:
             raise InputError(
                 "a query given cell by cell needs a domain that fits memory; ask wn.where(...)"
             )
-        if question.grid * self._total >= 2**62:
-            raise InputError("counts in grid units do not fit 64 bits; use a coarser grid")
+        if question.grid > _LARGEST_GRID:
+            raise InputError(f"a grid of {question.grid} is too fine; use 2^31 - 1 steps at most")
 
     def count(self, question: Question) -> int:
         """The exact count in grid units."""
         if question.codes is None:
             assert question.units is not None and self._histogram is not None
-            return int(question.units @ self._histogram)
+            if question.grid * self._total < 2**63:
+                return int(question.units @ self._histogram)
+            # Not a refusal, which would depend on how many rows there are.
+            inside = np.flatnonzero(question.units * (self._histogram > 0))
+            units, counts = question.units[inside].tolist(), self._histogram[inside].tolist()
+            return sum(map(mul, units, counts))
         counted = self._tables.sum(question.codes)
         if counted is not None:
             return int(counted)

@@ -7,23 +7,21 @@ one by one, very many from a hypothesis.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
+from winnow.algorithms.independent_plan import IndependentPlan, plan_independent
 from winnow.algorithms.interactive_plan import InteractivePlan, InteractiveRequest
 from winnow.algorithms.interactive_sizing import plan_interactive
 from winnow.domain.checks import Real, count, positive, probability
 from winnow.domain.neighbours import Relation
 from winnow.domain.schema import Schema, cells_text
-from winnow.errors import GuaranteeError, InputError
-from winnow.privacy import Gaussian, calibrate
+from winnow.errors import InputError
 
 INTERACTIVE, INDEPENDENT = "multiplicative weights", "independent Gaussian noise"
+NEITHER = "neither: nothing would be learned"
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,17 @@ class InteractiveComparison:
     relation: str
     session: InteractivePlan | None
     """None: the session would learn nothing."""
-    independent_deviation: float
-    """The standard deviation of one answer with independent noise, as a fraction of n."""
-    independent_bound: float
+    independent: IndependentPlan
+
+    @property
+    def independent_deviation(self) -> float:
+        """The standard deviation of one answer with independent noise, as a fraction of n."""
+        return self.independent.deviation
+
+    @property
+    def independent_bound(self) -> float:
+        """The bound on answers with independent noise; above 1 they say nothing."""
+        return self.independent.noise
 
     @property
     def interactive_bound(self) -> float:
@@ -50,9 +56,17 @@ class InteractiveComparison:
 
     @property
     def recommended(self) -> str:
-        """What has the smaller error bound."""
+        """What has the smaller error bound, if that is below all of the rows."""
+        if min(self.interactive_bound, self.independent_bound) >= 1:
+            return NEITHER
         better = self.interactive_bound < self.independent_bound
         return INTERACTIVE if better else INDEPENDENT
+
+    @property
+    def recommended_method(self) -> str:
+        """The same, as ``winnow.open_interactive`` calls it."""
+        names = {INTERACTIVE: "multiplicative-weights", INDEPENDENT: "independent"}
+        return names.get(self.recommended, "none")
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data, ready for JSON."""
@@ -68,6 +82,7 @@ class InteractiveComparison:
             "independent_deviation": self.independent_deviation,
             "independent_bound": self.independent_bound,
             "recommended": self.recommended,
+            "method": self.recommended_method,
             "session": None if self.session is None else self.session.to_dict(),
         }
 
@@ -138,28 +153,17 @@ def interactive(
             f"{', '.join(sorted(unknown))}: not an option of a plan; it has "
             f"{', '.join(sorted(_OPTIONS))}"
         )
-    request = InteractiveRequest(
-        cells=cells,
-        epsilon=epsilon,
-        delta=delta,
-        max_queries=max_queries,
-        beta=beta,
-        relation=kind,
-        rows_per_person=rows_per_person,
-        rows=n,
-        **options,
-    )
+    asked: dict[str, Any] = {
+        "cells": cells, "epsilon": epsilon, "delta": delta, "max_queries": max_queries,
+        "beta": beta, "relation": kind, "rows_per_person": rows_per_person, "rows": n,
+    }  # fmt: skip
     try:
-        session = plan_interactive(request)
+        session = plan_interactive(InteractiveRequest(**asked, **options))
     except InputError:
         if options:
             raise
         session = None
-    deviation = independent_deviation(
-        epsilon, delta, kind, queries=int(max_queries), rows=int(n),
-        rows_per_person=int(rows_per_person),
-    )  # fmt: skip
-    quantile = -NormalDist().inv_cdf(float(beta) / (2 * int(max_queries)))
+    independent = plan_independent(InteractiveRequest(**asked))
     return InteractiveComparison(
         cells,
         int(n),
@@ -169,35 +173,13 @@ def interactive(
         float(beta),
         str(kind),
         session,
-        deviation,
-        deviation * quantile,
+        independent,
     )
 
 
 _OPTIONS = {
     "updates", "alpha", "threshold", "warm_start", "calibration", "universe", "smoothness", "phi",
 }  # fmt: skip
-
-
-def independent_deviation(
-    epsilon: Real,
-    delta: Real,
-    relation: Relation,
-    *,
-    queries: int,
-    rows: int,
-    rows_per_person: int = 1,
-) -> float:
-    """The standard deviation of each of k answers with Gaussian noise, as a fraction of the rows.
-
-    k answers that one person moves by L each have the l2 sensitivity L sqrt(k).
-    """
-    found = calibrate(lambda x: Gaussian(1 / x, relation), epsilon=epsilon, delta=delta)
-    with suppress(GuaranteeError):  # for little noise there is no tight bound
-        found = calibrate(
-            lambda x: Gaussian(1 / x, relation), epsilon=epsilon, delta=delta, accountant="tight"
-        )
-    return math.sqrt(queries) * rows_per_person / (found.parameter * rows)
 
 
 def _cells(schema: Any) -> int:

@@ -88,7 +88,7 @@ def _draw_universe(axes: Axes, content: MarginFigure) -> None:
 
 
 def _draw_shells(axes: Axes, shells: Sequence[tuple[int, float, float]]) -> None:
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     sizes, gaps, needed = zip(*shells, strict=True)
     axes.step(
@@ -109,6 +109,8 @@ def _draw_shells(axes: Axes, shells: Sequence[tuple[int, float, float]]) -> None
             wide[0][0], color="#333333", linewidth=1.4, label=f"pays for {wide[0][0]:,} candidates"
         )
     axes.set_xscale("log")
+    if sizes[-1] < 100 * sizes[0]:  # powers of ten alone might not be among them
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(bottom=0)

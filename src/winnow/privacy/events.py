@@ -44,6 +44,8 @@ class _Single:
         return (type(self), self.relation, *numbers)
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, _Single) and self._meaning() == other._meaning()
 
     def __hash__(self) -> int:

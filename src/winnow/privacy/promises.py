@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from winnow.domain.checks import Real, count, exact, positive, probability
 from winnow.domain.neighbours import Relation
@@ -252,15 +253,22 @@ def promise(
     relation = Relation.parse(relation)
     row = _find(law, reduction, relation)
     number = _number(row, epsilon, delta, kappa, noise_multiplier)
-    event: Event
     if row.charge is Charge.CAPPED:
         if updates is None or steps is None:
             raise InputError("capped rounds need updates and steps; calibrate_capped finds them")
-        event = CappedRounds(updates, number, steps, relation)
-    elif updates is not None or steps is not None:
+        return _stated(row, CappedRounds(updates, number, steps, relation))
+    if updates is not None or steps is not None:
         raise InputError(f"{row.reduction} takes no updates and no steps; leave them out")
-    else:
-        event = _event(row.charge, relation, number, delta, kappa)
+    return _promised(row, relation, number, delta, kappa)
+
+
+@lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are written differently
+def _promised(row: Row, relation: Relation, number: Real, delta: Real, kappa: int) -> Promise:
+    """Kept: every release of a loop asks for it twice."""
+    return _stated(row, _event(row.charge, relation, number, delta, kappa))
+
+
+def _stated(row: Row, event: Event) -> Promise:
     statement = f"Released: {row.released}. Charged: {describe(event)}. [{row.citation}]"
     return Promise(event, row.citation, statement)
 

@@ -16,6 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.random.bounded_one import noise_of_one
 from winnow.random.laws import Floats, Law
 
 STAGE1_ERROR = 2.0**-40
@@ -36,6 +37,9 @@ TOP_SHIFT = {
 }
 """K of each law: -log V + K + log W <= noise <= -log V + K (to within 2^-52)."""
 
+_FEW = 8
+"""So many items are faster one by one."""
+
 _LN2 = 0.6931471805599453
 _LN2_HIGH = 0.6931471803691238  # 33 bits: products with small integers are exact
 _LN2_LOW = 1.9082149292705877e-10
@@ -55,6 +59,13 @@ def noise(
     Groups need N >= 1, except for Gumbel noise. An error in log_count moves the noise by up
     to 1 + x times as much, x = E/N, for every law; it is part of the returned error.
     """
+    if log_count is None and len(words) <= _FEW:
+        pairs = zip(words.tolist(), extension.tolist(), strict=True)
+        each = [noise_of_one(law, word, further) for word, further in pairs]
+        return (
+            np.array([0.0 if z is None else z for z in each]),
+            np.array([np.inf if z is None else STAGE1_ERROR for z in each]),
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
         known_v, known_w = _significant(words, extension)
         low = extension.astype(np.float64) * 2.0**-96

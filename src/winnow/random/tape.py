@@ -31,7 +31,7 @@ CHUNK = 1 << 16
 """How many words are generated at a time; any value gives the same answers."""
 
 _MAX_ITEM = 1 << 62
-_ZEROS = bytes(4 * CHUNK + 16)
+_ZEROS = memoryview(bytes(4 * CHUNK + 16))
 
 
 class Tape:

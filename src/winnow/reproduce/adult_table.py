@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from winnow.domain.schema import Schema
-from winnow.domain.workloads import MarginalPart, Workload
+from winnow.domain.workloads import ConjunctionPart, Workload
 from winnow.domain.workloads.stream import Stream
 from winnow.reproduce.drawing import draw_table
 from winnow.reproduce.experiment import Claim, Reproduced, Run
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ROUNDS = 100
 _NAMES = {
     "scan": "MWEM, full scan",
+    "tables": "MWEM, scan of kept tables",
     "lazy": "Winnow, exact lazy",
     "hnsw": "Fast-MWEM with HNSW",
     "uniform": "queries at random",
@@ -31,19 +32,21 @@ _PAPER = {1000: (8.0, 0.035, 0.398), 10_000: (41.9, 0.031, 0.392)}
 
 
 def marginal_queries(schema: Schema, m: int, seed: int) -> Workload:
-    """Random 2- and 3-way marginals with at least ``m`` cells together, or all of them."""
-    sets = [c for ways in (2, 3) for c in combinations(range(len(schema.shape)), ways)]
-    order = np.argsort(Stream(seed, "marginals").take(len(sets), np.uint64), kind="stable")
-    parts: list[MarginalPart] = []
-    for place in order:
-        if sum(part.size for part in parts) >= m:
-            break
-        parts.append(MarginalPart(schema, sets[int(place)]))
-    return Workload(schema, tuple(parts))
+    """Single cells of random 2- and 3-way marginals, as in Section 5.2."""
+    stream, shape = Stream(seed, "marginals"), schema.shape
+    sets = [c for ways in (2, 3) for c in combinations(range(len(shape)), ways)]
+    chosen = stream.below(len(sets), m)
+    codes = np.stack([stream.below(size, m) for size in shape], axis=1)
+    alone = [np.eye(size, dtype=np.bool_) for size in shape]
+    masks = tuple(
+        {column: alone[column][codes[j, column]] for column in sets[place]}
+        for j, place in enumerate(chosen.tolist())
+    )
+    return Workload(schema, (ConjunctionPart(schema, masks),))
 
 
 def _instance(run: Run, m: int) -> tuple[Instance, str]:
-    """Small: six columns and some marginals; large: seven columns and all of them."""
+    """Six columns for the small m, so that an index over all queries fits; seven for the large."""
     sizes, codes, source = adult(run)
     names = [name for name in sizes if m > 1000 or name != "race"]
     schema = Schema.parse({name: sizes[name] for name in names})
@@ -75,6 +78,10 @@ def table_1(run: Run) -> Reproduced:
                  "mean_error": float(np.mean([t.mean[-1] for t in traces])),
                  "max_error": float(np.mean([t.largest[-1] for t in traces]))}
             )  # fmt: skip
+            if arm == "scan":  # these runs read their answers off tables, which is faster
+                kept = min(t.select_seconds for t in traces)
+                rows.append({**rows[-1], "arm": "tables", "seconds": kept,
+                             "speed_up": dense / kept})  # fmt: skip
     parameters = {"epsilon": EPSILON, "delta": DELTA, "T": ROUNDS, "seeds": seeds, "seed": run.seed}
     return Reproduced(
         parameters, rows, source, _claims(rows), _notes(rows, source), lambda: _draw(rows, source)
@@ -114,9 +121,14 @@ def _claims(rows: list[dict[str, Any]]) -> tuple[Claim, ...]:
 
 
 def _notes(rows: list[dict[str, Any]], source: str) -> tuple[str, ...]:
+    by = {(r["wanted"], r["arm"]): r["seconds"] for r in rows}
+    part = [by[m, "lazy"] / by[m, "tables"] for m in (1000, 10_000)]
     notes = [
-        "queries come as whole marginals, so m is not round, over six and seven columns; the "
-        "paper samples single cells and does not say over which columns",
+        "most of the speed-up is from keeping the tables of all marginals, which a scan can do, "
+        f"too: the lazy selection takes {part[0]:.2g} and {part[1]:.2g} times as long as such a "
+        "scan",
+        "queries are over six columns for m = 1,000 and seven for 10,000; the paper does not say "
+        "over which columns it samples",
         "δ + 1/m of Theorem 3.3 needs an index that certifies its answers, which HNSW does not; "
         "the exact selection needs no such term (errata)",
     ]

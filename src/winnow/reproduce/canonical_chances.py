@@ -32,7 +32,11 @@ def mechanism_of(name: str, epsilon: float, k: int) -> Any:
 
 
 def chances(
-    counts: Counts, k: int, epsilons: Sequence[float], simulated: SetDraws | None
+    counts: Counts,
+    k: int,
+    epsilons: Sequence[float],
+    simulated: SetDraws | None,
+    utility: Utility = UTILITY,
 ) -> dict[str, dict[str, list[float]]]:
     """By mechanism and event, the chance at each epsilon."""
     found: dict[str, dict[str, list[float]]] = {}
@@ -41,14 +45,14 @@ def chances(
         for epsilon in epsilons:
             mechanism = mechanism_of(name, float(epsilon), k)
             if isinstance(mechanism, Canonical):
-                exact = chances_of_canonical(mechanism, counts, UTILITY)
+                exact = chances_of_canonical(mechanism, counts, utility)
                 rows["top"].append(exact.top)
                 rows.setdefault("great", []).append(exact.great)
                 rows.setdefault("good", []).append(exact.good)
             else:
-                rows["top"].append(float(top_chance(mechanism, counts, UTILITY) or 0.0))
+                rows["top"].append(float(top_chance(mechanism, counts, utility) or 0.0))
                 if simulated is not None:
-                    scale = float(mechanism.scale(UTILITY))
+                    scale = float(mechanism.scale(utility))
                     law = mechanism.noise
                     drawn = simulated.chances(law, scale, (great(k), good(k)), k)
                     rows.setdefault("great", []).append(drawn[0])

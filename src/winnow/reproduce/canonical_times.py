@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from winnow.domain.utility import Utility
 from winnow.mechanisms import Canonical, ExponentialMechanism, PermuteAndFlip
 from winnow.random.laws import Law
+from winnow.reproduce.clock import clock, since
 from winnow.reproduce.drawing import draw_table
 from winnow.reproduce.experiment import Claim, Reproduced, Run
 from winnow.reproduce.sources import netflix_counts
@@ -32,19 +32,21 @@ def runtimes(run: Run) -> Reproduced:
             mechanism.simulate(counts, utility, 1, 0)  # compiled kernels are loaded first
             took = []
             for repeat in range(repeats):
-                start = time.perf_counter()
+                start = clock()
                 mechanism.simulate(counts, utility, 1, run.seed + repeat)
-                took.append(time.perf_counter() - start)
+                took.append(since(start))
             rows.append({"mechanism": name, "k": k, "seconds": float(np.median(took))})
     seconds = {(r["mechanism"], r["k"]): r["seconds"] for r in rows}
     names = list(dict.fromkeys(r["mechanism"] for r in rows))
     fast = max(seconds["CANONICAL, γ = 1", k] for k in (10, 100, 1000))
     slow = max(seconds["CANONICAL", k] for k in (10, 100, 1000))
+    peeling = max(seconds["PEELING", k] for k in (10, 100, 1000))
     oneshot = max(seconds["ONESHOT", k] for k in (10, 100, 1000))
     claims = (
         Claim(f"CANONICAL with γ = 1 is as fast as ONESHOT ({1e3 * fast:.3g} ms and "
               f"{1e3 * oneshot:.3g} ms at most)", fast < 2 * oneshot),
-        Claim(f"CANONICAL takes less than a second ({1e3 * slow:.3g} ms at most)", slow < 1),
+        Claim(f"CANONICAL is as fast as PEELING ({1e3 * slow:.3g} ms and {1e3 * peeling:.3g} ms at "
+              "most), in less than a second", slow < min(1.0, 2 * peeling)),
     )  # fmt: skip
     notes = (
         "sorting is included, and CANONICAL does not visit classes that cannot win, so it does "

@@ -21,9 +21,11 @@ class Run:
     """The settings of a run, and what its experiments share."""
 
     quick: bool = False
-    """Fewer points, draws and rounds, smaller data: minutes instead of hours."""
+    """Fewer points, draws and rounds, smaller data: minutes instead of an hour."""
     data: Path | None = None
-    """A folder with data sets; without it everything is generated."""
+    """A folder with data sets."""
+    packages: bool = False
+    """Whether installed packages that carry data sets are asked for them."""
     seed: int = 0
     progress: Callable[[str], None] = lambda what: None
     """Told what is being computed."""
@@ -66,6 +68,13 @@ class Reproduced:
     draw: Callable[[], Figure]
 
     @property
+    def verdict(self) -> str:
+        """Agrees, agrees in part or differs, with the number of claims that hold."""
+        held = sum(claim.holds for claim in self.claims)
+        word = "agrees" if held == len(self.claims) else "agrees in part" if held else "differs"
+        return f"{word}, {held} of {len(self.claims)} claims"
+
+    @property
     def line(self) -> str:
         """What agrees with the paper, what differs, and why."""
         agrees = [claim.text for claim in self.claims if claim.holds]
@@ -97,6 +106,17 @@ class Experiment:
     """As in the paper: "1", "table1"."""
     title: str
     run: Callable[[Run], Reproduced]
+    seconds: tuple[float, float]
+    """About how long it takes on one core: quick, and whole with all data at hand."""
+    after: str = ""
+    """The experiment whose computations it shows again; its time comes on top if it is left out."""
+
+    @property
+    def label(self) -> str:
+        """How people write it: "Figure 1", "Table 1", "Runtimes"."""
+        if self.name.isdigit():
+            return f"Figure {self.name}"
+        return self.name.capitalize().replace("1", " 1")
 
     @property
     def file(self) -> str:

@@ -101,14 +101,12 @@ def figure_1(run: Run) -> Reproduced:
         Claim(f"the error falls with the rounds ({first['lazy']:.3g} to {last['lazy']:.3g})",
               last["lazy"] < first["lazy"]),
         Claim(f"the scan's time grows linearly in m (exponent {slopes['scan']:.2f})",
-              slopes["scan"] > 0.7),
+              0.7 < slopes["scan"] < 1.4),
         Claim(f"the lazy selection's grows sublinearly (exponent {slopes['lazy']:.2f})",
               slopes["lazy"] < 0.9),
     ]  # fmt: skip
     if indices():
-        spread = max(abs(last[a] - last["lazy"]) for a in indices())
-        claims.append(Claim(f"all indices have a similar error (within {spread:.3g})",
-                            spread < 0.05))  # fmt: skip
+        claims += _index_claims(rows, last, slopes)
     nats = signal(synthetic(1000, ROWS, run.seed), rounds)
     notes = [
         f"the regime carries little signal: n = {ROWS}, T = {rounds:,} leave the best query "
@@ -119,8 +117,8 @@ def figure_1(run: Run) -> Reproduced:
     ]
     if run.quick:
         notes.append(f"T = {rounds:,} instead of 20,000, and smaller m in (c)")
-    elif indices():
-        notes.append("HNSW and IVF are built for m up to 20,000 only")
+    if indices():
+        notes.append(_index_note(rows))
     parameters = {"epsilon": EPSILON, "delta": DELTA, "cells": CELLS, "n": ROWS, "T": rounds,
                   "T_of_b": shorter, "seed": run.seed}  # fmt: skip
     return Reproduced(
@@ -128,10 +126,41 @@ def figure_1(run: Run) -> Reproduced:
     )
 
 
+def _index_claims(
+    rows: list[dict[str, Any]], last: dict[str, float], slopes: dict[str, float]
+) -> list[Claim]:
+    """What Section 5.1 says of HNSW and IVF."""
+    spread = max(abs(last[a] - last["lazy"]) for a in indices())
+    took = {(r["arm"], r["m"]): 1e3 * r["seconds"] for r in rows if r["panel"] == "c"}
+    m = max(size for arm, size in took if arm == "hnsw")
+    grows = " and ".join(f"{slopes[a]:.2f}" for a in indices())
+    return [
+        Claim(f"all indices have a similar error (within {spread:.3g})", spread < 0.05),
+        Claim(f"HNSW and IVF grow sublinearly (exponents {grows})",
+              max(slopes[a] for a in indices()) < 0.9),
+        Claim(f"HNSW is faster than IVF and the scan (m = {m:,}: {took['hnsw', m]:.3g}, "
+              f"{took['ivf', m]:.3g} and {took['scan', m]:.3g} ms; the exact lazy selection takes "
+              f"{took['lazy', m]:.2g} ms)",
+              took["hnsw", m] < min(took["ivf", m], took["scan", m])),
+    ]  # fmt: skip
+
+
+def _index_note(rows: list[dict[str, Any]]) -> str:
+    """How far the indices went, and why they are slower there if they are."""
+    took = {(r["arm"], r["m"]): r["seconds"] for r in rows if r["panel"] == "c"}
+    m = max(size for arm, size in took if arm == "hnsw")
+    why = (
+        f", where searching vectors of {CELLS:,} entries and scoring the tail outweigh a scan"
+        if took["hnsw", m] > took["scan", m]
+        else ""
+    )
+    return f"HNSW and IVF are built for m up to {m:,} only{why}"
+
+
 def _growth(run: Run) -> list[dict[str, Any]]:
     """Seconds per selection for growing numbers of queries."""
     rows: list[dict[str, Any]] = []
-    for m in run.pick((3000, 10_000, 30_000), (10_000, 20_000, 50_000, 100_000)):
+    for m in run.pick((1000, 3000, 10_000, 30_000), (10_000, 20_000, 50_000, 100_000)):
         instance = synthetic(m, ROWS, run.seed)
         arms = ("lazy", *(indices() if m <= run.pick(3000, 20_000) else ()))
         for arm in arms:
@@ -221,9 +250,9 @@ def figure_3(run: Run) -> Reproduced:
 
 
 EXPERIMENTS = (
-    Experiment("1", "Error and time on generated queries", figure_1),
-    Experiment("2", "The margin B and the further samples C", figure_2),
-    Experiment("3", "Final error against the number of rows", figure_3),
+    Experiment("1", "Error and time on generated queries", figure_1, (20, 800)),
+    Experiment("2", "The margin B and the further samples C", figure_2, (4, 35)),
+    Experiment("3", "Final error against the number of rows", figure_3, (4, 40)),
     *LINEAR_PROGRAMS,
-    Experiment("table1", "ADULT: speed-up and errors", table_1),
+    Experiment("table1", "ADULT: speed-up and errors", table_1, (14, 50)),
 )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.domain.topk_error import index_of_maximum, k_relative, l_1, l_infinity
 from winnow.domain.utility import Utility
+from winnow.errors import InputError
 from winnow.kernels.rows import noisy_top_rows
 from winnow.mechanisms import ExponentialMechanism, GammaMechanism, Joint, PeelPermuteAndFlip
 from winnow.random.laws import Law
@@ -67,7 +68,7 @@ def draws(name: str, counts: Counts, k: int, trials: int, seed: int) -> NDArray[
 
 def sizes_of(run: Run) -> list[int]:
     """The k of the error figures."""
-    return run.pick([5, 25, 65, 125, 195], list(range(5, 200, 10)))
+    return run.pick([5, 15, 25, 45, 65, 95, 125, 155, 195], list(range(5, 200, 10)))
 
 
 def trials_of(run: Run) -> int:
@@ -92,6 +93,11 @@ def whole_data(run: Run) -> dict[str, tuple[Counts, str]]:
             counts = item_counts(run, name)
             if counts is not None:
                 found[name] = (np.sort(counts[0])[::-1].copy(), counts[1])
+        if not found:
+            raise InputError(
+                f"{run.data or 'what is installed'} has none of the data sets {', '.join(TOPK)}; "
+                "name another folder, or leave --data and --packages out for generated data"
+            )
         return found
 
     return run.once("joint data", load)
@@ -118,6 +124,9 @@ def _one(run: Run, name: str, mechanism: str, k: int, counts: Counts) -> dict[st
         values = np.asarray(error(counts, lists), float)
         low, middle, high = np.percentile(values, (25, 50, 75))
         row[metric] = [float(low), float(middle), float(high)]
+    errs = np.asarray(l_infinity(counts, lists)) > 0
+    places = np.asarray(index_of_maximum(counts, lists))[errs]
+    row["index_where_it_errs"] = float(np.median(places)) if errs.any() else None
     return row
 
 
@@ -156,11 +165,15 @@ def absent_of(run: Run) -> tuple[str, ...]:
     """What the data lack of the paper's."""
     absent = [name for name in TOPK if name not in data_of(run)]
     notes = [f"{', '.join(absent)} not at hand"] if absent else []
-    if run.data is None:
+    if run.data is None and not run.packages:
         notes.append("all data are generated stand-ins, so only the pattern is comparable")
     if any("news_mashable" in source for _, source in data_of(run).values()):
         notes.append("news is an eighth of the paper's articles")
-    if any("tweets_trump" in source for _, source in data_of(run).values()):
+    if any("movielens" in source for _, source in data_of(run).values()):
+        notes.append("movies are rated by 671 people only")
+    if any(
+        "tweets_trump" in source or "trump_tweets" in source for _, source in data_of(run).values()
+    ):
         notes.append("tweets are those of another person")
     return tuple(notes)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from winnow.reproduce.drawing import Curve, bound, draw_curves, finish, legend, panels
+from winnow.reproduce.drawing import Curve, bound, draw_curves, finish, legend, panels, ticks_at
 from winnow.reproduce.experiment import Claim, Experiment, Reproduced, Run
 from winnow.reproduce.lp_runs import ALPHA, COLUMNS, program, solve
 from winnow.reproduce.mwem_runs import DELTA, EPSILON
@@ -28,6 +29,8 @@ NAMES = {
     "uniform": "uniform point, no data",
 }
 LABELS = tuple(NAMES.values())
+_MOST_SCANNED = 300_000
+"""Rows up to which a full scan is run to the end in a whole run."""
 
 
 def _arms(m: int, most: int) -> tuple[str, ...]:
@@ -39,24 +42,29 @@ def _arms(m: int, most: int) -> tuple[str, ...]:
 def _rows(run: Run) -> list[dict[str, Any]]:
     """All sizes and arms at the sensitivity of the paper; shared by Figures 4 and 5."""
     sizes = run.pick((3000, 10_000, 30_000, 100_000), (100_000, 300_000, 700_000, 1_500_000))
-    rounds = run.pick(200, 5000)
+    rounds, seeds = run.pick(200, 5000), run.pick(3, 1)
     rows: list[dict[str, Any]] = []
-    solve(program(500, 0), "lazy", 5, SENSITIVITY, 0)  # compiled kernels are loaded first
     for m in sizes:
         given = program(m, run.seed)
-        for arm in _arms(m, run.pick(10_000, 100_000)):
+        for arm in _arms(m, run.pick(30_000, 300_000)):
             run.progress(f"FastMWEM: linear program, {NAMES[arm]}, m = {m:,}")
-            took = min(rounds, 200) if arm == "scan" else rounds
-            done = solve(given, arm, took, SENSITIVITY, run.seed)
-            off = given.violations(done.x)
-            rows.append(
-                {"m": m, "arm": arm, "rounds": took, "prepare_seconds": done.prepare_seconds,
-                 "round_seconds": done.seconds / took, "violated": float((off > ALPHA).mean()),
-                 "largest": float(off.max()), "promise": done.plan.violation}
-            )  # fmt: skip
-        off = given.violations(np.full(COLUMNS, 1 / COLUMNS))
-        rows.append({"m": m, "arm": "uniform", "violated": float((off > ALPHA).mean()),
-                     "largest": float(off.max())})  # fmt: skip
+            solve(given, arm, 2, SENSITIVITY, 0)  # kernels and index are made before the clock
+            whole = arm != "scan" or m <= _MOST_SCANNED
+            took = rounds if whole else min(rounds, 100)
+            done = [solve(given, arm, took, SENSITIVITY, run.seed + s) for s in range(seeds)]
+            off = [given.violations(each.x) for each in done]
+            row: dict[str, Any] = {
+                "m": m, "arm": arm, "rounds": took, "prepare_seconds": done[0].prepare_seconds,
+                "round_seconds": min(each.seconds for each in done) / took,
+            }  # fmt: skip
+            if whole:
+                row |= {"violated": float(np.mean([(o > ALPHA).mean() for o in off])),
+                        "largest": float(np.mean([o.max() for o in off])),
+                        "promise": done[0].plan.violation}  # fmt: skip
+            rows.append(row)
+        blind = given.violations(np.full(COLUMNS, 1 / COLUMNS))
+        rows.append({"m": m, "arm": "uniform", "violated": float((blind > ALPHA).mean()),
+                     "largest": float(blind.max())})  # fmt: skip
     return rows
 
 
@@ -88,25 +96,42 @@ def _notes(run: Run, rows: list[dict[str, Any]]) -> tuple[str, ...]:
     else:
         notes.append("HNSW and IVF are built for the smaller m only")
     if run.quick:
-        notes.append("m up to 100,000 and 200 rounds instead of 1,500,000 and 5,000")
+        notes.append("m up to 100,000 and 200 rounds, three runs each, instead of 1,500,000 and "
+                     "5,000")  # fmt: skip
     else:
-        notes.append("the scan is run for 200 rounds only")
+        notes.append(f"beyond m = {_MOST_SCANNED:,} the scan is timed over 100 rounds, not run")
     return tuple(notes)
+
+
+def _index_claims(rows: list[dict[str, Any]]) -> list[Claim]:
+    """What Section 5.3 says of HNSW and IVF, at the largest m that they were built for."""
+    took = {arm: _pattern(rows, arm, "round_seconds") for arm in ("scan", "hnsw", "ivf")}
+    if not took["hnsw"]:
+        return []
+    m, hnsw = took["hnsw"][-1]
+    scan, ivf = dict(took["scan"])[m], took["ivf"][-1][1]
+    said = f"m = {m:,}: {1e3 * hnsw:.3g}, {1e3 * ivf:.3g} and {1e3 * scan:.3g} ms for a round"
+    return [
+        Claim(f"HNSW vastly outperforms the scan (HNSW, IVF, scan at {said})", 2 * hnsw < scan),
+        Claim("IVF gives no significant speed-up", ivf > 0.5 * scan),
+    ]
 
 
 def figure_4(run: Run) -> Reproduced:
     """Violated constraints and time against the number of rows."""
     rows = run.once("lp", lambda: _rows(run))
-    lazy, scan = (_pattern(rows, arm, "violated") for arm in ("lazy", "scan"))
-    apart = max(abs(a - b) for (_, a), (_, b) in zip(lazy, scan, strict=True))
+    lazy, scan = (dict(_pattern(rows, arm, "violated")) for arm in ("lazy", "scan"))
+    apart = max(abs(lazy[m] - share) for m, share in scan.items())
     times = {arm: _pattern(rows, arm, "round_seconds") for arm in ("lazy", "scan")}
     ratio = times["scan"][-1][1] / times["lazy"][-1][1]
     claims = (
-        Claim(f"the share of violated rows is that of MWEM (within {apart:.3g})", apart < 0.02),
+        Claim(f"the share of violated rows is that of MWEM (within {apart:.2%} of the rows)",
+              apart < 0.02),
         Claim(f"selection is faster than a scan ({ratio:,.0f} times at m = "
               f"{times['scan'][-1][0]:,})", ratio > 1),
         Claim(f"its time grows sublinearly in m (exponent {_exponent(times['lazy']):.2f}, scan "
               f"{_exponent(times['scan']):.2f})", _exponent(times["lazy"]) < 0.9),
+        *_index_claims(rows),
     )  # fmt: skip
 
     def draw() -> Figure:
@@ -178,44 +203,54 @@ def figure_6(run: Run) -> Reproduced:
     uniform = float(given.violations(np.full(COLUMNS, 1 / COLUMNS)).max())
     rows: list[dict[str, Any]] = []
     for sensitivity in (SENSITIVITY, LOW):
-        for arm in _arms(m, 5000):
+        for arm in _arms(m, 100_000):
             for rounds in lengths:
                 run.progress(f"FastMWEM: linear program, {NAMES[arm]}, {rounds:,} rounds")
                 done = solve(given, arm, rounds, sensitivity, run.seed)
                 off = given.violations(done.x)
                 rows.append({"sensitivity": sensitivity, "arm": arm, "rounds": rounds,
                              "largest": float(off.max()), "violated": float((off > ALPHA).mean()),
+                             "error": float(np.maximum(off, 0).mean()),
                              "promise": done.plan.violation})  # fmt: skip
     end = {(r["sensitivity"], r["arm"]): r["largest"] for r in rows if r["rounds"] == lengths[-1]}
-    claims = [
-        Claim(f"lazy and scanned selection end alike at Δ∞ = {s:g} ({end[s, 'lazy']:.3g} and "
-              f"{end[s, 'scan']:.3g})", abs(end[s, "lazy"] - end[s, "scan"]) < 0.25)
-        for s in (SENSITIVITY, LOW)
-    ]  # fmt: skip
-    claims.append(
-        Claim(f"the constraints are met up to α = {ALPHA:g} at the paper's Δ∞ = {SENSITIVITY:g}",
-              end[SENSITIVITY, "lazy"] <= ALPHA)
-    )  # fmt: skip
+    claims = []
+    for s in (SENSITIVITY, LOW):
+        others = {NAMES[arm]: end[s, arm] for arm in NAMES if arm != "scan" and (s, arm) in end}
+        said = ", ".join(f"{name} {value:.3g}" for name, value in others.items())
+        apart = max(abs(value - end[s, "scan"]) for value in others.values())
+        limit = 0.25 if s == SENSITIVITY else 0.03
+        claims.append(Claim(f"at Δ∞ = {s:g} all do almost the same as the scan (largest violation "
+                            f"{end[s, 'scan']:.3g}; {said})", apart < limit))  # fmt: skip
     notes = (
-        f"the uniform point, which knows no data, has a largest violation of {uniform:.3g}",
-        f"at Δ∞ = {LOW:g} the largest violation is {end[LOW, 'lazy']:.3g}: there the budget "
-        "carries a signal",
+        f"the regime of the paper carries little signal: the uniform point, which knows no data, "
+        f"has a largest violation of {uniform:.3g}, the solver ends at "
+        f"{end[SENSITIVITY, 'lazy']:.3g}",
+        f"Δ∞ = {LOW:g} is drawn as well, where a budget of 1 carries a signal",
     )
 
     def draw() -> Figure:
-        figure, axes = panels(1, 2, width=5.6, height=4.4,
-                              title=f"FastMWEM, Figure 6: largest violation, m = {m:,}, "
+        figure, axes = panels(2, 2, width=5.6, height=3.4,
+                              title=f"FastMWEM, Figure 6: violations, m = {m:,}, "
                               f"d = {COLUMNS}")  # fmt: skip
-        for axis, sensitivity in zip(axes, (SENSITIVITY, LOW), strict=True):
+        blind = given.violations(np.full(COLUMNS, 1 / COLUMNS))
+        flat = {"error": float(np.maximum(blind, 0).mean()), "largest": uniform}
+        for place, (axis, (what, sensitivity)) in enumerate(
+            zip(axes, product(("error", "largest"), (SENSITIVITY, LOW)), strict=True)
+        ):
             for arm in NAMES:
                 mine = [r for r in rows if (r["sensitivity"], r["arm"]) == (sensitivity, arm)]
                 if mine:
-                    curve = Curve([r["rounds"] for r in mine], [r["largest"] for r in mine])
+                    curve = Curve([r["rounds"] for r in mine], [r[what] for r in mine])
                     draw_curves(axis, {NAMES[arm]: curve}, LABELS)
-            ends = [lengths[0], lengths[-1]]
-            bound(axis, ends, [uniform] * 2, NAMES["uniform"], 1)
-            finish(axis, title=f"Δ∞ = {sensitivity:g}", xscale="log", ylim=(0, None),
-                   xlabel="rounds T (log scale)", ylabel="largest A x − b")  # fmt: skip
+            bound(axis, [lengths[0], lengths[-1]], [flat[what]] * 2, NAMES["uniform"], 1)
+            finish(axis, xscale="log", ylim=(0, None))
+            ticks_at(axis, lengths)
+            if place < 2:
+                axis.set_title(f"Δ∞ = {sensitivity:g}")
+            else:
+                axis.set_xlabel("rounds T (log scale)")
+        axes[0].set_ylabel("mean of (A x − b)₊")
+        axes[2].set_ylabel("largest A x − b")
         legend(figure, axes, 3)
         return figure
 
@@ -224,7 +259,7 @@ def figure_6(run: Run) -> Reproduced:
 
 
 EXPERIMENTS = (
-    Experiment("4", "Linear programs: violated rows and time", figure_4),
-    Experiment("5", "Linear programs: time with the index", figure_5),
-    Experiment("6", "Linear programs: largest violation against rounds", figure_6),
+    Experiment("4", "Linear programs: violated rows and time", figure_4, (16, 400)),
+    Experiment("5", "Linear programs: time with the index", figure_5, (1, 2), "4"),
+    Experiment("6", "Linear programs: largest violation against rounds", figure_6, (4, 70)),
 )

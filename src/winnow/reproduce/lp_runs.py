@@ -11,8 +11,7 @@ holds the private b_i, so it would have to stay on the private side; here all da
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -21,12 +20,14 @@ from numpy.typing import NDArray
 from winnow.algorithms.lp_plan import LpBudget, LpPlan, plan_lp
 from winnow.domain.neighbours import Relation
 from winnow.domain.workloads.stream import Stream
-from winnow.index import build_index
+from winnow.index import Index, build_index
 from winnow.kernels.lazy_gumbel import lazy_gumbel
 from winnow.random.tape import Tape
+from winnow.reproduce.clock import clock, since
 from winnow.reproduce.mwem_runs import DELTA, EPSILON
 from winnow.reproduce.randomness import exponentials, gumbels, normals, uniforms
-from winnow.verbs.solve_lp import lp_setting, solve_lp
+from winnow.verbs.lp_arguments import lp_setting
+from winnow.verbs.solve_lp import solve_lp
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +42,16 @@ class Program:
 
     rows: Floats
     sides: Floats
+    _indices: dict[str, tuple[Index, float]] = field(default_factory=dict, repr=False)
+
+    def index(self, name: str) -> tuple[Index, float]:
+        """An index over (A_i, -b_i), made once, and the seconds that this took."""
+        if name not in self._indices:
+            start = clock()
+            vectors = np.concatenate([self.rows, -self.sides[:, None]], axis=1)
+            made = build_index(name, vectors.astype(np.float32))
+            self._indices[name] = (made, since(start))
+        return self._indices[name]
 
     def violations(self, x: Floats) -> Floats:
         """A x - b."""
@@ -72,22 +83,22 @@ def solve(given: Program, arm: str, rounds: int, sensitivity: float, seed: int) 
     """All rounds of one arm."""
     plan = plan_for(given, rounds, sensitivity)
     if arm == "lazy":
-        start = time.perf_counter()
+        start = clock()
         released = solve_lp(
             given.rows, given.sides, np.ones(COLUMNS), private="scalar", epsilon=EPSILON,
             delta=DELTA, opt=1.0, sensitivity=sensitivity, relation=Relation.SUBSTITUTION,
             rounds=rounds, seed=seed,
         )  # fmt: skip
-        return Solved(released.value.x, 0.0, time.perf_counter() - start, plan)
-    start = time.perf_counter()
+        return Solved(released.value.x, 0.0, since(start), plan)
     select = _Scan(given, plan, seed) if arm == "scan" else _Indexed(given, arm, plan, seed)
-    prepared = time.perf_counter()
+    making = 0.0 if arm == "scan" else given.index(arm)[1]
+    start = clock()
     x, total = np.full(COLUMNS, 1 / COLUMNS), np.zeros(COLUMNS)
     for _ in range(rounds):
         total += x
         x = x * np.exp(-plan.step * given.rows[select(x)])
         x /= x.sum()
-    return Solved(total / rounds, prepared - start, time.perf_counter() - prepared, plan)
+    return Solved(total / rounds, making, since(start), plan)
 
 
 def plan_for(given: Program, rounds: int, sensitivity: float) -> LpPlan:
@@ -105,20 +116,25 @@ def _rate(plan: LpPlan) -> float:
 
 
 class _Scan:
+    """All violations on one core, column by column, without the threads of a BLAS."""
+
     def __init__(self, given: Program, plan: LpPlan, seed: int) -> None:
-        self._given, self._rate = given, _rate(plan)
+        self._columns = np.ascontiguousarray(given.rows.T)
+        self._sides, self._rate = given.sides, _rate(plan)
         self._stream = Stream(seed, "scan of rows")
 
     def __call__(self, x: Floats) -> int:
-        score = self._rate * self._given.violations(x)
+        score, term = -self._sides, np.empty(len(self._sides))
+        for column, value in zip(self._columns, x, strict=True):
+            score += np.multiply(column, value, out=term)
+        score *= self._rate
         return int(np.argmax(score + gumbels(self._stream, len(score))))
 
 
 class _Indexed:
     def __init__(self, given: Program, name: str, plan: LpPlan, seed: int) -> None:
         self._given, self._size = given, math.isqrt(len(given.sides)) + 1
-        vectors = np.concatenate([given.rows, -given.sides[:, None]], axis=1)
-        self._index = build_index(name, vectors.astype(np.float32))
+        self._index = given.index(name)[0]
         self._scale = Fraction(repr(_rate(plan))) / _UNITS
         self._tape, self._round = Tape.seeded(seed).child(f"rows-{name}"), 0
 

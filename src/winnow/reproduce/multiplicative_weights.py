@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.algorithms.interactive import log_step
+from winnow.algorithms.interactive_plan import InteractivePlan
 from winnow.domain.neighbours import Relation
 from winnow.domain.workloads import Workload, random_queries
 from winnow.domain.workloads.stream import Stream
@@ -31,8 +32,6 @@ from winnow.verbs import open_interactive
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from winnow.algorithms.interactive_plan import InteractivePlan
 
 EPSILON, DELTA, BETA = 1.0, 1e-6, 0.05
 CELLS, ROWS = 512, 50_000
@@ -77,6 +76,7 @@ def _session(run: Run, questions: int, seed: int, updates: int | None = UPDATES)
     ) as session:
         answers = session.ask_all(asked)
         plan = session.plan
+    assert isinstance(plan, InteractivePlan)
     values = np.array([answer.value for answer in answers])
     fresh = np.array([answer.kind == "fresh" for answer in answers])
     data = np.bincount(rows, minlength=CELLS) / ROWS
@@ -258,7 +258,7 @@ def figure_2(run: Run) -> Reproduced:
         draw_curves(left, {name: Curve(places, updates[places - 1])}, (name,))
         bound(left, [1, questions], [most, most], f"potential bound ln N/(2 g²) = {most:,.0f}", 0)
         finish(left, xscale="log", yscale="symlog", xlabel="questions asked (log scale)",
-               ylabel="update rounds so far", ylim=(0, 2.5 * most))  # fmt: skip
+               ylabel="update rounds so far (log scale)", ylim=(0, 2.5 * most))  # fmt: skip
         steps = np.arange(len(potential))
         draw_curves(right, {name: Curve(steps, potential)}, (name,))
         bound(right, steps, np.maximum(0, potential[0] - drop * steps), "least drop, 2 g² each", 2)
@@ -273,6 +273,8 @@ def figure_2(run: Run) -> Reproduced:
 
 
 EXPERIMENTS = (
-    Experiment("1", "Error against the number of questions, with the theorem's curve", figure_1),
-    Experiment("2", "Update rounds against the potential bound", figure_2),
+    Experiment(
+        "1", "Error against the number of questions, with the theorem's curve", figure_1, (7, 76)
+    ),
+    Experiment("2", "Update rounds against the potential bound", figure_2, (1, 6)),
 )

@@ -62,3 +62,9 @@ def chosen(paper: Paper, figures: Sequence[str]) -> list[Experiment]:
             )
         found += [each for each in matching if each not in found]
     return found
+
+
+def estimated_seconds(paper: Paper, experiments: Sequence[Experiment], *, quick: bool) -> float:
+    """About how long these experiments of a paper take on one core, what they share once."""
+    names = {each.name for each in experiments} | {each.after for each in experiments}
+    return sum(each.seconds[0 if quick else 1] for each in paper.experiments if each.name in names)

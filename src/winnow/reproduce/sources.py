@@ -1,4 +1,5 @@
-"""The data of the experiments: from a folder that the user names, or generated in their place.
+"""The data of the experiments: from a folder that the user names, from packages that carry data
+(``packages``), or generated in their place.
 
     topk_counts/NAME.npy         item counts: books, foods, games, movies, news, tweets, netflix
     dpbench_1d/NAME.n4096.npy    histograms: HEPTH, INCOME, MEDCOST, PATENT, SEARCHLOGS
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from winnow.domain.workloads.stream import Stream
 from winnow.errors import InputError
 from winnow.reproduce.experiment import Run
+from winnow.reproduce.packages import package_adult, package_counts
 from winnow.reproduce.randomness import normals
 
 Counts = NDArray[np.int64]
@@ -49,14 +51,20 @@ _PROFILES = {
 
 
 def item_counts(run: Run, name: str) -> tuple[Counts, str] | None:
-    """Counts of a top-k data set and where they are from; None: the folder lacks it."""
-    if run.data is None:
-        return _stand_in(run, name), f"{GENERATED} for {name}"
-    for file in (name, *_ALSO.get(name, ())):
-        path = run.data / "topk_counts" / f"{file}.npy"
-        if path.is_file():
-            return _load(path), f"topk_counts/{file}.npy"
-    return None
+    """Counts of a top-k data set and where they are from; None: what the user named lacks it."""
+    if run.data is None and not run.packages:
+        return generated_counts(run, name)
+    if run.data is not None:
+        for file in (name, *_ALSO.get(name, ())):
+            path = run.data / "topk_counts" / f"{file}.npy"
+            if path.is_file():
+                return _load(path), f"topk_counts/{file}.npy"
+    return package_counts(name) if run.packages else None
+
+
+def generated_counts(run: Run, name: str) -> tuple[Counts, str]:
+    """A stand-in for a top-k data set."""
+    return _stand_in(run, name), f"{GENERATED} for {name}"
 
 
 def netflix_counts(run: Run) -> tuple[Counts, str]:
@@ -94,6 +102,8 @@ def adult(run: Run) -> tuple[dict[str, int], list[Counts], str]:
             columns = [np.ascontiguousarray(codes[:, names.index(name)]) for name in ADULT]
             schema = {name: int(sizes[name]) for name in ADULT}
             return schema, columns, "adult_pgm/adult.csv.gz, the first 32,561 rows"
+    if run.packages and (found := package_adult(ADULT)) is not None:
+        return found
     sizes = dict(zip(ADULT, (9, 16, 7, 6, 5, 2, 2), strict=True))
     return sizes, _mixture(run, list(sizes.values()), 32_561), f"{GENERATED} for ADULT"
 

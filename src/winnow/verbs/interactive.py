@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from winnow.algorithms.implicit_state import ImplicitState
-from winnow.algorithms.interactive import Interactive
-from winnow.algorithms.interactive_plan import InteractivePlan, InteractiveRequest
-from winnow.algorithms.interactive_sizing import PRIOR_MIX, plan_interactive
-from winnow.algorithms.interactive_state import CellState, PointState, State, product_prior
-from winnow.domain.checks import Real, exact, probability
+from winnow.algorithms.interactive_plan import InteractiveRequest
+from winnow.domain.checks import Real
 from winnow.domain.memory import parse_memory
 from winnow.domain.neighbours import Relation
-from winnow.domain.schema import Schema
-from winnow.errors import BudgetError, InputError
-from winnow.mechanisms.journal import Journal
-from winnow.mechanisms.multiplicative_weights import OpenRounds
+from winnow.errors import InputError
 from winnow.privacy import Budget
+from winnow.privacy.ledger import Ledger
 from winnow.random.tape import Randomness
 from winnow.sealed.tables import SealedTable
-from winnow.verbs.charging import grant_for
+from winnow.verbs.interactive_method import chosen_plan
+from winnow.verbs.interactive_session import Opened, opened_session, resumed_session
 
 _BYTES_PER_CELL = 32
 
@@ -33,6 +24,7 @@ def open_interactive(
     *,
     epsilon: Real,
     delta: Real,
+    method: str = "multiplicative-weights",
     max_queries: int = 10_000,
     beta: Real = 0.05,
     relation: str | Relation | None = None,
@@ -50,12 +42,17 @@ def open_interactive(
     state: str | Path | None = None,
     budget: Budget | None = None,
     seed: int | None = None,
-) -> Interactive:
-    """Open a session of private multiplicative weights on a sealed table.
+) -> Opened:
+    """Open an interactive session on a sealed table.
 
     ``session.ask(wn.where(age=(40, 60), sex="Female"))`` answers one question; later questions
     may depend on earlier answers. The whole session is charged now and nothing is refunded.
     ``max_queries`` is the number of questions for which the error bound is to hold.
+
+    ``method`` is 'multiplicative-weights' (a hypothesis answers and learns: for very many
+    questions), 'independent' (noise on every answer, for at most ``max_queries`` different
+    questions), or 'recommended': the one with the smaller error bound, which
+    ``winnow.plan.interactive`` tells beforehand. What follows is about the hypothesis.
 
     The cap on updates is chosen to make the error bound small, unless ``updates`` or ``alpha``
     (an error bound to aim at) is given. ``threshold`` sets the test itself, as a fraction of
@@ -67,25 +64,10 @@ def open_interactive(
     many cells instead; ``smoothness`` and ``phi`` then say how even the data are.
 
     ``state`` names a file from which ``resume_interactive`` goes on after a crash or later.
-    ``winnow.plan.interactive`` says beforehand whether independent noise would be better.
     """
-    if not isinstance(table, SealedTable):
-        raise InputError(
-            f"a {type(table).__name__} is not a sealed table; read it with wn.read_table"
-        )
+    _check(table)
     if relation is not None:
         table = table.under(relation)
-    lost = None
-    accountant = "tight"
-    if budget is not None:
-        accountant = "zcdp"
-        probability(delta=delta)
-        lost = min(exact("delta", budget.left.delta), exact("delta", delta) / 2)
-        if budget.accountant != "zcdp" or lost <= 0:
-            raise InputError(
-                "an interactive session needs a zcdp budget with a part of delta set aside: open "
-                "it with delta_for_events, for example a tenth of delta"
-            )
     request = InteractiveRequest(
         cells=table.schema.cells,
         epsilon=epsilon,
@@ -105,99 +87,43 @@ def open_interactive(
         smoothness=smoothness,
         phi=phi,
         universe_seed=universe_seed,
-        accountant=accountant,
-        lost=lost,
     )
     limit = parse_memory(memory)
-    randomness = Randomness(seed)
-    plan = plan_interactive(request)
-    mechanism = plan.mechanism
-    mechanism.check(table.rows_per_person)
-    journal = None
-    if state is not None:
-        header = _plain(plan) | {"explicit": _fits(table.schema, limit)}
-        journal = Journal.create(state, table, header, seed)
-    try:
-        grant = grant_for(plan.event, budget)
-    except BudgetError:
-        if journal is not None:
-            journal.abandon()
-        raise
-    if journal is not None:
-        journal.opened(grant.record)
-    tape = randomness.tape() if journal is None else journal.tape()
-    rounds = mechanism.open(table, grant, tape, journal)
-    explicit = _fits(table.schema, limit)
-    return _session(plan, table.schema, rounds, journal, explicit=explicit)
+    Randomness(seed)  # refuses what is not an integer
+    plan, reason = chosen_plan(method, request, budget)
+    return opened_session(
+        plan,
+        table,
+        explicit=_BYTES_PER_CELL * table.schema.cells <= limit,
+        reason=reason,
+        state=state,
+        budget=budget,
+        seed=seed,
+    )
 
 
-def resume_interactive(table: SealedTable, state: str | Path) -> Interactive:
+def resume_interactive(
+    table: SealedTable,
+    state: str | Path,
+    *,
+    ledger: str | Path | Ledger | None = None,
+    ledger_key: str | Path | None = None,
+) -> Opened:
     """Go on with a session from its state file, without a second charge.
 
     The table must be the one that the session was opened with. Counts released before are
     answered again as they were; no noise is used twice.
+
+    A session that was charged to a ledger needs it again, because only the ledger can tell the
+    latest state file from an older copy, which is refused. A file is found where it was unless
+    ``ledger`` names another place; a database has to be named.
     """
+    _check(table)
+    return resumed_session(table, state, ledger, ledger_key)
+
+
+def _check(table: SealedTable) -> None:
     if not isinstance(table, SealedTable):
         raise InputError(
             f"a {type(table).__name__} is not a sealed table; read it with wn.read_table"
         )
-    journal = Journal.open(state, table)
-    try:
-        record = journal.record
-        header = dict(journal.header["plan"])
-        explicit = bool(header.pop("explicit"))
-        plan = InteractivePlan.from_dict(header)
-        table = table.under(plan.event.relation)
-        rounds = plan.mechanism.reopen(
-            table, journal.tape(), journal, record=record, kept=journal.kept
-        )
-        return _session(plan, table.schema, rounds, journal, explicit=explicit)
-    except BaseException:
-        journal.close(None)
-        raise
-
-
-def _plain(plan: InteractivePlan) -> dict[str, object]:
-    """As it will be read back, so that what is signed is what is found."""
-    found: dict[str, object] = json.loads(json.dumps(plan.to_dict()))
-    return found
-
-
-def _fits(schema: Schema, limit: int) -> bool:
-    return _BYTES_PER_CELL * schema.cells <= limit
-
-
-def _session(
-    plan: InteractivePlan,
-    schema: Schema,
-    rounds: OpenRounds,
-    journal: Journal | None,
-    *,
-    explicit: bool,
-) -> Interactive:
-    prior, mix = None, 1.0
-    if plan.prior_multiplier is not None:
-        kept = None if journal is None else _kept_prior(journal)
-        counts = rounds.prior() if kept is None else kept
-        if journal is not None and kept is None:
-            journal.note(prior=[counted.tolist() for counted in counts])
-        prior, mix = product_prior(counts), PRIOR_MIX
-    state: State
-    if plan.universe is not None:
-        state = PointState(schema, plan.universe, plan.universe_seed, prior, mix)
-    elif explicit:
-        state = CellState(schema, prior, mix)
-    else:
-        state = ImplicitState(schema, prior, mix)
-    receipt = replace(rounds.receipt, reason=f"{plan.calibration}; {plan.max_queries} questions")
-    session = Interactive(plan, schema, state, rounds, receipt, journal)
-    if journal is not None:
-        session.replay(journal.updates(schema))
-    return session
-
-
-def _kept_prior(journal: Journal) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]] | None:
-    for entry in journal.records:
-        if "prior" in entry:
-            return [np.array(counted, np.int64) for counted in entry["prior"]]
-    return None

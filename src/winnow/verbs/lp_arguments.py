@@ -20,6 +20,7 @@ from winnow.index import INDEX_NAMES
 from winnow.kernels.lazy_columns import MOST_COLUMNS
 from winnow.privacy import Budget
 from winnow.sealed.right_hand_sides import as_upper_rows, checked_matrix
+from winnow.verbs.charging import sizing_accountant
 
 _LAZY_FROM = 4096
 _MOST_INDEXED = 1 << 27
@@ -90,7 +91,7 @@ def budget_of(
 ) -> LpBudget:
     """What is asked for, with the accountant of the budget that pays."""
     if budget is not None:
-        sizing = budget.accountant if exact("delta", delta) else "pure"
+        sizing = sizing_accountant(budget, delta)
         one_of(("best", sizing), accountant=accountant)
         accountant = sizing
     return LpBudget(epsilon, delta, relation, alpha, rounds, beta=beta, accountant=accountant)

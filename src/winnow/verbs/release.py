@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from winnow.algorithms.mwem import Mwem
 from winnow.algorithms.release_plan import PlannedRelease, ReleaseRequest, plan_release
 from winnow.algorithms.synthesis import synthesise
-from winnow.domain.checks import Real, exact
+from winnow.domain.checks import Real
 from winnow.domain.neighbours import Relation
 from winnow.domain.workloads import ConjunctionPart, Workload
 from winnow.errors import InputError
@@ -23,7 +23,7 @@ from winnow.released import Released
 from winnow.released.synthetic import SyntheticDistribution
 from winnow.sealed import Sealed
 from winnow.sealed.tables import SealedTable, true_counts
-from winnow.verbs.charging import grant_for
+from winnow.verbs.charging import grant_for, sizing_accountant
 
 
 def release(
@@ -136,8 +136,8 @@ def _sealed_counts(
 
 
 def _of_budget(accountant: str, budget: Budget, delta: Real) -> str:
-    """What sizes the noise under a budget: its own accountant, or pure sums without a delta."""
-    sizing = budget.accountant if exact("delta", delta) else "pure"
+    """The accountant of the budget, which another one must not be asked to replace."""
+    sizing = sizing_accountant(budget, delta)
     if accountant not in ("best", sizing):
         raise InputError(
             f"accountant={accountant!r} does not size a release of delta={delta} for a budget "

@@ -65,8 +65,7 @@ class ConjunctionPart:
         answers = np.empty(self.size, np.float64)
         for columns, queries in self._by_columns().items():
             table = marginal_table(flat, shape, columns)
-            for j in queries:
-                answers[j] = _inside(table, self.masks[j], columns)
+            answers[queries] = _all_inside(table, [self.masks[j] for j in queries], columns)
         return answers
 
     def counts(self, codes: Codes, weights: Counts) -> Counts:
@@ -77,8 +76,7 @@ class ConjunctionPart:
             sizes = tuple(shape[i] for i in columns)
             if math.prod(sizes) <= _TABLE:
                 table = marginal_counts(codes, weights, shape, columns).reshape(sizes)
-                for j in queries:
-                    counted[j] = _inside(table, self.masks[j], columns)
+                counted[queries] = _all_inside(table, [self.masks[j] for j in queries], columns)
                 continue
             for j in queries:
                 held = np.ones(len(weights), np.bool_)
@@ -121,6 +119,21 @@ class ConjunctionPart:
     def memory(self) -> int:
         """The bytes of the masks."""
         return sum(mask.nbytes for masks in self.masks for mask in masks.values())
+
+
+def _all_inside(
+    table: NDArray[Any], members: list[Mapping[int, Mask]], columns: tuple[int, ...]
+) -> NDArray[Any]:
+    """The sums over many product sets; those of one cell are read off together."""
+    codes, single = [], np.ones(len(members), np.bool_)
+    for i in columns:
+        held = np.stack([masks[i] for masks in members])
+        single &= held.sum(axis=1) == 1
+        codes.append(held.argmax(axis=1))
+    found = np.array(table[tuple(codes)] if columns else np.broadcast_to(table, len(members)))
+    for j in np.flatnonzero(~single):
+        found[j] = _inside(table, members[j], columns)
+    return found
 
 
 def _inside(table: NDArray[Any], masks: Mapping[int, Mask], columns: tuple[int, ...]) -> Any:

@@ -17,9 +17,7 @@ import hashlib
 import hmac
 import json
 import secrets
-import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,8 +30,11 @@ from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.event_json import from_json, to_json
 from winnow.privacy.events import Event, short_number
 from winnow.privacy.ledger.accounts import cap_of, in_units, texts_of, used_of
+from winnow.privacy.ledger.datasets import Dataset, datasets_of
 from winnow.privacy.ledger.entry import START, Entry
 from winnow.privacy.ledger.keys import chain_key, key_check, make_key, read_key
+from winnow.privacy.ledger.labels import check_label
+from winnow.privacy.ledger.locks import Hold
 from winnow.privacy.ledger.store import Appending, Store, store_at
 from winnow.privacy.ledger.verification import Verification, verify_chain
 
@@ -44,25 +45,16 @@ ACCOUNTING = "1"
 """Of the rules by which events are turned into costs."""
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """What a ledger says about one dataset."""
-
-    label: str
-    cap: Cap
-    used: Amount
-    charges: int
-    opened: str
-
-
 class Ledger:
     """One ledger: an SQLite file or a Postgres database, and its key.
 
     ``Ledger.open`` opens it, and makes it where there is none and ``create`` allows it.
     """
 
-    def __init__(self, store: Store, key: bytes) -> None:
+    def __init__(self, store: Store, key: bytes, identity: str, key_file: Path) -> None:
         self._store, self._key = store, key
+        self.identity = identity
+        self.key_file = key_file
 
     @classmethod
     def open(
@@ -103,12 +95,17 @@ class Ledger:
             raise LedgerError(
                 f"the key {path} is not the key of the ledger {store.name}; name the right one"
             )
-        return cls(store, chain_key(key, identity))
+        return cls(store, chain_key(key, identity), identity, path)
 
     @property
     def name(self) -> str:
         """What receipts call it."""
         return self._store.name
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file lies; None for a database, whose address is a secret."""
+        return self._store.path
 
     def open_dataset(
         self,
@@ -121,7 +118,7 @@ class Ledger:
         delta_for_events: Real = 0.0,
     ) -> Cap:
         """Fix the cap of a dataset, once and for all; the same declaration again is fine."""
-        _check_label(label)
+        check_label(label)
         cap = Cap.declare(epsilon, delta, relation, accountant, delta_for_events)
         body: dict[str, Any] = {
             "epsilon": short_number("epsilon", exact("epsilon", epsilon)),
@@ -137,7 +134,7 @@ class Ledger:
             if found is None:
                 self._add(chain, "open", label, body | {"used": texts_of(Amount())}, Amount(), cap)
                 return cap
-        self._check_genuine(found)
+        self.check_genuine(found)
         declared = cap_of(found)
         if declared.relation is not cap.relation:
             raise RelationMismatch(
@@ -159,11 +156,14 @@ class Ledger:
                 f"the ledger {self.name} knows no dataset {label!r}; give its epsilon (and delta) "
                 "to open it"
             )
-        self._check_genuine(found)
+        self.check_genuine(found)
         return cap_of(found)
 
-    def charge(self, label: str, event: Event, *, analyst: str = "") -> str:
-        """Record a charge, or refuse it; the head of the ledger when it is on the disk."""
+    def charge(self, label: str, event: Event, *, analyst: str = "", session: str = "") -> str:
+        """Record a charge, or refuse it; the head of the ledger when it is on the disk.
+
+        ``session`` names the interactive session that it is for, which can then find it again.
+        """
         cap = self.cap(label)
         cost = cap.cost(event)
         document = to_json(event)
@@ -172,9 +172,9 @@ class Ledger:
             before = chain.last(label)
             if before is None:
                 raise LedgerError(f"the dataset {label!r} has disappeared from the ledger")
-            self._check_genuine(before)
+            self.check_genuine(before)
             used = cap.after(used_of(before), event, cost)
-            body = {
+            body: dict[str, Any] = {
                 "event": document,
                 "cost": texts_of(cost),
                 "used": texts_of(used),
@@ -184,6 +184,8 @@ class Ledger:
                 "accounting": ACCOUNTING,
                 "library": __version__,
             }
+            if session:
+                body["session"] = session
             entry = self._add(chain, "charge", label, body, used, cap)
         return f"{self.name}#{entry.head}"
 
@@ -191,7 +193,7 @@ class Ledger:
         """What was used of a dataset's cap, and for which events."""
         used, events = Amount(), []
         for entry in self._store.entries(label):
-            self._check_genuine(entry)
+            self.check_genuine(entry)
             used = used_of(entry)
             if entry.kind == "charge":
                 events.append(from_json(entry.body["event"]))
@@ -199,46 +201,55 @@ class Ledger:
 
     def datasets(self) -> list[Dataset]:
         """All datasets, in the order in which they were opened."""
-        found: dict[str, Dataset] = {}
-        for entry in self._store.entries():
-            self._check_genuine(entry)
-            if entry.kind == "open":
-                found[entry.dataset] = Dataset(
-                    entry.dataset, cap_of(entry), Amount(), 0, entry.time
-                )
-            elif entry.kind == "charge":
-                old = found[entry.dataset]
-                found[entry.dataset] = Dataset(
-                    old.label, old.cap, used_of(entry), old.charges + 1, old.opened
-                )
-        return list(found.values())
+        entries = self.entries()
+        for entry in entries:
+            self.check_genuine(entry)
+        return datasets_of(entries)
 
-    def entries(self) -> list[Entry]:
-        """Every entry in order, as stored."""
-        return list(self._store.entries())
+    def entries(self, label: str | None = None) -> list[Entry]:
+        """Every entry in order, or those of one dataset, as stored."""
+        return list(self._store.entries(label))
+
+    def hold(self, label: str) -> Hold:
+        """Hold a dataset for one interactive session: a second one is refused meanwhile."""
+        held = self._store.hold(label)
+        if held is None:
+            raise LedgerError(
+                f"another interactive session on the dataset {label!r} is open; sessions on one "
+                "dataset are had one at a time. Close it first"
+            )
+        return held
+
+    def note(self, label: str, kind: str, content: Mapping[str, Any]) -> None:
+        """Append an entry that charges nothing; durable when it returns."""
+        with self._store.appending() as chain:
+            self._carry(chain, label, kind, content)
+
+    def _carry(self, chain: Appending, label: str, kind: str, content: Mapping[str, Any]) -> None:
+        before, first = chain.last(label), chain.first(label)
+        if before is None or first is None:
+            raise LedgerError(f"the dataset {label!r} has disappeared from the ledger")
+        self.check_genuine(before)
+        self.check_genuine(first)
+        used = used_of(before)
+        self._add(chain, kind, label, {**content, "used": texts_of(used)}, used, cap_of(first))
 
     def note_data(self, label: str, digest: bytes) -> list[str]:
         """Remember a keyed fingerprint of the data; other labels under which they came before.
 
         The fingerprint is an HMAC of a digest under the ledger's key: without the key it
-        says nothing about the data.
+        says nothing about the data. There is one entry for each call, known or not: the number
+        of entries shows in published receipts and must not depend on the data.
         """
         mark = hmac.new(self._key, b"data:" + digest, hashlib.sha256).hexdigest()
         others: list[str] = []
-        known = False
         with self._store.appending() as chain:
             for entry in self._store.entries():
-                if entry.kind == "data" and entry.body.get("fingerprint") == mark:
-                    known = known or entry.dataset == label
-                    if entry.dataset != label and entry.dataset not in others:
-                        others.append(entry.dataset)
-            before, first = chain.last(label), chain.first(label)
-            if before is not None and first is not None and not known:
-                self._check_genuine(before)
-                self._check_genuine(first)
-                used = used_of(before)
-                body = {"fingerprint": mark, "used": texts_of(used)}
-                self._add(chain, "data", label, body, used, cap_of(first))
+                same = entry.kind == "data" and entry.body.get("fingerprint") == mark
+                if same and entry.dataset != label and entry.dataset not in others:
+                    others.append(entry.dataset)
+            if chain.first(label) is not None:
+                self._carry(chain, label, "data", {"fingerprint": mark})
         return others
 
     def verify(self, head: str | None = None) -> Verification:
@@ -256,7 +267,7 @@ class Ledger:
     ) -> Entry:
         last = chain.last()
         if last is not None:
-            self._check_genuine(last)
+            self.check_genuine(last)
         if chain.count() != (0 if last is None else last.sequence):
             raise LedgerError(
                 f"entries are missing from the ledger {self.name}; restore it from a copy that "
@@ -273,7 +284,8 @@ class Ledger:
         chain.add(entry, in_units(used.size), in_units(cap.limit.size))
         return entry
 
-    def _check_genuine(self, entry: Entry) -> None:
+    def check_genuine(self, entry: Entry) -> None:
+        """Refuse an entry that was changed after it was written."""
         if not entry.genuine(self._key):
             raise LedgerError(
                 f"entry {entry.sequence} of the ledger {self.name} was changed after it was "
@@ -282,17 +294,3 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name}>"
-
-
-def _check_label(label: str) -> None:
-    plain = (
-        isinstance(label, str)
-        and 0 < len(label) <= 200
-        and label == unicodedata.normalize("NFC", label).strip()
-        and label.isprintable()
-    )
-    if not plain:  # two spellings of one label would be two caps
-        raise InputError(
-            "dataset= is a label of 1 to 200 printable characters that the steward chooses, "
-            "without spaces around it and in composed form (Unicode NFC)"
-        )

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from winnow.errors import ExtraMissing, LedgerError
 from winnow.privacy.ledger.entry import Entry
+from winnow.privacy.ledger.locks import Hold
 
 _LAYOUT = (
     "CREATE TABLE winnow_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -54,6 +55,10 @@ class PostgresStore:
         """The name of the database; never the user, the password or the host."""
         return urlsplit(self._url).path.lstrip("/") or "postgres"
 
+    @property
+    def path(self) -> None:
+        """None: the address may hold a password and is not written down."""
+
     def default_key_file(self) -> Path:
         """In the folder of the process: a database has no place of its own for a key."""
         return Path(f"{self.name}.ledger.key")
@@ -90,6 +95,18 @@ class PostgresStore:
             rows = cursor.fetchall()
         return map(_entry, rows)
 
+    def hold(self, dataset: str) -> Hold | None:
+        """An advisory lock of a connection that stays open; it ends with the process."""
+        mark = hashlib.sha256(b"winnow-session:" + dataset.encode()).digest()[:8]
+        with self._reported():
+            connection = self._driver.connect(self._url, autocommit=True)
+            number = int.from_bytes(mark, "big", signed=True)
+            row = connection.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone()
+            if not row[0]:
+                connection.close()
+                return None
+        return Hold(connection.close, lambda: _alive(connection))
+
     @contextmanager
     def appending(self) -> Iterator[PostgresAppending]:
         """One transaction that reads the end of the chain and adds to it; durable at its end."""
@@ -98,13 +115,22 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, *, lock: bool = False) -> Iterator[Any]:
+        with (
+            self._reported(),
+            self._driver.connect(self._url) as connection,
+            connection.cursor() as cursor,
+        ):
+            if lock:
+                cursor.execute("SET LOCAL synchronous_commit = on")
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            yield cursor
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Errors of the server without its address, its user or its statements."""
         problem = ""
         try:
-            with self._driver.connect(self._url) as connection, connection.cursor() as cursor:
-                if lock:
-                    cursor.execute("SET LOCAL synchronous_commit = on")
-                    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-                yield cursor
+            yield
         except self._driver.Error as error:
             problem = error.sqlstate or type(error).__name__
         if problem:
@@ -151,6 +177,15 @@ class PostgresAppending:
             (entry.sequence, entry.time, entry.kind, entry.dataset, body, entry.previous,
              entry.tag, used, cap),
         )  # fmt: skip
+
+
+def _alive(connection: Any) -> bool:
+    """Whether the server still holds this connection, and so its lock."""
+    try:
+        connection.execute("SELECT 1").fetchone()
+    except Exception:  # whatever the driver says: the lock cannot be relied on
+        return False
+    return True
 
 
 def _entry(row: tuple[int, str, str, str, str, str, str]) -> Entry:

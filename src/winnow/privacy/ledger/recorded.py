@@ -26,9 +26,9 @@ class RecordedBudget(Budget):
         """The label under which they are recorded."""
         return self._dataset
 
-    def charge(self, event: Event) -> Grant:
+    def charge(self, event: Event, *, session: str = "") -> Grant:
         """Record the charge first; the grant carries the head that it made."""
-        head = self._ledger.charge(self._dataset, event, analyst=self._analyst)
+        head = self._ledger.charge(self._dataset, event, analyst=self._analyst, session=session)
         return issue(event, record=head)
 
     def _state(self) -> tuple[Amount, tuple[Event, ...]]:

@@ -9,6 +9,7 @@ for writing, too: the first one after a crash has to roll a half-written transac
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from winnow.errors import InputError, LedgerError
 from winnow.privacy.ledger.entry import Entry
+from winnow.privacy.ledger.locks import Hold, held_file
 
 _LAYOUT = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
@@ -42,7 +44,12 @@ class SQLiteStore:
     """The entries of one file."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self._path = path
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies."""
+        return self._path
 
     @property
     def name(self) -> str:
@@ -78,6 +85,12 @@ class SQLiteStore:
         with self._connected("rw") as connection:
             query = f"SELECT {_COLUMNS} FROM entries{where} ORDER BY sequence"
             yield from map(_entry, connection.execute(query, values))
+
+    def hold(self, dataset: str) -> Hold | None:
+        """A lock on a file beside the ledger, one for each dataset; it ends with the process."""
+        place = self.path.resolve()
+        mark = hashlib.sha256(dataset.encode()).hexdigest()[:16]
+        return held_file(str(place.with_name(f"{place.name}.lock-{mark}")))
 
     @contextmanager
     def appending(self) -> Iterator[SQLiteAppending]:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from winnow.errors import InputError
 from winnow.privacy.ledger.entry import Entry
+from winnow.privacy.ledger.locks import Hold
 
 
 class Appending(Protocol):
@@ -34,6 +35,10 @@ class Store(Protocol):
     def name(self) -> str:
         """What receipts call the ledger."""
 
+    @property
+    def path(self) -> Path | None:
+        """Where the file lies; None for a database."""
+
     def default_key_file(self) -> Path:
         """Where the key lies unless another place is named."""
 
@@ -48,6 +53,9 @@ class Store(Protocol):
 
     def entries(self, dataset: str | None = None) -> Iterator[Entry]:
         """All entries, or those of one dataset, in order."""
+
+    def hold(self, dataset: str) -> Hold | None:
+        """A lock on a dataset that ends with the process; None: somebody else has it."""
 
     def appending(self) -> AbstractContextManager[Appending]:
         """One transaction that reads the end of the chain and adds to it."""

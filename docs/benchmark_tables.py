@@ -1,0 +1,378 @@
+"""What `make bench` measured, as tables: one function for each file in benchmarks/.
+
+Nothing is typed: a file that is missing, or that lacks a part, leaves a sentence or a dash.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from table_text import short, size, span, table
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+Document = dict[str, Any]
+
+
+def read(name: str) -> Document | None:
+    """The content of benchmarks/NAME.json, if it is there."""
+    path = BENCHMARKS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def measured(name: str) -> Callable[[Callable[[Document], str]], Callable[[], str]]:
+    """A table of the file that is named, introduced by where and when it was measured."""
+
+    def decorate(make: Callable[[Document], str]) -> Callable[[], str]:
+        @wraps(make)
+        def written() -> str:
+            document = read(name)
+            if document is None:
+                return (
+                    f"No figures: `benchmarks/{name}.json` is not there; `make bench` writes it.\n"
+                )
+            return f"{_machine(name, document)}\n\n{make(document)}"
+
+        return written
+
+    return decorate
+
+
+def _machine(name: str, document: Document) -> str:
+    machine = document.get("machine", {})
+    quick = ", the reduced run (`--quick`)" if document.get("quick") else ""
+    return (
+        f"`benchmarks/{name}.json`{quick}: {machine.get('cpu', 'unknown processor')}, Python "
+        f"{machine.get('python', '?')}, NumPy {machine.get('numpy', '?')}, Winnow "
+        f"{machine.get('winnow', '?')} at commit `{machine.get('commit', '?')}`, "
+        f"{machine.get('date', '?')}."
+    )
+
+
+@measured("selection")
+def selection_speed(document: Document) -> str:
+    """Nanoseconds per candidate by method and shape of the scores."""
+    results = document.get("results", [])
+    methods = list(dict.fromkeys(row["method"] for row in results))
+    parts = [
+        f"Epsilon {document.get('epsilon', 1):g}. In brackets: the time relative to Winnow's "
+        "exponential mechanism on the same scores.\n"
+    ]
+    for d in sorted({row["d"] for row in results}):
+        at = [row for row in results if row["d"] == d]
+        shapes = list(dict.fromkeys(row["scores"] for row in at))
+        found = {(row["method"], row["scores"]): row for row in at}
+        lines = [
+            [method, *(_selection_figure(found.get((method, shape))) for shape in shapes)]
+            for method in methods
+            if any((method, shape) in found for shape in shapes)
+        ]
+        parts += [f"**{d:,} candidates**\n", table(["ns per item", *shapes], lines, len(shapes))]
+    memory = document.get("extra_peak_memory_mb") or {}
+    known = [[f"{int(d):,}", f"{mb:.1f}"] for d, mb in memory.items() if mb is not None]
+    if known:
+        parts += ["**Memory beyond the scores**\n", table(["candidates", "MB"], known, right=2)]
+    return "\n".join(parts)
+
+
+def _selection_figure(row: Document | None) -> str:
+    if row is None:
+        return "–"
+    return f"{short(row['ns_per_item'])} ({short(row.get('times_winnow_exponential'))})"
+
+
+@measured("counting")
+def counting_speed(document: Document) -> str:
+    """How long counting people per item takes, beside DuckDB's own query."""
+    lines = [
+        [kind, method, span(row.get("cpu")), span(row.get("wall")), f"{row['peak_gb']:.1f} GB"]
+        for kind, group in document.items()
+        if isinstance(group, dict)
+        for method, row in group.items()
+        if isinstance(row, dict) and "peak_gb" in row
+    ]
+    return f"{document.get('rows', 0):,} rows, memory {document.get('memory', '?')}.\n\n" + table(
+        ["people and items", "", "CPU", "wall clock", "peak"], lines, right=3
+    )
+
+
+@measured("topk")
+def topk_speed(document: Document) -> str:
+    """Joint against sorting and the paper's algorithm, Canonical against its classes, oneshot."""
+    joint = [
+        [f"{row['d']:,}", f"{row['k']:,}", row["counts"], f"{row['epsilon']:g}",
+         short(row["joint_ms"]), short(row["argsort_ms"]), short(row.get("paper_ms")),
+         short(row.get("times_faster_than_paper"))]
+        for row in document.get("joint", [])
+    ]  # fmt: skip
+    canonical = [
+        [f"{row['d']:,}", f"{row['k']:,}", f"{row['epsilon']:g}", short(row["gumbel_ms"]),
+         short(row["exponential_ms"]), short(row.get("all_classes_ms")),
+         short(row.get("class_loop_ms"))]
+        for row in document.get("canonical", [])
+    ]  # fmt: skip
+    oneshot = [
+        [f"{row['d']:,}", f"{row['k']:,}", row["counts"], short(row["oneshot_ms"]),
+         short(row.get("numpy_gumbel_argpartition_ms")), short(row.get("opendp_top_k_ms"))]
+        for row in document.get("oneshot", [])
+    ]  # fmt: skip
+    head = ["items", "k", "counts", "ε", "joint, ms", "argsort, ms", "all cells, ms", "ratio"]
+    return "\n".join(
+        [
+            "**Joint**, beside a plain `argsort` of the counts and the paper's algorithm in "
+            "NumPy, which weighs all d × k cells\n",
+            table(head, joint, right=5),
+            "**Canonical**, beside weighing all classes at once and one by one (scaled up from "
+            "a part)\n",
+            table(["items", "k", "ε", "Gumbel, ms", "exponential, ms", "all classes, ms",
+                   "loop, ms"], canonical, right=5),
+            "**Oneshot** with exponential noise\n",
+            table(["items", "k", "counts", "oneshot, ms", "NumPy, not private, ms",
+                   "OpenDP, ms"], oneshot, right=3),
+        ]
+    )  # fmt: skip
+
+
+@measured("release")
+def release_speed(document: Document) -> str:
+    """One private selection in query release against the dense scan of standard MWEM."""
+    lines = [
+        [f"{row['m']:,}", f"{row['n']:,}", f"{row['rounds']:,}",
+         f"{row['select_seconds'] * 1e6:,.0f}", f"{row['dense_seconds'] * 1e6:,.0f}",
+         f"{row['ratio']:,.0f}"]
+        for row in document.get("synthetic", [])
+    ]  # fmt: skip
+    head = ["queries", "rows", "rounds", "lazy, µs", "dense scan, µs", "ratio"]
+    parts = [
+        "**Random binary queries over 3,000 cells** (mean of a selection over a whole run)\n",
+        table(head, lines, right=6),
+    ]
+    adult = [
+        [f"{row['cells']:,}", f"{row['m']:,}", f"{row['select_seconds'] * 1e6:,.0f}",
+         f"{row['update_seconds'] * 1e6:,.0f}", f"{row['dense_seconds'] * 1e6:,.0f}",
+         f"{row['ratio_select']:,.0f}", f"{row['errors']['lazy']['max']:.4f}",
+         f"{row['errors']['scan']['max']:.4f}", f"{row['errors']['uniform']['max']:.4f}"]
+        for row in document.get("adult", {}).values()
+    ]  # fmt: skip
+    if adult:
+        head = ["cells", "marginals", "selection, µs", "update, µs", "dense, µs", "ratio",
+                "max error", "standard MWEM", "uniform selection"]  # fmt: skip
+        parts += ["**ADULT, 2- and 3-way marginals, 100 rounds, (1, 0.001), update `\"sign\"`**\n",
+                  table(head, adult, right=9)]  # fmt: skip
+    large = document.get("large")
+    if large:
+        parts.append(
+            f"A whole release of {large['m']:,.0f} queries over {large['cells']:,.0f} cells took "
+            f"{large['seconds']:.0f} s and {large['peak_gb']:.2f} GB; largest error "
+            f"{100 * large['max_error']:.1f} %, mean {100 * large['mean_error']:.3f} %.\n"
+        )
+    return "\n".join(parts)
+
+
+@measured("mips")
+def mips_speed(document: Document) -> str:
+    """What each index found, what could be certified, and what a draw then cost."""
+    lines = [
+        [f"{row['m']:,}", f"{row['n']:,}", row["index"], _percent(row.get("recall")),
+         short(row.get("c_true")), short(row.get("c_known")), span(row["selection_s"]),
+         span(row.get("dense_s")), span(row.get("build_s"))]
+        for row in document.get("rows", [])
+    ]  # fmt: skip
+    head = ["queries", "n", "index", "recall", "true c", "certified c", "one draw",
+            "dense product", "build"]  # fmt: skip
+    return (
+        f"ε₀ = {document.get('epsilon_0', float('nan')):.4f} for each of "
+        f"{document.get('rounds', 0):,} rounds; c in nats.\n\n" + table(head, lines, right=6)
+    )
+
+
+def _percent(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{100 * fraction:.0f} %"
+
+
+@measured("wide")
+def wide_speed(document: Document) -> str:
+    """Accuracy and cost of `wn.release_wide` beside two plain loops."""
+    lines = []
+    for row in document.get("results", []):
+        cpu = row.get("cpu", {})
+        fit = cpu.get("fit")
+        rest = cpu["whole"] - fit if fit is not None else None
+        memory = row.get("memory_mb")
+        lines.append(
+            [row["loop"], f"{row['mean']:.3f}", f"{row['worst']:.3f}", span(fit), span(rest),
+             size(memory * 1e6) if memory else "–"]
+        )  # fmt: skip
+    head = ["ADULT, 14 columns", "mean", "worst", "fit by mbi, CPU", "all else, CPU", "peak"]
+    rows, rounds = document.get("rows", 0), document.get("rounds", 0)
+    return (
+        f"{rows:,} rows, ε = {document.get('epsilon', 1):g}, δ = {document.get('delta', 0):g}, "
+        f"{rounds} rounds. Total variation distance over all 3-way marginals.\n\n"
+        + table(head, lines, right=5)
+    )
+
+
+@measured("interactive")
+def interactive_speed(document: Document) -> str:
+    """Errors of sessions by how many questions they are sized for, and the time of an answer."""
+    names = ["independent", "default", "warm start 0.1", "threshold 0.08", "printed constants"]
+    lines = [
+        [f"{row['k']:,}", f"{row['asked']:,}", *(_errors(row.get(name)) for name in names)]
+        for row in document.get("sessions", [])
+    ]
+    head = ["sized for", "asked", "independent noise", "session", "`warm_start=0.1`",
+            "`threshold=0.08`", "printed constants"]  # fmt: skip
+    parts = [
+        f"ADULT, {document.get('n', 0):,} rows, {document.get('cells', 0):,} cells, random "
+        "conjunctions, (1, 1e-6). Largest / mean error as fractions of the rows.\n",
+        table(head, lines, right=7),
+    ]
+    durable = document.get("durable")
+    if durable:
+        parts.append(
+            f"An answer from the hypothesis takes {durable['median_us']:.0f} µs (median, kept in a "
+            f"file; mean {durable['mean_us']:.0f} µs), {durable['where_us']:.0f} µs with the "
+            f"reading of `wn.where`; a fresh answer {durable['fresh_ms']:.1f} ms, while one "
+            f"`fsync` takes {durable['fsync_ms']:.1f} ms there.\n"
+        )
+    return "\n".join(parts)
+
+
+def _errors(row: Document | None) -> str:
+    return "–" if row is None else f"{row['max']:.3f} / {row['mean']:.3f}"
+
+
+@measured("lp")
+def lp_speed(document: Document) -> str:
+    """One round of a linear program against a product and a Gumbel argmax."""
+    lines = [
+        [f"{row['m']:,}", f"{row['sensitivity']:g}", "printed" if row.get("printed") else "ours",
+         span(row["ours_us"] / 1e6), span(row["blas_gumbel_us"] / 1e6), short(row["ratio"]),
+         short(row.get("whole_solve_ratio"))]
+        for row in document.get("speed", [])
+    ]  # fmt: skip
+    head = ["rows", "sensitivity", "ε₀ and step", "exact, lazy", "BLAS + Gumbel", "ratio",
+            "ratio, whole solve"]  # fmt: skip
+    return (
+        f"A ~ N(0, 1), {document.get('d', '?')} columns, T = {document.get('T', 0):,}; one round, "
+        "one core.\n\n" + table(head, lines, right=4)
+    )
+
+
+@measured("lp")
+def lp_people(document: Document) -> str:
+    """Covering where every row is a person: what is promised, and what is found."""
+    part = document.get("constraint", {})
+    lines = [
+        [row["program"], f"{row['epsilon']:g}", f"{row['rounds']:,}", f"{row['promised']:.2f}",
+         f"{row['all_but_s']:.2f}", f"{100 * row['violated_by_alpha']:.2f} %",
+         short(row["objective_to_meet_them"]), short(row["optimum"])]
+        for row in part.get("solves", [])
+    ]  # fmt: skip
+    head = ["program", "ε", "rounds", "promised", "all but s - 1 rows", "rows beyond α",
+            "objective that meets them", "optimum, all rows"]  # fmt: skip
+    return (
+        f"α = {part.get('alpha', 0):g}, s = a twentieth of the rows, δ = 10⁻⁶; violations.\n\n"
+        + table(head, lines, right=6)
+    )
+
+
+@measured("lp")
+def lp_columns(document: Document) -> str:
+    """One round where every row is a person: all columns scored, or lazily."""
+    lines = [
+        [f"{row['columns']:,}", f"{row['entries_per_row']:,}", f"{row['epsilon']:g}",
+         span(row["dense_ms"] / 1e3), span(row["lazy_ms"] / 1e3), short(row["ratio"])]
+        for row in document.get("columns", [])
+    ]  # fmt: skip
+    head = ["columns", "entries per row", "ε", "every column scored", "lazy", "ratio"]
+    return "20,000 rows; CPU time of one round.\n\n" + table(head, lines, right=5)
+
+
+@measured("itemsets")
+def itemset_speed(document: Document) -> str:
+    """One private draw of an itemset against mining down to the same support."""
+    lines = [
+        [row["data"], f"{row['items']:,}", str(row["size"]), span(row["private, CPU s"]),
+         span(row.get("miner, CPU s")), short(row.get("ratio"))]
+        for row in document.get("against a miner", [])
+    ]  # fmt: skip
+    head = ["data", "items", "size", "private draw, CPU", "eclat, CPU", "ratio"]
+    return (
+        f"ε = {document.get('epsilon', 1):g}, δ = {document.get('delta', 0):g}, private items; "
+        f"medians of {document.get('draws', 0)} draws.\n\n" + table(head, lines, right=4)
+    )
+
+
+@measured("learning")
+def learning_speed(document: Document) -> str:
+    """Scoring all rules of a class and choosing one, against running each over the rows."""
+    lines = []
+    for row in document.get("timings", []):
+        choice = row.get("choice_seconds", {})
+        lines.append(
+            [row["case"], f"{row['hypotheses']:,}", f"{row['rows']:,}", span(row["scores_seconds"]),
+             span(choice.get("permute-and-flip")), span(choice.get("large-margin")),
+             span(row.get("naive_seconds"))]
+        )  # fmt: skip
+    head = ["class", "rules", "rows", "scores", "permute-and-flip", "large margin",
+            "one by one (scaled up)"]  # fmt: skip
+    return table(head, lines, right=6)
+
+
+@measured("accuracy")
+def query_errors(document: Document) -> str:
+    """Largest and mean error by number of queries, for three ways to answer them."""
+    ways = ("release", "independent", "cells")
+    lines = [
+        [f"{row['queries']:,}", *(_errors(row.get(way)) for way in ways)]
+        for row in document.get("rows", [])
+    ]
+    return (
+        f"{document.get('people', 0):,} made-up people, {document.get('cells', 0):,} cells, random "
+        f"conjunctions, ({document.get('epsilon', 1):g}, {document.get('delta', 0):g}); means over "
+        f"{document.get('seeds', 0)} seeds. Largest / mean error as fractions of the people.\n\n"
+        + table(
+            ["queries", "`wn.release`", "noise on every answer", "noise on every cell"], lines, 4
+        )
+    )
+
+
+@measured("accuracy")
+def update_errors(document: Document) -> str:
+    """Errors by update rule, and how far the estimate lies from the truth."""
+    lines = []
+    for row in document.get("updates", []):
+        low, high = row["estimate_over_true"]
+        lines.append(
+            [f'`"{row["update"]}"`', f"{row['queries']:,}", str(row["rounds"]),
+             f"{100 * row['max']:.2g} %", f"{100 * row['mean']:.2g} %", f"{low:.2f} to {high:.2f}"]
+        )  # fmt: skip
+    head = ["update", "queries", "rounds", "largest error", "mean error", "estimate / true"]
+    return (
+        f"{document.get('people', 0):,} made-up people, all 2- and 3-way marginals of eight "
+        f"columns, ({document.get('epsilon', 1):g}, {document.get('delta', 0):g}), "
+        f"{document.get('seeds', 0)} seeds.\n\n" + table(head, lines, right=5)
+    )
+
+
+TABLES = (
+    query_errors,
+    update_errors,
+    selection_speed,
+    counting_speed,
+    topk_speed,
+    release_speed,
+    mips_speed,
+    wide_speed,
+    interactive_speed,
+    lp_speed,
+    lp_people,
+    lp_columns,
+    itemset_speed,
+    learning_speed,
+)
+"""Each is written to docs/_generated under its name."""

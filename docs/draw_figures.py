@@ -1,0 +1,266 @@
+"""Draw the figures of the README and of the pages that no benchmark draws: `make figures`.
+
+Numbers come from benchmarks/*.json, from `winnow.plan`, or from seeded draws on made-up people;
+nothing is typed here. The files land in docs/figures and are kept under version control.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from math import log
+from pathlib import Path
+from typing import Any
+
+from benchmark_tables import read
+
+import winnow as wn
+from winnow.plots.figures import STYLES, as_file, new_figure
+
+FIGURES = Path(__file__).parent / "figures"
+SMALL = {"width": 4.9, "height": 4.0}
+"""A figure that is still readable as one of three side by side."""
+LARGE = 120_000
+"""Pictures with more bytes than this are reduced."""
+GREYS = ("#0b3c6f", "#c8452c", "#9a9a9a", "#d9b65c")
+
+
+def _document(name: str) -> dict[str, Any]:
+    document = read(name)
+    if document is None:
+        sys.exit(f"benchmarks/{name}.json is not there; `make bench` writes it")
+    return document
+
+
+def _lines(axes: Any, xs: Any, ys: Any, place: int, label: str, **more: Any) -> None:
+    axes.plot(
+        xs, ys, label=label, linewidth=2.2, markersize=7, markeredgecolor="white",
+        markeredgewidth=0.7, **{**STYLES[place], **more},
+    )  # fmt: skip
+
+
+def _percent(axes: Any) -> None:
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+
+
+def _finish(figure: Any, axes: Any, title: str, *, grid: str = "both") -> bytes:
+    axes.set_title(title, loc="left")
+    axes.grid(axis=grid, color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+    return as_file(figure, ".png")
+
+
+def gallery_speed() -> bytes:
+    """Nanoseconds per candidate for one pick out of a million, by library."""
+    names = {
+        "winnow permute-and-flip": "Winnow\n(exact)",
+        "numpy gumbel argmax": "NumPy Gumbel\n(not private)",
+        "opendp noisy max (permute-and-flip)": "OpenDP",
+        "diffprivlib exponential": "diffprivlib",
+    }
+    found: dict[str, tuple[int, float]] = {}
+    for row in _document("selection")["results"]:
+        if row["method"] in names and row["scores"] == "normal" and row["d"] <= 10**6:
+            found[row["method"]] = (row["d"], row["ns_per_item"])  # the largest that was measured
+    figure, axes = new_figure(**SMALL)
+    shown = [name for name in names if name in found]
+    for place, name in enumerate(shown):
+        d, cost = found[name]
+        axes.barh(place, cost, height=0.62, color=GREYS[place], edgecolor="#333333", linewidth=0.6)
+        axes.text(cost * 1.15, place, f"{cost:.3g} ns", va="center", fontsize=12)
+        if d != 10**6:
+            names[name] += f"\n(of {d:,})"
+    axes.set_yticks(range(len(shown)), [names[name] for name in shown], fontsize=12)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlim(1, 20 * max(cost for _, cost in found.values()))
+    axes.set_xlabel("ns per candidate (log scale), one core", fontsize=12)
+    axes.tick_params(axis="y", length=0)
+    return _finish(figure, axes, "One private pick of a million", grid="x")
+
+
+def gallery_top10() -> bytes:
+    """The top ten of the demo's event log, released and true."""
+    import tempfile
+
+    from winnow.cli.demo_log import DELTA, EPSILON, MOST, K, true_counts, write_log
+
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.csv"
+        people = true_counts(write_log(log))
+        counts = wn.counts(log, item="bird", user="person", max_items_per_user=MOST, salt="figure")
+    top = wn.top_k(counts, k=K, epsilon=EPSILON, delta=DELTA, with_counts=True, seed=1)
+    figure, axes = new_figure(**SMALL)
+    places = range(len(top.value))
+    axes.barh(places, [noisy for _, noisy in top.value], height=0.7, color=GREYS[0],
+              label="released")  # fmt: skip
+    axes.scatter([people[bird] for bird, _ in top.value], places, marker="D", s=60,
+                 color=GREYS[1], edgecolors="white", linewidths=1.1, zorder=3,
+                 label="true")  # fmt: skip
+    axes.set_yticks(places, [bird for bird, _ in top.value], fontsize=11)
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.08 * max(people.values()))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel(f"made-up people; ε = {EPSILON:g}, δ = {DELTA:g}", fontsize=12)
+    axes.legend(loc="lower right", framealpha=1, edgecolor="none", fontsize=11)
+    return _finish(figure, axes, "A private top ten, and the truth", grid="x")
+
+
+def gallery_queries() -> bytes:
+    """The largest error of all answers against their number."""
+    document = _document("accuracy")
+    rows = document["rows"]
+    figure, axes = new_figure(**SMALL)
+    for place, (way, label) in enumerate(
+        (("release", "wn.release"), ("independent", "noise on every answer"),
+         ("cells", "noise on every cell"))
+    ):  # fmt: skip
+        _lines(axes, [row["queries"] for row in rows], [row[way]["max"] for row in rows],
+               place, label)  # fmt: skip
+    axes.set(xscale="log", yscale="log")
+    axes.set_xlabel("queries at (1, 1e-6)-DP in all (log scale)", fontsize=12)
+    axes.set_ylabel("largest error, % of people (log)", fontsize=12)
+    _percent(axes)
+    axes.legend(loc="upper left", frameon=False, fontsize=11, handlelength=3)
+    axes.set_ylim(top=4 * max(row["independent"]["max"] for row in rows))
+    return _finish(figure, axes, "100,000 queries, one synthetic table")
+
+
+def selection_chances() -> bytes:
+    """The chance that the best of a thousand wins, for every noise."""
+    from winnow.cli.comparison import chance_curves, compared
+    from winnow.plots import draw_chances
+
+    plans = compared(0.0, None, {"gaps": 30, "candidates": 1000, "epsilon": 0.3, "monotone": True})
+    return draw_chances(
+        chance_curves(plans), title="1,000 candidates, all others 30 people behind (add-remove)"
+    )
+
+
+def sparse_vector_error() -> bytes:
+    """How far a value must be from the threshold, against the number of questions."""
+    counts = wn.Utility.declare(1, monotone=True)
+    sizes = [10**p for p in range(1, 7)]
+    figure, axes = new_figure()
+    for place, cutoff in enumerate((1, 5, 20)):
+        b1, b2 = wn.SparseVector(epsilon=1.0, threshold=0, cutoff=cutoff).scales(counts)
+        alphas = [float(b1) * log(40) + float(b2) * log(40 * m) for m in sizes]
+        _lines(axes, sizes, alphas, place, f"sparse vector, cutoff {cutoff}")
+    _lines(axes, sizes, [m * log(m / 0.05) for m in sizes], 3, "Laplace noise on every value")
+    axes.set(xscale="log", yscale="log", xlabel="questions (log scale)",
+             ylabel="safe distance from the threshold, people (log)")  # fmt: skip
+    axes.set_ylim(10, 3e4)
+    axes.legend(loc="upper left", frameon=False, handlelength=4)
+    return _finish(figure, axes, "Counts, ε = 1: all reports right with probability 0.95")
+
+
+def wide_accuracy() -> bytes:
+    """Distances of the 3-way tables of ADULT by loop."""
+    rows = _document("wide")["results"]
+    figure, axes = new_figure(height=3.6)
+    for offset, (key, colour, label) in enumerate(
+        (("mean", GREYS[0], "mean"), ("worst", GREYS[3], "worst"))
+    ):
+        places = [place + 0.38 * offset for place in range(len(rows))]
+        axes.barh(places, [row[key] for row in rows], height=0.36, color=colour, label=label,
+                  edgecolor="#333333", linewidth=0.6)  # fmt: skip
+        for place, row in zip(places, rows, strict=True):
+            axes.text(row[key] + 0.006, place, f"{row[key]:.3f}", va="center", fontsize=12)
+    axes.set_yticks([place + 0.19 for place in range(len(rows))],
+                    [row["loop"].replace(",", ",\n") for row in rows])  # fmt: skip
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.35 * max(row["worst"] for row in rows))
+    axes.set_xlabel("total variation distance from the true 3-way table")
+    axes.legend(loc="upper right", frameon=False)
+    return _finish(figure, axes, "ADULT, 14 columns, (1, 1e-9)-DP", grid="x")
+
+
+def mips_certified() -> bytes:
+    """What a head misses and what can be certified about it, by index."""
+    document = _document("mips")
+    rows = [row for row in document["rows"] if "c_known" in row and row["index"] != "flat"]
+    figure, axes = new_figure(height=4.6)
+    labels = [f"{row['index']}, n = {row['n']:,}" for row in rows]
+    places = range(len(rows))
+    for key, mark, label in (("c_true", 0, "true"), ("c_known", 1, "certified")):
+        style = STYLES[mark]
+        axes.scatter([row[key] for row in rows], places, s=90, marker=style["marker"],
+                     color=style["color"], edgecolors="white", label=f"{label} gap c")  # fmt: skip
+    axes.axvline(document["epsilon_0"] / 2, color="#333333", linewidth=1.4,
+                 label="what all of a round's ε would pay for")  # fmt: skip
+    axes.set_yticks(places, labels)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xscale("log")
+    axes.set_xlabel("scores outside the head above its least, in nats (log scale)")
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=11)
+    return _finish(figure, axes, "Approximate indices: the gap is never cheap")
+
+
+def interactive_errors() -> bytes:
+    """The largest error of a session against how many questions it is sized for."""
+    sessions = _document("interactive")["sessions"]
+    asked = max(row["asked"] for row in sessions)
+    rows = sorted(
+        {row["k"]: row for row in sessions if row["asked"] == min(asked, row["k"])}.values(),
+        key=lambda row: row["k"],
+    )
+    figure, axes = new_figure()
+    names = {
+        "independent": "noise on every answer",
+        "default": "session",
+        "threshold 0.08": "session, threshold=0.08",
+        "printed constants": "session, printed constants",
+    }
+    for place, (name, label) in enumerate(names.items()):
+        known = [row for row in rows if name in row]
+        if known:
+            _lines(axes, [r["k"] for r in known], [r[name]["max"] for r in known], place, label)
+    axes.set(xscale="log", yscale="log", xlabel="questions that it is sized for (log scale)",
+             ylabel="largest error, % of the rows (log scale)")  # fmt: skip
+    _percent(axes)
+    axes.set_ylim(top=2)
+    axes.legend(loc="upper left", frameon=False, handlelength=4, ncols=2)
+    return _finish(figure, axes, "ADULT, random conjunctions, (1, 1e-6)-DP")
+
+
+FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
+    gallery_speed,
+    gallery_top10,
+    gallery_queries,
+    selection_chances,
+    sparse_vector_error,
+    wide_accuracy,
+    mips_certified,
+    interactive_errors,
+)
+
+
+def shrink(path: Path) -> None:
+    """Keep 96 colours of a large picture, whoever drew it: lines and text need no more."""
+    from PIL import Image
+
+    with Image.open(path) as image:
+        if path.stat().st_size < LARGE or image.mode == "P":
+            return
+        few = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+    print(f"{path.name}: now {path.stat().st_size / 1000:.0f} kB")
+
+
+def main() -> None:
+    """Draw all of them, or those that are named; then make large files in the folder smaller."""
+    wanted = sys.argv[1:]
+    for make in FIGURES_DRAWN:
+        if wanted and make.__name__ not in wanted:
+            continue
+        path = FIGURES / f"{make.__name__}.png"
+        path.write_bytes(make())
+        print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
+    for path in sorted(FIGURES.glob("*.png")):
+        shrink(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""What `winnow reproduce all --quick` said, from docs/figures/reproduce.json, its summary."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from table_text import short, table
+
+from winnow.reproduce import PAPERS
+
+SUMMARY = Path(__file__).parent / "figures" / "reproduce.json"
+
+
+def _found() -> dict[tuple[str, str], dict[str, Any]]:
+    documents = json.loads(SUMMARY.read_text()) if SUMMARY.exists() else []
+    return {(each["paper"], each["figure"]): each for each in documents}
+
+
+def reproduce_verdicts() -> str:
+    """One row for each figure of the papers."""
+    found, lines = _found(), []
+    for paper in PAPERS:
+        for experiment in paper.experiments:
+            said = found.get((paper.key, experiment.name), {})
+            verdict = said.get("verdict", "not run").replace(" claims", "")
+            took = short(said.get("cpu_seconds"))
+            lines.append([f"`{paper.name}`", experiment.name, experiment.title, verdict, took])
+    heads = ["paper", "`--figure`", "shows", "claims of the paper that hold", "CPU seconds"]
+    return table(heads, lines, right=1)
+
+
+def reproduce_lines() -> str:
+    """Claims and reasons of each figure, as lists."""
+    found, parts = _found(), []
+    for paper in PAPERS:
+        parts.append(f"### {paper.key}\n")
+        for experiment in paper.experiments:
+            said = found.get((paper.key, experiment.name))
+            if said is None:
+                continue
+            parts.append(
+                f"**{experiment.label}.** {experiment.title}. Data: {_text(said['data'])}.\n"
+            )
+            for claim in said["claims"]:
+                parts.append(
+                    f"- {'Agrees' if claim['holds'] else 'Not so here'}: {_text(claim['text'])}."
+                )
+            parts += [f"- Note: {_text(note)}." for note in said["notes"]]
+            parts.append("")
+    return "\n".join(parts) + "\n"
+
+
+def _text(text: str) -> str:
+    """Signs that Markdown would read are escaped."""
+    for sign in "\\*_<>`$|":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+TABLES = (reproduce_verdicts, reproduce_lines)

@@ -1,0 +1,115 @@
+"""The two files of a session's state: for their owner only, on the disk or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from winnow.errors import InputError, LedgerError
+from winnow.privacy.ledger.locks import lock_file
+
+
+def key_path(path: Path) -> Path:
+    """Where the key of a state file lies."""
+    return path.with_name(path.name + ".key")
+
+
+def discard(path: Path) -> None:
+    """Remove a state file and its key."""
+    for file in (path, key_path(path)):
+        with contextlib.suppress(OSError):
+            file.unlink()
+
+
+def new_file(path: Path, what: str) -> int:
+    """A file that was not there before, readable by its owner only."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+    except FileExistsError:
+        raise InputError(
+            f"{path} exists already; go on with it (resume_interactive), or name another file"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{what} {path} cannot be written: {error.strerror}") from None
+
+
+def write_key(path: Path, key: bytes) -> None:
+    """A new key file, on the disk when it returns."""
+    handle = new_file(path, "the key")
+    try:
+        _write(handle, key.hex().encode() + b"\n")
+        os.fsync(handle)
+    except OSError as error:
+        raise InputError(f"the key {path} cannot be written: {error.strerror}") from None
+    finally:
+        os.close(handle)
+
+
+def read_key(path: Path) -> bytes:
+    """The 64 bytes of a key file."""
+    try:
+        key = bytes.fromhex(path.read_text().strip())
+    except (OSError, ValueError):
+        raise InputError(f"the key of the session cannot be read from {path}") from None
+    if len(key) != 64:
+        raise InputError(f"the key file {path} does not hold 64 bytes in hexadecimal digits")
+    return key
+
+
+def append(handle: int, path: Path, content: bytes) -> None:
+    """Add to the end of a file: on the disk when it returns, or as if it had never been tried."""
+    try:
+        size = os.fstat(handle).st_size
+        try:
+            _write(handle, content)
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
+    except OSError as error:
+        raise LedgerError(
+            f"the state {path} cannot be written: {error.strerror or 'it is closed'}; "
+            "nothing was released. Make room and go on from it"
+        ) from None
+
+
+def whole_lines(handle: int) -> list[bytes]:
+    """All lines of a file; a last one that a crash cut off was never acted on and is removed."""
+    content = b""
+    while piece := os.read(handle, 1 << 20):
+        content += piece
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        os.ftruncate(handle, len(whole))
+    os.lseek(handle, 0, os.SEEK_END)
+    return whole.splitlines()
+
+
+def sync_folder(path: Path) -> None:
+    """The names of new files must survive too, where the system can promise that."""
+    with contextlib.suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def lock(handle: int, path: Path) -> None:
+    """Held until the file is closed or the process ends, however it ends."""
+    if not lock_file(handle):
+        raise InputError(f"the session of {path} is open in another process; close it there first")
+
+
+def never_charged(path: Path) -> InputError:
+    """For a file that was begun, and no more."""
+    return InputError(
+        f"the session of {path} was interrupted before it was charged; nothing was spent and "
+        "nothing released. Remove the file and its key and open a new session"
+    )
+
+
+def _write(handle: int, content: bytes) -> None:
+    while content:
+        content = content[os.write(handle, content) :]

@@ -1,0 +1,75 @@
+"""What a ledger knows about one interactive session: its charge, and how far it has come.
+
+A session's state file can be lost, copied, or replaced by an older copy of itself; the ledger
+cannot, without being found out. So the ledger is told the session's name with the charge
+(whoever was killed right after it finds the charge again instead of paying twice), and then,
+whenever the session releases something that was charged for, how many releases there were and
+the head of the state file at that moment. A state file that does not contain that head is an
+older copy, or was edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from winnow.errors import LedgerError
+from winnow.privacy.ledger.entry import Entry
+from winnow.privacy.ledger.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class SessionMark:
+    """The latest that a ledger was told of a session."""
+
+    released: int
+    """How many of its releases are used up."""
+    lines: int
+    """How many lines its state file had, at least."""
+    journal: str
+    """The head of the state file after that many lines."""
+
+
+class RecordedSession:
+    """One session in a ledger, by the name that it was charged under."""
+
+    def __init__(self, ledger: Ledger, dataset: str, identity: str) -> None:
+        self._ledger, self._dataset, self._identity = ledger, dataset, identity
+        self._hold = ledger.hold(dataset)
+
+    def charged(self) -> str | None:
+        """The head of the ledger that the session's charge made; None: it was not charged."""
+        for entry in self._entries("charge"):
+            return f"{self._ledger.name}#{entry.head}"
+        return None
+
+    def check_charge(self, record: str) -> None:
+        """Refuse a ledger that no longer has the charge that the state file speaks of."""
+        if self.charged() != record:
+            raise LedgerError(
+                f"the ledger {self._ledger.name} does not have the charge {record} of this "
+                "session: it was cut, rolled back to an older copy, or is another one"
+            )
+
+    def latest(self) -> SessionMark | None:
+        """The latest mark; None: there is none."""
+        found = None
+        for entry in self._entries("session"):
+            body = entry.body
+            found = SessionMark(int(body["released"]), int(body["lines"]), str(body["journal"]))
+        return found
+
+    def mark(self, mark: SessionMark) -> None:
+        """Write down how far the session has come; durable when it returns."""
+        self._hold.check()
+        self._ledger.note(self._dataset, "session", {"session": self._identity} | vars(mark))
+
+    def release(self) -> None:
+        """Let others open a session on the dataset."""
+        self._hold.release()
+
+    def _entries(self, kind: str) -> Iterator[Entry]:
+        for entry in self._ledger.entries(self._dataset):
+            if entry.kind == kind and entry.body.get("session") == self._identity:
+                self._ledger.check_genuine(entry)
+                yield entry
