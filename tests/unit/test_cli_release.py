@@ -471,7 +471,7 @@ def test_a_ledger_tells_that_the_data_came_under_another_label(folder: Path) -> 
         )  # fmt: skip
         result = run(*ASKED, "--json", "--ledger", "ledger.db", "--dataset", label)
         assert result.exit_code == 0, result.stderr
-    assert "came under other labels ('people') before" in result.stderr
+    assert "came under other labels before ('people')" in result.stderr
 
 
 # ---------------------------------------------------------------- trouble on the way

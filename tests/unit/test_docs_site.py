@@ -165,9 +165,9 @@ def test_the_speed_sentences_of_the_readme_hold_in_the_benchmarks() -> None:
         for method in ("opendp noisy max (gumbel)", "opendp noisy max (permute-and-flip)")
         for cost in selection_figures(method, million)
     ]
-    assert "about 3 ns per candidate" in text and 1.5 < max(ours) < 4.5
-    assert "more than 5 times faster than a naive NumPy" in text and min(naive) > 5 * max(ours)
-    assert "more than 30 times faster than OpenDP's" in text and min(other) > 30 * max(ours)
+    assert "some 2 to 3 ns per candidate" in text and 1.5 < max(ours) < 3.5
+    assert "more than 6 times faster than a naive NumPy" in text and min(naive) > 6 * max(ours)
+    assert "more than 20 times faster than OpenDP's" in text and min(other) > 20 * max(ours)
     small = selection_figures("winnow permute-and-flip", 10_000)
     assert "fixed cost of less than a millisecond" in text and max(small) * 10_000 < 1e6
     adult = json.loads((ROOT / "benchmarks" / "release.json").read_text())["adult"]["24k"]

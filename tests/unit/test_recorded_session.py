@@ -122,7 +122,12 @@ def test_commands_record_and_are_refused_with_exit_code_3(
     code, output = run(*asked)
     assert code == 3 and "is left" in output
     shown = json.loads(run("ledger", "show", place, "--json")[1])
-    assert shown["datasets"][0]["used"] == 0.7 and shown["entries"][1]["body"]["analyst"] == "ann"
+    assert shown["datasets"][0]["used"] == 0.7
+    charges = [entry for entry in shown["entries"] if entry["kind"] == "charge"]
+    assert [charge["body"]["analyst"] for charge in charges] == ["ann"]
+    assert run("ledger", "init", place, "--dataset", "w", "--epsilon", 1)[0] == 0
+    code, output = run(*asked[:-1], "w")
+    assert code == 0 and "the same data came under other labels before ('v')" in output
 
 
 def test_bad_ledger_options_are_explained(tmp_path: Path, votes: Path) -> None:

@@ -206,13 +206,14 @@ def itemsets(
     from winnow.cli.items import read_items
     from winnow.cli.itemsets_view import draw_itemsets, itemset_rows, show_itemsets
     from winnow.cli.printing import show_json
-    from winnow.cli.recording import budget_from
+    from winnow.cli.recording import budget_from, warn_of_other_labels
     from winnow.released.saving import save, write_whole
     from winnow.sealed.baskets import read_baskets
 
     with_counts = with_counts or plot is not None
     check_targets([file, *([] if items is None else [items])], out, plot)
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    warn_of_other_labels(budget, [file])
     baskets = read_baskets(
         file,
         unit="basket" if user is None else "user",

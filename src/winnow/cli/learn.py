@@ -162,7 +162,7 @@ def learn(
     """
     from winnow.cli.files import are_large, refuse_overwriting
     from winnow.cli.printing import show_json, working
-    from winnow.cli.recording import budget_from
+    from winnow.cli.recording import budget_from, warn_of_other_labels
     from winnow.domain.hypotheses import parse
     from winnow.domain.schema import Schema
     from winnow.released.saving import check_target, save_released
@@ -176,6 +176,7 @@ def learn(
     asked = parse(hypotheses)
     declared = Schema.parse(schema)
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    warn_of_other_labels(budget, [table])
     if test is not None:  # what cannot be read is refused before anything is spent
         public = read_table(test, schema=declared)
         labelled_table(public, target)

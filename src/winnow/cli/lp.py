@@ -131,7 +131,7 @@ def lp(
     from winnow.algorithms.lp_problem import check_model
     from winnow.cli.files import check_targets
     from winnow.cli.printing import console, notes, show_json, working
-    from winnow.cli.recording import budget_from
+    from winnow.cli.recording import budget_from, warn_of_other_labels
     from winnow.released.saving import save, write_whole
     from winnow.sealed.lp_files import read_lp
     from winnow.verbs import solve_lp
@@ -172,6 +172,7 @@ def lp(
         show_json(planned.to_dict()) if json else console().print(notes(planned.lines()))
         return
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    warn_of_other_labels(budget, [file])
     asked |= {"selection": selection, "index": index}
     with working("solving"):
         released = solve_lp(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,15 +84,28 @@ def budget_from(
     return RecordedBudget(opened, dataset, analyst=analyst)
 
 
-def warn_of_other_labels(budget: Budget | None, table: SealedTable) -> None:
-    """Remember which data came under a label, and say so when they came under others before."""
+def warn_of_other_labels(budget: Budget | None, data: SealedTable | Sequence[Path]) -> None:
+    """Remember which data came under a label, and say so when they came under others before.
+
+    The data are a table, or the files that hold them.
+    """
     from winnow.cli.reporting import report
     from winnow.privacy.ledger import RecordedBudget
-    from winnow.sealed.fingerprint import fingerprint
+    from winnow.sealed.fingerprint import fingerprint, fingerprint_of_files
 
     if not isinstance(budget, RecordedBudget):
         return
-    others = budget.ledger.note_data(budget.dataset, fingerprint(table))
+    if isinstance(data, Sequence):
+        files = [file for file in data if file.is_file()]
+        if not files:  # standard input, or nothing that can be read: said by whoever reads it
+            return
+        try:
+            digest = fingerprint_of_files(files)
+        except OSError:
+            return
+    else:
+        digest = fingerprint(data)
+    others = budget.ledger.note_data(budget.dataset, digest)
     if others:
         report(
             f"warning: the same data came under other labels before ({', '.join(map(repr, others))}"

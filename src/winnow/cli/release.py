@@ -26,6 +26,7 @@ from winnow.cli.recording import (
     LedgerKeyOption,
     LedgerOption,
     budget_from,
+    warn_of_other_labels,
 )
 from winnow.cli.reporting import report as say
 from winnow.cli.reporting import reported
@@ -238,7 +239,7 @@ def release(
     """
     from winnow.cli.files import are_large, named_by
     from winnow.cli.printing import show_json, working
-    from winnow.cli.release_run import ReleaseOrder, Targets, other_labels, write_targets
+    from winnow.cli.release_run import ReleaseOrder, Targets, write_targets
     from winnow.cli.release_view import rounds_bar, show_plan, show_result
 
     order = ReleaseOrder(
@@ -268,12 +269,7 @@ def release(
     with working(f"reading {table}") if are_large(read) else nullcontext():
         sealed = order.read(request)
     planned = order.plan(request, sealed)
-    labels = other_labels(budget, sealed)
-    if labels:
-        say(
-            f"warning: these data came under other labels ({labels}) before: what is spent under "
-            "several labels adds up for the people in them"
-        )
+    warn_of_other_labels(budget, sealed)
     if not json:
         show_plan(planned)
     with rounds_bar(planned.rounds.rounds) as progress:

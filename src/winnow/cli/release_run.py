@@ -185,16 +185,6 @@ class ReleaseOrder:
         )
 
 
-def other_labels(budget: Budget | None, table: SealedTable) -> str:
-    """Other labels in the ledger under which the same data came before; empty: none."""
-    from winnow.privacy.ledger import RecordedBudget
-    from winnow.sealed.fingerprint import fingerprint
-
-    if not isinstance(budget, RecordedBudget):
-        return ""
-    return ", ".join(map(repr, budget.ledger.note_data(budget.dataset, fingerprint(table))))
-
-
 def write_targets(
     targets: Targets,
     released: Released[SyntheticDistribution],

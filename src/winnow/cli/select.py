@@ -97,7 +97,7 @@ def select(
     """
     from winnow.cli.files import are_large, refuse_overwriting
     from winnow.cli.printing import show_json, show_release, working
-    from winnow.cli.recording import budget_from
+    from winnow.cli.recording import budget_from, warn_of_other_labels
     from winnow.released.saving import check_target, save_released
     from winnow.sealed.files import read_scores
     from winnow.verbs import select as winnow_select
@@ -106,6 +106,7 @@ def select(
         check_target(out)
         refuse_overwriting([file], "--out", out)
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    warn_of_other_labels(budget, [file])
     with working(f"reading {file}") if are_large([file]) else nullcontext():
         labels, scores = read_scores(file, label_column=label, score_column=score)
         released = winnow_select(

@@ -170,7 +170,7 @@ def topk(
     from winnow.cli.files import are_large, named_by
     from winnow.cli.items import read_items
     from winnow.cli.printing import counting, show_json
-    from winnow.cli.recording import budget_from
+    from winnow.cli.recording import budget_from, warn_of_other_labels
     from winnow.cli.topk_request import TopKRequest
     from winnow.cli.topk_source import check_source, from_counts, from_log
     from winnow.cli.topk_view import draw, show_top, top_rows
@@ -203,6 +203,7 @@ def topk(
     if public is not None and k > len(public):
         raise InputError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         if count is not None:
             released = from_counts(file, item, count, request, seed, budget)
