@@ -124,8 +124,8 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
     charges = [entry for entry in entries if entry.kind == "charge"]
     if charges:
         screen.print(f"The latest {min(len(charges), 10)} of {len(charges)} charges", style="bold")
-        columns = [("entry", "right"), ("time", "left"), ("dataset", "left"), ("analyst", "left"),
-                   ("charged", "left")]  # fmt: skip
+        columns = [("entry", "right")]
+        columns += [(name, "left") for name in ("time (UTC)", "dataset", "analyst", "charged")]
         screen.print(grid(columns, [_charge_row(entry) for entry in charges[-10:]]))
     if entries:
         screen.print(f"head {entries[-1].head}", style="dim", soft_wrap=True)
@@ -200,7 +200,8 @@ def _charge_row(entry: Entry) -> tuple[str, ...]:
 
     charged = describe(from_json(entry.body["event"]))
     analyst = str(entry.body.get("analyst", ""))
-    return str(entry.sequence), entry.time, entry.dataset, analyst, charged
+    minute = entry.time.replace("T", " ")[:16]
+    return str(entry.sequence), minute, entry.dataset, analyst, charged
 
 
 def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> dict[str, Any]:
