@@ -397,9 +397,11 @@ def test_no_persons_side_can_end_a_constraint_private_run(side: float) -> None:
     assert wn.solve_lp(rows, np.append(np.full(30, 5.0), side), np.ones(4), **_PEOPLE).value.x.size
 
 
-def test_an_equation_of_one_person_would_be_two_rows_and_is_refused() -> None:
-    with pytest.raises(wn.InputError, match="="):
-        wn.solve_lp(np.full((30, 4), 0.5), np.full(30, 5.0), np.ones(4), senses="=", **_PEOPLE)
+@pytest.mark.parametrize("rows", [0, 1, 30])
+def test_an_equation_of_one_person_would_be_two_rows_and_is_refused(rows: int) -> None:
+    """Whether anybody is there or not."""
+    with pytest.raises(wn.InputError, match="no equation"):
+        wn.solve_lp(np.ones((rows, 4)), np.ones(rows), np.ones(4), senses="=", **_PEOPLE)
 
 
 def test_nobody_is_a_neighbour_of_one_person() -> None:

@@ -110,8 +110,10 @@ def solve_lp(
     check_model(private)
     owned = private == "constraint"
     matrix = checked_matrix(A, empty=owned)
-    if owned and not isinstance(senses, str):
-        senses = _one_sense(senses)
+    if owned:  # by what was said alone: nothing here may depend on whether there are rows
+        senses = senses if senses is None or isinstance(senses, str) else _one_sense(senses)
+        if senses not in (None, "<=", ">="):
+            raise InputError("a row of a person is no equation; give <= or >= for all rows")
     upper, sides_in, mixed = as_upper_rows(matrix, b, senses, empty=owned)
     labels = names_of(names, matrix.shape[1])
     simplex = Simplex(costs_of(c, matrix.shape[1]), maximise, number("bound", bound))
@@ -122,8 +124,6 @@ def solve_lp(
     asked = searched(asked, target, searches, measure=measure, owned=owned)
     if owned:
         refuse("constraint", sensitivity=sensitivity, monotone=monotone or None)
-        if mixed:
-            raise InputError("a row of a person is no equation; give <= or >= for all rows")
         given = owned_numbers(entries, sides, rows, exceptions, senses)
         people = OwnedProblem(simplex, target, **given)
         ways = selection_for(
