@@ -10,12 +10,14 @@ from pathlib import Path
 
 import benchmark_tables
 import decision_tables
+import numpy as np
 import reproduce_tables
 import scale_tables
 from sphinx.application import Sphinx
 from table_text import table
 
 from winnow.errors import GuaranteeError
+from winnow.mechanisms.margin_thresholds import THRESHOLDS, stopping_margin
 from winnow.privacy import (
     ApproxDP,
     BoundedRange,
@@ -96,10 +98,21 @@ def rounds() -> str:
     return table(["rounds", "sized by", "selection epsilon", "noise / sensitivity"], lines, right=2)
 
 
+def margin_thresholds() -> str:
+    """The noisy margin at which the large margin mechanism stops, by rank."""
+    ranks = np.array([1, 2, 5, 10, 100])
+    lines = [
+        [kind, *(f"{margin:.1f}" for margin in stopping_margin(ranks, 1.0, 1e-6, kind))]
+        for kind in THRESHOLDS
+    ]
+    return table(["rank", *map(str, ranks)], lines, right=len(ranks))
+
+
 TABLES = (
     guarantees,
     events,
     rounds,
+    margin_thresholds,
     *benchmark_tables.TABLES,
     *decision_tables.TABLES,
     *reproduce_tables.TABLES,
