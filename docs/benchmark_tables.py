@@ -328,9 +328,9 @@ def _triples(row: Document | None) -> str:
     return (
         f"\nOn {row['baskets']:,} made-up baskets over 17,000 items ({row['itemsets']:.1e} "
         f"triples, all public) the best triple takes {span(row['CPU s at epsilon 1'])} of CPU at "
-        f"ε = 1, and {span(row['CPU s at epsilon 0.1'])} at ε = 0.1, where the search goes down to support "
-        f"{row['floor at epsilon 0.1']}; beyond the baskets and the loaded kernels the memory "
-        f"grows by {row['peak memory grew by MB']:.0f} MB.\n"
+        f"ε = 1, and {span(row['CPU s at epsilon 0.1'])} at ε = 0.1, where the search "
+        f"goes down to support {row['floor at epsilon 0.1']}; beyond the baskets and the loaded "
+        f"kernels the memory grows by {row['peak memory grew by MB']:.0f} MB.\n"
     )
 
 

@@ -153,8 +153,9 @@ def test_independent_answers_stay_the_same_whatever_is_killed_when(tmp_path: Pat
     asked = [query for _, _, query, _ in shown]
     assert len(set(asked)) == len(asked), "a question counted twice"
     for number, _, query, rounded in shown:
-        own = tape.child(question(query).key.hex())
-        noise = int(discrete_gaussian_array(own, 1, session.plan.mechanism.variance(1))[0])
+        variance = session.plan.mechanism.variance(1)
+        own = tape.child(f"{question(query).key.hex()} 1 {variance}")
+        noise = int(discrete_gaussian_array(own, 1, variance)[0])
         assert kept[number] == (question(query).key, true_count(query) + noise)
         assert rounded == min(max(true_count(query) + noise, 0), 200_000)
     journal.close(None)

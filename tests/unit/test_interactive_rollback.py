@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -15,9 +16,11 @@ import winnow as wn
 from winnow.domain.questions import Question
 from winnow.domain.schema import Schema
 from winnow.errors import GrantError, InputError, LedgerError
+from winnow.mechanisms import state_files
 from winnow.mechanisms.journal import Journal
 from winnow.mechanisms.private_counts import PrivateCounts
-from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession
+from winnow.privacy import Gaussian
+from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession, SessionMark
 from winnow.sealed.seal import Sealed
 from winnow.sealed.tables import Rows, SealedTable, group
 
@@ -145,9 +148,12 @@ def test_an_answer_that_the_ledger_cannot_be_told_of_is_not_shown_and_counts(
 ) -> None:
     path = tmp_path / "session"
     session = opened(path, budget=account(tmp_path))
+    real = RecordedSession.mark
 
-    def full(*_: Any) -> None:
-        raise LedgerError("no room")
+    def full(recorded: RecordedSession, mark: SessionMark) -> None:
+        if mark.released:  # the beginning fits
+            raise LedgerError("no room")
+        real(recorded, mark)
 
     with monkeypatch.context() as patch:
         patch.setattr(RecordedSession, "mark", full)
@@ -313,3 +319,118 @@ def test_whether_a_question_is_refused_does_not_depend_on_the_number_of_rows() -
         assert counts.count(question) == grid * rows * (SCHEMA.cells + 1)
     with pytest.raises(InputError, match="too fine"):
         counts.check(Question(SCHEMA, None, units, grid + 1))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fork_that_closes_a_session_leaves_its_parents_file_and_ledger_alone(
+    tmp_path: Path, method: str
+) -> None:
+    """Found in review: 'closed' came into the middle of the parent's journal."""
+    path, budget = tmp_path / "session", account(tmp_path)
+    session = opened(path, method, budget=budget)
+    session.ask(wn.where(a=0))
+    before = path.read_bytes(), len(list(budget.ledger.entries("people")))
+    child = os.fork()
+    if child == 0:
+        session.close()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (path.read_bytes(), len(list(budget.ledger.entries("people")))) == before
+    session.ask(wn.where(a=1))
+    session.close()
+    again = wn.resume_interactive(table_of(), path)
+    assert again.rounds == 2
+    again.close()
+
+
+def test_a_crossing_that_was_lost_is_not_forgotten_with_an_older_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found in review: a copy from before the first round of an opening knew of no bad end."""
+    path, real = tmp_path / "session", state_files.append
+
+    def full(handle: int, place: Path, content: bytes) -> None:
+        if b'"update"' in content:
+            raise LedgerError("no room")
+        real(handle, place, content)
+
+    session = opened(path, budget=account(tmp_path))
+    old = copied(path)
+    with monkeypatch.context() as disk:
+        disk.setattr(state_files, "append", full)
+        with pytest.raises(LedgerError, match="no room"):
+            session.ask(wn.where(a=0))
+    session.close()
+    latest = copied(path)
+    put_back(old)
+    with pytest.raises(LedgerError, match="older than what the ledger knows"):
+        wn.resume_interactive(table_of(), path)
+    put_back(latest)
+    again = wn.resume_interactive(table_of(), path)
+    assert again._rounds.left == 39
+    again.close()
+
+
+def test_one_question_at_two_scales_has_two_noises(tmp_path: Path) -> None:
+    """Found in review: the same bits at two scales gave the exact count away."""
+    with pytest.raises(InputError, match="counts rows"):
+        Question(SCHEMA, {0: np.array([1])}, grid=3)
+    session = opened(None, METHODS[1], seed=1)
+    units = np.zeros(SCHEMA.cells, np.int64)
+    units[:3] = 1
+    run, noises = session._answers, []
+    for grid in (1, 1000):
+        question = Question(SCHEMA, None, units * grid, grid)
+        ((_, noisy),) = run.answer([question])
+        noises.append((noisy - run._counts.count(question)) / grid)
+    assert abs(noises[0] - noises[1]) > 2
+
+
+def test_a_session_is_not_opened_on_the_charge_of_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, budget = tmp_path / "session", account(tmp_path)
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RecordedBudget, "charge", killed)
+        with pytest.raises(KeyboardInterrupt):
+            opened(path, METHODS[1], budget=budget)
+    name = json.loads(path.read_text().splitlines()[0])["session"]
+    budget.charge(Gaussian(1000, "substitution"), session=name)
+    with pytest.raises(LedgerError, match="something else"):
+        wn.resume_interactive(table_of(), path)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_lock_that_was_removed_is_a_lock_that_was_lost(tmp_path: Path, method: str) -> None:
+    """Found in review: two processes went on with two copies, and each told its own count."""
+    path, budget = tmp_path / "session", account(tmp_path)
+    session = opened(path, method, budget=budget)
+    session.ask(wn.where(a=0))
+    for lock in tmp_path.glob("ledger.db.lock-*"):
+        lock.unlink()
+    copy = tmp_path / "copy"
+    for file, content in copied(path).items():
+        file.with_name(file.name.replace("session", "copy")).write_bytes(content)
+    other = wn.resume_interactive(table_of(), copy)
+    every = wn.marginals(2)  # more than are told to the ledger together
+    with pytest.raises(LedgerError, match="lock on the dataset was lost"):
+        session.ask_all(every)
+    session._journal._recorded._hold._alive = lambda: True  # as with a server that was slow
+    with pytest.raises((LedgerError, GrantError), match=r"somebody else|go on from its state"):
+        session._journal.told(50)
+    other.close()
+
+
+def test_a_ledger_may_be_renamed(tmp_path: Path) -> None:
+    path, budget = tmp_path / "session", account(tmp_path)
+    opened(path, METHODS[1], budget=budget).close()
+    for file in list(tmp_path.glob("ledger.db*")):
+        file.rename(file.with_name(file.name.replace("ledger.db", "moved.db")))
+    again = wn.resume_interactive(table_of(), path, ledger=tmp_path / "moved.db")
+    assert again.ask(wn.where(a=0)).kind == "independent"
+    again.close()

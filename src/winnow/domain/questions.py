@@ -68,6 +68,11 @@ class Question:
             object.__setattr__(self, "units", units)
             return
         assert self.codes is not None
+        if self.grid != 1:
+            raise InputError(
+                f"a question of codes counts rows, and has no grid of {self.grid} steps; leave "
+                "out grid="
+            )
         checked: dict[int, Integers] = {}
         for column in sorted(self.codes):
             held = np.array(self.codes[column], np.int64)
@@ -102,7 +107,7 @@ class Question:
     def key(self) -> bytes:
         """The same for the same question, however it was written."""
         if self.codes is not None:
-            content = hashlib.blake2b(b"product", digest_size=20)
+            content = hashlib.blake2b(b"product %s " % str(self.bound).encode(), digest_size=20)
             for column, held in self.codes.items():
                 content.update(b"%d:%d:" % (column, len(held)))
                 content.update(held.tobytes())

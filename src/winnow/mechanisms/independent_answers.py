@@ -179,8 +179,10 @@ class OpenAnswers:
             return found
 
     def _noisy(self, question: Question) -> int:
-        own = self._tape.child(question.key.hex())
-        (noise,) = discrete_gaussian_array(own, 1, self._variance(question.grid)).tolist()
+        # Named by its scale too: one string of bits at two scales would give the count away.
+        variance = self._variance(question.grid)
+        own = self._tape.child(f"{question.key.hex()} {question.grid} {variance}")
+        (noise,) = discrete_gaussian_array(own, 1, variance).tolist()
         return self._counts.count(question) + int(noise)
 
     def _variance(self, grid: int) -> Fraction:

@@ -36,7 +36,9 @@ from winnow.domain.questions import Question
 from winnow.domain.schema import Schema
 from winnow.errors import InputError, LedgerError
 from winnow.mechanisms import state_files
-from winnow.mechanisms.multiplicative_weights import Kept
+from winnow.mechanisms.multiplicative_weights import ELSEWHERE, Kept
+from winnow.privacy import Event
+from winnow.privacy.forks import Owner
 from winnow.privacy.ledger import RecordedSession, SessionMark
 from winnow.random.tape import Tape
 from winnow.sealed.fingerprint import fingerprint
@@ -53,6 +55,8 @@ class Journal:
         self._heads = [hmac.new(key, b"winnow-journal", hashlib.sha256).digest()]
         self._recorded: RecordedSession | None = None
         self._updates = self._lost = 0
+        self._begun = False
+        self._owner = Owner()
         self.records: list[dict[str, Any]] = []
         self.noise = "rounds"
         """The name of the part of the tape from which this opening draws."""
@@ -137,14 +141,14 @@ class Journal:
         """The session is charged; `record` is the head of the ledger."""
         self._append({"opened": record})
 
-    def go_on(self, recorded: RecordedSession | None) -> Kept:
+    def go_on(self, recorded: RecordedSession | None, event: Event) -> Kept:
         """Go on with a session: find its charge, refuse an older copy, take fresh entropy."""
         mark = None
         if recorded is not None:
             mark = recorded.latest()
-            if self._opened is None and (found := recorded.charged()) is not None:
+            if self._opened is None and (found := recorded.charged(event)) is not None:
                 self.opened(found)  # killed right after the charge
-            recorded.check_charge(self.record)
+            recorded.check_charge(self.record, event)
             self._contains(mark)
         kept = self.kept(self.record, mark)
         fresh = secrets.token_hex(32)
@@ -168,8 +172,15 @@ class Journal:
             )
 
     def reserve(self, rounds: int) -> None:
-        """Before a draw: the places of the first `rounds` rounds are used up."""
+        """Before a draw: the places of the first `rounds` rounds are used up.
+
+        The ledger is told once in each opening, so that a copy from before its first round,
+        which would not know that it ended badly, is an older one.
+        """
         self._append({"reserved": rounds})
+        if not self._begun:
+            self.told(self._updates + self._lost)
+            self._begun = True
 
     def crossed(self, number: int, question: Question, count: int) -> None:
         """Before a release: this round released this count."""
@@ -188,6 +199,7 @@ class Journal:
     def told(self, releases: int) -> None:
         """Tell the ledger, where there is one, that so many releases are used up."""
         if self._recorded is not None:
+            self._owner.check("this session", ELSEWHERE)
             head = self._heads[-1].hex()
             self._recorded.mark(SessionMark(releases, len(self._heads) - 1, head))
 
@@ -233,8 +245,15 @@ class Journal:
         ]
 
     def close(self, rounds: int | None, releases: int | None = None) -> None:
-        """Write down how far the session came, where that is known, and unlock everything."""
+        """Write down how far the session came, where that is known, and unlock everything.
+
+        A fork only lets go of its handle: the session, its file and its locks are the parent's.
+        """
         if self._handle < 0:
+            return
+        if not self._owner.here:
+            os.close(self._handle)
+            self._handle = -1
             return
         try:
             if rounds is not None:
@@ -253,6 +272,7 @@ class Journal:
         state_files.discard(self._path)
 
     def _append(self, *documents: dict[str, Any]) -> None:
+        self._owner.check("this session", ELSEWHERE)
         lines = [
             json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
             for document in documents

@@ -19,9 +19,14 @@ class Owner:
     def __init__(self) -> None:
         self._process = os.getpid()
 
+    @property
+    def here(self) -> bool:
+        """Whether this is that process."""
+        return os.getpid() == self._process
+
     def check(self, what: str, remedy: str) -> None:
         """Refuse in a copy of that process."""
-        if os.getpid() != self._process:
+        if not self.here:
             raise GrantError(
                 f"{what} was made by another process, of which this one is a copy (fork); {remedy}"
             )

@@ -106,9 +106,9 @@ def resumed_session(
     recorded = None
     try:
         recorded = _recorded(journal, ledger, ledger_key, dataset)
-        kept = journal.go_on(recorded)
         header = journal.header["plan"]
         plan = _plan(dict(header["plan"]))
+        kept = journal.go_on(recorded, plan.event)
         table = table.under(plan.event.relation)
         run = plan.mechanism.reopen(table, journal.tape(), journal, kept)
         return _session(

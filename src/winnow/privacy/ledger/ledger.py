@@ -220,19 +220,30 @@ class Ledger:
             )
         return held
 
-    def note(self, label: str, kind: str, content: Mapping[str, Any]) -> None:
-        """Append an entry that charges nothing; durable when it returns."""
-        with self._store.appending() as chain:
-            self._carry(chain, label, kind, content)
+    def note_session(self, label: str, session: str, content: Mapping[str, Any], seen: int) -> int:
+        """Append what an interactive session tells; the number of the entry, on the disk.
 
-    def _carry(self, chain: Appending, label: str, kind: str, content: Mapping[str, Any]) -> None:
+        ``seen`` is the last of its entries that the session knows of. A later one was written by
+        somebody else who goes on with the same session, and this one ends.
+        """
+        with self._store.appending() as chain:
+            for entry in chain.since(label, seen):
+                if entry.kind == "session" and entry.body.get("session") == session:
+                    raise LedgerError(
+                        "somebody else went on with this session meanwhile, from a copy of its "
+                        "state; nothing was shown. Close it here"
+                    )
+            return self._carry(chain, label, "session", {"session": session, **content}).sequence
+
+    def _carry(self, chain: Appending, label: str, kind: str, content: Mapping[str, Any]) -> Entry:
         before, first = chain.last(label), chain.first(label)
         if before is None or first is None:
             raise LedgerError(f"the dataset {label!r} has disappeared from the ledger")
         self.check_genuine(before)
         self.check_genuine(first)
         used = used_of(before)
-        self._add(chain, kind, label, {**content, "used": texts_of(used)}, used, cap_of(first))
+        body = {**content, "used": texts_of(used)}
+        return self._add(chain, kind, label, body, used, cap_of(first))
 
     def note_data(self, label: str, digest: bytes) -> list[str]:
         """Remember a keyed fingerprint of the data; other labels under which they came before.

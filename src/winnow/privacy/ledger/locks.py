@@ -8,6 +8,7 @@ from collections.abc import Callable
 from weakref import finalize
 
 from winnow.errors import LedgerError
+from winnow.privacy.forks import Owner
 
 
 def lock_file(handle: int) -> bool:
@@ -31,14 +32,20 @@ class Hold:
 
     def __init__(self, release: Callable[[], object], alive: Callable[[], bool]) -> None:
         self._alive = alive
-        self._finalize = finalize(self, release)
+        owner = Owner()
+
+        def let_go() -> None:
+            if owner.here:  # a fork shares the file or the connection, and may not end it
+                release()
+
+        self._finalize = finalize(self, let_go)
 
     def check(self) -> None:
         """Refuse to go on where the lock was lost, as it is with the connection to a server."""
         if not self._finalize.alive or not self._alive():
             raise LedgerError(
-                "the lock on the dataset was lost with the connection to its ledger; nothing was "
-                "drawn. Go on from the session's state file"
+                "the lock on the dataset was lost, with the connection to its ledger or because "
+                "its file was removed; nothing was drawn. Go on from the session's state file"
             )
 
     def release(self) -> None:
@@ -57,4 +64,12 @@ def held_file(path: str) -> Hold | None:
     if not lock_file(handle):
         os.close(handle)
         return None
-    return Hold(lambda: os.close(handle), lambda: True)
+    return Hold(lambda: os.close(handle), lambda: _is_at(path, handle))
+
+
+def _is_at(path: str, handle: int) -> bool:
+    """Whether the locked file still has its name: another one of that name is another lock."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(handle))
+    except OSError:
+        return False

@@ -163,6 +163,15 @@ class PostgresAppending:
         row = self._cursor.fetchone()
         return None if row is None else _entry(row)
 
+    def since(self, dataset: str, sequence: int) -> list[Entry]:
+        """The entries of a dataset that came after one of this number."""
+        self._cursor.execute(
+            f"SELECT {_COLUMNS} FROM winnow_entries WHERE dataset = %s AND sequence > %s "
+            "ORDER BY sequence",
+            (dataset, sequence),
+        )
+        return [_entry(row) for row in self._cursor.fetchall()]
+
     def count(self) -> int:
         """How many entries there are."""
         self._cursor.execute("SELECT count(*) FROM winnow_entries")

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from winnow.errors import LedgerError
+from winnow.privacy.event_json import from_json
+from winnow.privacy.events import Event
 from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.ledger import Ledger
 
@@ -36,16 +38,25 @@ class RecordedSession:
     def __init__(self, ledger: Ledger, dataset: str, identity: str) -> None:
         self._ledger, self._dataset, self._identity = ledger, dataset, identity
         self._hold = ledger.hold(dataset)
+        self._seen = 0
+        """The last entry of this session that it wrote or read itself."""
 
-    def charged(self) -> str | None:
+    def charged(self, event: Event) -> str | None:
         """The head of the ledger that the session's charge made; None: it was not charged."""
         for entry in self._entries("charge"):
+            if from_json(entry.body["event"]) != event:
+                raise LedgerError(
+                    f"the charge of this session in the ledger {self._ledger.name} is for "
+                    "something else than the session; open a new one"
+                )
             return f"{self._ledger.name}#{entry.head}"
         return None
 
-    def check_charge(self, record: str) -> None:
+    def check_charge(self, record: str, event: Event) -> None:
         """Refuse a ledger that no longer has the charge that the state file speaks of."""
-        if self.charged() != record:
+        found = self.charged(event)
+        # The file may have been renamed: what counts is the entry and its tag.
+        if found is None or found.rpartition("#")[2] != record.rpartition("#")[2]:
             raise LedgerError(
                 f"the ledger {self._ledger.name} does not have the charge {record} of this "
                 "session: it was cut, rolled back to an older copy, or is another one"
@@ -57,12 +68,15 @@ class RecordedSession:
         for entry in self._entries("session"):
             body = entry.body
             found = SessionMark(int(body["released"]), int(body["lines"]), str(body["journal"]))
+            self._seen = entry.sequence
         return found
 
     def mark(self, mark: SessionMark) -> None:
         """Write down how far the session has come; durable when it returns."""
         self._hold.check()
-        self._ledger.note(self._dataset, "session", {"session": self._identity} | vars(mark))
+        self._seen = self._ledger.note_session(
+            self._dataset, self._identity, vars(mark), self._seen
+        )
 
     def release(self) -> None:
         """Let others open a session on the dataset."""

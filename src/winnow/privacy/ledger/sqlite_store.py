@@ -141,6 +141,13 @@ class SQLiteAppending:
         row = self._connection.execute(query, (dataset,)).fetchone()
         return None if row is None else _entry(row)
 
+    def since(self, dataset: str, sequence: int) -> list[Entry]:
+        """The entries of a dataset that came after one of this number."""
+        query = (
+            f"SELECT {_COLUMNS} FROM entries WHERE dataset = ? AND sequence > ? ORDER BY sequence"
+        )
+        return [_entry(row) for row in self._connection.execute(query, (dataset, sequence))]
+
     def count(self) -> int:
         """How many entries there are."""
         return int(self._connection.execute("SELECT count(*) FROM entries").fetchone()[0])

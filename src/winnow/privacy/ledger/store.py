@@ -21,6 +21,9 @@ class Appending(Protocol):
     def first(self, dataset: str) -> Entry | None:
         """The entry that opened a dataset."""
 
+    def since(self, dataset: str, sequence: int) -> list[Entry]:
+        """The entries of a dataset that came after one of this number."""
+
     def count(self) -> int:
         """How many entries there are."""
 
