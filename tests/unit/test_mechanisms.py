@@ -216,7 +216,15 @@ def test_a_forked_child_uses_no_budget_grant_or_stream_of_its_parent() -> None:
     budget = wn.Budget(epsilon=2.0)
     grant = budget.charge(event)
     stream = mechanism.open(UTILITY, single_use_grant(event), Tape.seeded(1))
-    attempts = (lambda: budget.charge(event), lambda: grant.redeem(event), lambda: stream.ask(1))
+    tape = Tape.fresh()
+    attempts = (
+        lambda: budget.charge(event),
+        lambda: grant.redeem(event),
+        lambda: stream.ask(1),
+        lambda: tape.child("a round"),
+        lambda: tape.words(0, 1),
+        lambda: tape.extension(np.zeros(1, np.int64), 0),
+    )
     child = os.fork()
     if child == 0:  # pragma: no cover
         refused = 0
@@ -226,7 +234,7 @@ def test_a_forked_child_uses_no_budget_grant_or_stream_of_its_parent() -> None:
             except wn.GrantError:
                 refused += 1
         os._exit(refused)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
     for attempt in attempts:
         attempt()
 

@@ -15,13 +15,13 @@ from threading import Lock
 from typing import ClassVar, NoReturn, Protocol
 
 from winnow.domain.checks import Real, exact, positive, set_counts
+from winnow.domain.forks import Owner
 from winnow.domain.neighbours import Relation
 from winnow.domain.questions import Question
 from winnow.errors import GrantError, InputError
 from winnow.mechanisms.multiplicative_weights import ELSEWHERE, Kept
 from winnow.mechanisms.private_counts import PrivateCounts
 from winnow.privacy import Grant, Promise, promise
-from winnow.privacy.forks import Owner
 from winnow.random.gaussian_array import discrete_gaussian_array
 from winnow.random.tape import Tape
 from winnow.released import Receipt

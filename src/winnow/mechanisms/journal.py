@@ -32,13 +32,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from winnow.domain.forks import Owner
 from winnow.domain.questions import Question
 from winnow.domain.schema import Schema
 from winnow.errors import InputError, LedgerError
 from winnow.mechanisms import state_files
 from winnow.mechanisms.multiplicative_weights import ELSEWHERE, Kept
 from winnow.privacy import Event
-from winnow.privacy.forks import Owner
 from winnow.privacy.ledger import RecordedSession, SessionMark
 from winnow.random.tape import Tape
 from winnow.sealed.fingerprint import fingerprint

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.domain.checks import Real, exact, positive, set_counts
+from winnow.domain.forks import Owner
 from winnow.domain.neighbours import Relation
 from winnow.domain.questions import Question
 from winnow.errors import GrantError, InputError
 from winnow.mechanisms.private_counts import PrivateCounts
 from winnow.privacy import Compose, Grant, Promise, promise
-from winnow.privacy.forks import Owner
 from winnow.random.gaussian_array import discrete_gaussian_array
 from winnow.random.integer import discrete_laplace_array
 from winnow.random.tape import Tape

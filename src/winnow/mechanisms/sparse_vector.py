@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.domain.checks import Real, exact, positive, set_counts
+from winnow.domain.forks import Owner
 from winnow.domain.neighbours import Relation
 from winnow.domain.utility import Utility
 from winnow.errors import GrantError, InputError
@@ -18,7 +19,6 @@ from winnow.kernels.laplace_tests import LaplaceTests
 from winnow.kernels.noisy_top import Scores
 from winnow.mechanisms.selection import check_scale
 from winnow.privacy import Grant, Guarantee, Promise, guarantee_of, promise
-from winnow.privacy.forks import Owner
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
 from winnow.released import Receipt, Released

@@ -28,11 +28,11 @@ from threading import Lock
 from typing import NoReturn, SupportsIndex
 
 from winnow.domain.checks import Real
+from winnow.domain.forks import Owner
 from winnow.domain.neighbours import Relation
 from winnow.errors import BudgetError
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event
-from winnow.privacy.forks import Owner
 from winnow.privacy.grant import Grant, issue, single_use_grant
 from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.rounding import stated_at_least, stated_at_most

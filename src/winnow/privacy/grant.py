@@ -5,9 +5,9 @@ from __future__ import annotations
 from threading import Lock
 from typing import NoReturn, SupportsIndex, final
 
+from winnow.domain.forks import Owner
 from winnow.errors import GrantError
 from winnow.privacy.events import Event, check_event, describe
-from winnow.privacy.forks import Owner
 
 _ISSUER = object()
 """Held by this module alone, so that no grant is built by accident."""

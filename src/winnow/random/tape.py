@@ -22,6 +22,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from winnow.domain.forks import Owner
 from winnow.errors import GrantError, InputError
 
 Words = NDArray[np.uint32]
@@ -37,7 +38,7 @@ _ZEROS = memoryview(bytes(4 * CHUNK + 16))
 class Tape:
     """The bits of one draw. A tape serves one release and is then thrown away."""
 
-    __slots__ = ("_claimed", "_key", "_kind")
+    __slots__ = ("_claimed", "_key", "_kind", "_owner")
 
     def __init__(self, key: bytes, kind: Kind) -> None:
         if len(key) != 64:
@@ -45,6 +46,7 @@ class Tape:
         self._key = key
         self._kind: Kind = kind
         self._claimed = False
+        self._owner = Owner() if kind == "os" else None
 
     @property
     def kind(self) -> Kind:
@@ -56,6 +58,11 @@ class Tape:
         if self._claimed:
             raise GrantError("this tape was used for a release before; take a fresh tape")
         self._claimed = True
+
+    def _check_owner(self) -> None:
+        """The same bits in a parent and its fork would be one noise for two releases."""
+        if self._owner is not None:
+            self._owner.check("this tape", "take a fresh one here")
 
     @classmethod
     def fresh(cls) -> Tape:
@@ -71,6 +78,7 @@ class Tape:
 
     def child(self, label: str) -> Tape:
         """An independent tape for the part of a draw that the label names."""
+        self._check_owner()
         derived = hashlib.blake2b(label.encode(), key=self._key, person=b"winnow-child").digest()
         return Tape(derived, self._kind)
 
@@ -80,6 +88,7 @@ class Tape:
 
     def chunks(self, first: int, count: int) -> Iterator[Words]:
         """The same words, CHUNK at a time, each yielded in one reused buffer."""
+        self._check_owner()
         if not 0 <= first <= first + count <= _MAX_ITEM:
             raise ValueError("tape address out of range")
         block, skip = divmod(first, 4)  # a cipher block holds four words
@@ -96,6 +105,7 @@ class Tape:
 
     def extension(self, items: NDArray[np.int64], level: int) -> NDArray[np.uint64]:
         """128 further bits of every item at a level: one row of two words each."""
+        self._check_owner()
         blocks = np.empty((len(items), 2), "<u8")
         blocks[:, 0] = items
         blocks[:, 1] = level

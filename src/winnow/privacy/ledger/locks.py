@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from weakref import finalize
 
+from winnow.domain.forks import Owner
 from winnow.errors import LedgerError
-from winnow.privacy.forks import Owner
 
 
 def lock_file(handle: int) -> bool:
