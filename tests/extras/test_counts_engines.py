@@ -1,7 +1,6 @@
 """The same counts from Spark, Postgres and DuckDB: one expression, three engines."""
 
 import datetime
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -30,32 +29,11 @@ def opened(counts: wn.SealedCounts) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    pgserver = pytest.importorskip("pgserver")
-    psycopg = pytest.importorskip("psycopg")
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute('CREATE TABLE log ("who" text, "what it" text, number int, x float8)')
-        with connection.cursor() as cursor:
-            cursor.executemany("INSERT INTO log VALUES (%s, %s, 1, 0.5)", ROWS)
-        yield connection
-    server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def spark(java: None) -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql")
-    session = (
-        sql.SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
+def postgres(empty_postgres: Any) -> Any:
+    empty_postgres.execute('CREATE TABLE log ("who" text, "what it" text, number int, x float8)')
+    with empty_postgres.cursor() as cursor:
+        cursor.executemany("INSERT INTO log VALUES (%s, %s, 1, 0.5)", ROWS)
+    return empty_postgres
 
 
 @pytest.mark.parametrize("bound", [None, 1, 5])

@@ -1,7 +1,6 @@
 """The same table from Postgres, Spark and DuckDB: grouped by the engine, one encoding."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -47,34 +46,13 @@ def everything_said(error: BaseException | None) -> str:
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    pgserver = pytest.importorskip("pgserver")
-    psycopg = pytest.importorskip("psycopg")
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute(
-            'CREATE TABLE t (who text, age float8, "the sex" varchar(20), rank int2, ok bool)'
-        )
-        with connection.cursor() as cursor:
-            cursor.executemany("INSERT INTO t VALUES (%s, %s, %s, %s, %s)", ROWS)
-        yield connection
-    server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def spark(java: None) -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql")
-    session = (
-        sql.SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
+def postgres(empty_postgres: Any) -> Any:
+    empty_postgres.execute(
+        'CREATE TABLE t (who text, age float8, "the sex" varchar(20), rank int2, ok bool)'
     )
-    yield session
-    session.stop()
+    with empty_postgres.cursor() as cursor:
+        cursor.executemany("INSERT INTO t VALUES (%s, %s, %s, %s, %s)", ROWS)
+    return empty_postgres
 
 
 def options(bound: int | None) -> dict[str, Any]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from threading import RLock
-from typing import Any, NoReturn
+from typing import Any
 
 from winnow.algorithms.independent_plan import IndependentPlan
 from winnow.algorithms.interactive_answer import INDEPENDENT, Answer, answer_of
+from winnow.algorithms.open_session import OpenSession
 from winnow.domain.questions import Question, question_of, questions_of, taken
 from winnow.domain.schema import Schema
-from winnow.errors import GrantError, InputError
+from winnow.errors import InputError
 from winnow.mechanisms.independent_answers import OpenAnswers
 from winnow.mechanisms.journal import Journal
-from winnow.privacy import Guarantee
 from winnow.privacy.ledger.locks import Hold
 from winnow.released import Receipt
 
@@ -21,7 +20,7 @@ _TOGETHER = 1024
 """So many answers of ``ask_all`` are written to the disk together."""
 
 
-class Independent:
+class Independent(OpenSession[IndependentPlan]):
     """An open session with independent noise: ``ask`` until it is ``exhausted``.
 
     One session is one charge for a fixed number of questions, made when it was opened. A question
@@ -37,14 +36,9 @@ class Independent:
         journal: Journal | None = None,
         hold: Hold | None = None,
     ) -> None:
-        self.plan = plan
-        self.schema = schema
-        self.receipt = receipt
+        super().__init__(plan, schema, receipt, journal, hold)
         self._answers = answers
-        self._journal, self._hold = journal, hold
         self._said: dict[bytes, int] = {}
-        self._closed = False
-        self._lock = RLock()
 
     @property
     def method(self) -> str:
@@ -52,21 +46,11 @@ class Independent:
         return "independent"
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What holds of everything that the session will ever release."""
-        return self.plan.guarantee
-
-    @property
     def status(self) -> str:
         """'open', 'exhausted' (all questions were answered) or 'closed'."""
         if self._closed:
             return "closed"
         return "open" if self._answers.left > 0 else "exhausted"
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether no new question is answered any more."""
-        return self.status == "exhausted"
 
     @property
     def rounds(self) -> int:
@@ -129,24 +113,8 @@ class Independent:
         """The public state as plain data."""
         return {"plan": self.plan.to_dict(), "status": self.status, "rounds": self.rounds}
 
-    def close(self) -> None:
-        """End this process' part; a session with a state file can be opened again."""
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                if self._journal is not None:
-                    self._journal.close(self.rounds, self.rounds)
-                if self._hold is not None:
-                    self._hold.release()
-
-    def __enter__(self) -> Independent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise GrantError("a session is not copied or pickled: it is one charge")
+    def _write_end(self, journal: Journal) -> None:
+        journal.close(self.rounds, self.rounds)
 
     def __repr__(self) -> str:
         return (

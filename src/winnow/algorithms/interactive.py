@@ -18,19 +18,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from threading import RLock
-from typing import Any, NoReturn
+from typing import Any
 
 from winnow.algorithms.interactive_answer import FRESH, HYPOTHESIS, UNCHECKED, Answer, answer_of
 from winnow.algorithms.interactive_plan import InteractivePlan
 from winnow.algorithms.interactive_state import CellState, State
+from winnow.algorithms.open_session import OpenSession
 from winnow.domain.questions import Question, question_of, questions_of, taken
 from winnow.domain.schema import Schema
 from winnow.domain.workloads import Workload
-from winnow.errors import GrantError, InputError
+from winnow.errors import InputError
 from winnow.mechanisms.journal import Journal
 from winnow.mechanisms.multiplicative_weights import OpenRounds
-from winnow.privacy import Guarantee
 from winnow.privacy.ledger.locks import Hold
 from winnow.released import Receipt
 
@@ -53,7 +52,7 @@ class SyntheticPasses:
     """Every query of the workload, from the last hypothesis."""
 
 
-class Interactive:
+class Interactive(OpenSession[InteractivePlan]):
     """An open interactive session: ``ask`` until it is ``exhausted``.
 
     One session is one charge, made when it was opened. It cannot be copied or pickled, and
@@ -70,26 +69,16 @@ class Interactive:
         journal: Journal | None = None,
         hold: Hold | None = None,
     ) -> None:
-        self.plan = plan
-        self.schema = schema
-        self.receipt = receipt
+        super().__init__(plan, schema, receipt, journal, hold)
         self._state = state
         self._rounds = rounds
-        self._journal, self._hold = journal, hold
         self._measured: dict[bytes, tuple[int, int]] = {}
         self._quiet: set[bytes] = set()
-        self._closed = False
-        self._lock = RLock()
 
     @property
     def method(self) -> str:
         """How it answers."""
         return "multiplicative-weights"
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What holds of everything that the session will ever release."""
-        return self.plan.guarantee
 
     @property
     def status(self) -> str:
@@ -99,11 +88,6 @@ class Interactive:
         if self._rounds.left <= 0 or self._rounds.rounds >= self.plan.max_queries:
             return "exhausted"
         return "open"
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether answers are no longer tested against the data."""
-        return self.status == "exhausted"
 
     @property
     def updates(self) -> int:
@@ -219,24 +203,8 @@ class Interactive:
             "updates": self.updates,
         }
 
-    def close(self) -> None:
-        """End this process' part; a session with a state file can be opened again."""
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                if self._journal is not None:
-                    self._journal.close(self._rounds.rounds if self._rounds.whole else None)
-                if self._hold is not None:
-                    self._hold.release()
-
-    def __enter__(self) -> Interactive:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise GrantError("an interactive session is not copied or pickled: it is one charge")
+    def _write_end(self, journal: Journal) -> None:
+        journal.close(self._rounds.rounds if self._rounds.whole else None)
 
     def __repr__(self) -> str:
         return (
