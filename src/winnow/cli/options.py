@@ -80,6 +80,34 @@ PlannedEpsilonOption = Annotated[
         rich_help_panel=ASKED,
     ),
 ]
+PlannedEpsilonOption = Annotated[
+    float,
+    typer.Option(
+        "--epsilon", metavar="E", help="The privacy loss to plan for.", rich_help_panel=ASKED
+    ),
+]
+PlannedDeltaOption = Annotated[
+    float, typer.Option("--delta", metavar="D", help="E.g. 1e-6.", rich_help_panel=ASKED)
+]
+AssumedRowsOption = Annotated[
+    int,
+    typer.Option(
+        "-n",
+        "--rows",
+        metavar="N",
+        help="How many rows the table has; a public or assumed number.",
+        rich_help_panel=ASKED,
+    ),
+]
+AssumedRowsPerPersonOption = Annotated[
+    int,
+    typer.Option(
+        "--max-rows-per-person",
+        metavar="L",
+        help="The most rows of one person.",
+        rich_help_panel=ASKED,
+    ),
+]
 ConfidenceOption = Annotated[
     float,
     typer.Option(

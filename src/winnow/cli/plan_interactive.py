@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.cli.options import ASKED, JsonOption, OutOption, relation_of_people
+from winnow.cli.options import (
+    ASKED,
+    AssumedRowsOption,
+    AssumedRowsPerPersonOption,
+    JsonOption,
+    OutOption,
+    PlannedDeltaOption,
+    PlannedEpsilonOption,
+    relation_of_people,
+)
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError
@@ -30,25 +39,9 @@ _USUAL = (1_000, 10_000, 100_000, 1_000_000)
 
 @reported()
 def interactive(
-    n: Annotated[
-        int,
-        typer.Option(
-            "-n",
-            "--rows",
-            metavar="N",
-            help="How many rows the table has; a public or assumed number.",
-            rich_help_panel=ASKED,
-        ),
-    ],
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            "--epsilon", metavar="E", help="The privacy loss to plan for.", rich_help_panel=ASKED
-        ),
-    ],
-    delta: Annotated[
-        float, typer.Option("--delta", metavar="D", help="E.g. 1e-6.", rich_help_panel=ASKED)
-    ],
+    n: AssumedRowsOption,
+    epsilon: PlannedEpsilonOption,
+    delta: PlannedDeltaOption,
     schema: Annotated[
         Path | None,
         typer.Option(
@@ -85,15 +78,7 @@ def interactive(
             rich_help_panel=ASKED,
         ),
     ] = 0.05,
-    max_rows_per_person: Annotated[
-        int,
-        typer.Option(
-            "--max-rows-per-person",
-            metavar="L",
-            help="The most rows of one person.",
-            rich_help_panel=ASKED,
-        ),
-    ] = 1,
+    max_rows_per_person: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     threshold: Annotated[
         float | None,

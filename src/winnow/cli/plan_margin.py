@@ -13,6 +13,7 @@ from winnow.cli.options import (
     JsonOption,
     MonotoneOption,
     OutOption,
+    PlannedEpsilonOption,
     RelationOption,
     SensitivityOption,
     plot_of,
@@ -38,12 +39,7 @@ winnow plan margin --epsilon 0.5 --delta 1e-6 --candidates 1000000 --near 10 --p
 
 @reported()
 def margin(
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            "--epsilon", metavar="E", help="The privacy loss to plan for.", rich_help_panel=ASKED
-        ),
-    ],
+    epsilon: PlannedEpsilonOption,
     delta: Annotated[
         float,
         typer.Option(

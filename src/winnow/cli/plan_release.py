@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.cli.options import ASKED, JsonOption, OutOption, relation_of_people
+from winnow.cli.options import (
+    ASKED,
+    AssumedRowsOption,
+    AssumedRowsPerPersonOption,
+    JsonOption,
+    OutOption,
+    PlannedDeltaOption,
+    PlannedEpsilonOption,
+    relation_of_people,
+)
 from winnow.cli.release import RoundsOption, SchemaOption, WorkloadOption
 from winnow.cli.reporting import reported
 from winnow.domain.neighbours import Relation
@@ -28,25 +37,9 @@ winnow plan release --schema schema.json --workload marginals:2+ranges:age -n 30
 def release(
     schema: SchemaOption,
     workload: WorkloadOption,
-    n: Annotated[
-        int,
-        typer.Option(
-            "-n",
-            "--rows",
-            metavar="N",
-            help="How many rows the table has; a public or assumed number.",
-            rich_help_panel=ASKED,
-        ),
-    ],
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            "--epsilon", metavar="E", help="The privacy loss to plan for.", rich_help_panel=ASKED
-        ),
-    ],
-    delta: Annotated[
-        float, typer.Option("--delta", metavar="D", help="E.g. 1e-6.", rich_help_panel=ASKED)
-    ] = 0.0,
+    n: AssumedRowsOption,
+    epsilon: PlannedEpsilonOption,
+    delta: PlannedDeltaOption = 0.0,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -56,15 +49,7 @@ def release(
             rich_help_panel=ASKED,
         ),
     ] = None,
-    max_rows_per_person: Annotated[
-        int,
-        typer.Option(
-            "--max-rows-per-person",
-            metavar="L",
-            help="The most rows of one person.",
-            rich_help_panel=ASKED,
-        ),
-    ] = 1,
+    max_rows_per_person: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     rounds: RoundsOption = None,
     json: JsonOption = False,
