@@ -80,13 +80,13 @@ PlannedEpsilonOption = Annotated[
         rich_help_panel=ASKED,
     ),
 ]
-PlannedEpsilonOption = Annotated[
+EpsilonOfPlanOption = Annotated[
     float,
     typer.Option(
         "--epsilon", metavar="E", help="The privacy loss to plan for.", rich_help_panel=ASKED
     ),
 ]
-PlannedDeltaOption = Annotated[
+DeltaOfPlanOption = Annotated[
     float, typer.Option("--delta", metavar="D", help="E.g. 1e-6.", rich_help_panel=ASKED)
 ]
 AssumedRowsOption = Annotated[

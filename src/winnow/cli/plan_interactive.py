@@ -11,10 +11,10 @@ from winnow.cli.options import (
     ASKED,
     AssumedRowsOption,
     AssumedRowsPerPersonOption,
+    DeltaOfPlanOption,
+    EpsilonOfPlanOption,
     JsonOption,
     OutOption,
-    PlannedDeltaOption,
-    PlannedEpsilonOption,
     relation_of_people,
 )
 from winnow.cli.reporting import reported
@@ -40,8 +40,8 @@ _USUAL = (1_000, 10_000, 100_000, 1_000_000)
 @reported()
 def interactive(
     n: AssumedRowsOption,
-    epsilon: PlannedEpsilonOption,
-    delta: PlannedDeltaOption,
+    epsilon: EpsilonOfPlanOption,
+    delta: DeltaOfPlanOption,
     schema: Annotated[
         Path | None,
         typer.Option(

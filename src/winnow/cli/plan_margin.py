@@ -10,10 +10,10 @@ import typer
 
 from winnow.cli.options import (
     ASKED,
+    EpsilonOfPlanOption,
     JsonOption,
     MonotoneOption,
     OutOption,
-    PlannedEpsilonOption,
     RelationOption,
     SensitivityOption,
     plot_of,
@@ -39,7 +39,7 @@ winnow plan margin --epsilon 0.5 --delta 1e-6 --candidates 1000000 --near 10 --p
 
 @reported()
 def margin(
-    epsilon: PlannedEpsilonOption,
+    epsilon: EpsilonOfPlanOption,
     delta: Annotated[
         float,
         typer.Option(

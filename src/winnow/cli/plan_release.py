@@ -10,10 +10,10 @@ from winnow.cli.options import (
     ASKED,
     AssumedRowsOption,
     AssumedRowsPerPersonOption,
+    DeltaOfPlanOption,
+    EpsilonOfPlanOption,
     JsonOption,
     OutOption,
-    PlannedDeltaOption,
-    PlannedEpsilonOption,
     relation_of_people,
 )
 from winnow.cli.release import RoundsOption, SchemaOption, WorkloadOption
@@ -38,8 +38,8 @@ def release(
     schema: SchemaOption,
     workload: WorkloadOption,
     n: AssumedRowsOption,
-    epsilon: PlannedEpsilonOption,
-    delta: PlannedDeltaOption = 0.0,
+    epsilon: EpsilonOfPlanOption,
+    delta: DeltaOfPlanOption = 0.0,
     columns: Annotated[
         str | None,
         typer.Option(
