@@ -216,13 +216,14 @@ def test_a_forked_child_uses_no_budget_grant_or_stream_of_its_parent() -> None:
     budget = wn.Budget(epsilon=2.0)
     grant = budget.charge(event)
     stream = mechanism.open(UTILITY, single_use_grant(event), Tape.seeded(1))
-    tape = Tape.fresh()
+    tape, bits = Tape.fresh(), Tape.fresh().stream()
     attempts = (
         lambda: budget.charge(event),
         lambda: grant.redeem(event),
         lambda: stream.ask(1),
         lambda: tape.child("a round"),
         lambda: tape.words(0, 1),
+        lambda: bits.bits(8),
         lambda: tape.extension(np.zeros(1, np.int64), 0),
     )
     child = os.fork()
@@ -234,7 +235,7 @@ def test_a_forked_child_uses_no_budget_grant_or_stream_of_its_parent() -> None:
             except wn.GrantError:
                 refused += 1
         os._exit(refused)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     for attempt in attempts:
         attempt()
 

@@ -13,6 +13,8 @@ from scipy.sparse import csr_matrix
 
 import winnow as wn
 from winnow.algorithms.lp_plan import LpBudget, LpSetting, plan_lp
+from winnow.domain.neighbours import Relation
+from winnow.domain.utility import Utility
 from winnow.mechanisms.constraint_lp import ConstraintPrivateLp
 from winnow.mechanisms.scalar_lp import ScalarPrivateLp, in_steps
 from winnow.privacy import pure_cost, single_use_grant, zcdp_cost
@@ -419,3 +421,20 @@ def test_a_person_who_asks_for_at_least_keeps_the_row() -> None:
     asked = _PEOPLE | {"epsilon": 1e6, "rounds": 400, "maximise": False}
     found = wn.solve_lp(rows, np.full(30, 8.0), np.ones(4), senses=">=", **asked)
     assert found.value.x[0] >= 5
+
+
+@pytest.mark.parametrize("epsilon", [1e4, 1e7])
+def test_lazy_selection_ends_at_an_epsilon_that_hides_nothing(epsilon: float) -> None:
+    """Found in review: with steps of many nats hardly a proposal was accepted."""
+    scalar, people = ScalarPrivateLp(epsilon, 3), ConstraintPrivateLp(epsilon, 3, 5, (0, 1), (0, 1))
+    utility = Utility.declare(1, relation="add-remove")
+    grid = scalar.grid(seal_offsets(np.ones(4), 4, utility), mixed=False)
+    assert scalar.rate(grid) <= 1
+    _, steps = people.steps(np.ones(4), Relation.ADD_REMOVE)
+    assert epsilon / (2 * steps) <= 1
+    rows = np.random.default_rng(1).random((300, 4))
+    found = wn.solve_lp(
+        rows, np.full(300, 0.6), np.ones(4), private="scalar", epsilon=epsilon, opt=1.0,
+        sensitivity=1, rounds=3, selection="lazy", seed=1,
+    )  # fmt: skip
+    assert found.value.selected[0] == np.argmax(rows @ np.full(4, 0.25))

@@ -17,6 +17,7 @@ from winnow.index import INDEX_NAMES
 from winnow.kernels.dense_projection import L1_ERROR
 from winnow.kernels.owned_rows import SUM_ERROR
 from winnow.mechanisms.constraint_run import ConstraintRun
+from winnow.mechanisms.inner_product_problem import fineness_for
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 from winnow.random.laws import Law
 from winnow.random.tape import Tape
@@ -26,7 +27,6 @@ from winnow.sealed.right_hand_sides import SealedRows
 Floats = NDArray[np.float64]
 
 SELECTIONS = ("dense", "lazy", *INDEX_NAMES)
-_FINENESS = 10
 _LARGEST_DENSITY = 1 << 24
 
 
@@ -138,7 +138,7 @@ class ConstraintPrivateLp:
     def steps(self, scale: Floats, relation: Relation) -> tuple[int, int]:
         """The power of two of the public grid, and Delta in its steps with all rounding."""
         delta = self.sensitivity(scale, relation)
-        power = math.frexp(float(delta))[1] - _FINENESS
+        power = math.frexp(float(delta))[1] - fineness_for(self.epsilon)
         largest = max(abs(exact("entries", end)) for end in self.entries)
         error = Fraction(float(scale.max())) * largest * Fraction(L1_ERROR + 2 * SUM_ERROR)
         moved = delta + 2 * error

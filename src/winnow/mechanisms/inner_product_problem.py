@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.domain.checks import Real, exact
 from winnow.domain.utility import Utility
 from winnow.index.prepared import PreparedVectors, largest_outside
 from winnow.kernels.exact_dot import MOST_STEPS
@@ -110,6 +111,15 @@ class InnerProductProblem:
         return max(-MOST_STEPS, min(step, MOST_STEPS))  # scores are clipped likewise
 
 
+def fineness_for(epsilon: Real) -> int:
+    """So fine that a step is worth less than a nat, also at an epsilon that hides nothing.
+
+    Lazy bounds are exact to about a step: with steps of many nats hardly a proposal would be
+    accepted, and a draw would take for ever.
+    """
+    return max(_FINENESS, math.ceil(exact("epsilon", epsilon)).bit_length() + 1)
+
+
 @dataclass(frozen=True)
 class Grid:
     """A public step 2^power, and the utility of scores counted in such steps."""
@@ -118,8 +128,8 @@ class Grid:
     utility: Utility
 
     @classmethod
-    def of(cls, utility: Utility, *, signed: bool) -> Grid:
-        """Steps of about a thousandth of what one person can change.
+    def of(cls, utility: Utility, *, signed: bool, fineness: int = _FINENESS) -> Grid:
+        """Steps of about a thousandth (2^-fineness) of what one person can change.
 
         Inner products that move by -down to +up have steps that move by -ceil(down/u) to
         +ceil(up/u): exact, and part of the noise. With both signs a candidate moves either
@@ -129,7 +139,7 @@ class Grid:
         if signed:
             down = up = utility.one_sided
         smallest = min(part for part in (down, up) if part > 0)
-        power = smallest.numerator.bit_length() - smallest.denominator.bit_length() - _FINENESS
+        power = smallest.numerator.bit_length() - smallest.denominator.bit_length() - fineness
         unit = Fraction(2) ** power
         return cls(
             power, Utility(utility.relation, Fraction(-(-down // unit)), Fraction(-(-up // unit)))

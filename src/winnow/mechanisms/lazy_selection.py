@@ -112,6 +112,7 @@ class LazySelector:
         if hypothesis.workload is not self._workload:
             raise InputError("the hypothesis answers another workload; make it for this one")
         if isinstance(words, Tape):
+            words.check_owner()  # a fork has the words that were read already
             if self._words is None or self._words.tape is not words:
                 words.claim()
                 self._words = TapeWords(words)

@@ -18,7 +18,7 @@ from winnow.domain.neighbours import Relation
 from winnow.errors import GrantError, InputError
 from winnow.kernels.constraint_plain import is_small, plain_rounds
 from winnow.kernels.constraint_solver import ConstraintLoop, Rows, Shapes, words_for
-from winnow.mechanisms.inner_product_problem import Grid
+from winnow.mechanisms.inner_product_problem import Grid, fineness_for
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 from winnow.random.integer import discrete_gaussian, discrete_laplace
 from winnow.random.laws import Law
@@ -99,7 +99,7 @@ class ScalarPrivateLp:
 
     def grid(self, offsets: SealedOffsets, *, mixed: bool) -> Grid:
         """The public step, and how far one person moves a score in steps."""
-        return Grid.of(offsets.utility, signed=mixed)
+        return Grid.of(offsets.utility, signed=mixed, fineness=fineness_for(self.epsilon))
 
     def rate(self, grid: Grid) -> Fraction:
         """The exponent of one step."""

@@ -59,7 +59,7 @@ class Tape:
             raise GrantError("this tape was used for a release before; take a fresh tape")
         self._claimed = True
 
-    def _check_owner(self) -> None:
+    def check_owner(self) -> None:
         """The same bits in a parent and its fork would be one noise for two releases."""
         if self._owner is not None:
             self._owner.check("this tape", "take a fresh one here")
@@ -78,7 +78,7 @@ class Tape:
 
     def child(self, label: str) -> Tape:
         """An independent tape for the part of a draw that the label names."""
-        self._check_owner()
+        self.check_owner()
         derived = hashlib.blake2b(label.encode(), key=self._key, person=b"winnow-child").digest()
         return Tape(derived, self._kind)
 
@@ -88,7 +88,7 @@ class Tape:
 
     def chunks(self, first: int, count: int) -> Iterator[Words]:
         """The same words, CHUNK at a time, each yielded in one reused buffer."""
-        self._check_owner()
+        self.check_owner()
         if not 0 <= first <= first + count <= _MAX_ITEM:
             raise ValueError("tape address out of range")
         block, skip = divmod(first, 4)  # a cipher block holds four words
@@ -105,7 +105,7 @@ class Tape:
 
     def extension(self, items: NDArray[np.int64], level: int) -> NDArray[np.uint64]:
         """128 further bits of every item at a level: one row of two words each."""
-        self._check_owner()
+        self.check_owner()
         blocks = np.empty((len(items), 2), "<u8")
         blocks[:, 0] = items
         blocks[:, 1] = level
@@ -141,17 +141,19 @@ class Tape:
 class BitStream:
     """Uniform integers read one after another from a tape."""
 
-    __slots__ = ("_bits", "_have", "_source", "kind")
+    __slots__ = ("_bits", "_have", "_source", "_tape", "kind")
 
     def __init__(self, tape: Tape) -> None:
         child = tape.child("stream")
         self.kind: Kind = tape.kind
+        self._tape = tape
         self._source = Cipher(algorithms.AES256(child._key[:32]), modes.CTR(bytes(16))).encryptor()
         self._bits = 0
         self._have = 0
 
     def bits(self, count: int) -> int:
         """The next `count` bits as an integer."""
+        self._tape.check_owner()
         while self._have < count:
             fresh = self._source.update(_ZEROS[:512])
             self._bits = (self._bits << 4096) | int.from_bytes(fresh, "big")
