@@ -243,3 +243,18 @@ def test_small_programs_are_measured_as_large_ones_are(monkeypatch: pytest.Monke
     np.testing.assert_allclose(plain.halves, compiled.halves, rtol=1e-12)
     np.testing.assert_array_equal(plain.tops, compiled.tops)
     assert plain.largest == compiled.largest
+
+
+def test_a_way_begins_afresh_whatever_the_one_before_left_behind() -> None:
+    """Found in review: the groups believed that their weights were set, and drew for ever."""
+    matrix, offsets = _program(50, 3, 7)
+    rows = Rows.of(matrix)
+    how = {"rate": Fraction(1, 20), "step": 0.05, "rounds": 5, "ways": ("flat", "groups")}
+    loop = ConstraintLoop(
+        rows, Shapes.of(rows, np.ones(3)), np.ones(3), offsets, power=POWER, **how
+    )
+    loop._state[0] = 1  # as after an undecided proposal that was rejected
+    loop._go_on()
+    assert loop._state[0] == 0
+    loop.finish(words_for(Tape.seeded(1), 5))
+    assert len(loop.chosen) == 5

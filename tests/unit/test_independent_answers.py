@@ -206,3 +206,12 @@ def test_more_rows_per_person_need_more_noise() -> None:
 
     assert bound(4) == pytest.approx(4 * bound(1), rel=1e-2)
     assert IndependentAnswers(10_000, 2).block == 64 and IndependentAnswers(20, 2).block == 1
+
+
+def test_beyond_what_the_tight_proof_has_room_for_sessions_are_sized_by_zcdp() -> None:
+    """Its bound on the rounding holds for ten million integers at once."""
+
+    def sized(queries: int) -> str:
+        return plan_independent(InteractiveRequest(12, 1, 1e-6, queries, rows=10**9)).accountant
+
+    assert (sized(10**7), sized(10**7 + 1)) == ("tight", "zcdp")

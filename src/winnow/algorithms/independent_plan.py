@@ -14,6 +14,7 @@ from winnow.domain.neighbours import Relation
 from winnow.errors import GuaranteeError, InputError
 from winnow.mechanisms.independent_answers import IndependentAnswers, answer_bound
 from winnow.privacy import Calibration, Event, Gaussian, Guarantee, calibrate, from_json, to_json
+from winnow.privacy.loss_laws import MOST_INTEGERS
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,10 @@ def plan_independent(request: InteractiveRequest) -> IndependentPlan:
             "it out"
         )
     rows = rows_of(request)
-    found = independent_noise(
-        request.epsilon, request.delta, request.relation, tight=request.accountant == "tight"
-    )
-    multiplier = 1 / found.parameter
     queries, width = int(request.max_queries), int(request.rows_per_person)
+    tight = request.accountant == "tight" and queries <= MOST_INTEGERS
+    found = independent_noise(request.epsilon, request.delta, request.relation, tight=tight)
+    multiplier = 1 / found.parameter
     beta = float(request.beta)
     noise = answer_bound(multiplier, width, queries, beta) / rows
     event = Gaussian(multiplier, request.relation)

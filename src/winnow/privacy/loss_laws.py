@@ -35,6 +35,8 @@ _ABOVE, _BELOW = 9.0, 6.5
 
 _ROUNDING_VARIANCE = 2
 _RAISE = 1e-9
+MOST_INTEGERS = 10**7
+"""For so many integers with discrete Gaussian noise the tight accountant's proof has room."""
 """See ``gaussian_losses``."""
 
 
