@@ -108,7 +108,7 @@ def columns(m: int, d: int, each: int, epsilon: float, rounds: int) -> dict[str,
         Simplex(np.ones(d), False), Target(opt, opt), (-1, 0), (-1, -1), m, m // 20
     )
     budget = LpBudget(epsilon, DELTA, relation, rounds=1000)
-    plan = plan_lp(problem.setting(relation), budget)
+    plan = plan_lp(problem.setting(), budget)
     took = {}
     for selection, turns in (("dense", rounds // 5), ("lazy", rounds)):
         spans = []

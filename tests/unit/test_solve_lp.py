@@ -116,15 +116,22 @@ def test_all_but_few_rows_of_people_are_met() -> None:
 
 def test_constraint_sensitivity_is_that_of_the_errata() -> None:
     scale = np.array([2.0, 4.0])
-    assert (
-        ConstraintPrivateLp(1, 1, 8, (0, 3), (0, 1)).sensitivity(scale, wn.Relation.ADD_REMOVE)
-        == 1.5
-    )
+    assert ConstraintPrivateLp(1, 1, 8, (0, 3), (0, 1)).sensitivity(scale) == 1.5
     signed = ConstraintPrivateLp(1, 1, 8, (-3, 3), (0, 1))
-    assert signed.sensitivity(scale, wn.Relation.ADD_REMOVE) == 3
-    assert signed.sensitivity(scale, wn.Relation.SUBSTITUTION) == 6
-    power, steps = signed.steps(scale, wn.Relation.ADD_REMOVE)
+    assert signed.sensitivity(scale) == 3
+    power, steps = signed.steps(scale)
     assert 3 < steps * 2.0**power < 3.02
+
+
+def test_a_replaced_row_of_a_person_costs_no_more_than_an_added_one() -> None:
+    asked = {
+        "private": "constraint", "opt": 1, "entries": (0, 1), "sides": (1, 1), "rows": 10_000,
+        "exceptions": 500, "epsilon": 1, "delta": 1e-6,
+    }  # fmt: skip
+    added, replaced = (
+        wn.plan.lp([[1.0, 0.5]], [1.0, 1.0], relation=relation, **asked) for relation in Relation
+    )
+    assert added.violation == replaced.violation < 1
 
 
 def test_few_rows_of_people_are_no_reason_to_refuse() -> None:
@@ -430,7 +437,7 @@ def test_lazy_selection_ends_at_an_epsilon_that_hides_nothing(epsilon: float) ->
     utility = Utility.declare(1, relation="add-remove")
     grid = scalar.grid(seal_offsets(np.ones(4), 4, utility), mixed=False)
     assert scalar.rate(grid) <= 1
-    _, steps = people.steps(np.ones(4), Relation.ADD_REMOVE)
+    _, steps = people.steps(np.ones(4))
     assert epsilon / (2 * steps) <= 1
     rows = np.random.default_rng(1).random((300, 4))
     found = wn.solve_lp(

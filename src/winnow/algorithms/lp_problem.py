@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from winnow.algorithms.lp_bounds import LpSetting
 from winnow.domain.checks import Real, count, exact
-from winnow.domain.neighbours import Relation
 from winnow.domain.simplex import Simplex
 from winnow.domain.utility import Utility
 from winnow.errors import GuaranteeError, InputError
@@ -156,13 +155,13 @@ class OwnedProblem:
         if not self.target.known:
             self._refuse_unbounded()
 
-    def setting(self, relation: Relation) -> LpSetting:
+    def setting(self) -> LpSetting:
         """What the bound needs: at the largest value that is solved for."""
         low_side, high_side = (float(exact("sides", end)) for end in self.sides)
         scale = self.simplex.scale(self.target.high)
         self.simplex.scale(self.target.low)  # it has to be positive too
         shape = ConstraintPrivateLp(1, 1, self.exceptions, self.entries, self.sides)
-        power, steps = shape.steps(scale, relation)
+        power, steps = shape.steps(scale)
         low, high = (float(exact("entries", end)) for end in self.entries)
         top = max(high * float(scale.max()) - low_side, 0.0)
         bottom = min(low * float(scale.max()) - high_side, 0.0)

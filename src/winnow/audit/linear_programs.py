@@ -51,41 +51,56 @@ def scalar_model(sensitivity: float = SENSITIVITY) -> ScalarModel:
 def constraint_model(sensitivity: float | None = None) -> ConstraintModel:
     """The same for rows of people."""
     if sensitivity is None:
-        sensitivity = float(OWNED.sensitivity(SCALE, Relation.ADD_REMOVE))
+        sensitivity = float(OWNED.sensitivity(SCALE))
     return ConstraintModel(float(OWNED.epsilon) / (2 * sensitivity), _OWNED_STEP, OWNED.density)
 
 
 def lp_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     """No neighbour moves a round's log-probabilities over a wider range than was charged."""
     yield enumerate_scalar(scalar_model())
-    yield enumerate_constraint(constraint_model(), quick=quick)
+    for relation in Relation:
+        yield enumerate_constraint(constraint_model(), relation, quick=quick)
 
 
 def enumerate_scalar(model: ScalarModel) -> AuditResult:
     """All b with every entry moved by -sensitivity, 0 or +sensitivity."""
     honest = model.rounds(MATRIX, SIDES)
     shifts = list(product((-SENSITIVITY, 0.0, SENSITIVITY), repeat=len(SIDES)))
-    worst = max(widest(honest, model.rounds(MATRIX, SIDES + np.array(s))) for s in shifts)
+    moved = [model.rounds(MATRIX, SIDES + np.array(shift)) for shift in shifts]
+    worst = widest([honest], moved)
     return _result(SCALAR, worst, f"over {len(shifts)} right-hand sides", "every round")
 
 
-def enumerate_constraint(model: ConstraintModel, *, quick: bool = False) -> AuditResult:
-    """One row more: rows with the extreme entries, few and many, light and heavy."""
+def enumerate_constraint(
+    model: ConstraintModel, relation: Relation, *, quick: bool = False
+) -> AuditResult:
+    """One row more, or any row for any other: extreme entries, few and many, light and heavy."""
     ends = [np.array(row) for row in product((-3.0, 0.0, 3.0), repeat=3)]
+    some = ends[::9] if quick else ends
+    others = [[row] * times for row in some for times in (1, 3)] + [ends[::9], ends[::4]]
     worst, pairs = 0.0, 0
-    for row in ends:
-        for others in ([-row], [-row] * 3, ends[:: 9 if quick else 4]):
-            matrix = np.array(others)
-            for mine in (-40.0, 0.0, 3.0):
-                b = np.linspace(-1.0, 1.0, len(matrix))
-                fewer = model.rounds(matrix, b, SCALE)
-                more = model.rounds(np.vstack([matrix, row]), np.append(b, mine), SCALE)
-                worst, pairs = max(worst, widest(fewer, more)), pairs + 1
-    return _result(OWNED, worst, f"over {pairs} pairs of programs", "every round")
+    for matrix in map(np.array, others):
+        b = np.linspace(-1.0, 1.0, len(matrix))
+        more = [
+            model.rounds(np.vstack([matrix, row]), np.append(b, mine), SCALE)
+            for row in ends
+            for mine in (-40.0, 0.0, 3.0)
+        ]
+        if relation is Relation.ADD_REMOVE:
+            one_side = [model.rounds(matrix, b, SCALE)]
+        else:
+            one_side = more
+        worst = max(worst, widest(one_side, more))
+        pairs += len(one_side) * len(more)
+    return _result(OWNED, worst, f"over {pairs} pairs of programs", "every round", relation)
 
 
 def _result(
-    mechanism: ScalarPrivateLp | ConstraintPrivateLp, worst: float, searched: str, what: str
+    mechanism: ScalarPrivateLp | ConstraintPrivateLp,
+    worst: float,
+    searched: str,
+    what: str,
+    relation: Relation = Relation.ADD_REMOVE,
 ) -> AuditResult:
     claimed = float(mechanism.epsilon)
     return AuditResult(
@@ -93,8 +108,8 @@ def _result(
         f"{mechanism.title}, three variables, two rounds: between neighbours the log-probabilities "
         f"of {what} move over a range of at most epsilon.",
         mechanism.name,
-        str(Relation.ADD_REMOVE),
-        mechanism.promise(Relation.ADD_REMOVE).citation,
+        str(relation),
+        mechanism.promise(relation).citation,
         claimed,
         worst,
         worst <= claimed * (1 + _TOLERANCE),
@@ -189,15 +204,16 @@ def lp_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     yield as_twin(
         "the weights of rows are not projected to dense ones",
         "Enumeration",
-        enumerate_constraint(loose, quick=True),
+        enumerate_constraint(loose, Relation.ADD_REMOVE, quick=True),
     )
-    honest = float(OWNED.sensitivity(SCALE, Relation.ADD_REMOVE))
-    for fault, factor in (
-        ("the weights are taken to move by 1/s and not by 2/s", 0.5),
-        ("the sensitivity lacks the factor A_max", 1 / 3),
+    honest = float(OWNED.sensitivity(SCALE))
+    for fault, factor, relation in (
+        ("the weights are taken to move by 1/s and not by 2/s", 0.5, Relation.ADD_REMOVE),
+        ("a replaced row is taken to move half of what it does", 0.5, Relation.SUBSTITUTION),
+        ("the sensitivity lacks the factor A_max", 1 / 3, Relation.ADD_REMOVE),
     ):
         yield as_twin(
             fault,
             "Enumeration",
-            enumerate_constraint(constraint_model(honest * factor), quick=True),
+            enumerate_constraint(constraint_model(honest * factor), relation, quick=True),
         )

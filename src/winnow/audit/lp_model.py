@@ -84,11 +84,13 @@ def halved_projection(logs: Floats, density: int) -> Floats:
     return np.asarray(np.exp(np.minimum(logs - low, 0.0)) / density)
 
 
-def widest(laws: list[Floats], others: list[Floats]) -> float:
-    """The largest range of a log-ratio over the choices of one round, whatever came before."""
-    return max(
-        float(np.ptp(law - other)) for law, other in zip(laws, others, strict=True)
-    )  # fmt: skip
+def widest(some: list[list[Floats]], others: list[list[Floats]]) -> float:
+    """The largest range of a log-ratio over the choices of one round, whatever came before.
+
+    Each of some programs against each of the others; a program is the laws of its rounds.
+    """
+    second = np.array(others)
+    return max(float(np.ptp(np.array(laws) - second, axis=-1).max()) for laws in some)
 
 
 def joint(laws: list[Floats]) -> Floats:

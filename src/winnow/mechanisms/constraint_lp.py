@@ -47,13 +47,24 @@ class ConstraintPrivateLp:
     is built inside the run, and no guarantee rests on what it answers. The law is the same.
 
     Formal guarantees
-        Neighbours: one row more or less (add/remove). The weight of a row depends on that row and
-        on released vertices only. Let q <= 1/s be what y gives to the added row: y gives q less
-        to the others together, no other row gets more (the corrected Lemma B.3: l1 distance
-        2q <= 2/s). So sum_i y_i A_ij moves by at most q (high - low), and every score by at
-        most Delta = (OPT/c_min) (high - low)/s: the constant of the errata, 1 times A_max for
-        A >= 0 and 2 times for signed A. A replaced row (substitution) is one less and one
-        more: 2 Delta. Floats: y is within 2^-30 in l1 of the exact projection
+        Neighbours: one row more or less (add/remove), or one row replaced (substitution). The
+        weight of a row depends on that row and on released vertices only.
+        *Lemma.* Every sum_i y_i A_ij moves by at most (high - low)/s, under both relations.
+        *Proof.* y_i = min(1, c w_i)/s for the c with which the y_i sum to 1. The other rows keep
+        their w_i, so with c they all grow or all fall, together by what the changed row loses
+        or gains: from q to q' say, with q = 0 for an added row and q' = 0 for a removed one.
+        Exchange the neighbours so that q >= q'. Then the other rows gain q - q' together, none
+        of them loses, and the sum moves by
+
+            (sum over others of gain_i A_ij + q' A'_j) - q A_j,
+
+        a bracket of nonnegative masses q - q' and q' on entries in [low, high], less mass q on
+        one more entry: both lie in [q low, q high], and q <= 1/s. (y moves by q in total
+        variation, 2q <= 2/s in l1: the corrected Lemma B.3. A replacement seen as one row less
+        and one more would pay this twice, but the two moves of the other rows cancel.)
+        So every score moves by at most Delta = (OPT/c_min) (high - low)/s: the constant of the
+        errata, 1 times A_max for A >= 0 and 2 times for signed A; entries that attain it exist
+        under both relations. Floats: y is within 2^-30 in l1 of the exact projection
         (``kernels.dense_projection``), sums over rows are within 2^-30 (``kernels.owned_rows``),
         both times OPT A_max/c_min; twice that and one step of the grid are added to Delta.
         Bounded range epsilon for each round, `rounds` of them composed adaptively and charged
@@ -129,15 +140,14 @@ class ConstraintPrivateLp:
                 event = Repeat(event, self.searches)
         return Promise(event, citation, f"{self.rounds} times: {selection.statement}")
 
-    def sensitivity(self, scale: Floats, relation: Relation) -> Fraction:
-        """Delta of the scores in exact arithmetic; ``scale`` is OPT/c."""
+    def sensitivity(self, scale: Floats) -> Fraction:
+        """Delta of the scores in exact arithmetic, under both relations; ``scale`` is OPT/c."""
         low, high = (exact("entries", end) for end in self.entries)
-        times = 2 if relation is Relation.SUBSTITUTION else 1
-        return times * Fraction(float(scale.max())) * (high - low) / self.density
+        return Fraction(float(scale.max())) * (high - low) / self.density
 
-    def steps(self, scale: Floats, relation: Relation) -> tuple[int, int]:
+    def steps(self, scale: Floats) -> tuple[int, int]:
         """The power of two of the public grid, and Delta in its steps with all rounding."""
-        delta = self.sensitivity(scale, relation)
+        delta = self.sensitivity(scale)
         power = math.frexp(float(delta))[1] - fineness_for(self.epsilon)
         largest = max(abs(exact("entries", end)) for end in self.entries)
         error = Fraction(float(scale.max())) * largest * Fraction(L1_ERROR + 2 * SUM_ERROR)
@@ -154,4 +164,4 @@ class ConstraintPrivateLp:
         )
         tape.claim()
         grant.redeem(promised.event)
-        return ConstraintRun(self, rows, relation, tape, receipt)
+        return ConstraintRun(self, rows, tape, receipt)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.domain.checks import exact
-from winnow.domain.neighbours import Relation
 from winnow.errors import GrantError
 from winnow.index import PreparedVectors, build_index
 from winnow.kernels.dense_projection import projected
@@ -42,14 +41,13 @@ class ConstraintRun:
         self,
         mechanism: ConstraintPrivateLp,
         rows: SealedRows,
-        relation: Relation,
         tape: Tape,
         receipt: Receipt,
     ) -> None:
         self.receipt = receipt
         self.left = mechanism.searches
         """How many solves are still paid for."""
-        self._mechanism, self._relation, self._tape = mechanism, relation, tape
+        self._mechanism, self._tape = mechanism, tape
         matrix, sides = open_sealed(rows.content)
         least, most = (float(end) for end in mechanism.sides)
         self._b = np.clip(sides, least, most)
@@ -91,7 +89,7 @@ class ConstraintRun:
 
     def _oracle(self, scale: Floats) -> Oracle:
         """The exponential mechanism over the vertices, in the way that was chosen."""
-        power, steps = self._mechanism.steps(scale, self._relation)
+        power, steps = self._mechanism.steps(scale)
         rate = exact("epsilon", self._mechanism.epsilon) / (2 * steps)
         way = self._mechanism.selection
         if way == "dense" or len(self._b) == 0:  # of no rows there is no index: the same law

@@ -50,7 +50,7 @@ def lp_setting(
         refuse("constraint", sensitivity=sensitivity, monotone=monotone or None)
         given = owned_numbers(entries, sides, rows, exceptions, senses)
         simplex = Simplex(costs_of(c), maximise, bound)
-        return OwnedProblem(simplex, target, **given).setting(relation), target
+        return OwnedProblem(simplex, target, **given).setting(), target
     refuse("scalar", entries=entries, sides=sides, rows=rows, exceptions=exceptions)
     if sensitivity is None:
         raise InputError("sensitivity is missing; give the most that one person moves any b_i")

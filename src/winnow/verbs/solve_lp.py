@@ -173,7 +173,7 @@ def _owned(
     randomness: Randomness,
 ) -> Released[LpSolution]:
     """Every row is a person."""
-    plan = plan_lp(problem.setting(asked.relation), asked)
+    plan = plan_lp(problem.setting(), asked)
     mechanism = ConstraintPrivateLp(
         plan.selection_epsilon,
         plan.rounds,
