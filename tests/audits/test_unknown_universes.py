@@ -17,8 +17,8 @@ from winnow.audit.probabilities import model_of
 from winnow.audit.ranked_broken import broken_on_unknown_universes
 from winnow.audit.ranked_model import OnUnknownUniverse
 from winnow.domain.neighbours import Relation
-from winnow.kernels import hazard
-from winnow.kernels.hazard import Piece, first_passing
+from winnow.kernels import first_passing as kernel
+from winnow.kernels.first_passing import Piece, first_passing
 from winnow.kernels.ranked import ExplicitRanks
 from winnow.mechanisms.canonical import Canonical
 from winnow.mechanisms.joint import Joint
@@ -148,12 +148,12 @@ def test_tests_far_above_zero_need_no_more_digits_than_others(monkeypatch, sign)
     """1 - q is about e^-600 there: digits of q would be in vain."""
     asked = []
 
-    class Recorded(hazard.Arithmetic):
+    class Recorded(kernel.Arithmetic):
         def __init__(self, digits: int) -> None:
             asked.append(digits)
             super().__init__(digits)
 
-    monkeypatch.setattr(hazard, "Arithmetic", Recorded)
+    monkeypatch.setattr(kernel, "Arithmetic", Recorded)
     pieces = [Piece(1, 10**12, Fraction(sign * 600)), Piece(10**12 + 1, 1, Fraction(600))]
     for seed in range(5):
         tests = laplace_tests(Fraction(12), Tape.seeded(seed).child("tests"))
@@ -163,14 +163,14 @@ def test_tests_far_above_zero_need_no_more_digits_than_others(monkeypatch, sign)
 
 
 def test_the_hazard_of_tests_above_zero_is_that_of_the_quick_one() -> None:
-    a = hazard.Arithmetic(40)
+    a = kernel.Arithmetic(40)
     tests = laplace_tests(Fraction(12), Tape.seeded(3))
-    search = hazard._Search(tests, Tape.seeded(4), {})
+    search = kernel._Search(tests, Tape.seeded(4), {})
     for offset in (*range(-9, 10), 30, 3000):
         x = search._point(a, Fraction(offset), 128)
         exact = search._hazard_interval(a, Fraction(offset), 128)
         assert 0 < exact.hi - exact.lo <= Decimal("1e-25")
-        quick = float(hazard._hazard(np.array([float(x.lo)]))[0])
+        quick = float(kernel._hazard(np.array([float(x.lo)]))[0])
         assert quick == pytest.approx(float(exact.lo), rel=1e-12)
 
 

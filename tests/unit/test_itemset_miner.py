@@ -28,13 +28,13 @@ def random_rows(n: int, items: int, mean: float, seed: int) -> list[list[int]]:
     return [sorted(set(rng.choice(items, size=k, p=weights).tolist())) for k in lengths]
 
 
-@pytest.mark.parametrize("kernel", ["plain", "deliver", "intersect"])
+@pytest.mark.parametrize("kernel", ["plain", "occurrences", "intersect"])
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_itemsets_come_by_support_and_ties_in_lexicographic_order(size, kernel, monkeypatch):
     rows = random_rows(150, 18, 6, seed=size)
     if kernel != "plain":
         monkeypatch.setattr(miner, "_PLAIN", -1)
-        monkeypatch.setattr(miner, "_BITSET_BYTES", 0 if kernel == "deliver" else 1 << 28)
+        monkeypatch.setattr(miner, "_BITSET_BYTES", 0 if kernel == "occurrences" else 1 << 28)
     ranks = ItemsetRanks(baskets_of(rows, 18), size, known_items=True)
     assert list(ranks.stream()) == supports_by_counting(rows, size)
 
@@ -104,10 +104,10 @@ def test_a_universe_of_8e11_itemsets_stays_small(monkeypatch):
     assert found is not None and ranks.support(found) == 0
 
 
-@pytest.mark.parametrize("kernel", ["deliver", "intersect"])
+@pytest.mark.parametrize("kernel", ["occurrences", "intersect"])
 def test_ctrl_c_stops_a_long_search(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Quadruples of a basket of 2,000 items: 7e11 of them, which no walk would ever finish."""
-    if kernel == "deliver":
+    if kernel == "occurrences":
         monkeypatch.setattr(miner, "_BITSET_BYTES", 0)
     ranks = ItemsetRanks(baskets_of([list(range(2000))], 2000), 4, known_items=True)
     timer = threading.Timer(0.2, _thread.interrupt_main)

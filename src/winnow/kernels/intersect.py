@@ -37,7 +37,7 @@ def _fill_bits(items, basket_starts, bits):  # type: ignore[no-untyped-def]
 def _intersect(  # type: ignore[no-untyped-def]
     bits, size, low, high, histogram, skip, found, found_support, stop
 ):
-    """As ``deliver`` walks, over bitsets: one row of `bits` for each item."""
+    """As ``walk_occurrences`` walks, over bitsets: one row of `bits` for each item."""
     item_count, words = bits.shape
     levels = size - 1
     room = len(found_support)

@@ -246,8 +246,8 @@ class ItemsetRanks:
 
     def _walk(self, low: int, high: int, histogram: Integers, skip: int, room: int) -> Listed:
         """One pass of a compiled kernel over what can reach the support `low`."""
-        from winnow.kernels.deliver import deliver
         from winnow.kernels.intersect import fill_bits, intersect
+        from winnow.kernels.occurrence_delivery import walk_occurrences
         from winnow.kernels.restrict import occurrences
         from winnow.kernels.stoppable import stoppable
 
@@ -268,7 +268,7 @@ class ItemsetRanks:
             positions = np.empty(len(reduced.items), kind)
             ends = np.empty(len(reduced.items), kind)
             occurrences(reduced.items, reduced.starts, item_starts[:-1].copy(), positions, ends)
-            done = stoppable(deliver, reduced.items, item_starts, positions, ends, *asked)
+            done = stoppable(walk_occurrences, reduced.items, item_starts, positions, ends, *asked)
         return supports[:done], codes[found[:done]]
 
 

@@ -5,8 +5,8 @@ rank l with  s(1) - s(l+1) + Z > Z_l + G + T(l)  (all in units of the sensitivit
 rank otherwise. Here the counts come lazily, in classes of equal counts. The first ranks are
 tested one by one, as for explicit scores. Beyond those, all ranks of a class have one margin and
 T grows like ln l, so the first that passes is found by inverting the cumulative hazard over
-pieces that double in length (``kernels.hazard``): exactly the same law, whether a class has ten
-members or 10^12, or infinitely many.
+pieces that double in length (``kernels.first_passing``): exactly the same law, whether a class
+has ten members or 10^12, or infinitely many.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.domain.checks import Real, exact
-from winnow.kernels.hazard import Piece, first_passing
+from winnow.kernels.first_passing import Piece, first_passing
 from winnow.kernels.laplace_tests import LaplaceTests
 from winnow.kernels.ranked import Ranked
 from winnow.mechanisms.margin_thresholds import Floats, stopping_margin

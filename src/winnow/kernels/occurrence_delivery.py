@@ -20,7 +20,7 @@ def _sort_small(values, size):  # type: ignore[no-untyped-def]
     values[:size] = np.sort(values[:size])
 
 
-def _deliver(  # type: ignore[no-untyped-def]
+def _walk_occurrences(  # type: ignore[no-untyped-def]
     items, starts, positions, ends, size, low, high, histogram, skip, found, found_support, stop
 ):
     """Walk all itemsets of `size` >= 2 items with support >= low.
@@ -126,4 +126,4 @@ def _deliver(  # type: ignore[no-untyped-def]
     return listed
 
 
-deliver = compiled(_deliver)
+walk_occurrences = compiled(_walk_occurrences)
