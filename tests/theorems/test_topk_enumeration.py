@@ -199,9 +199,10 @@ def test_real_scores_are_floored_to_a_public_grid_that_keeps_the_sensitivity() -
     assert float(in_steps.one_sided * Fraction(3, 10) / Fraction(3, 10)) < 2**22
     ratio = in_steps.one_sided / (Fraction(3, 10) / (Fraction(1, 4) / 2**20))
     assert 1 <= ratio < 1 + 2e-6
-    integers, same = on_grid(np.array([1, 2]), utility)
-    assert same == utility
-    assert integers.tolist() == [1, 2]
+    for whole in (np.array([1, -2]), np.array([1.0, -2.0])):
+        integers, same = on_grid(whole, utility)
+        assert same == in_steps
+        assert integers.tolist() == [2**22, -(2**23)]
 
 
 @given(n=st.integers(0, 10**6), k=st.integers(0, 10**6))

@@ -18,7 +18,7 @@ from winnow.mechanisms.canonical import Canonical
 from winnow.mechanisms.joint import Joint
 from winnow.plan.profile import GapProfile
 from winnow.plan.topk_probabilities import epsilon_for_top, top_chance
-from winnow.plan.topk_profile import grouped, public_scores, step_of, stepped
+from winnow.plan.topk_profile import grouped, public_scores, stepped
 from winnow.random.laws import Law
 
 COUNTS = [90, 70, 70, 52, 40, 31, 20, 12, 5, 0]
@@ -328,14 +328,18 @@ def test_the_grid_step_is_the_one_that_the_mechanisms_use():
     utility = Utility.declare(0.3)
     scores = np.array([0.1, 1.7, -0.4])
     steps, in_steps, step = stepped(scores, utility)
-    assert step == step_of(scores, utility) == 2.0**-22
+    assert step == 2.0**-22
     assert np.array_equal(
         steps * step, np.floor(scores / step) * step - np.floor(1.7 / step) * step
     )
     assert float(in_steps.width) * step == pytest.approx(0.6, rel=1e-5)
-    assert stepped(np.array([5, 3]), utility)[2] == 1.0
-    assert step_of(np.array([1e9]), Utility.declare(Fraction(2**40))) == 2.0**20
+    assert stepped(np.array([5, 3]), utility)[2] == 2.0**-22
+    assert stepped(np.array([5, 3]), Utility.declare(3))[2] == 1.0
+    for coarse in (np.array([1e9]), np.array([10**9])):
+        assert stepped(coarse, Utility.declare(Fraction(2**40)))[2] == 2.0**20
     with pytest.raises(InputError, match="2\\^61"):
+        stepped(np.array([0, 2**62]), Utility.declare(1))
+    with pytest.raises(InputError, match="64-bit"):
         stepped(np.array([0, 2**62]), utility)
 
 

@@ -22,7 +22,9 @@ def exact(name: str, value: object) -> Fraction:
     """The rational number that the user wrote.
 
     A float is read as its shortest decimal: ``0.1`` means 1/10, not the binary
-    fraction beside it. So ``epsilon=0.1`` is charged and drawn as exactly 1/10.
+    fraction beside it. So ``epsilon=0.1`` is charged and drawn as exactly 1/10. A shorter float
+    of NumPy is read as the float64 that it equals; a longer number that no float64 equals is
+    refused, because rounding it could go to the unsafe side.
     """
     if type(value) is float and math.isfinite(value):  # the usual cases, first
         return _as_written(value)
@@ -41,6 +43,11 @@ def exact(name: str, value: object) -> Fraction:
     as_float = float(value)
     if not math.isfinite(as_float):
         raise InputError(f"{name}={as_float} is not finite; give a finite number")
+    if as_float != value:
+        raise InputError(
+            f"{name} is a {type(value).__name__} with more digits than a float64 holds; give it "
+            "as a float, a Fraction or a Decimal"
+        )
     return _as_written(as_float)
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+
 from winnow.domain.checks import Real, exact
 from winnow.domain.neighbours import Relation
 from winnow.errors import InputError
@@ -37,7 +39,7 @@ class Utility:
     def __post_init__(self) -> None:
         object.__setattr__(self, "relation", Relation.parse(self.relation))
         for name in ("down", "up"):
-            object.__setattr__(self, name, exact(name, getattr(self, name)))
+            object.__setattr__(self, name, _at_least(name, getattr(self, name)))
         if self.down < 0 or self.up < 0 or self.down + self.up == 0:
             raise InputError(
                 f"a utility that moves scores by -{self.down} to +{self.up} makes no sense; "
@@ -116,4 +118,6 @@ def _at_least(name: str, value: object) -> Fraction:
     Scores that are float64 move by binary amounts: 0.1 as a float is a little more than 1/10.
     """
     written = exact(name, value)
-    return max(written, Fraction(value)) if isinstance(value, float) else written
+    if isinstance(value, float | np.floating):
+        return max(written, Fraction(float(value)))
+    return written

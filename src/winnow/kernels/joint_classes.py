@@ -24,17 +24,23 @@ class JointClasses:
     N(u) = prod_r (t_r(u) - (r - 1)) sequences of utility u or more: the sets grow with r, so
     row r always finds the r - 1 items already taken among its own. One N(u) takes k binary
     searches; a draw needs a few dozen of them, whatever the range of the counts.
+
+    Blocks are split at multiples of `cell` first and only then inside a cell. So a draw does not
+    change when all counts and the cell are multiplied by a power of two: counts in ones and
+    counts in fine steps give the same list for the same tape.
     """
 
-    def __init__(self, ranking: Ranking, k: int, scale: Fraction) -> None:
+    def __init__(self, ranking: Ranking, k: int, scale: Fraction, cell: int = 1) -> None:
         self.k = k
         self.scale = scale
         self._rough_scale = float(scale)
+        self._cell = cell
         self._ranking = ranking
         # counted from the smallest, no sum below leaves int64 as long as the range fits it
         self._leaders = ranking.leaders(k)
         self._rows = np.arange(k)
-        self._lowest = -int(self._leaders[0])
+        self._lowest = -(int(self._leaders[0]) // cell)
+        """The cell of the least utility; cell c holds the utilities above (c - 1) cell to c cell."""
         self._known: dict[int, tuple[NDArray[np.int64], bytes, tuple[float, float]]] = {}
 
     def reach(self, utility: int) -> NDArray[np.int64]:
@@ -57,19 +63,29 @@ class JointClasses:
         -k ln d weigh less than e^-40 times the best one. The least utility is that of the
         last item in the first row.
         """
-        likely = math.ceil((self.k * math.log(self._ranking.size) + 40.0) / self._rough_scale)
+        weight = self._rough_scale * self._cell
+        likely = math.ceil((self.k * math.log(self._ranking.size) + 40.0) / weight)
         if likely >= -self._lowest:
-            return [(self._lowest, 0)]
-        return [(self._lowest, -likely - 1), (-likely, 0)]
+            return [self._cells(self._lowest, 0)]
+        return [self._cells(self._lowest, -likely - 1), self._cells(-likely, 0)]
+
+    def _cells(self, first: int, last: int) -> Block:
+        return (first - 1) * self._cell + 1, last * self._cell
 
     def is_class(self, block: Block) -> bool:
-        """Whether the block is a single utility."""
-        return block[0] == block[1]
+        """Whether all sequences of the block have its highest utility."""
+        low, high = block
+        if high - low >= self._cell:
+            return False
+        return low == high or self._at(low)[1] == self._at(high)[1]
 
     def split(self, block: Block) -> list[Block]:
         """Halves by utility; a half without sequences is left out."""
         low, high = block
         middle = (low + high) // 2
+        if high - low >= self._cell:
+            first, last = -(-low // self._cell), high // self._cell
+            middle = (first + last) // 2 * self._cell
         at_middle = self._at(middle + 1)[1]
         halves = []
         if self._at(low)[1] != at_middle:

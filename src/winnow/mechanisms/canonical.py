@@ -14,7 +14,7 @@ from winnow.kernels.best_class import best_class
 from winnow.kernels.canonical_classes import CanonicalClasses
 from winnow.kernels.noisy_top import Scores
 from winnow.kernels.ranking import Ranking
-from winnow.mechanisms.grid import check_grid, on_grid
+from winnow.mechanisms.grid import Grid, check_grid
 from winnow.mechanisms.selection import Selection, check_scale, check_size
 from winnow.privacy import Promise, promise
 from winnow.random.laws import Law
@@ -91,8 +91,9 @@ class Canonical(Selection):
         check_grid(open_sealed(scores.values), scores.utility)
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        values, in_steps = on_grid(scores, utility)
-        ranking = Ranking(values)
+        grid = Grid.of(utility, scores)
+        in_steps = grid.utility
+        ranking = Ranking(grid.steps(scores))
         ranked = ranking.ascending()[::-1]  # losses are differences
         scale = self.scale(in_steps)
         if self.rounded:

@@ -1,14 +1,21 @@
-"""Scores on a public grid: integers stay, real scores are rounded down to fine steps.
+"""Scores on a public grid: rounded down to fine steps that the sensitivity alone decides.
 
 Mechanisms that group answers by equal score need scores that are equal exactly or not at
-all. Integers are. A real score is rounded down to a multiple of a power of two about 2^-20
-of the sensitivity: a public, fixed map, chosen without looking at the data. It costs at most
-a millionth of what one person can change, and its effect on the sensitivity is exact: when
-values differ by at most D, their floors in steps of u differ by at most ceil(D/u).
+all. So a score is rounded down to a multiple of a power of two, about 2^-20 of the
+sensitivity: a public, fixed map. It costs at most a millionth of what one person can change,
+and its effect on the sensitivity is exact: when values differ by at most D, their floors in
+steps of u differ by at most ceil(D/u).
+
+Whether a score comes as an integer or as a float decides nothing: a neighbour may have the
+other type, and the two would be drawn from different laws. Integers are counted in ones
+where that is the same law and, for the same tape, the same draw: where the step is at most 1
+and the sensitivity, of 1 or more, is a whole number of steps. That gives them the full range
+of 64 bits.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -21,34 +28,69 @@ from winnow.kernels.noisy_top import Scores
 _FINENESS = 20
 
 
+@dataclass(frozen=True)
+class Grid:
+    """Steps of 2^power, in which a person moves a score by `utility`."""
+
+    power: int
+    utility: Utility
+
+    @classmethod
+    def of(cls, utility: Utility, scores: Scores) -> Grid:
+        """The grid of a utility, or its equal in ones for integers."""
+        smallest = min(part for part in (utility.down, utility.up) if part > 0)
+        power = _floor_log2(smallest) - _FINENESS
+        unit = Fraction(2) ** power
+        down, up = (Fraction(-(-part // unit)) for part in (utility.down, utility.up))
+        unchanged = down * unit == utility.down and up * unit == utility.up
+        if scores.dtype == np.int64 and smallest >= 1 and power <= 0 and unchanged:
+            return cls(0, utility)
+        return cls(power, Utility(utility.relation, down, up))
+
+    @property
+    def cell(self) -> int:
+        """How many steps a whole number takes, or a part of one about as large as the
+        sensitivity: a public unit that does not depend on how fine the steps are."""
+        return 1 << max(0, min(_FINENESS, -self.power))
+
+    @property
+    def step(self) -> float:
+        """How much of a score a step is."""
+        return float(Fraction(2) ** self.power)
+
+    def rounds(self, scores: Scores) -> bool:
+        """Whether scores of this type are not counted in ones, which they would be as they are."""
+        return scores.dtype != np.int64 or self.power != 0
+
+    def steps(self, scores: Scores) -> NDArray[np.int64]:
+        """The scores in whole steps, rounded down, exactly."""
+        if scores.dtype == np.int64:
+            whole = np.asarray(scores, np.int64)
+            if self.power == 0:
+                return whole
+            return whole << -self.power if self.power < 0 else whole >> min(self.power, 63)
+        return np.floor(np.ldexp(scores, -self.power)).astype(np.int64)
+
+
 def on_grid(scores: Scores, utility: Utility) -> tuple[NDArray[np.int64], Utility]:
     """The scores as integers, and their utility in those units."""
-    if scores.dtype == np.int64:
-        return np.asarray(scores, np.int64), utility
-    smallest = min(part for part in (utility.down, utility.up) if part > 0)
-    power = _floor_log2(smallest) - _FINENESS
-    steps = np.floor(np.ldexp(scores, -power))  # exact: scaling by a power of two, then floor
-    unit = Fraction(2) ** power
-    in_steps = Utility(
-        utility.relation,
-        Fraction(-(-utility.down // unit)),
-        Fraction(-(-utility.up // unit)),
-    )
-    return steps.astype(np.int64), in_steps
+    grid = Grid.of(utility, scores)
+    return grid.steps(scores), grid.utility
 
 
 def check_grid(scores: Scores, utility: Utility) -> None:
     """Refuse scores that do not fit the grid, before anything is charged."""
-    if scores.dtype == np.int64:
-        too_wide = int(scores.max()) - int(scores.min()) > 2**63 - 2
+    grid = Grid.of(utility, scores)
+    low, high = Fraction(scores.min().item()), Fraction(scores.max().item())
+    if not grid.rounds(scores):
+        too_wide = high - low > 2**63 - 2
     else:
-        smallest = min(part for part in (utility.down, utility.up) if part > 0)
-        furthest = Fraction(float(np.abs(scores).max()))
-        too_wide = furthest >= 2**62 * Fraction(2) ** (_floor_log2(smallest) - _FINENESS)
+        too_wide = max(high, -low) >= 2**62 * Fraction(2) ** grid.power
     if too_wide:
         raise InputError(
-            "scores spread over more steps than a 64-bit integer holds (a step is 1 for "
-            "integers, 2^-20 of the sensitivity for real scores); give scores in larger units"
+            "scores spread over more steps than a 64-bit integer holds (a step is 2^-20 of the "
+            "sensitivity, and 1 for integers whose sensitivity is a small whole number); give "
+            "scores in larger units"
         )
 
 

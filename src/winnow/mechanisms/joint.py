@@ -13,7 +13,7 @@ from winnow.kernels.best_class import best_class
 from winnow.kernels.joint_classes import JointClasses
 from winnow.kernels.noisy_top import Scores
 from winnow.kernels.ranking import Ranking
-from winnow.mechanisms.grid import check_grid, on_grid
+from winnow.mechanisms.grid import Grid, check_grid
 from winnow.mechanisms.selection import TopKList, check_scale, check_size
 from winnow.privacy import Promise, promise
 from winnow.random.laws import Law
@@ -56,8 +56,8 @@ class Joint(TopKList):
         check_grid(open_sealed(scores.values), scores.utility)
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        values, in_steps = on_grid(scores, utility)
-        ranking = Ranking(values, self.k)
-        classes = JointClasses(ranking, self.k, self.scale(in_steps))
+        grid = Grid.of(utility, scores)
+        ranking = Ranking(grid.steps(scores), self.k)
+        classes = JointClasses(ranking, self.k, self.scale(grid.utility), grid.cell)
         winner = best_class(classes, Law.GUMBEL, tape.child("class"))
-        return ranking.positions(classes.sample(winner[0], tape.child("member").stream()))
+        return ranking.positions(classes.sample(winner[1], tape.child("member").stream()))

@@ -74,7 +74,7 @@ class RankedJoint(RankedSelection):
         classes = JointClasses(ranking, self.k, self._explicit().scale(utility))
         winner = best_class(classes, Law.GUMBEL, tape.child("class"))
         stream = tape.child("member").stream()
-        return _candidates(ranked, classes.sample(winner[0], stream), stream)
+        return _candidates(ranked, classes.sample(winner[1], stream), stream)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,7 @@ Never the private scores: every number of a plan is computed from these without 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ import numpy as np
 from winnow.domain.utility import Utility
 from winnow.errors import InputError
 from winnow.kernels.noisy_top import Scores, gaps_to
-from winnow.mechanisms.grid import on_grid
+from winnow.mechanisms.grid import Grid, check_grid
 from winnow.plan.profile import Counts, Floats, GapProfile
 from winnow.sealed import Sealed, SealedCounts, SealedScores
 
@@ -63,20 +61,13 @@ def public_scores(scores: Any) -> Scores:
 def stepped(scores: Scores, utility: Utility) -> tuple[Counts, Utility, float]:
     """Scores on the grid of Joint and Canonical, counted from the best; the utility in those
     steps; and how much of a score a step is."""
-    steps, in_steps = on_grid(scores, utility)
+    check_grid(scores, utility)
+    grid = Grid.of(utility, scores)
+    steps = grid.steps(scores)
     best, worst = int(steps.max()), int(steps.min())
     if best - worst > 2**61:
         raise InputError("scores spread over more than 2^61 steps; give scores in larger units")
-    return steps - best, in_steps, step_of(scores, utility)
-
-
-def step_of(scores: Scores, utility: Utility) -> float:
-    """The step of the grid: 1 for integers, else about 2^-20 of the sensitivity."""
-    if scores.dtype == np.int64:
-        return 1.0
-    smallest = min(part for part in (utility.down, utility.up) if part > 0)
-    power = 2.0 ** math.frexp(float(smallest))[1]  # a power of two: so many steps exactly
-    return float(Fraction(power) / int(on_grid(np.array([power]), utility)[0][0]))
+    return steps - best, grid.utility, grid.step
 
 
 def grouped(scores: Scores, scale: float) -> tuple[Floats, Floats]:

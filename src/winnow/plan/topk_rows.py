@@ -14,6 +14,7 @@ from winnow.domain import topk_error
 from winnow.domain.utility import Utility
 from winnow.kernels.noisy_top import Scores
 from winnow.mechanisms.canonical import Canonical
+from winnow.mechanisms.grid import Grid
 from winnow.mechanisms.joint import Joint
 from winnow.mechanisms.peeling import PeelGumbel
 from winnow.mechanisms.selection import Selection
@@ -26,7 +27,6 @@ from winnow.plan.topk_probabilities import (
     top_chance,
     top_sequence_chance,
 )
-from winnow.plan.topk_profile import step_of
 
 _METRICS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
     name: getattr(topk_error, name) for name in topk_error.METRICS
@@ -110,20 +110,22 @@ class Question:
         """What to expect of this mechanism."""
         scores, utility = self.scores, self.utility
         promised = mechanism.promise(utility.relation)
-        step = 0.0 if scores.dtype == np.int64 else step_of(scores, utility)
-        bound = top_k_bound(mechanism, len(scores), utility, 1.0 - self.confidence, step)
+        grid = Grid.of(utility, scores)
+        step = grid.step
+        rounding = step if grid.rounds(scores) or grid.utility != utility else 0.0
+        bound = top_k_bound(mechanism, len(scores), utility, 1.0 - self.confidence, rounding)
         great = good = signed = tail = None
         top: float | None
         sequence: float | None
         if isinstance(mechanism, Joint):
             joint = chances_of_joint(mechanism, scores, utility)
             top, sequence = math.exp(joint.log_top_set), math.exp(joint.log_top_sequence)
-            signed = joint.error_quantile(self.confidence) * (step or 1.0)
+            signed = joint.error_quantile(self.confidence) * step
         elif isinstance(mechanism, Canonical):
             canonical = chances_of_canonical(mechanism, scores, utility)
             top, sequence = canonical.top, None
             great, good = canonical.great, canonical.good
-            tail = canonical.gap_quantile(self.confidence) * (step or 1.0)
+            tail = canonical.gap_quantile(self.confidence) * step
         else:
             top = top_chance(mechanism, scores, utility)
             sequence = top_sequence_chance(mechanism, scores, utility)
