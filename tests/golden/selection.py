@@ -1,0 +1,213 @@
+"""Select, top k, above, inner products: every mechanism, noise, relation and option."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+import winnow as wn
+from golden.cases import Case
+from golden.data import VOTES, log, scores
+
+SEED = 20261116
+RELATIONS = ("add-remove", "substitution")
+NOISES = ("gumbel", "exponential", "laplace", "logistic", "half-logistic")
+SELECTIONS: tuple[dict[str, Any], ...] = (
+    {"mechanism": "permute-and-flip"},
+    {"mechanism": "exponential"},
+    {"mechanism": "noisy-max"},
+    {"mechanism": "large-margin", "delta": 1e-6},
+    {"mechanism": "large-margin", "delta": 1e-6, "thresholds": "printed"},
+    *({"mechanism": "lipschitz", "noise": noise} for noise in NOISES),
+)
+TOPS: tuple[dict[str, Any], ...] = (
+    {"mechanism": "joint"},
+    {"mechanism": "joint", "with_counts": True},
+    *({"mechanism": "canonical", "noise": noise} for noise in NOISES),
+    {"mechanism": "canonical", "gamma": 0.25},
+    {"mechanism": "canonical", "rounded": True},
+    *({"mechanism": "oneshot", "noise": noise} for noise in NOISES),
+    {"mechanism": "peel-permute-and-flip"},
+    {"mechanism": "peel-gumbel", "delta": 1e-6},
+    {"mechanism": "gamma"},
+    {"mechanism": "laplace", "max_items_per_user": 2},
+    {"mechanism": "laplace", "max_items_per_user": 2, "with_counts": True},
+    {"mechanism": "laplace"},
+    {"mechanism": "oneshot-approximate", "delta": 1e-6, "epsilon": 0.1},
+    {"mechanism": "auto"},
+    {"mechanism": "auto", "ordered": True},
+    {"mechanism": "auto", "ordered": False},
+    {"mechanism": "auto", "delta": 1e-6},
+    {"mechanism": "auto", "max_items_per_user": 1},
+    {"mechanism": "auto", "monotone": False},
+    {"mechanism": "none"},
+)
+HIDDEN: tuple[dict[str, Any], ...] = (
+    {"mechanism": "auto"},
+    {"mechanism": "limited-domain"},
+    {"mechanism": "limited-domain", "reach": 4},
+    {"mechanism": "stability"},
+    {"mechanism": "stability", "with_counts": True},
+    {"mechanism": "joint"},
+)
+
+
+def words(options: dict[str, Any]) -> str:
+    """A name for options."""
+    return " ".join(
+        str(value) if name in ("mechanism", "noise", "relation") else f"{name}={value}"
+        for name, value in options.items()
+    )
+
+
+def select(scored: Any = VOTES, **options: Any) -> Any:
+    return wn.select(scored, **{"epsilon": 0.5, "seed": SEED, **options})
+
+
+def top_k(counts: Any = VOTES, **options: Any) -> Any:
+    return wn.top_k(counts, **{"k": 3, "epsilon": 0.5, "seed": SEED, **options})
+
+
+def hidden(**options: Any) -> Any:
+    counted = _counted(options["relation"])
+    return wn.top_k(counted, **{"k": 4, "epsilon": 2, "delta": 1e-6, "seed": SEED, **options})
+
+
+@cache
+def _counted(relation: str) -> wn.SealedCounts:
+    return wn.counts(
+        pd.DataFrame(log()), item="page", user="visitor", max_items_per_user=2,
+        relation=relation, salt="golden",
+    )  # fmt: skip
+
+
+def listed() -> Any:
+    """Counts of a log with a public list of items."""
+    counted = wn.counts(
+        pd.DataFrame(log()), item="page", user="visitor", items=["home", "shop", "news", "none"],
+        salt="golden",
+    )  # fmt: skip
+    top = wn.top_k(counted, k=2, epsilon=2, seed=SEED)
+    return [repr(counted), repr(counted.to_scores()), top]
+
+
+def stream() -> Any:
+    opened = wn.open_above(threshold=20, epsilon=2, cutoff=2, monotone=True, seed=SEED)
+    asked = [opened.ask(value) for value in (3, 41, 12)]
+    asked.append(opened.ask([39, 35, 11]))
+    return [repr(opened), asked, opened.answered, opened.exhausted]
+
+
+def _vectors(number: int = 60) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    place = np.arange(number * 4)
+    return (place * 61 % 127 / 64 - 1).reshape(number, 4), np.array([5.0, -3.0, 2.5, 0.25])
+
+
+def nearest(**options: Any) -> Any:
+    candidates, query = _vectors()
+    given = {"epsilon": 1, "sensitivity": 1, "seed": SEED, **options}
+    return wn.max_inner_product(candidates, query, **given)
+
+
+def boost(**options: Any) -> Any:
+    place = np.arange(90)
+    labels = np.where(place % 7 < 4, 1, -1)
+    wrong = [(place * (learner + 2)) % (learner + 4) == 0 for learner in range(12)]
+    predictions = np.stack([np.where(each, -labels, labels) for each in wrong])
+    given = {"epsilon": 3, "rounds": 4, "seed": SEED, **options}
+    released = wn.boost(predictions, labels, **given)
+    return [released, released.value.vote(predictions)]
+
+
+def session() -> Any:
+    with wn.Session(epsilon=2, accountant="pure", seed=SEED) as opened:
+        done = [
+            opened.select(VOTES, epsilon=0.5),
+            opened.top_k(VOTES, k=2, epsilon=0.5, mechanism="joint"),
+            opened.above(VOTES, threshold=20, epsilon=0.25),
+        ]
+        return [repr(opened), done, repr(opened.budget), repr(opened)]
+
+
+def refused() -> Any:
+    with wn.Session(epsilon=1, seed=SEED) as opened:
+        opened.select(VOTES, epsilon=0.75)
+        return opened.select(VOTES, epsilon=0.5)
+
+
+def _kinds() -> dict[str, Any]:
+    """The same scores in every form that is taken."""
+    columns = {"dish": list(VOTES), "n": list(VOTES.values())}
+    return {
+        "list": list(VOTES.values()),
+        "array": np.array(list(VOTES.values())),
+        "whole labels": {7: 41, 8: 40, 9: 3},
+        "pandas series": pd.Series(VOTES),
+        "pandas": pd.DataFrame(columns),
+        "polars": pl.DataFrame(columns),
+        "arrow": pa.table(columns),
+    }
+
+
+def cases() -> dict[str, Case]:
+    """All of them by name."""
+    found: dict[str, Any] = {}
+    for how, relation in product(SELECTIONS, RELATIONS):
+        more_of = {"add-remove": ({}, {"monotone": True}, {"k": 3}), "substitution": ({},)}
+        for more in more_of[relation]:
+            options = how | {"relation": relation} | more
+            found[f"select {words(options)}"] = lambda o=options: select(**o)
+    for how in SELECTIONS:
+        for number in (1_000, 60_000):
+            options = how if how["mechanism"] == "large-margin" else how | {"k": 2}
+            found[f"select {words(options)} of {number}"] = lambda o=options, n=number: select(
+                scores(n), **o
+            )
+    for name, kind in _kinds().items():
+        found[f"select from {name}"] = lambda k=kind: [select(k), select(k, k=2)]
+    found["select sensitivity=(1, 2)"] = lambda: select(sensitivity=(1, 2))
+    found["select sensitivity=0.25"] = lambda: select(sensitivity=0.25, k=2)
+    found["select epsilon=0"] = lambda: select(epsilon=0)
+    found["select mechanism=none"] = lambda: select(mechanism="none")
+    found["select nan"] = lambda: select([1.0, float("nan")])
+    for how, relation in product(TOPS, RELATIONS):
+        options = how | {"relation": relation}
+        found[f"top_k {words(options)}"] = lambda o=options: top_k(**o)
+    for how in TOPS[:8] + TOPS[14:20]:
+        options = how | {"k": 20}
+        found[f"top_k {words(options)} of 4000"] = lambda o=options: top_k(
+            scores(4000).astype(np.int64), **o
+        )
+    for how, relation in product(HIDDEN, RELATIONS):
+        options = how | {"relation": relation}
+        found[f"top_k private labels {words(options)}"] = lambda o=options: hidden(**o)
+    found["top_k of counts over a public list"] = listed
+    for relation, cutoff in product(RELATIONS, (1, 3)):
+        found[f"above {relation} cutoff={cutoff}"] = lambda r=relation, c=cutoff: wn.above(
+            VOTES, threshold=20, epsilon=1, cutoff=c, relation=r, seed=SEED
+        )
+    found["above monotone"] = lambda: wn.above(
+        VOTES, threshold=20, epsilon=1, cutoff=2, monotone=True, seed=SEED
+    )
+    found["open_above"] = stream
+    for index, more in product(
+        ("exact", "flat", "lsh"), ({}, {"k": 3}, {"signed": True}, {"relation": "substitution"})
+    ):
+        options = {"index": index} | more
+        found[f"max_inner_product {words(options)}"] = lambda o=options: nearest(**o)
+    for slack in (0, 0.1):
+        options = {"index": "lsh", "head": 20, "slack": slack}
+        found[f"max_inner_product {words(options)}"] = lambda o=options: nearest(**o)
+    found["boost"] = boost
+    for more in ({"delta": 1e-6}, {"relation": "substitution"}, {"index": "flat"},
+                 {"index": "lsh", "slack": 0.05}):  # fmt: skip
+        found[f"boost {words(more)}"] = lambda o=more: boost(**o)
+    found["session"] = session
+    found["session refuses"] = refused
+    return {name: Case(run) for name, run in found.items()}

@@ -1,0 +1,312 @@
+"""Synthetic tables, interactive sessions, itemsets, learning, linear programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import winnow as wn
+from golden.cases import Case, plain, rounded
+from golden.data import baskets, examples, log, table
+from golden.selection import SEED, words
+
+MANY = 20_000
+"""Rows enough for a session that learns."""
+WORKLOADS: dict[str, Any] = {
+    "marginals": lambda: wn.marginals(2),
+    "ways": lambda: wn.marginals(ways=[1, 2]),
+    "prefixes": lambda: wn.prefixes("age"),
+    "ranges": lambda: wn.ranges("rooms"),
+    "some ranges": lambda: wn.ranges("rooms", 4, seed=3),
+    "where": lambda: wn.where(age=(30, 50), sex="Female"),
+    "predicates": lambda: wn.predicates(
+        [wn.where(sex="Male"), wn.where({"town": ["north", "Ärö"], "rooms": (1, None)})]
+    ),
+    "queries": lambda: wn.queries(np.arange(96 * 3).reshape(3, 96) % 5 % 2),
+    "bounded queries": lambda: wn.queries(
+        (np.arange(96 * 3).reshape(3, 96) % 5 - 2) / 2, grid=2, bound=1
+    ),
+    "binary": lambda: wn.random_queries(6, seed=1),
+    "sparse": lambda: wn.random_queries(6, density=0.1, seed=1),
+    "real": lambda: wn.random_queries(6, kind="real", grid=4, seed=1),
+    "gaussian": lambda: wn.random_queries(6, kind="gaussian", draws=40, seed=1),
+    "sum": lambda: wn.marginals(1) + wn.prefixes("age"),
+}
+RELEASES: tuple[dict[str, Any], ...] = (
+    {},
+    {"delta": 0},
+    {"update": "hardt"},
+    {"update": "sign"},
+    {"update": "sign", "step": 0.1},
+    {"replay": 2},
+    {"result": "average"},
+    {"result": "last"},
+    {"measurement": "laplace"},
+    {"measurement": "gaussian"},
+    {"share": 0.25},
+    {"rounds": None},
+    {"relation": "add-remove"},
+    {"relation": "add-remove", "rows": 240},
+    {"relation": "add-remove", "total_share": 0.1, "delta": 0},
+    {"groups": [["age", "sex"], ["town", "rooms"]]},
+    {"groups": [["age", "sex"], ["town", "rooms"]], "rounds": [2, 3]},
+    {"universe": 40},
+    {"accountant": "pure"},
+    {"accountant": "zcdp"},
+    {"accountant": "tight"},
+    {"memory": 100},
+    {"update": "none"},
+)
+SESSIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"method": "independent", "max_queries": 20},
+    {"method": "recommended", "max_queries": 20},
+    {"relation": "add-remove", "rows": MANY},
+    {"relation": "add-remove"},
+    {"updates": 3},
+    {"alpha": 0.1},
+    {"alpha": 0.01},
+    {"threshold": 0.05, "updates": 2},
+    {"calibration": "paper"},
+    {"warm_start": 0.25},
+    {"universe": 40, "smoothness": 4},
+    {"memory": 100},
+    {"max_queries": 4},
+)
+ITEMSETS: tuple[dict[str, Any], ...] = (
+    {"mechanism": "large-margin"},
+    {"mechanism": "large-margin", "thresholds": "printed"},
+    {"mechanism": "limited-domain"},
+    {"mechanism": "limited-domain", "reach": 9},
+    {"mechanism": "distance-to-instability"},
+    {"mechanism": "choosing", "max_items": 5},
+    {"mechanism": "choosing", "growth": 6},
+    {"mechanism": "choosing"},
+)
+LISTED = ("exponential", "permute-and-flip", "noisy-max", "joint", "canonical")
+
+
+def workload(name: str) -> Any:
+    bound = WORKLOADS[name]().over(table().schema)
+    labels = [bound.label(place) for place in range(bound.size)]
+    weights = np.arange(1, 97) / (96 * 97 / 2)
+    return [repr(WORKLOADS[name]()), repr(bound), bound.size, labels[:20],
+            rounded(plain(np.asarray(bound.answers(weights))[:20]))]  # fmt: skip
+
+
+def release(**options: Any) -> Any:
+    """The noise is exact; the fit that follows it is arithmetic of the processor."""
+    given = {"epsilon": 2, "delta": 1e-6, "rounds": 3, "seed": SEED, **options}
+    released = wn.release(table(), wn.marginals(2), **given)
+    value = released.value
+    return rounded(plain([
+        [[each.label, each.count, each.sign, each.group] for each in value.measurements],
+        {"guarantee": released.guarantee, "receipt": released.receipt},
+        str(released),
+        [repr(value), value.rests_on, repr(value.errors)],
+        {"answers": value.answers()[:12], "rows": value.sample(4, seed=SEED)},
+    ]))  # fmt: skip
+
+
+def whole() -> Any:
+    """One distribution with everything that it can be asked."""
+    released = wn.release(
+        table(columns="age sex"), wn.marginals([1, 2]), epsilon=2, delta=1e-6, rounds=3,
+        seed=SEED,
+    )  # fmt: skip
+    value = released.value
+    again = wn.SyntheticDistribution.from_dict(value.to_dict())
+    return rounded(plain([
+        released, value.table(), value.error_estimates(), value.marginal("sex"), value.weights(),
+        value.counts(wn.prefixes("age")), again.answers(wn.marginals(1)), repr(again),
+        str(value.sample(3, seed=1, frame="pandas")), str(value.sample(3, seed=1, frame="polars")),
+    ]))  # fmt: skip
+
+
+def per_person() -> Any:
+    sealed = table(person="id", max_rows_per_person=2, relation="add-remove")
+    released = wn.release(sealed, wn.marginals(1), epsilon=3, delta=1e-6, rounds=3, seed=SEED)
+    return [repr(sealed), str(released), [m.to_dict() for m in released.value.measurements]]
+
+
+def wide() -> Any:
+    """What was released; the model itself is fitted by another library."""
+    released = wn.release_wide(
+        table(), wn.marginals(2), epsilon=4, delta=1e-6, rounds=2, seed=SEED
+    )  # fmt: skip
+    guarantee, receipt = plain(released.guarantee), plain(released.receipt)
+    value = released.value
+    return [guarantee, receipt, repr(value), [list(clique) for clique in value.cliques]]
+
+
+def interactive(**options: Any) -> Any:
+    given = {"epsilon": 1, "delta": 1e-6, "max_queries": 500, "seed": SEED, **options}
+    with wn.open_interactive(table(MANY), **given) as opened:
+        asked = [opened.ask(wn.where(age=(30, 50), sex="Female")), opened.ask(wn.where(rooms=1))]
+        asked += opened.ask_all(wn.prefixes("rooms"))
+        about = [repr(opened), opened.status, opened.rounds, opened.guarantee, opened.receipt]
+        return rounded(plain([about, [[each.to_dict(), str(each)] for each in asked]]))
+
+
+def synthesis() -> Any:
+    with wn.open_interactive(
+        table(MANY), epsilon=1, delta=1e-6, max_queries=500, updates=4, threshold=0.02, seed=SEED
+    ) as opened:
+        done = opened.synthesise(wn.marginals(1))
+        found = [done.status, done.passes, done.updates, done.weights[:8], done.answers[:6]]
+        return rounded(plain([*found, opened.status]))
+
+
+def itemsets(**options: Any) -> Any:
+    given = {"size": 2, "epsilon": 2, "delta": 1e-6, "unit": "basket", "seed": SEED, **options}
+    return wn.frequent_itemsets(baskets(), **given)
+
+
+def pairs(layout: str) -> Any:
+    """Baskets from a table, with people."""
+    frame = pd.DataFrame(log())
+    if layout == "pairs":
+        read = wn.read_baskets(
+            frame, basket="visitor", item="page", user="visitor", max_baskets_per_user=1,
+            max_items=2, relation="substitution", salt="golden",
+        )  # fmt: skip
+    else:
+        names = ["home", "news", "shop"]
+        frame = pd.DataFrame(
+            {n: [(i * (p + 2)) % 3 for i in range(90)] for p, n in enumerate(names)}
+        )
+        read = wn.read_baskets(frame > 0, unit="basket", salt="golden")
+    found = wn.frequent_itemsets(read, size=2, k=2, epsilon=4, delta=1e-3, seed=SEED)
+    return [repr(read), found]
+
+
+def learn(hypotheses: Any, **options: Any) -> Any:
+    points, classes = examples()
+    released = wn.learn(
+        points, classes, hypotheses=hypotheses, **{"epsilon": 1, "seed": SEED, **options}
+    )
+    value = released.value
+    tried = [value.text, value.predict(points)[:12], value.score(points, classes), repr(value)]
+    return rounded(plain([released, tried]), 12)
+
+
+def learn_table(hypotheses: str, **options: Any) -> Any:
+    given = {"epsilon": 1, "seed": SEED, **options}
+    released = wn.learn(table(), "sex", hypotheses=hypotheses, **given)
+    return rounded(plain([released, released.value.text, str(released.value.bound)]), 12)
+
+
+def classifier() -> Any:
+    points, classes = examples()
+    model = wn.PrivateClassifier(wn.stumps(cuts=[2.0, 4.0, 6.0]), epsilon=1, seed=SEED)
+    before = repr(model)
+    model.fit(points, classes)
+    return [before, model.rule_, str(model.released_), model.score(points, classes),
+            model.n_features_in_, model.classes_, sorted(model.get_params())]  # fmt: skip
+
+
+def scalar_lp(**options: Any) -> Any:
+    matrix, sides, costs = _program()
+    given = {"private": "scalar", "sensitivity": 1, "epsilon": 2, "delta": 1e-6, "opt": 60,
+             "rounds": 12, "seed": SEED, **options}  # fmt: skip
+    return rounded(plain(wn.solve_lp(matrix, sides, costs, **given)))
+
+
+def constraint_lp(**options: Any) -> Any:
+    matrix, sides, costs = _program(200)
+    given = {"private": "constraint", "entries": (0, 1), "sides": (20, 60), "rows": 200,
+             "exceptions": 60, "epsilon": 4, "delta": 1e-6, "opt": 40, "rounds": 12,
+             "seed": SEED, **options}  # fmt: skip
+    return rounded(plain(wn.solve_lp(matrix, sides, costs, **given)))
+
+
+def _program(rows: int = 40) -> tuple[Any, Any, Any]:
+    matrix = (np.arange(rows * 6).reshape(rows, 6) * 13 % 17 / 16.0)[:, :5]
+    return matrix, 30.0 + np.arange(rows) % 7, np.array([1.0, 2.0, 1.5, 1.0, 0.5])
+
+
+def sealed() -> Any:
+    """What sealed things say of themselves: nothing private."""
+    return [
+        repr(each) + " / " + str(each)
+        for each in (
+            table(), table(relation="add-remove"), wn.read_baskets(baskets(), unit="basket"),
+            wn.seal_scores([1, 2], wn.Utility.declare(1, monotone=True, relation="add-remove")),
+            wn.seal_vectors(np.eye(3), index="flat"),
+        )
+    ]  # fmt: skip
+
+
+def session() -> Any:
+    with wn.Session(table(MANY), epsilon=6, delta=1e-5, delta_for_events=1e-6, seed=SEED) as opened:
+        done = [
+            opened.top_k("town", k=2, epsilon=0.5),
+            str(opened.release(table(), wn.marginals(1), epsilon=1, delta=1e-6, rounds=2)),
+            opened.learn(table(), "sex", hypotheses="stumps", epsilon=0.5),
+        ]
+        asked = opened.interactive(epsilon=1, delta=5e-7, max_queries=50)
+        found = [asked.ask(wn.where(sex="Male")), asked.guarantee, asked.receipt]
+        asked.close()
+        return rounded(plain([done, found, repr(opened)]))
+
+
+def cases() -> dict[str, Case]:
+    """All of them by name."""
+    found: dict[str, Any] = {"sealed": sealed, "session": session, "release whole": whole,
+                             "classifier": classifier}  # fmt: skip
+    for name in WORKLOADS:
+        found[f"workload {name}"] = lambda n=name: workload(n)
+    for options in RELEASES:
+        found[f"release {words(options)}".strip()] = lambda o=options: release(**o)
+    found["release per person"] = per_person
+    for options in SESSIONS:
+        found[f"interactive {words(options)}".strip()] = lambda o=options: interactive(**o)
+    found["interactive synthesise"] = synthesis
+    for options in ITEMSETS:
+        for more in ({}, {"k": 2, "with_counts": True}):
+            both = options | more
+            found[f"itemsets {words(both)}"] = lambda o=both: itemsets(**o)
+    names = ["bread", "butter", "jam", "milk", "tea"]
+    for mechanism in LISTED:
+        for more in ({}, {"k": 2}, {"k": 2, "with_counts": True}):
+            both = {"mechanism": mechanism, **more}
+            found[f"itemsets listed {words(both)}"] = lambda o=both: itemsets(
+                items=names, delta=0, **o
+            )
+        found[f"itemsets unlisted {mechanism}"] = lambda m=mechanism: itemsets(mechanism=m, delta=0)
+    for layout in ("pairs", "indicators"):
+        found[f"itemsets of {layout}"] = lambda w=layout: pairs(w)
+    cuts = [1.0, 2.5, 4.0, 6.0, 8.5]
+    classes = {"thresholds": wn.thresholds, "stumps": wn.stumps, "intervals": wn.intervals,
+               "conjunctions:2": lambda cuts: wn.conjunctions(2, cuts=cuts)}  # fmt: skip
+    for name, make in classes.items():
+        for more in (
+            {},
+            {"delta": 1e-6, "thresholds": "printed"},
+            {"mechanism": "exponential", "relation": "add-remove", "rows": 120},
+            {"with_accuracy": True, "classes": (0, 1)},
+        ):
+            found[f"learn {name} {words(more)}".strip()] = lambda m=make, o=more: learn(
+                m(cuts=cuts), **o
+            )
+        found[f"learn a table {name}"] = lambda n=name: learn_table(n)
+    found["learn predictions"] = lambda: wn.learn(
+        [], [0, 1] * 40, hypotheses=[[0, 1] * 40, [0] * 80], epsilon=2, seed=SEED
+    )
+    for options in (
+        {}, {"relation": "substitution"}, {"monotone": True}, {"opt": (20, 90), "searches": 3},
+        {"measure": True}, {"maximise": False, "senses": ">="}, {"selection": "lazy"},
+        {"selection": "dense"}, {"index": "flat"}, {"index": "lsh"}, {"bound": 60},
+        {"alpha": 5.0, "rounds": None}, {"delta": 0}, {"sensitivity": None}, {"names": "abcde"},
+    ):  # fmt: skip
+        found[f"lp scalar {words(options)}".strip()] = lambda o=options: scalar_lp(**o)
+    for options in (
+        {}, {"relation": "substitution"}, {"selection": "lazy"}, {"index": "flat"},
+        {"opt": (20, 60), "searches": 3, "alpha": 9.0}, {"measure": True, "alpha": 9.0},
+        {"rows": None},
+    ):  # fmt: skip
+        found[f"lp constraint {words(options)}".strip()] = lambda o=options: constraint_lp(**o)
+    wanted = {name: Case(run) for name, run in found.items()}
+    return wanted | {"release_wide": Case(wide, ("mbi",), extra=True)}
