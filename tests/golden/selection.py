@@ -208,6 +208,10 @@ def cases() -> dict[str, Case]:
     for more in ({"delta": 1e-6}, {"relation": "substitution"}, {"index": "flat"},
                  {"index": "lsh", "slack": 0.05}):  # fmt: skip
         found[f"boost {words(more)}"] = lambda o=more: boost(**o)
+    found["as data"] = lambda: [
+        select().to_json(), top_k(with_counts=True).to_dict(), select(k=2).receipt.to_dict(),
+        boost()[0].to_dict(), nearest(k=2).to_dict(), select().receipt.lines(),
+    ]  # fmt: skip
     found["session"] = session
     found["session refuses"] = refused
     return {name: Case(run) for name, run in found.items()}

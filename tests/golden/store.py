@@ -10,7 +10,7 @@ from typing import Any
 
 from golden.cases import Case
 
-NAMES = ("accounting", "api", "selection", "tables")
+NAMES = ("accounting", "api", "commands", "files", "plans", "selection", "tables")
 
 
 def cases(name: str) -> dict[str, Case]:

@@ -1,0 +1,125 @@
+"""Plans: what is promised before anything is spent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import winnow as wn
+from golden.cases import Case, plain, rounded
+from golden.data import SCHEMA, VOTES
+from golden.selection import NOISES, words
+
+LAST_YEAR = {"ramen": 40, "tacos": 38, "pho": 30, "salad": 15, "soup": 9, "stew": 2}
+SELECTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"mechanism": "exponential"},
+    {"mechanism": "noisy-max"},
+    {"mechanism": "large-margin", "delta": 1e-6},
+    {"mechanism": "large-margin", "delta": 1e-6, "thresholds": "printed"},
+    *({"mechanism": "lipschitz", "noise": noise} for noise in NOISES),
+    {"monotone": True},
+    {"relation": "substitution"},
+    {"k": 2},
+    {"epsilon": None, "target_chance": 0.9},
+    {"epsilon": None, "target_error": 3},
+    {"gaps": None, "candidates": 100},
+    {"gaps": 20, "candidates": 100},
+    {"gaps": {5: 3, 9: 10}},
+    {"sensitivity": (1, 2)},
+)
+TOPS: tuple[dict[str, Any], ...] = (
+    {"mechanism": "compare"},
+    {"mechanism": "compare", "delta": 1e-6, "max_items_per_user": 2},
+    {"mechanism": "compare", "ordered": True},
+    {"mechanism": "joint", "epsilon": None, "target_chance": 0.9},
+    {"mechanism": "canonical", "gamma": 0.25, "noise": "gumbel"},
+    {"mechanism": "oneshot", "relation": "substitution"},
+    {"mechanism": "laplace"},
+)
+
+
+def shown(plan: Any) -> Any:
+    """A plan as it is printed and saved; sums and integrals to some digits."""
+    table = getattr(plan, "table", None)
+    return rounded(
+        plain({"repr": repr(plan)[:200], "str": str(plan), "dict": plan.to_dict(),
+               "table": table() if callable(table) else None}),
+        8,
+    )  # fmt: skip
+
+
+def select(**options: Any) -> Any:
+    given = {"gaps": [2, 6, 29, 30, 38], "epsilon": 0.5, **options}
+    return shown(wn.plan.select(given.pop("gaps"), **given))
+
+
+def top_k(**options: Any) -> Any:
+    given = {"k": 2, "epsilon": 0.5, "draws": 40, **options}
+    return shown(wn.plan.top_k(list(LAST_YEAR.values()), **given))
+
+
+def release(**options: Any) -> Any:
+    given = {"n": 5000, "epsilon": 1, "delta": 1e-6, "rounds": 10, **options}
+    return shown(wn.plan.release(SCHEMA, wn.marginals(2), **given))
+
+
+def interactive(**options: Any) -> Any:
+    given = {"n": 20_000, "epsilon": 1, "delta": 1e-6, "max_queries": 500, **options}
+    return shown(wn.plan.interactive(SCHEMA, **given))
+
+
+def margin(**options: Any) -> Any:
+    given = {"epsilon": 0.5, "delta": 1e-6, **options}
+    made = wn.plan.large_margin(given.pop("gaps", None), **given)
+    return [shown(made), made.verdict if isinstance(made.verdict, str) else made.verdict()]
+
+
+def learn(**options: Any) -> Any:
+    given = {"hypotheses": 1000, "rows": 5000, "epsilon": 0.5, **options}
+    return shown(wn.plan.learn(**given))
+
+
+def lp(**options: Any) -> Any:
+    given = {"private": "scalar", "opt": 60, "epsilon": 2, "delta": 1e-6, "rounds": 12,
+             "sensitivity": 1, **options}  # fmt: skip
+    matrix = [[1.0, 0.5, 0.0], [0.25, 1.0, 1.0]]
+    made = wn.plan.lp(matrix, [1.0, 2.0, 1.0], **given)
+    return rounded(plain([repr(made), str(made), made.violation, made.hopeless]), 8)
+
+
+def chances() -> Any:
+    scores = np.array(list(VOTES.values()))
+    mechanisms = (wn.Joint(0.5, 2), wn.Canonical(0.5, 2), wn.PermuteAndFlip(0.5),
+                  wn.PeelGumbel(0.5, k=2, delta=1e-6), wn.GammaMechanism(0.5, 2))  # fmt: skip
+    found = [
+        [repr(each), wn.plan.top_chance(each, scores), wn.plan.top_sequence_chance(each, scores)]
+        for each in mechanisms
+    ]
+    return rounded(plain(found), 8)
+
+
+def optimum() -> Any:
+    return rounded(wn.plan.lp_optimum([[1.0, 2.0], [3.0, 1.0]], [4.0, 6.0], [1.0, 1.0]), 8)
+
+
+def cases() -> dict[str, Case]:
+    """All of them by name."""
+    found: dict[str, Any] = {"chances": chances, "lp_optimum": optimum}
+    for verb, several in (
+        (select, SELECTIONS),
+        (top_k, TOPS),
+        (release, ({}, {"delta": 0}, {"rounds": None}, {"relation": "add-remove"},
+                   {"accountants": ["zcdp"]}, {"rows_per_person": 3, "share": 0.25})),
+        (interactive, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
+        (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
+                  {"near": 5, "relation": "substitution"})),
+        (learn, ({}, {"delta": 1e-6}, {"delta": 1e-6, "near": 3}, {"relation": "add-remove"})),
+        (lp, ({}, {"opt": (20, 90), "searches": 3}, {"alpha": 5.0, "rounds": None},
+              {"measure": True}, {"relation": "substitution", "delta": 0})),
+    ):  # fmt: skip
+        for options in several:
+            name = f"{verb.__name__} {words(options)}".strip()
+            found[name] = lambda v=verb, o=options: v(**o)
+    return {name: Case(run) for name, run in found.items()}
