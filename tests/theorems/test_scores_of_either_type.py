@@ -150,9 +150,12 @@ def test_numbers_beyond_float64_are_refused_for_every_parameter(name: str) -> No
     long = np.longdouble("0.1")
     if float(long) == long:
         pytest.skip("long doubles are float64 on this platform")
-    with pytest.raises(wn.InputError, match=f"{name} is a longdouble with more digits"):
+    settings = {"epsilon": 1.0, "delta": 1e-6, name: long}
+
+    def call() -> object:
         if name == "threshold":
-            wn.above([1.0, 2.0], threshold=long, epsilon=1.0)
-        else:
-            settings = {"epsilon": 1.0, "delta": 1e-6, name: long}
-            wn.select([1.0, 2.0], mechanism="large-margin", **settings)  # type: ignore[arg-type]
+            return wn.above([1.0, 2.0], threshold=long, epsilon=1.0)
+        return wn.select([1.0, 2.0], mechanism="large-margin", **settings)  # type: ignore[arg-type]
+
+    with pytest.raises(wn.InputError, match=f"{name} is a longdouble with more digits"):
+        call()

@@ -86,10 +86,7 @@ def enumerate_constraint(
             for row in ends
             for mine in (-40.0, 0.0, 3.0)
         ]
-        if relation is Relation.ADD_REMOVE:
-            one_side = [model.rounds(matrix, b, SCALE)]
-        else:
-            one_side = more
+        one_side = [model.rounds(matrix, b, SCALE)] if relation is Relation.ADD_REMOVE else more
         worst = max(worst, widest(one_side, more))
         pairs += len(one_side) * len(more)
     return _result(OWNED, worst, f"over {pairs} pairs of programs", "every round", relation)

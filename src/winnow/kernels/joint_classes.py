@@ -40,7 +40,7 @@ class JointClasses:
         self._leaders = ranking.leaders(k)
         self._rows = np.arange(k)
         self._lowest = -(int(self._leaders[0]) // cell)
-        """The cell of the least utility; cell c holds the utilities above (c - 1) cell to c cell."""
+        """The cell of the least utility; cell c holds utilities above (c - 1) cell to c cell."""
         self._known: dict[int, tuple[NDArray[np.int64], bytes, tuple[float, float]]] = {}
 
     def reach(self, utility: int) -> NDArray[np.int64]:
