@@ -12,14 +12,13 @@ from scipy.sparse import csr_matrix
 
 import winnow as wn
 from _common import report
-from winnow.algorithms.lp_plan import LpBudget, plan_lp
-from winnow.algorithms.lp_problem import OwnedProblem, Target
-from winnow.domain.simplex import Simplex
-from winnow.mechanisms.constraint_lp import ConstraintPrivateLp
+from winnow.core.tape import Tape
+from winnow.lp.calibration import LpBudget, plan_lp
+from winnow.lp.constraint import ConstraintPrivateLp
+from winnow.lp.crossing import seal_rows
+from winnow.lp.problem import OwnedProblem, Simplex, Target
 from winnow.plots.figures import STYLES, as_file, new_figure
 from winnow.privacy import single_use_grant
-from winnow.random.tape import Tape
-from winnow.sealed.right_hand_sides import seal_rows
 
 ALPHA, DELTA = 0.5, 1e-6
 EPSILONS = [0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]

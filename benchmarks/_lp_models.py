@@ -14,8 +14,8 @@ from scipy.sparse import csr_matrix, identity, kron, vstack
 
 import winnow as wn
 from _common import report
-from winnow.errors import WinnowError
-from winnow.sealed.right_hand_sides import as_upper_rows
+from winnow import WinnowError
+from winnow.lp.crossing import as_upper_rows
 
 Program = tuple[Any, Any, Any, Any, bool]
 """A, b, c, senses, maximise."""

@@ -12,15 +12,15 @@ import numpy as np
 
 import winnow as wn
 from _common import report
-from winnow.algorithms.lp_plan import LpBudget, plan_lp
-from winnow.domain.utility import Utility
-from winnow.errors import WinnowError
-from winnow.kernels.constraint_solver import ConstraintLoop, Rows, Shapes, words_for
-from winnow.mechanisms.inner_product_problem import Grid
-from winnow.mechanisms.scalar_lp import in_steps
+from winnow import Utility, WinnowError
+from winnow.core.tape import Tape
+from winnow.inner_product.problem import Grid
+from winnow.lp.arguments import lp_setting
+from winnow.lp.calibration import LpBudget, plan_lp
+from winnow.lp.kernels.constraint_program import Rows, Shapes
+from winnow.lp.kernels.constraint_solver import ConstraintLoop, words_for
+from winnow.lp.scalar import in_steps
 from winnow.plots.figures import STYLES, as_file, new_figure
-from winnow.random.tape import Tape
-from winnow.verbs.lp_arguments import lp_setting
 
 D, T, EPSILON, DELTA, ALPHA = 20, 5_000, 1.0, 1e-3, 0.5
 
@@ -124,7 +124,7 @@ def hnsw(m: int) -> dict[str, Any] | None:
     try:
         import faiss
 
-        from winnow.index import build_index
+        from winnow.inner_product.index.building import build_index
 
         matrix, b = program(m, 1)
         faiss.omp_set_num_threads(2)

@@ -16,8 +16,8 @@ import matplotlib as mpl
 import numpy as np
 
 import winnow as wn
-from winnow.plan.topk_probabilities import top_chance
-from winnow.random.laws import Law
+from winnow.core.laws import Law
+from winnow.topk.plan.probabilities import top_chance
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -20,11 +20,11 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
-from winnow.algorithms.interactive import Interactive
-from winnow.domain.questions import Question, taken
-from winnow.domain.workloads import ConjunctionPart, Workload
-from winnow.sealed.tables import SealedTable
-from winnow.sealed.unsafe import unsafe_true_answers
+from winnow import SealedTable, Workload
+from winnow.core.workloads.conjunction import ConjunctionPart
+from winnow.interactive.questions import Question, taken
+from winnow.interactive.session import Interactive
+from winnow.read.crossing import unsafe_true_answers
 
 COLUMNS = (
     "workclass", "education-num", "marital-status", "relationship", "race", "sex", "income>50K",

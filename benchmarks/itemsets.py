@@ -22,12 +22,12 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
-from winnow.kernels.itemsets import Baskets, ItemsetRanks
-from winnow.kernels.ranked import Without, at_rank
-from winnow.mechanisms.itemset_naming import ItemsetOptions, itemset_mechanism
-from winnow.mechanisms.ranked_large_margin import RankedLargeMargin
-from winnow.random.tape import Tape
-from winnow.sealed.opening import open_sealed
+from winnow.core.noisy_top.ranked import Without, at_rank
+from winnow.core.opening import open_sealed
+from winnow.core.tape import Tape
+from winnow.itemsets.kernels.mine import Baskets, ItemsetRanks
+from winnow.itemsets.table import ItemsetOptions, itemset_mechanism
+from winnow.select.ranked_large_margin import RankedLargeMargin
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 EPSILON, DELTA = 1.0, 1e-6

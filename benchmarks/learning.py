@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 import winnow as wn
 from _common import arguments, report, save
-from winnow.domain.hypotheses import RuleClass, parse
-from winnow.kernels.rule_counts import correct_by_rule
-from winnow.mechanisms.naming import selection_named
-from winnow.random.tape import Tape
-from winnow.sealed.labelled import labelled_table, rule_scores
-from winnow.sealed.opening import open_sealed
+from winnow.core.opening import open_sealed
+from winnow.core.tape import Tape
+from winnow.learn.crossing import labelled_table, rule_scores
+from winnow.learn.kernels.rule_counts import correct_by_rule
+from winnow.learn.rules import RuleClass, parse
+from winnow.select.table import selection_named
 
 CUTS = {
     "age": [0, *range(20, 80, 5), 120],

@@ -26,13 +26,12 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, best_time, report, save
-from winnow.domain.utility import Utility
-from winnow.mechanisms.indexed_selection import IndexedExponential, SlackExponential
-from winnow.mechanisms.inner_product_problem import Grid, InnerProductProblem
+from winnow import IndexedExponential, SealedVectors, SlackExponential, Utility
+from winnow.core.opening import open_sealed
+from winnow.core.tape import Tape
+from winnow.inner_product.problem import Grid, InnerProductProblem
+from winnow.inner_product.vectors import SealedQuery, seal_query
 from winnow.privacy import BoundedRange, Repeat
-from winnow.random.tape import Tape
-from winnow.sealed.opening import open_sealed
-from winnow.sealed.vectors import SealedQuery, SealedVectors, seal_query
 
 CELLS = 3000
 NONE = np.empty(0, np.int64)

@@ -30,14 +30,13 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, best_time, report, save
-from winnow.domain.workloads import Workload
-from winnow.kernels.hypothesis import Hypothesis
-from winnow.mechanisms.lazy_selection import LazySelector
-from winnow.privacy.closed_plan import calibrate_rounds, paper_round_epsilon
-from winnow.random.tape import Tape
-from winnow.sealed import Sealed
-from winnow.sealed.opening import open_sealed
-from winnow.sealed.tables import true_counts
+from winnow import Sealed, Workload
+from winnow.core.opening import open_sealed
+from winnow.core.tape import Tape
+from winnow.privacy import calibrate_rounds, paper_round_epsilon
+from winnow.read.crossing import true_counts
+from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.lazy_selection import LazySelector
 
 ADULT = {
     "24k": ("workclass", "education-num", "marital-status", "relationship", "sex", "income>50K"),
@@ -145,7 +144,7 @@ def dense_time(matrix: np.ndarray, blocks: int = 1) -> float:
 
 def faiss_rows(matrix: np.ndarray, state: np.ndarray, scale: float) -> dict[str, dict[str, float]]:
     """Time, recall and gap c (in nats) of FAISS at the paper's settings, for both signs."""
-    from winnow.index.faiss_index import HNSWIndex, IVFIndex
+    from winnow.inner_product.index.faiss_index import HNSWIndex, IVFIndex
 
     truth = matrix @ state.astype(np.float32)
     signed = np.concatenate([truth, -truth])

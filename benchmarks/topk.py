@@ -20,10 +20,9 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, best_time, report, save
-from winnow.mechanisms.canonical import Canonical
-from winnow.mechanisms.joint import Joint
-from winnow.random.laws import Law
-from winnow.random.tape import Tape
+from winnow import Canonical, Joint
+from winnow.core.laws import Law
+from winnow.core.tape import Tape
 
 COUNTS = wn.Utility.declare(1, monotone=True)
 

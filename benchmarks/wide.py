@@ -24,16 +24,17 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
-from winnow.algorithms import wide as wide_algorithm
-from winnow.algorithms.graphical import Estimator, NoisyTable
-from winnow.algorithms.wide_plan import MODEL_CELLS, default_rounds
-from winnow.domain.junction_tree import tree_cells
-from winnow.domain.workloads import MarginalPart, Workload
-from winnow.kernels.tree_tables import TreeTables
-from winnow.mechanisms.marginal_rounds import MarginalRounds
+from winnow import SealedTable, Workload
+from winnow.core.opening import open_sealed
+from winnow.core.workloads.marginal import MarginalPart
 from winnow.privacy import zcdp_rho
-from winnow.sealed.opening import open_sealed
-from winnow.sealed.tables import SealedTable, true_counts
+from winnow.read.crossing import true_counts
+from winnow.wide import rounds as wide_algorithm
+from winnow.wide.junction_tree import tree_cells
+from winnow.wide.kernels.tree_tables import TreeTables
+from winnow.wide.mechanism import MarginalRounds
+from winnow.wide.plan import MODEL_CELLS, default_rounds
+from winnow.wide.rounds import Estimator, NoisyTable
 
 EPSILON, DELTA = 1.0, 1e-9
 ALPHA = 0.9  # MWEM+PGM: the part of a round's rho that the measurement gets

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from winnow._version import __version__
+from winnow import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))  # for tables_from_code
 

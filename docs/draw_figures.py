@@ -130,7 +130,7 @@ def gallery_queries() -> bytes:
 def selection_chances() -> bytes:
     """The chance that the best of a thousand wins, for every noise."""
     from winnow.cli.comparison import chance_curves, compared
-    from winnow.plots import draw_chances
+    from winnow.plots.curves import draw_chances
 
     plans = compared(0.0, None, {"gaps": 30, "candidates": 1000, "epsilon": 0.3, "monotone": True})
     return draw_chances(

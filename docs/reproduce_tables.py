@@ -8,7 +8,7 @@ from typing import Any
 
 from table_text import short, table
 
-from winnow.reproduce import PAPERS
+from winnow.experiments.papers import PAPERS
 
 SUMMARY = Path(__file__).parent / "figures" / "reproduce.json"
 

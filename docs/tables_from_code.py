@@ -16,8 +16,7 @@ import scale_tables
 from sphinx.application import Sphinx
 from table_text import table
 
-from winnow.errors import GuaranteeError
-from winnow.mechanisms.margin_thresholds import THRESHOLDS, stopping_margin
+from winnow import GuaranteeError
 from winnow.privacy import (
     ApproxDP,
     BoundedRange,
@@ -35,6 +34,7 @@ from winnow.privacy import (
     rows,
     zcdp_cost,
 )
+from winnow.select.margin_search import THRESHOLDS, stopping_margin
 
 HERE = Path(__file__).parent
 

@@ -8,36 +8,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from winnow.algorithms.independent import Independent
-from winnow.algorithms.interactive import Interactive
-from winnow.domain.checks import Real
-from winnow.domain.neighbours import Relation
+from winnow.core.checks import Real
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.tape import Randomness
 from winnow.errors import InputError, RelationMismatch
-from winnow.mechanisms.sparse_vector import AboveAnswer, SparseVectorStream
+from winnow.interactive.independent import Independent
+from winnow.interactive.session import Interactive
+from winnow.interactive.verb import open_interactive
+from winnow.itemsets.verb import frequent_itemsets
+from winnow.learn.predictor import Predictor
+from winnow.learn.verb import learn
+from winnow.lp.solution import LpSolution
+from winnow.lp.verb import solve_lp
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
-from winnow.random.tape import Randomness
-from winnow.released import Released
-from winnow.released.linear_programs import LpSolution
-from winnow.released.predictor import Predictor
-from winnow.released.synthetic import SyntheticDistribution
-from winnow.released.wide import WideSynthetic
-from winnow.sealed.column_counts import column_counts
-from winnow.sealed.fingerprint import fingerprint
-from winnow.sealed.sealed_baskets import SealedBaskets
-from winnow.sealed.tables import SealedTable
-from winnow.verbs import (
-    above,
-    frequent_itemsets,
-    learn,
-    open_above,
-    open_interactive,
-    release,
-    release_wide,
-    select,
-    solve_lp,
-    top_k,
-)
+from winnow.read.baskets import SealedBaskets
+from winnow.read.crossing import SealedTable, column_counts, fingerprint
+from winnow.release.synthetic import SyntheticDistribution
+from winnow.release.verb import release
+from winnow.select.sparse_vector import AboveAnswer, SparseVectorStream
+from winnow.select.verb import above, open_above, select
+from winnow.topk.verb import top_k
+from winnow.wide.synthetic import WideSynthetic
+from winnow.wide.verb import release_wide
 
 
 class Session:

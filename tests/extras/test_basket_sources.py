@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.sealed.engines import row_sources
-from winnow.sealed.opening import open_sealed
+from winnow.core.opening import open_sealed
+from winnow.read.engines import row_sources
 
 pytestmark = pytest.mark.extras
 

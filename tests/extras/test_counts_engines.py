@@ -9,8 +9,8 @@ from sqlglot import exp
 
 import winnow as wn
 from reference.bounded_counts import bounded_counts
-from winnow.sealed.engines.query import CountQuery, column
-from winnow.sealed.opening import open_sealed
+from winnow.core.opening import open_sealed
+from winnow.read.engines.query import CountQuery, column
 
 pytestmark = pytest.mark.extras
 

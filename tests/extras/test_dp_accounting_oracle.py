@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from winnow.domain.neighbours import Relation
+from winnow import Relation
 from winnow.privacy import (
     BoundedRange,
     Compose,

@@ -9,8 +9,8 @@ import pytest
 
 import winnow as wn
 from winnow.audit.fidelity import chi_square_p_value
-from winnow.index import build_index
-from winnow.mechanisms.indexed_selection import IndexedSelection
+from winnow.inner_product.crossing import IndexedSelection
+from winnow.inner_product.index.building import build_index
 
 pytestmark = pytest.mark.extras
 faiss = pytest.importorskip("faiss")

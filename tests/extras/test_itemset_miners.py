@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reference.itemset_supports import baskets_of
-from winnow.kernels.itemsets import ItemsetRanks
+from winnow.itemsets.kernels.mine import ItemsetRanks
 
 pytestmark = pytest.mark.extras
 

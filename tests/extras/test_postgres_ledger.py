@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.errors import BudgetExceeded, InputError, LedgerError
+from winnow import BudgetExceeded, InputError
+from winnow.errors import LedgerError
 from winnow.privacy import PureDP
-from winnow.privacy.ledger import Ledger
+from winnow.privacy.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.extras
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.sealed.opening import open_sealed
+from winnow.core.opening import open_sealed
 
 pytestmark = pytest.mark.extras
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from winnow.domain.neighbours import Relation
+from winnow import Relation
 from winnow.privacy import DiscreteLaplace, Gaussian, PureDP, Repeat, tight_delta, tight_epsilon
 from winnow.privacy.loss_laws import gaussian_losses
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.algorithms.graphical import Estimator, NoisyTable
+from winnow.wide.rounds import Estimator, NoisyTable
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("mbi", exc_type=ImportError)

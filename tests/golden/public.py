@@ -22,5 +22,5 @@ MODULES: dict[str, ModuleType] = {
     "winnow.privacy": privacy,
     "winnow.privacy.ledger": ledger,
 }
-TAPE = ("winnow.random.tape", "Tape")
-LAW = ("winnow.random.laws", "Law")
+TAPE = ("winnow.core.tape", "Tape")
+LAW = ("winnow.core.laws", "Law")

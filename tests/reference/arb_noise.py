@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx, fmpz
 
-from winnow.random.laws import Law
-from winnow.random.tape import Tape
+from winnow.core.laws import Law
+from winnow.core.tape import Tape
 
 BITS = 32 + 3 * 128
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from winnow.random.tape import Tape
+from winnow.core.tape import Tape
 
 
 def law(exponents: np.ndarray) -> np.ndarray:

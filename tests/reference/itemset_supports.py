@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from winnow.kernels.itemsets import Baskets
+from winnow.itemsets.kernels.mine import Baskets
 
 
 def baskets_of(rows: list[list[int]], items: int) -> Baskets:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from winnow.random.tape import CHUNK, Tape
+from winnow.core.tape import CHUNK, Tape
 
 
 class RiggedTape(Tape):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.domain.hypotheses import RuleClass
+from winnow.learn.rules import RuleClass
 
 
 def holds(low: int, high: int, outside: bool, code: int) -> bool:

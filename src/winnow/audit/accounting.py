@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.audit.closed_plans import closed_plans
 from winnow.audit.result import AuditResult
-from winnow.domain.neighbours import Relation
+from winnow.core.relation import Relation
 from winnow.errors import BudgetExceeded
 from winnow.privacy import (
     ApproxDP,

@@ -11,18 +11,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.comparison_model import LargeMarginModel
 from winnow.audit.probabilities import Model, Scores
-from winnow.domain.checks import exact
-from winnow.domain.utility import Utility
-from winnow.mechanisms.large_margin import LargeMargin
-from winnow.mechanisms.lipschitz import LipschitzMechanism
-from winnow.mechanisms.margin_thresholds import needed_margin, stopping_margin
-from winnow.mechanisms.sparse_vector import SparseVector
-from winnow.mechanisms.unknown_domain import LimitedDomain
+from winnow.core.checks import exact
+from winnow.core.laws import Law
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
 from winnow.privacy import Compose, Event, Repeat, ZcdpCost, zcdp_cost
-from winnow.random.laws import Law
-from winnow.random.tape import Tape
+from winnow.select.audit.model import LargeMarginModel
+from winnow.select.large_margin import LargeMargin
+from winnow.select.margin_search import needed_margin, stopping_margin
+from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.sparse_vector import SparseVector
+from winnow.topk.mechanisms.unknown_domain import LimitedDomain
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -12,38 +12,37 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.comparison_model import LargeMarginModel, SparseVectorModel
-from winnow.audit.counted import Counted
-from winnow.audit.counts_model import ListThenCountsModel, NoisyCountsModel
-from winnow.audit.indexed_model import ADVERSARIES, AdversarialIndexed, AdversarialSlack, LazyModel
 from winnow.audit.neighbours import Declared, declarations, moves
 from winnow.audit.probabilities import Exchangeable, Model, Scores, model_of
-from winnow.audit.ranked_model import RankedModel, on_unknown_universes
-from winnow.audit.selection_model import NoisyTopModel
-from winnow.audit.topk_model import (
+from winnow.core.checks import Real
+from winnow.core.laws import Law
+from winnow.core.relation import Relation
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
+from winnow.inner_product.audit import ADVERSARIES, AdversarialIndexed, AdversarialSlack, LazyModel
+from winnow.privacy import Promise, pure_cost
+from winnow.select.audit.model import LargeMarginModel, NoisyTopModel, SparseVectorModel
+from winnow.select.audit.ranked import RankedModel, on_unknown_universes
+from winnow.select.large_margin import LargeMargin
+from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.sparse_vector import SparseVector
+from winnow.topk.audit.counts import Counted, ListThenCountsModel, NoisyCountsModel
+from winnow.topk.audit.model import (
     CanonicalModel,
     CubeModel,
     JointModel,
+    LimitedDomainModel,
     PeeledModel,
     SizedSetModel,
+    StabilityModel,
 )
-from winnow.audit.unknown_domain_model import LimitedDomainModel, StabilityModel
-from winnow.domain.checks import Real
-from winnow.domain.neighbours import Relation
-from winnow.domain.utility import Utility
-from winnow.mechanisms.approximate_oneshot import ApproximateOneshot
-from winnow.mechanisms.canonical import Canonical
-from winnow.mechanisms.gamma import GammaMechanism
-from winnow.mechanisms.joint import Joint
-from winnow.mechanisms.large_margin import LargeMargin
-from winnow.mechanisms.lipschitz import LipschitzMechanism
-from winnow.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
-from winnow.mechanisms.sparse_vector import SparseVector
-from winnow.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
-from winnow.privacy import Promise, pure_cost
-from winnow.random.laws import Law
-from winnow.random.tape import Tape
+from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
+from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.gamma import GammaMechanism
+from winnow.topk.mechanisms.joint import Joint
+from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
+from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
 Integers = NDArray[np.int64]
 

@@ -25,11 +25,11 @@ from winnow.audit.cases import (
     selections,
 )
 from winnow.audit.probabilities import Model, hockey_stick, log_probability_rows
-from winnow.audit.ranked_model import on_unknown_universes
 from winnow.audit.result import AuditResult
-from winnow.domain.neighbours import Relation
-from winnow.mechanisms.multiplicative_weights import MultiplicativeWeights
+from winnow.core.relation import Relation
+from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.privacy import BoundedRange, rows, zcdp_cost
+from winnow.select.audit.ranked import on_unknown_universes
 
 Floats = NDArray[np.float64]
 

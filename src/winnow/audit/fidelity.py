@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from winnow.audit.probabilities import Model, model_of
 from winnow.audit.result import AuditResult
 from winnow.audit.sampling import Sampled, plans
-from winnow.audit.selection_model import NoisyTopModel
-from winnow.kernels.log_counts import LogCounts
-from winnow.kernels.rows import noisy_top_rows
-from winnow.random.laws import Law
-from winnow.random.tape import Tape
+from winnow.core.laws import Law
+from winnow.core.noisy_top.log_counts import LogCounts
+from winnow.core.noisy_top.rows import noisy_top_rows
+from winnow.core.tape import Tape
+from winnow.select.audit.model import NoisyTopModel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -12,8 +12,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.domain.neighbours import Relation
-from winnow.domain.utility import Utility
+from winnow.core.relation import Relation
+from winnow.core.utility import Utility
 
 Integers = NDArray[np.int64]
 

@@ -14,25 +14,24 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.comparison_model import LargeMarginModel, SparseVectorModel
-from winnow.audit.selection_model import NoisyTopModel
-from winnow.audit.topk_model import (
+from winnow.core.utility import Utility
+from winnow.select.audit.model import LargeMarginModel, NoisyTopModel, SparseVectorModel
+from winnow.select.large_margin import LargeMargin
+from winnow.select.margin_search import stopping_margin
+from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.sparse_vector import SparseVector
+from winnow.topk.audit.model import (
     CanonicalModel,
     CubeModel,
     JointModel,
     PeeledModel,
     SizedSetModel,
 )
-from winnow.domain.utility import Utility
-from winnow.mechanisms.approximate_oneshot import ApproximateOneshot
-from winnow.mechanisms.canonical import Canonical
-from winnow.mechanisms.gamma import GammaMechanism
-from winnow.mechanisms.joint import Joint
-from winnow.mechanisms.large_margin import LargeMargin
-from winnow.mechanisms.lipschitz import LipschitzMechanism
-from winnow.mechanisms.margin_thresholds import stopping_margin
-from winnow.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
-from winnow.mechanisms.sparse_vector import SparseVector
+from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
+from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.gamma import GammaMechanism
+from winnow.topk.mechanisms.joint import Joint
+from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

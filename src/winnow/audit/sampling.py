@@ -15,34 +15,53 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.cases import (
-    Boxes,
-    Case,
-    Mechanism,
-    instances,
-    neighbours_of,
-    on_private_labels,
-)
-from winnow.audit.counted import Counted
+from winnow.audit.cases import Boxes, Case, Mechanism, instances, neighbours_of, on_private_labels
 from winnow.audit.enumeration import Pair
-from winnow.audit.indexed_model import AdversarialIndexed, AdversarialSlack
 from winnow.audit.neighbours import counts, general
-from winnow.audit.probabilities import Model, log_probability_rows
+from winnow.audit.probabilities import Model, log_probability_rows, model_of
 from winnow.audit.result import AuditResult
-from winnow.audit.tallies import tally
-from winnow.domain.neighbours import Relation
-from winnow.mechanisms.canonical import Canonical
-from winnow.mechanisms.gamma import GammaMechanism
-from winnow.mechanisms.joint import Joint
-from winnow.mechanisms.large_margin import LargeMargin
-from winnow.mechanisms.lipschitz import LipschitzMechanism
-from winnow.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
-from winnow.mechanisms.sparse_vector import SparseVector
-from winnow.random.laws import Law
+from winnow.core.laws import Law
+from winnow.core.relation import Relation
+from winnow.core.utility import Utility
+from winnow.inner_product.audit import AdversarialIndexed, AdversarialSlack
+from winnow.select.large_margin import LargeMargin
+from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.sparse_vector import SparseVector
+from winnow.topk.audit.counts import Counted
+from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.gamma import GammaMechanism
+from winnow.topk.mechanisms.joint import Joint
+from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
+
+Integers = NDArray[np.int64]
+
+
+@lru_cache(maxsize=256)
+def tally(
+    mechanism: Mechanism, scores: tuple[int, ...], utility: Utility, draws: int, seed: int
+) -> tuple[Integers, Integers]:
+    """How often each outcome came, in the first and in the second half of the draws.
+
+    The last entry counts outputs that the mechanism cannot give. Kept, so that the
+    sampling and the fidelity audit look at the same draws.
+    """
+    rows = mechanism.simulate(np.array(scores, np.int64), utility, draws, seed)
+    outcomes = model_of(mechanism, utility).outcomes(len(scores))
+    base = max(len(scores), int(outcomes.max()) + 1) + 2  # entries start at -1 (not asked)
+    digits = base ** np.arange(outcomes.shape[1])
+    codes, drawn = (outcomes + 1) @ digits, (rows + 1) @ digits
+    by_code = np.argsort(codes)
+    place = np.minimum(np.searchsorted(codes[by_code], drawn), len(codes) - 1)
+    column = np.where(codes[by_code][place] == drawn, by_code[place], len(codes))
+    half = draws // 2
+    first, second = (
+        np.bincount(part, minlength=len(codes) + 1) for part in (column[:half], column[half:])
+    )
+    return first, second
+
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FALSE_ALARM = 1e-8
 """For one claim. A run makes fewer than 100 sampled claims: below 1e-6 for all together."""

@@ -21,32 +21,31 @@ from winnow.audit.broken import (
     cost_repeat_once,
 )
 from winnow.audit.cases import Case, Mechanism, OnLabels
-from winnow.audit.counted import Counted
-from winnow.audit.counts_broken import (
+from winnow.audit.enumeration import enumerate_case
+from winnow.audit.fidelity import fidelity_of
+from winnow.audit.neighbours import Declared, counts, general
+from winnow.audit.probabilities import model_of
+from winnow.audit.result import AuditResult
+from winnow.audit.sampling import plan_case, plans, sample_case
+from winnow.core.checks import exact
+from winnow.core.laws import Law
+from winnow.core.relation import Relation
+from winnow.inner_product.audit import AdversarialSlack, BrokenNoCertificate
+from winnow.select.audit.ranked import broken_on_unknown_universes
+from winnow.select.large_margin import LargeMargin
+from winnow.select.mechanism import LipschitzMechanism, PermuteAndFlip
+from winnow.select.sparse_vector import SparseVector
+from winnow.topk.audit.counts import (
     BrokenFreeCounts,
     BrokenHalfNoise,
     BrokenLowThreshold,
     BrokenOneRoundTooMany,
+    Counted,
     CountedAtOnce,
 )
-from winnow.audit.enumeration import enumerate_case
-from winnow.audit.fidelity import fidelity_of
-from winnow.audit.indexed_broken import BrokenNoCertificate
-from winnow.audit.indexed_model import AdversarialSlack
-from winnow.audit.neighbours import Declared, counts, general
-from winnow.audit.probabilities import model_of
-from winnow.audit.ranked_broken import broken_on_unknown_universes
-from winnow.audit.result import AuditResult
-from winnow.audit.sampling import plan_case, plans, sample_case
-from winnow.domain.checks import exact
-from winnow.domain.neighbours import Relation
-from winnow.mechanisms.large_margin import LargeMargin
-from winnow.mechanisms.lipschitz import LipschitzMechanism, PermuteAndFlip
-from winnow.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.mechanisms.peeling import PeelGumbel
-from winnow.mechanisms.sparse_vector import SparseVector
-from winnow.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
-from winnow.random.laws import Law
+from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.topk.mechanisms.peeling import PeelGumbel
+from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
 
 @dataclass(frozen=True)

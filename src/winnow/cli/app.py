@@ -4,30 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import getdoc
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from winnow._version import __version__
-from winnow.cli import (
-    ask,
-    audit,
-    demo,
-    itemsets,
-    learn,
-    ledger,
-    lp,
-    plan,
-    plan_interactive,
-    plan_margin,
-    plan_release,
-    plan_topk,
-    release,
-    reproduce,
-    select,
-    topk,
-)
-from winnow.cli.bare_plot import PlottingCommand
+from winnow.cli import audit, demo, ledger, reproduce
+from winnow.interactive.cli import command as ask
+from winnow.interactive.cli import plan as plan_interactive
+from winnow.itemsets.cli import command as itemsets
+from winnow.learn import cli as learn
+from winnow.lp import cli as lp
+from winnow.release.cli import command as release
+from winnow.release.cli import plan as plan_release
+from winnow.select.cli import command as select
+from winnow.select.cli import margin as plan_margin
+from winnow.select.cli import plan
+from winnow.topk.cli import command as topk
+from winnow.topk.cli import plan as plan_topk
+
+
+class PlottingCommand(TyperCommand):
+    """A command whose ``--plot`` may stand alone.
+
+    It does where nothing or another option follows it, so it comes last or before an option;
+    ``winnow lp --plot model.mps`` names the figure model.mps, which is refused by its ending.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Fill in the name, then parse as ever."""
+        filled: list[str] = []
+        for place, argument in enumerate(args):
+            filled.append(argument)
+            following = args[place + 1] if place + 1 < len(args) else None
+            if argument == "--plot" and (following is None or following.startswith("-")):
+                filled.append(f"{self.name}.png")
+        return super().parse_args(ctx, filled)
+
 
 EXAMPLES = """\
 Examples:

@@ -1,17 +1,20 @@
-"""``winnow audit``: check the claims of the library on this machine."""
+"""The results of audits on the terminal: by mechanism, or one by one, and the failures."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from itertools import groupby
+from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from winnow.audit.result import AuditResult
 from winnow.cli.options import JsonOption, OutOption
+from winnow.cli.printing import console, grid, notes, visible
 from winnow.cli.reporting import reported
-
-if TYPE_CHECKING:
-    from winnow.audit import AuditResult
 
 EXAMPLES = """\
 Examples:
@@ -44,9 +47,8 @@ def audit(
     measured is compared with what is claimed. One line for each mechanism and relation shows
     the check that came nearest to its claim; failures are shown in full.
     """
-    from winnow.cli.audit_view import show_every_audit, show_failures, show_groups
     from winnow.cli.printing import show_json
-    from winnow.released.saving import check_target, save
+    from winnow.core.saving import check_target, save
 
     if out is not None:
         check_target(out)
@@ -83,3 +85,111 @@ def _run(*, quick: bool) -> list[AuditResult]:
             display.update(task, advance=1, description=visible(claim))
 
         return run_audits(quick=quick, progress=done)
+
+
+_MEANING = {
+    "enumeration": "claimed: the promise. measured: the worst pair of neighbours.",
+    "sampling": "claimed: the promise. measured: what draws of the real sampler can prove.",
+    "fidelity": "claimed: the level of rejection. measured: a p-value, which has to be larger.",
+    "accounting": "claimed: a number known otherwise. measured: what the accountant says.",
+    "twin": "broken on purpose: a check passes when it notices.",
+}
+
+
+def show_groups(results: Sequence[AuditResult]) -> None:
+    """One line for each kind, mechanism and relation: the check nearest to its claim."""
+    show = console()
+    heads = [("mechanism", "left"), ("relation", "left"), ("checks", "right")]
+    heads += [("claimed", "right"), ("measured", "right"), ("verdict", "right")]
+    citations: dict[str, dict[str, None]] = {}
+    for kind, same_kind in groupby(results, key=lambda r: r.kind):
+        groups: dict[tuple[str, str], list[AuditResult]] = {}
+        for result in same_kind:
+            name = _family(result.mechanism)
+            groups.setdefault((name, result.relation), []).append(result)
+            if result.citation:
+                citations.setdefault(name, {})[result.citation] = None
+        rows: list[list[str | Text]] = []
+        names = list(dict.fromkeys(name for name, _ in groups))
+        by_name = sorted(groups.items(), key=lambda item: names.index(item[0][0]))
+        for (name, relation), group in by_name:
+            worst = nearest_to_claim(group)
+            numbers = (f"{worst.claimed:.4g}", f"{worst.measured:.4g}")
+            rows.append([name, relation, str(len(group)), *numbers, _verdict_of(group)])
+        show.print()
+        show.rule(Text(kind, "bold"), align="left", style="dim")
+        show.print(Text(_MEANING[kind], "dim"), grid(heads, rows))
+    show.rule(Text("citations", "bold"), align="left", style="dim")
+    show.print(notes((name, "; ".join(cited)) for name, cited in citations.items()))
+    show.print()
+
+
+def show_every_audit(results: Sequence[AuditResult]) -> None:
+    """A table for each kind, its claims under their mechanism and citation."""
+    show = console()
+    heads = [("claim", "left"), ("relation", "right"), ("claimed", "right")]
+    heads += [("measured", "right"), ("verdict", "right")]
+    for kind, same_kind in groupby(results, key=lambda r: r.kind):
+        rows: list[list[str | Text]] = []
+        for (mechanism, citation), group in groupby(
+            same_kind, key=lambda r: (r.mechanism, r.citation)
+        ):
+            source = Text(visible(mechanism), "bold")
+            if citation:
+                source.append(f" [{visible(citation)}]", "not bold dim")
+            rows.append([source, "", "", "", ""])
+            for result in group:
+                claim = visible(result.claim.removeprefix(f"{mechanism}, "))
+                numbers = (f"{result.claimed:.4g}", f"{result.measured:.4g}")
+                rows.append([f"- {claim}", result.relation, *numbers, _verdict_of([result])])
+        show.print()
+        show.rule(Text(kind, "bold"), align="left", style="dim")
+        show.print(grid(heads, rows))
+
+
+def show_failures(results: Sequence[AuditResult]) -> None:
+    """Every failure in full, then how many there are."""
+    show = console()
+    failed = [result for result in results if not result.passed]
+    for result in failed:
+        about = f" ({result.mechanism}, {result.relation}) claimed {result.claimed:.6g}, measured "
+        about += f"{result.measured:.6g}. {result.detail}"
+        show.print(
+            Text.assemble(_verdict_of([result]), f" {visible(result.claim)}", visible(about))
+        )
+    total = len(results)
+    show.print(
+        f"{len(failed)} of {total} audits failed" if failed else f"all {total} audits passed",
+        style="bold red" if failed else "bold green",
+    )
+
+
+def nearest_to_claim(group: Iterable[AuditResult]) -> AuditResult:
+    """The failure farthest from its claim; if all passed, the check nearest to it."""
+
+    def order(result: AuditResult) -> tuple[bool, float]:
+        distance = _distance(result)
+        return result.passed, distance if result.passed else -distance
+
+    return min(group, key=order)
+
+
+def _distance(result: AuditResult) -> float:
+    """How far measured and claimed are apart, as a ratio: epsilons and p-values alike."""
+    if result.measured == result.claimed:
+        return 0.0
+    if min(result.measured, result.claimed) <= 0 or math.isnan(result.measured):
+        return math.inf
+    return abs(math.log(result.measured) - math.log(result.claimed))
+
+
+def _family(mechanism: str) -> str:
+    """The name of a mechanism without its parameters."""
+    return mechanism.partition(" (")[0].partition(",")[0]
+
+
+def _verdict_of(group: Sequence[AuditResult]) -> Text:
+    failed = sum(not result.passed for result in group)
+    if not failed:
+        return Text("passed", "green")
+    return Text("FAILED" if len(group) == 1 else f"{failed} FAILED", "bold red")

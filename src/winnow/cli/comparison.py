@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from winnow.plan import SelectPlan
-    from winnow.plots import Curve
+    from winnow.plots.curves import Curve
+    from winnow.select.plan.verb import SelectPlan
+
 
 PURE: dict[str, dict[str, Any]] = {
     "permute-and-flip": {},
@@ -96,7 +97,7 @@ def curves(
     """Curves over the range of epsilon in which a chance changes, the planned ones included."""
     import numpy as np
 
-    from winnow.plots import Curve
+    from winnow.plots.curves import Curve
 
     wide = np.geomspace(min(planned) / 100, max(planned) * 100, 41)
     coarse = np.array([chances(wide.tolist()) for chances in mechanisms.values()])

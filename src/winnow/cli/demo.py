@@ -13,7 +13,8 @@ from winnow.errors import ExtraMissing, InputError
 
 if TYPE_CHECKING:
     from winnow.cli.comparison import Plans
-    from winnow.released import Released
+    from winnow.core.released import Released
+
 
 PEOPLE = 2_000
 LAST_YEAR = {
@@ -104,11 +105,10 @@ def _tell(out: Path, seed: int | None) -> None:
 
     import winnow
     from winnow.cli.comparison import compared, show_comparison
-    from winnow.cli.demo_ledger import NAME, account, fresh_ledger, refused_and_shown
-    from winnow.cli.demo_log import top_of_a_log
+    from winnow.cli.demo_log import NAME, account, fresh_ledger, refused_and_shown, top_of_a_log
     from winnow.cli.demo_table import synthetic_table
     from winnow.cli.printing import console, show_release
-    from winnow.released.saving import save_released
+    from winnow.core.saving import save_released
 
     _make_folder(out)
     show = console()
@@ -184,7 +184,7 @@ def _tell(out: Path, seed: int | None) -> None:
 
 def _write_votes(folder: Path) -> dict[str, int]:
     """Write the made-up votes, and return them."""
-    from winnow.released.saving import save
+    from winnow.core.saving import save
 
     counts = _made_up_counts()
     rows = [{"label": tree, "score": count} for tree, count in counts.items()]
@@ -194,7 +194,7 @@ def _write_votes(folder: Path) -> dict[str, int]:
 
 def _made_up_counts() -> dict[str, int]:
     """What made-up people answer: each draws a tree with last year's chances."""
-    from winnow.random.tape import Tape
+    from winnow.core.tape import Tape
 
     stream = Tape.seeded(_TABLE_SEED).stream()
     urn = [tree for tree, votes in LAST_YEAR.items() for _ in range(votes)]
@@ -238,8 +238,8 @@ def _show_bars(counts: dict[str, int], pick: Released[str]) -> None:
 def _draw(path: Path, plans: Plans) -> None:
     from winnow.cli.comparison import chance_curves, true_answer
     from winnow.cli.printing import console
-    from winnow.plots import draw_chances
-    from winnow.released.saving import write_whole
+    from winnow.core.saving import write_whole
+    from winnow.plots.curves import draw_chances
 
     first = next(iter(plans.values()))
     try:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from winnow.cli.printing import console, grid
-from winnow.cli.release_run import ReleaseOrder, report_of
-from winnow.cli.release_view import rounds_bar, show_plan, show_result
+from winnow.core.saving import write_whole
+from winnow.core.tape import Tape
 from winnow.errors import ExtraMissing
 from winnow.privacy import Budget
-from winnow.random.tape import Tape
-from winnow.released.saving import write_whole
+from winnow.release.cli.run import ReleaseOrder, report_of
+from winnow.release.cli.view import rounds_bar, show_plan, show_result
 
 PEOPLE = 4_000
 SCHEMA: dict[str, Any] = {

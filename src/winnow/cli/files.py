@@ -25,7 +25,7 @@ def are_large(files: Iterable[Path]) -> bool:
 
 def check_targets(read: Iterable[Path], out: Path | None, plot: Path | None) -> None:
     """Refuse what could not be saved or drawn, before anything is read."""
-    from winnow.released.saving import check_target
+    from winnow.core.saving import check_target
 
     if out is not None:
         check_target(out)
@@ -37,9 +37,8 @@ def check_targets(read: Iterable[Path], out: Path | None, plot: Path | None) -> 
 
 def check_figure(plot: Path) -> None:
     """Refuse a figure that could not be written or drawn."""
-    from winnow.plots import ENDINGS
-    from winnow.plots.figures import new_figure
-    from winnow.released.saving import check_target
+    from winnow.core.saving import check_target
+    from winnow.plots.figures import ENDINGS, new_figure
 
     check_target(plot, ENDINGS)
     new_figure()  # says at once if matplotlib is missing

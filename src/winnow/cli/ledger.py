@@ -9,10 +9,11 @@ import typer
 
 from winnow.cli.options import JsonOption, RelationOption
 from winnow.cli.reporting import reported
-from winnow.domain.neighbours import Relation
+from winnow.core.relation import Relation
 
 if TYPE_CHECKING:
     from winnow.privacy.ledger import Dataset, Entry, Ledger
+
 
 INIT_EXAMPLES = """\
 Examples:
@@ -176,8 +177,8 @@ def export(
 ) -> None:
     """Write every entry of a ledger to a file, for other tools."""
     from winnow.cli.printing import console
+    from winnow.core.saving import check_target, save
     from winnow.privacy.ledger import Ledger
-    from winnow.released.saving import check_target, save
 
     check_target(out)
     ledger = Ledger.open(place, key_file=key)
@@ -196,7 +197,7 @@ def _used(dataset: Dataset) -> str:
 
 def _charge_row(entry: Entry) -> tuple[str, ...]:
     from winnow.privacy import describe
-    from winnow.privacy.event_json import from_json
+    from winnow.privacy.events import from_json
 
     charged = describe(from_json(entry.body["event"]))
     analyst = str(entry.body.get("analyst", ""))

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from winnow.domain.neighbours import Relation
+from winnow.core.relation import Relation
 
 
 class Mechanism(StrEnum):

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from winnow.released import Released
+    from winnow.core.released import Released
 
 
 def console() -> Console:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.domain.neighbours import Relation
+from winnow.core.relation import Relation
 from winnow.errors import InputError
 
 if TYPE_CHECKING:
     from winnow.privacy import Budget
-    from winnow.sealed.tables import SealedTable
+    from winnow.read.crossing import SealedTable
+
 
 _RECORD = "Record"
 
@@ -91,7 +92,7 @@ def warn_of_other_labels(budget: Budget | None, data: SealedTable | Sequence[Pat
     """
     from winnow.cli.reporting import report
     from winnow.privacy.ledger import RecordedBudget
-    from winnow.sealed.fingerprint import fingerprint, fingerprint_of_files
+    from winnow.read.crossing import fingerprint, fingerprint_of_files
 
     if not isinstance(budget, RecordedBudget):
         return

@@ -11,7 +11,9 @@ from winnow.cli.reporting import report, reported
 from winnow.errors import InputError
 
 if TYPE_CHECKING:
-    from winnow.reproduce import Experiment, Paper, Reproduced, Run
+    from winnow.experiments.experiment import Experiment, Reproduced, Run
+    from winnow.experiments.papers import Paper
+
 
 EXAMPLES = """\
 Examples:
@@ -76,10 +78,10 @@ def reproduce(
     an hour of one core; how long is said at the start. Ctrl-C keeps what is finished.
     """
     from winnow.cli.printing import console
+    from winnow.experiments.experiment import Run
+    from winnow.experiments.papers import PAPERS, chosen, estimated_seconds, paper_named
+    from winnow.experiments.sources import check_packages
     from winnow.plots.figures import empty_figure
-    from winnow.reproduce import PAPERS, Run, chosen, paper_named
-    from winnow.reproduce.packages import check_packages
-    from winnow.reproduce.papers import estimated_seconds
 
     everything = paper.lower() == "all"
     if everything and figure:
@@ -132,8 +134,8 @@ def _one(paper: Paper, experiment: Experiment, run: Run, out: Path) -> None:
     from rich.text import Text
 
     from winnow.cli.printing import console, visible, working
+    from winnow.core.saving import write_whole
     from winnow.plots.figures import as_file
-    from winnow.released.saving import write_whole
 
     clocks = time.perf_counter(), time.process_time()
     with working(f"{paper.key}, {experiment.title}") as display:
@@ -164,7 +166,7 @@ def _summarise(path: Path, document: dict[str, Any]) -> None:
     """Keep the verdicts of all figures made in this folder, this one in place of its last."""
     import json
 
-    from winnow.released.saving import write_whole
+    from winnow.core.saving import write_whole
 
     try:
         known = json.loads(path.read_text())
@@ -184,7 +186,7 @@ def _document(
     from dataclasses import asdict
 
     from winnow._version import __version__
-    from winnow.reproduce.experiment import plain
+    from winnow.experiments.experiment import plain
 
     document: dict[str, Any] = plain(
         {

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+
 ENDINGS = (".png", ".svg", ".pdf")
 
 STYLES: tuple[dict[str, Any], ...] = (

@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
-from winnow.plots.release_numbers import PartErrors, errors_by_part
+from winnow.report.numbers import PartErrors, errors_by_part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from winnow.domain.column import Column
-    from winnow.released.query_errors import QueryErrors
-    from winnow.released.synthetic import SyntheticDistribution
+    from winnow.core.column import Column
+    from winnow.release.query_errors import QueryErrors
+    from winnow.release.synthetic import SyntheticDistribution
+
 
 Floats = NDArray[np.float64]
 

@@ -1,30 +1,15 @@
-"""What an event costs: in pure epsilon, or in rho. Both add up under adaptive composition.
-
-``pure_cost`` sums epsilons and deltas. ``zcdp_cost`` sums rhos and deltas, where a pair
-(rho, delta) means *delta-truncated rho-zCDP*: for all neighbours, with output laws P and
-Q, there are measures P~ <= P and Q~ <= Q of mass at least 1 - delta with
-
-    integral of P~^a Q~^(1-a) <= e^(a (a-1) rho)   for all a > 1, in both orders.
-
-With delta = 0 this is rho-zCDP [Bun-Steinke 2016]. Truncated measures multiply along a
-composition, so rhos add and lost masses add at most, also when each step depends on the
-released outputs before it. And (epsilon, delta + zcdp_delta(rho, epsilon))-DP follows,
-because the conversion holds pointwise (see ``conversion``). (Bun and Steinke's
-approximate zCDP conditions on an event and renormalises; that is another notion.)
-
-Costs are exact fractions. A rho that needs rounding is rounded up to a float64 first,
-for one event; repetition and composition are then exact, so ten charges of one tenth
-are one charge of one.
-"""
+"""From add-remove to substitution: the explicit conversion, and the only direction there is."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from winnow.domain.checks import exact
-from winnow.errors import GuaranteeError
+from winnow.core.checks import Real, delta_range, exact, nonnegative, probability
+from winnow.core.relation import Relation
+from winnow.errors import GuaranteeError, InputError, RelationMismatch
 from winnow.privacy.capped import lost_mass
 from winnow.privacy.events import (
     ApproxDP,
@@ -37,10 +22,113 @@ from winnow.privacy.events import (
     PureDP,
     Repeat,
     Truncated,
+    check_event,
     describe,
     refuse_unknown,
 )
-from winnow.privacy.rounding import SLACK, at_least, rounded_up
+from winnow.privacy.rounding import (
+    SLACK,
+    at_least,
+    at_most,
+    exp_at_least,
+    rounded_up,
+    stated_at_least,
+    text_up,
+)
+
+_LOG_U = 690.0
+"""Orders are searched for u between e^-690 and e^690, short of float64 overflow."""
+
+_LARGE = 1e290
+"""A bound on u epsilon that keeps sums finite; log delta is far below -745 there anyway."""
+
+_HALVINGS = 72
+"""Of an interval of length 1380: the order is then exact to 1e-18 relative, below rounding."""
+
+_ERROR = float(SLACK)
+"""Relative to the sum of the magnitudes of all terms in an expression."""
+
+
+def zcdp_delta(rho: Real, epsilon: Real) -> float:
+    """The delta at which rho-zCDP is (epsilon, delta)-DP, rounded up; at most 1."""
+    nonnegative(rho=rho, epsilon=epsilon)
+    if exact("rho", rho) == 0:
+        return 0.0
+    r = at_least(exact("rho", rho))
+    e = at_most(exact("epsilon", epsilon))
+    # log delta is convex in u and this is its slope.
+    u = _sign_change(lambda u: (1 + 2 * u) * r - e - math.log1p(1 / u))
+    u = min(u, _LARGE / max(e, 1.0))
+    terms = (u * r * (1 + u), -u * e, -math.log1p(u), -u * math.log1p(1 / u))
+    log_delta = _sum_up(terms)
+    if not log_delta < 0:
+        return 1.0
+    # exp may underflow to 0, but delta is never 0 when rho is not.
+    return min(1.0, math.nextafter(math.exp(log_delta) * (1 + _ERROR), math.inf))
+
+
+def zcdp_epsilon(rho: Real, delta: Real) -> float:
+    """The epsilon at which rho-zCDP is (epsilon, delta)-DP, rounded up."""
+    nonnegative(rho=rho)
+    probability(delta=delta)
+    if at_most(exact("delta", delta)) == 0:
+        raise InputError("delta is below the float64 range; give a delta of 1e-300 or more")
+    if exact("rho", rho) == 0:
+        return 0.0
+    r = at_least(exact("rho", rho))
+    loss = _log_inverse(exact("delta", delta))
+    # epsilon(u) = (1 + u) rho + (loss - log(1 + u))/u - log(1 + 1/u), and u^2 times its
+    # slope is u^2 rho - loss + log(1 + u), which increases: one sign change.
+    u = _sign_change(lambda u: r * u * u - loss + math.log1p(u))
+    terms = ((1 + u) * r, loss / u, -math.log1p(u) / u, -math.log1p(1 / u))
+    return max(0.0, math.nextafter(_sum_up(terms), math.inf))
+
+
+def zcdp_rho(epsilon: Real, delta: Real) -> float:
+    """The largest rho for which rho-zCDP implies (epsilon, delta)-DP, rounded down."""
+    nonnegative(epsilon=epsilon)
+    delta_range(delta=delta)
+    if at_most(exact("delta", delta)) == 0:
+        return 0.0
+    e = at_most(exact("epsilon", epsilon))
+    loss = _log_inverse(exact("delta", delta))
+
+    def surplus(u: float) -> tuple[float, ...]:
+        return (-loss, u * e, math.log1p(u), u * math.log1p(1 / u))
+
+    # rho(u) = N/(u + u^2) with N = sum of surplus and N' = epsilon + log(1 + 1/u) > 0. The
+    # sign of its slope is that of M = N' (u + u^2) - (1 + 2u) N. As N'' (u + u^2) = -1,
+    # M' = -1 - 2N: M rises from loss > 0 while N < -1/2 and falls ever after, one sign change.
+    u = _sign_change(
+        lambda u: math.fsum(surplus(u)) - (e + math.log1p(1 / u)) * u * ((1 + u) / (1 + 2 * u))
+    )
+    numerator = -_sum_up(tuple(-term for term in surplus(u)))
+    return max(0.0, math.nextafter(numerator / u / (1 + u) * (1 - _ERROR), -math.inf))
+
+
+def _log_inverse(delta: Fraction) -> float:
+    """log(1/delta); its rounding error is within what ``_sum_up`` adds."""
+    return -math.log(at_most(delta))
+
+
+def _sign_change(f: Callable[[float], float]) -> float:
+    """The u > 0 where f goes from negative to positive."""
+    low, high = -_LOG_U, _LOG_U
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if f(math.exp(middle)) < 0:
+            low = middle
+        else:
+            high = middle
+    return math.exp((low + high) / 2)
+
+
+def _sum_up(terms: tuple[float, ...]) -> float:
+    """The sum of the terms, plus more than their rounding errors can amount to."""
+    if math.inf in terms:
+        return math.inf
+    return math.fsum(terms) + _ERROR * math.fsum(map(abs, terms))
+
 
 ZERO = Fraction(0)
 
@@ -175,3 +263,58 @@ def randomized_response_rho(epsilon: Fraction) -> Fraction:
     # tanh is 1 in float64 long before 40, and tanh(x) <= x absorbs the slack for small x.
     tanh = Fraction(math.tanh(min(at_least(half), 40.0))) * (1 + SLACK)
     return rounded_up(epsilon * min(tanh, half, Fraction(1)))
+
+
+def as_substitution(event: Event) -> Event:
+    """The same mechanism, charged for replacing one record instead of adding or removing one.
+
+    A replacement is a removal and an addition, so every bound is used twice: epsilon and
+    range double, noise multipliers halve (rho is four times as large) [Dwork-Roth 2014,
+    Thm 2.2]. With delta: P(S) <= e^eps R(S) + delta <= e^eps (e^eps Q(S) + delta) + delta,
+    so (epsilon, delta) becomes (2 epsilon, delta (1 + e^epsilon)). There is no way back:
+    two tables of different size are never substitution neighbours.
+    """
+    check_event(event)
+    if event.relation is Relation.SUBSTITUTION:
+        raise RelationMismatch(
+            f"{describe(event)} already is under substitution; leave it as it is"
+        )
+    to = Relation.SUBSTITUTION
+    match event:
+        case PureDP(epsilon):
+            return PureDP(2 * exact("epsilon", epsilon), to)
+        case BoundedRange(epsilon):
+            return BoundedRange(2 * exact("epsilon", epsilon), to)
+        case DiscreteLaplace(multiplier):
+            return DiscreteLaplace(exact("noise_multiplier", multiplier) / 2, to)
+        case Gaussian(multiplier):
+            return Gaussian(exact("noise_multiplier", multiplier) / 2, to)
+        case ApproxDP(epsilon, delta):
+            size = exact("epsilon", epsilon)
+            return ApproxDP(2 * size, delta_for_substitution(size, exact("delta", delta)), to)
+        case CappedRounds(updates, epsilon, steps):
+            # Every round is 2 epsilon-DP; the theorem is then used with that.
+            return CappedRounds(updates, 2 * exact("epsilon", epsilon), steps, to)
+        case Repeat(inner, times):
+            return Repeat(as_substitution(inner), times)
+        case Compose(events):
+            return Compose(tuple(as_substitution(part) for part in events))
+        case Truncated():
+            raise GuaranteeError(
+                f"{describe(event)} has no general conversion to substitution; compute its "
+                "sensitivity for substitution instead"
+            )
+        case _:
+            refuse_unknown(event)
+
+
+def delta_for_substitution(epsilon: Fraction, delta: Fraction) -> float:
+    """delta (1 + e^epsilon), rounded up; an error when nothing is left of the guarantee."""
+    grown = delta * (1 + exp_at_least(epsilon)) if epsilon < 700 else Fraction(1)
+    stated = stated_at_least(grown)
+    if stated >= 1:
+        raise GuaranteeError(
+            f"epsilon={text_up(epsilon)}, delta={text_up(delta)} says nothing under substitution: "
+            "delta (1 + e^epsilon) reaches 1; use a smaller epsilon or delta"
+        )
+    return stated

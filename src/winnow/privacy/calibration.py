@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from winnow.domain.checks import Real, delta_range, exact, one_of, positive
+from winnow.core.checks import Real, delta_range, exact, one_of, positive
 from winnow.errors import GuaranteeError, InputError
-from winnow.privacy.accountants import pure_cost, zcdp_cost
-from winnow.privacy.conversion import zcdp_epsilon, zcdp_rho
+from winnow.privacy.accountants import pure_cost, zcdp_cost, zcdp_epsilon, zcdp_rho
 from winnow.privacy.events import Event
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS, Guarantee, guarantee_of
 from winnow.privacy.rounding import at_most, stated_at_least

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from winnow.domain.checks import Real, count, exact, one_of, positive, probability
-from winnow.domain.neighbours import Relation
+from winnow.core.checks import Real, count, exact, one_of, positive, probability
+from winnow.core.relation import Relation
 from winnow.errors import InputError
 from winnow.privacy.accountants import zcdp_cost
 from winnow.privacy.calibration import meets, target_guarantee

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-from winnow.domain.checks import Real, count, delta_range, exact, one_of, positive, probability
-from winnow.domain.neighbours import Relation
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.relation import Relation
 from winnow.errors import GuaranteeError, InputError
 from winnow.privacy.calibration import calibrate, largest_tight, meets, target_guarantee
 from winnow.privacy.events import (

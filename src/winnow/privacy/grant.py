@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import NoReturn, SupportsIndex, final
 
-from winnow.domain.forks import Owner
+from winnow.core.process import Owner
 from winnow.errors import GrantError
 from winnow.privacy.events import Event, check_event, describe
 

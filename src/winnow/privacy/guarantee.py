@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from winnow.domain.checks import Real, delta_range, exact, nonnegative, one_of
-from winnow.domain.neighbours import Relation
+from winnow.core.checks import Real, delta_range, exact, nonnegative, one_of
+from winnow.core.relation import Relation
 from winnow.errors import GuaranteeError, InputError, RelationMismatch
-from winnow.privacy.accountants import pure_cost, zcdp_cost
-from winnow.privacy.conversion import zcdp_epsilon
+from winnow.privacy.accountants import delta_for_substitution, pure_cost, zcdp_cost, zcdp_epsilon
 from winnow.privacy.events import Event, check_event, describe
 from winnow.privacy.rounding import stated_at_least, text_up
-from winnow.privacy.substitution import delta_for_substitution
 from winnow.privacy.tight import tight_epsilon
 
 ACCOUNTANTS = ("pure", "zcdp")

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from winnow.domain.checks import Real, count, exact, positive, probability
-from winnow.domain.neighbours import Relation
+from winnow.core.checks import Real, count, exact, positive, probability
+from winnow.core.relation import Relation
 from winnow.errors import GuaranteeError, InputError
 from winnow.privacy.events import (
     ApproxDP,

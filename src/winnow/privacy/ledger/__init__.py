@@ -1,18 +1,5 @@
 """Charges that survive: an append-only, chained record of every release."""
 
-from winnow.privacy.ledger.datasets import Dataset
-from winnow.privacy.ledger.entry import Entry
-from winnow.privacy.ledger.ledger import Ledger
-from winnow.privacy.ledger.recorded import RecordedBudget
-from winnow.privacy.ledger.sessions import RecordedSession, SessionMark
-from winnow.privacy.ledger.verification import Verification
+from winnow._lazy import attach
 
-__all__ = [
-    "Dataset",
-    "Entry",
-    "Ledger",
-    "RecordedBudget",
-    "RecordedSession",
-    "SessionMark",
-    "Verification",
-]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from winnow.domain.checks import Real
-from winnow.privacy.cap import Amount, Cap
+from winnow.core.checks import Real
+from winnow.privacy.budget import Amount, Cap
 from winnow.privacy.ledger.entry import Entry
 
 _UNIT = 10**15

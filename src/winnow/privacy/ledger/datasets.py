@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from winnow.privacy.cap import Amount, Cap
+from winnow.privacy.budget import Amount, Cap
 from winnow.privacy.ledger.accounts import cap_of, used_of
 from winnow.privacy.ledger.entry import Entry
 

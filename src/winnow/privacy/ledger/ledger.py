@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from winnow._version import __version__
-from winnow.domain.checks import Real, exact
-from winnow.domain.neighbours import Relation
+from winnow.core.checks import Real, exact
+from winnow.core.relation import Relation
 from winnow.errors import InputError, LedgerError, RelationMismatch
-from winnow.privacy.cap import Amount, Cap
-from winnow.privacy.event_json import from_json, to_json
-from winnow.privacy.events import Event, short_number
+from winnow.privacy.budget import Amount, Cap
+from winnow.privacy.events import Event, from_json, short_number, to_json
 from winnow.privacy.ledger.accounts import cap_of, in_units, texts_of, used_of
 from winnow.privacy.ledger.datasets import Dataset, datasets_of
 from winnow.privacy.ledger.entry import START, Entry

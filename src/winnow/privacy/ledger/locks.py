@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from weakref import finalize
 
-from winnow.domain.forks import Owner
+from winnow.core.process import Owner
 from winnow.errors import LedgerError
 
 

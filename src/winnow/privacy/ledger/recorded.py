@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from winnow.privacy.budget import Budget
-from winnow.privacy.cap import Amount
+from winnow.privacy.budget import Amount, Budget
 from winnow.privacy.events import Event
 from winnow.privacy.grant import Grant, issue
 from winnow.privacy.ledger.ledger import Ledger

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from winnow.errors import LedgerError
-from winnow.privacy.event_json import from_json
-from winnow.privacy.events import Event
+from winnow.privacy.events import Event, from_json
 from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.ledger import Ledger
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from winnow.privacy.cap import Amount, Cap
+from winnow.privacy.budget import Amount, Cap
 from winnow.privacy.ledger.accounts import amount_of, cap_of, used_of
 from winnow.privacy.ledger.entry import START, Entry, parse_head
 

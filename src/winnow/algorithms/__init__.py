@@ -1,1 +1,0 @@
-"""Algorithms above the crossing: they see only what mechanisms released."""

@@ -1,0 +1,1 @@
+"""Compiled loops of the noisy top. Importing one imports numba."""

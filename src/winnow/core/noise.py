@@ -1,0 +1,207 @@
+"""Discrete Gaussian noise for many integers at once, with the exact law.
+
+The rejection of Canonne, Kamath and Steinke (2020, Alg 3): a discrete Laplace integer y of
+scale t = floor(sigma) + 1 is kept with probability exp(-g), g = (|y| - sigma^2/t)^2/(2 sigma^2).
+That is the event E > g for an exponential clock E. Clocks come from the tape in float64 with a
+proven error; where the error leaves a comparison open, more bits of the tape decide it against
+the exact rational g.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.bounded import noise
+from winnow.core.laws import Arithmetic, Law, noise_interval
+from winnow.core.tape import CHUNK, BitStream, Tape
+
+
+def bernoulli(stream: BitStream, p: Fraction) -> bool:
+    """True with probability p, a rational in [0, 1]."""
+    return stream.below(p.denominator) < p.numerator
+
+
+def bernoulli_exp(stream: BitStream, gamma: Fraction) -> bool:
+    """True with probability exp(-gamma), gamma >= 0 rational [CKS 2020, Alg 1].
+
+    For gamma <= 1 count trials of Bernoulli(gamma/j), j = 1, 2, ..., until the first
+    failure: the count is odd with probability 1 - gamma + gamma^2/2! - ... Larger gamma is
+    a product of exp(-1) and a rest.
+    """
+    whole, rest = divmod(gamma, 1)
+    for _ in range(whole):
+        if not _bernoulli_exp_unit(stream, Fraction(1)):
+            return False
+    return _bernoulli_exp_unit(stream, rest)
+
+
+def _bernoulli_exp_unit(stream: BitStream, gamma: Fraction) -> bool:
+    trials = 1
+    numerator, denominator = gamma.numerator, gamma.denominator
+    while stream.below(denominator * trials) < numerator:
+        trials += 1
+    return trials % 2 == 1
+
+
+def discrete_laplace(stream: BitStream, scale: Fraction) -> int:
+    """An integer x with probability proportional to exp(-|x|/scale) [CKS 2020, Alg 2]."""
+    t, s = scale.numerator, scale.denominator
+    while True:
+        remainder = stream.below(t)
+        if not _bernoulli_exp_unit(stream, Fraction(remainder, t)):
+            continue
+        quotient = 0
+        while _bernoulli_exp_unit(stream, Fraction(1)):
+            quotient += 1
+        magnitude = (remainder + t * quotient) // s
+        negative = stream.bits(1) == 1
+        if not (negative and magnitude == 0):  # zero would be counted twice
+            return -magnitude if negative else magnitude
+
+
+def discrete_gaussian(stream: BitStream, variance: Fraction) -> int:
+    """An integer x with probability proportional to exp(-x^2/(2 variance)) [CKS 2020, Alg 3].
+
+    Rejection from a discrete Laplace of integer scale t = floor(sigma) + 1; the constant
+    in the exponent is chosen so that acceptance is at least a third.
+    """
+    t = _floor_sqrt(variance) + 1
+    while True:
+        candidate = discrete_laplace(stream, Fraction(t))
+        distance = abs(candidate) - variance / t
+        if bernoulli_exp(stream, distance * distance / (2 * variance)):
+            return candidate
+
+
+def _floor_sqrt(q: Fraction) -> int:
+    """floor(sqrt(q)) by integers."""
+    return isqrt(q.numerator // q.denominator)
+
+
+def discrete_laplace_array(
+    tape: Tape, size: int, scale: Fraction, start: int = 0
+) -> NDArray[np.int64]:
+    """Discrete Laplace noise for many integers at once, with the same exact law.
+
+    Integer i has the items 2 i and 2 i + 1 of the tape; the result holds start, start + 1, ...
+
+    With E ~ Exp(1), floor(E * scale) is geometric, and the difference of two of them is
+    discrete Laplace. The floors come from float64 with a proven error; where the error
+    leaves a floor open, more bits of the tape decide it.
+    """
+    result = np.empty(size, np.int64)
+    for first in range(0, size, CHUNK):
+        part = slice(first, min(first + CHUNK, size))
+        count = part.stop - part.start
+        steps = _floor_of_clocks(tape, 2 * (start + part.start), 2 * count, scale)
+        result[part] = steps[::2] - steps[1::2]
+    return result
+
+
+def _floor_of_clocks(tape: Tape, first: int, size: int, scale: Fraction) -> NDArray[np.int64]:
+    """floor(E_i * scale) for the items first .. first + size - 1, E_i = -ln V_i."""
+    ids = np.arange(first, first + size)
+    clock, error = noise(
+        Law.EXPONENTIAL, tape.words(first, size), tape.extension(ids, 0)[:, 0], None
+    )
+    value = clock * float(scale)
+    error = error * float(scale) + 2.0**-50 * value
+    floors = np.floor(value)
+    fraction = value - floors
+    unsure = ~((fraction > error) & (fraction < 1.0 - error))
+    steps = floors.astype(np.int64)
+    for place in np.flatnonzero(unsure):
+        steps[place] = _exact_floor(tape, first + int(place), scale)
+    return steps
+
+
+def _exact_floor(tape: Tape, item: int, scale: Fraction) -> int:
+    digits, bits = 40, 128
+    while True:
+        arithmetic = Arithmetic(digits)
+        clock = noise_interval(arithmetic, Law.EXPONENTIAL, tape, item, bits)
+        value = arithmetic.times(clock, scale)
+        if value.lo.is_finite() and value.hi.is_finite():
+            low, high = (Fraction(end).__floor__() for end in (value.lo, value.hi))
+            if low == high or high <= 0:
+                return max(high, 0)
+        digits, bits = 2 * digits, 2 * bits
+
+
+Integers = NDArray[np.int64]
+
+_CHUNK = 1 << 15
+_RELATIVE = 2.0**-48
+"""Bound on the relative error of g: five roundings, and |y| - sigma^2/t is charged apart."""
+
+
+def discrete_gaussian_array(tape: Tape, size: int, variance: Fraction) -> Integers:
+    """``size`` integers x, independent, each with probability ~ exp(-x^2/(2 variance)).
+
+    Sigma stays below 2^50, so that every magnitude that can be kept is exact in a float64.
+    """
+    if not 0 < variance < 2**100:
+        raise ValueError("variance out of range")
+    result = np.zeros(size, np.int64)
+    for first in range(0, size, _CHUNK):
+        last = min(first + _CHUNK, size)
+        result[first:last] = _filled(tape.child(f"part-{first}"), last - first, variance)
+    return result
+
+
+def _filled(tape: Tape, size: int, variance: Fraction) -> Integers:
+    result, scale = np.zeros(size, np.int64), _scale(variance)
+    missing = np.arange(size)
+    attempt = 0
+    while len(missing):
+        here = tape.child(f"attempt-{attempt}")
+        candidates = discrete_laplace_array(here.child("candidates"), len(missing), scale)
+        kept = _kept(here.child("clocks"), candidates, variance)
+        result[missing[kept]] = candidates[kept]
+        missing = missing[~kept]
+        attempt += 1
+    return result
+
+
+def _scale(variance: Fraction) -> Fraction:
+    return Fraction(isqrt(variance.numerator // variance.denominator) + 1)
+
+
+def _kept(tape: Tape, candidates: Integers, variance: Fraction) -> NDArray[np.bool_]:
+    """Which clocks exceed their g, exactly."""
+    size = len(candidates)
+    clock, clock_error = noise(
+        Law.EXPONENTIAL, tape.words(0, size), tape.extension(np.arange(size), 0)[:, 0], None
+    )
+    centre = variance / _scale(variance)
+    distance = np.abs(candidates).astype(np.float64) - float(centre)
+    rounding = 2.0**-52 * (np.abs(candidates) + float(centre))
+    wide = 2.0 * float(variance)
+    exponent = distance * distance / wide
+    error = (
+        clock_error
+        + _RELATIVE * exponent
+        + (2.0 * np.abs(distance) + rounding) * rounding / wide * (1.0 + 2.0**-40)
+    )
+    gap = clock - exponent
+    kept = gap > 0
+    for place in np.flatnonzero(~(np.abs(gap) > error)):
+        kept[place] = _exceeds(tape, int(place), int(candidates[place]), variance)
+    return np.asarray(kept, np.bool_)
+
+
+def _exceeds(tape: Tape, item: int, candidate: int, variance: Fraction) -> bool:
+    distance = abs(candidate) - variance / _scale(variance)
+    wanted = distance * distance / (2 * variance)
+    digits, bits = 40, 128
+    while True:
+        clock = noise_interval(Arithmetic(digits), Law.EXPONENTIAL, tape, item, bits)
+        if clock.lo.is_finite() and Fraction(clock.lo) > wanted:
+            return True
+        if clock.hi.is_finite() and Fraction(clock.hi) <= wanted:
+            return False
+        digits, bits = 2 * digits, 2 * bits

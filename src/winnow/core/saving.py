@@ -1,0 +1,223 @@
+"""Columns of codes as labelled columns, and those as the data frame that a user works with."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.released import Released
+from winnow.errors import ExtraMissing, InputError, WinnowError
+
+Rows = Sequence[Mapping[str, Any]]
+
+FORMATS = (".csv", ".json", ".parquet")
+
+
+def check_target(path: Path, endings: Sequence[str] = FORMATS) -> None:
+    """Refuse a target that cannot be written, before anything is spent."""
+    ending = path.suffix.lower()
+    if ending not in endings:
+        raise InputError(
+            f"cannot save to {path}: the ending of the name says the format; "
+            f"use one of {', '.join(endings)}"
+        )
+    if ending == ".parquet":
+        _arrow()
+    if os.path.isdir(path):  # unlike Path.is_dir it is False, and no error, for impossible names
+        raise InputError(f"cannot save to {path}: this is a folder; name a file in it")
+    if not os.path.isdir(path.parent):
+        raise InputError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
+    trial = _beside(path)
+    try:
+        trial.open("xb").close()
+        trial.unlink()
+    except OSError as error:
+        raise InputError(
+            f"cannot save to {path}: {error.strerror}; choose another file or folder"
+        ) from None
+
+
+def save(path: Path, document: Any, rows: Rows) -> None:
+    """Save plain data: JSON takes the document, CSV and Parquet take the rows."""
+    match path.suffix.lower():
+        case ".json":
+            data = (json.dumps(document, indent=2, default=str) + "\n").encode()
+        case ".csv":
+            data = _csv(rows)
+        case ".parquet":
+            data = _parquet(rows)
+        case _:
+            check_target(path)
+            raise AssertionError("the target is of a known format")
+    write_whole(path, data)
+
+
+def save_released(path: Path, released: Released[Any]) -> None:
+    """Save a release; the guarantee and the receipt go with every row of the value."""
+    save(path, released.to_dict(), released_rows(released))
+
+
+def released_rows(released: Released[Any]) -> list[dict[str, Any]]:
+    """One row for each released item, with the guarantee and the receipt beside it.
+
+    An answer of no items is one row without a value: that there are none was paid for too.
+    """
+    values = released.value if isinstance(released.value, list) else [released.value]
+    values = values or [None]
+    about = {**released.guarantee.to_dict(), **released.receipt.to_dict()}
+    return [{"value": value, **about} for value in values]
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put the data at the path in one step."""
+    target = path.resolve()  # a link keeps pointing to the file that it names
+    temporary = _beside(target)
+    try:
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise WinnowError(
+            f"the file {path} could not be written: {error.strerror or error}; "
+            "make room or choose another file"
+        ) from None
+
+
+def save_columns(
+    path: Path, columns: Mapping[str, Any], about: Mapping[str, Any] | None = None
+) -> None:
+    """Save a table given by columns of equal length as CSV or Parquet.
+
+    ``about`` goes into the metadata of a Parquet file, as JSON under the name "winnow".
+    """
+    match path.suffix.lower():
+        case ".csv":
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(columns.keys())
+            lists = [_plain_list(column) for column in columns.values()]
+            writer.writerows(zip(*lists, strict=True))
+            data = text.getvalue().encode("utf-8", "backslashreplace")
+        case ".parquet":
+            pa, pq = _arrow()
+            table = pa.table({name: _arrow_column(column) for name, column in columns.items()})
+            if about is not None:
+                table = table.replace_schema_metadata({"winnow": json.dumps(about, default=str)})
+            buffer = io.BytesIO()
+            pq.write_table(table, buffer)
+            data = buffer.getvalue()
+        case _:
+            check_target(path, (".csv", ".parquet"))
+            raise AssertionError("the target is of a known format")
+    write_whole(path, data)
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Save plain data as JSON, on one line: it may be large."""
+    write_whole(path, (json.dumps(document, default=str) + "\n").encode())
+
+
+def _plain_list(column: Any) -> list[Any]:
+    return list(column.tolist() if hasattr(column, "tolist") else column)
+
+
+def _arrow_column(column: Any) -> list[Any]:
+    values = _plain_list(column)
+    if _one_type(values):
+        return values
+    return [None if value is None else str(value) for value in values]
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+
+
+def _csv(rows: Rows) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[0].keys())
+    for row in rows:
+        writer.writerow([_cell(value) for value in row.values()])
+    return text.getvalue().encode()
+
+
+def _parquet(rows: Rows) -> bytes:
+    pa, pq = _arrow()
+    columns: dict[str, list[Any]] = {}
+    for name in rows[0]:
+        values = [_cell(row[name], keep=(bool, int, float)) for row in rows]
+        if not _one_type(values):
+            values = [None if value is None else str(value) for value in values]
+        columns[name] = values
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def _one_type(values: list[Any]) -> bool:
+    """Whether Arrow has a type for all of them."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int}:
+        return all(-(2**63) <= value < 2**63 for value in values if value is not None)
+    return len(kinds) <= 1
+
+
+def _cell(value: Any, keep: tuple[type, ...] = (int, float)) -> Any:
+    """A value as a cell: numbers and texts as they are, parts and flags as JSON."""
+    if value is None or type(value) in keep:
+        return value
+    if isinstance(value, bool | dict | list | tuple):
+        return json.dumps(value, default=str)
+    return str(value).encode("utf-8", "backslashreplace").decode()  # JSON allows half characters
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ExtraMissing("pyarrow", "parquet", "saving as Parquet") from None
+    return pyarrow, pyarrow.parquet
+
+
+FRAMES = ("dict", "pandas", "polars", "arrow")
+
+
+def labelled(labels: tuple[Any, ...], codes: NDArray[Any]) -> NDArray[Any]:
+    """The label of each code: an array of numbers where all labels are, else of objects."""
+    kinds = {type(label) for label in labels}
+    if kinds in ({int}, {float}, {bool}, {int, float}):
+        numbers: NDArray[Any] = np.array(labels)[codes]
+        return numbers
+    named = np.empty(len(labels), object)
+    named[:] = labels
+    found: NDArray[Any] = named[codes]
+    return found
+
+
+def as_frame(columns: dict[str, NDArray[Any]], frame: str) -> Any:
+    """A pandas, Polars or Arrow table of the columns."""
+    import narwhals.stable.v2 as nw
+
+    backend: Any = "pyarrow" if frame == "arrow" else frame
+    try:
+        return nw.from_dict(columns, backend=backend).to_native()
+    except ImportError:
+        raise InputError(
+            f"frame={frame!r} needs the package {backend!r}, which is not installed; install it, "
+            "or take frame='dict'"
+        ) from None

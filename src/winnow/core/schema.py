@@ -1,0 +1,163 @@
+"""The public schema of a table: its columns, and the finite domain that they span.
+
+A schema is written by a person, in JSON or in Python, before the data are looked at:
+
+    {"age": 85, "sex": 2}                                              integer codes
+    {"sex": {"values": ["Female", "Male"]}, "age": {"edges": [0, 40, 60, 120]}}
+
+The cells of the domain are counted in C order: the last column runs fastest.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from winnow.core.column import Column, check_name
+from winnow.errors import InputError
+
+__all__ = ["Column", "Schema"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table; everything in it is public."""
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        if not self.columns:
+            raise InputError("the schema has no columns; declare at least one")
+        seen: set[str] = set()
+        for column in self.columns:
+            if not isinstance(column, Column):
+                raise InputError(f"the schema holds a {type(column).__name__}, not a Column")
+            if column.name in seen:
+                raise InputError(f"the column {column.name!r} stands more than once; rename one")
+            seen.add(column.name)
+
+    @classmethod
+    def parse(cls, declared: Schema | Mapping[str, Any] | str | Path) -> Schema:
+        """A schema from a dict, a JSON file, or a schema itself."""
+        if isinstance(declared, Schema):
+            return declared
+        if isinstance(declared, str | os.PathLike):
+            return cls.parse(_read(Path(declared)))
+        if not isinstance(declared, Mapping):
+            raise InputError(
+                f"schema={declared!r} is a {type(declared).__name__}; give a dict, a JSON file or "
+                "a wn.Schema"
+            )
+        return cls(tuple(Column.parse(name, form) for name, form in declared.items()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The declaration, as `parse` takes it."""
+        return {column.name: column.to_dict() for column in self.columns}
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as JSON."""
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        try:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"the schema cannot be written to {str(path)!r} ({type(error).__name__})"
+            ) from None
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of codes of each column."""
+        return tuple(column.cardinality for column in self.columns)
+
+    @cached_property
+    def cells(self) -> int:
+        """The size of the domain, as a Python integer: it may be 10^18."""
+        return math.prod(self.shape)
+
+    def position(self, name: str) -> int:
+        """Where the column of this name stands."""
+        check_name(name)
+        if name not in self.names:
+            raise InputError(f"there is no column {name!r}; the schema has {_listed(self.names)}")
+        return self.names.index(name)
+
+    def column(self, name: str) -> Column:
+        """The column of this name."""
+        return self.columns[self.position(name)]
+
+    def subset(self, names: Sequence[str]) -> Schema:
+        """The schema of some columns, in the given order."""
+        return Schema(tuple(self.columns[place] for place in self.positions(names)))
+
+    def positions(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Where the columns of these names stand; each at most once."""
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise InputError(f"columns={names!r} is not a list of names; give a list of columns")
+        places = tuple(self.position(name) for name in names)
+        if not places:
+            raise InputError("no column is named; give at least one")
+        if len(set(places)) != len(places):
+            raise InputError(f"a column stands more than once in {_listed(tuple(names))}")
+        return places
+
+    def __repr__(self) -> str:
+        return f"<schema of {len(self.columns)} columns, {cells_text(self.cells)} cells>"
+
+
+def cells_text(cells: int) -> str:
+    """The size of a domain for people: 24,000 or 10^17.8."""
+    return f"{cells:,}" if cells < 10**9 else f"10^{math.log10(cells):.1f}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(repr(name) for name in names[:20])
+    return shown if len(names) <= 20 else f"{shown} and {len(names) - 20} more"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"there is no schema file {str(path)!r}; check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the schema {str(path)!r} cannot be read ({type(error).__name__}); give a JSON file"
+        ) from None
+    try:
+        content = json.loads(text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"the schema {path.name!r}, line {error.lineno}, column {error.colno}: this is not "
+            'JSON, or it is cut off; give one object such as {"age": 85, "sex": 2}'
+        ) from None
+    except (RecursionError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"the schema {path.name!r} is not JSON that can be read") from None
+    if not isinstance(content, dict):
+        raise InputError(
+            f'the schema {path.name!r} is not one JSON object; give {{"column": codes, ...}}'
+        )
+    return content
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose names are all different: a dict would keep the last silently."""
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        names = [name for name, _ in pairs]
+        again = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"{again!r} stands more than once in the schema; rename or drop one")
+    return content

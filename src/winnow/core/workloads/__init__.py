@@ -1,0 +1,1 @@
+"""Public queries over a schema: marginals, prefixes, ranges, conditions, arrays."""

@@ -1,0 +1,173 @@
+"""``wn.where``: conditions on columns, all of which must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.column import Column, check_name, kind_of
+from winnow.core.schema import Schema
+from winnow.core.workloads.conjunction import ConjunctionPart
+from winnow.core.workloads.part import Part
+from winnow.core.workloads.workload import Maker
+from winnow.errors import InputError
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Predicates(Maker):
+    """Predicates, each a set of conditions that must all hold."""
+
+    conditions: tuple[Mapping[str, Any], ...]
+
+    advice = "use fewer predicates"
+
+    def size(self, schema: Schema) -> int:
+        """One query for each predicate."""
+        return len(self.conditions)
+
+    def own_memory(self, schema: Schema) -> int:
+        """A mask for each condition."""
+        return sum(schema.column(name).cardinality for each in self.conditions for name in each)
+
+    def parts(self, schema: Schema) -> tuple[Part, ...]:
+        """One part with all predicates."""
+        masks = tuple(
+            {
+                schema.position(name): mask_of(schema.column(name), condition)
+                for name, condition in each.items()
+            }
+            for each in self.conditions
+        )
+        return (ConjunctionPart(schema, masks),)
+
+
+def where(conditions: Mapping[str, Any] | None = None, /, **named: Any) -> Predicates:
+    """One predicate: ``wn.where(age=(40, 60), sex="Female")``.
+
+    A condition is a value, a list of values, or a pair (low, high) for low <= value < high on
+    a column of numbers; None stands for no bound. On binned columns the pair has to lie on
+    edges, and the last edge includes the end of the last bin; a bin's label is a value too.
+    Names that are not Python names go into a dict: ``wn.where({"hours-per-week": (40, None)})``.
+    """
+    given = {} if conditions is None else dict(conditions)
+    for name in named:
+        if name in given:
+            raise InputError(f"the column {name!r} has two conditions; give one")
+    given |= named
+    if not given:
+        raise InputError("there is no condition; give at least one, such as sex='Female'")
+    for name in given:
+        check_name(name)
+    return Predicates((given,))
+
+
+def predicates(members: Iterable[Predicates]) -> Predicates:
+    """Many predicates as one workload: ``wn.predicates([wn.where(...), ...])``."""
+    given = list(members)
+    for member in given:
+        if not isinstance(member, Predicates):
+            raise InputError(f"{type(member).__name__} is not a predicate; give wn.where(...)")
+    if not given:
+        raise InputError("there is no predicate; give at least one wn.where(...)")
+    return Predicates(tuple(each for member in given for each in member.conditions))
+
+
+def mask_of(column: Column, condition: Any) -> Mask:
+    """Which codes of a column meet a condition."""
+    if isinstance(condition, tuple):
+        return _between(column, condition)
+    if isinstance(condition, range | list | set | frozenset | np.ndarray):
+        values = condition.tolist() if isinstance(condition, np.ndarray) else list(condition)
+        if not values:
+            raise InputError(f"column {column.name!r}: the list of values is empty")
+        return np.asarray(np.logical_or.reduce([_equal(column, value) for value in values]))
+    return _equal(column, condition)
+
+
+def _equal(column: Column, value: Any) -> Mask:
+    value = value.item() if isinstance(value, np.generic) else value
+    if column.other and type(value) is str and value == column.other_label:
+        code = column.codes
+    elif column.kind == "bins":
+        if value not in column.labels[: column.codes] or not isinstance(value, str):
+            raise InputError(
+                f"column {column.name!r} has bins and {value!r} is not one of them; give a pair "
+                f"(low, high) of edges, or a label such as {column.labels[0]!r}"
+            )
+        code = column.labels.index(value)
+    elif column.kind == "codes":
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or not 0 <= value < column.codes:
+            raise InputError(
+                f"column {column.name!r} has the codes 0 to {column.codes - 1}; {value!r} is none"
+            )
+        code = value
+    else:
+        same = value is None or kind_of(value) == column.content
+        if not same or value not in column.values:
+            raise InputError(
+                f"{value!r} is not a declared value of the column {column.name!r}; it has "
+                f"{', '.join(repr(v) for v in column.values[:10])}"
+                f"{' and others' if len(column.values) > 10 else ''}"
+            )
+        code = column.values.index(value)
+    mask = np.zeros(column.cardinality, np.bool_)
+    mask[code] = True
+    return mask
+
+
+def _between(column: Column, pair: tuple[Any, ...]) -> Mask:
+    if column.content != "number":
+        raise InputError(
+            f"column {column.name!r} holds {column.content}, which has no ranges; give a list of "
+            "values"
+        )
+    if len(pair) != 2:
+        raise InputError(f"column {column.name!r}: {pair!r} is not a pair (low, high)")
+    low, high = (_bound(column, bound) for bound in pair)
+    if low is not None and high is not None and low >= high:
+        raise InputError(f"column {column.name!r}: the range {pair!r} is empty; give low < high")
+    mask = np.zeros(column.cardinality, np.bool_)
+    if column.kind == "bins":
+        start = 0 if low is None else _edge(column, low)
+        stop = column.codes if high is None else _edge(column, high)
+        mask[start:stop] = True
+    elif column.kind == "codes":
+        places = np.arange(column.codes)
+        mask[: column.codes] = _inside(places, low, high)
+    else:
+        for code, value in enumerate(column.values):
+            mask[code] = value is not None and bool(_inside(value, low, high))
+    if not mask.any():
+        raise InputError(f"column {column.name!r}: no declared value lies in {pair!r}")
+    return mask
+
+
+def _inside(value: Any, low: float | None, high: float | None) -> Any:
+    above = True if low is None else value >= low
+    return above & (True if high is None else value < high)
+
+
+def _bound(column: Column, bound: Any) -> int | float | None:
+    bound = bound.item() if isinstance(bound, np.generic) else bound
+    if bound is None:
+        return None
+    if isinstance(bound, bool) or not isinstance(bound, int | float) or bound != bound:
+        raise InputError(f"column {column.name!r}: the bound {bound!r} is not a number")
+    return bound
+
+
+def _edge(column: Column, bound: float) -> int:
+    if bound not in column.edges:
+        raise InputError(
+            f"column {column.name!r}: {bound!r} is not an edge of its bins, so rows on both sides "
+            f"share a bin; the edges are {', '.join(map(str, column.edges[:20]))}"
+            f"{' and others' if len(column.edges) > 20 else ''}"
+        )
+    return column.edges.index(bound)

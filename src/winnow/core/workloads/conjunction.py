@@ -1,0 +1,143 @@
+"""Product sets: a set of codes for each of some columns, all of which must hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.schema import Schema
+from winnow.core.workloads.interval import interval_label
+from winnow.core.workloads.part import (
+    Codes,
+    Counts,
+    Floats,
+    check_cells,
+    check_query,
+    marginal_counts,
+    marginal_table,
+)
+from winnow.errors import InputError
+
+Mask = NDArray[np.bool_]
+_TABLE = 1 << 22  # marginal tables up to so many cells are summed once for all their queries
+
+
+@dataclass(frozen=True, eq=False)
+class ConjunctionPart:
+    """Query j holds a cell when masks[j][column][code] is true for each of its columns."""
+
+    schema: Schema
+    masks: tuple[Mapping[int, Mask], ...]
+
+    grid = 1
+
+    def __post_init__(self) -> None:
+        if not self.masks:
+            raise InputError("there is no predicate; give at least one")
+        object.__setattr__(self, "masks", tuple(self._checked(mask) for mask in self.masks))
+
+    def _checked(self, masks: Mapping[int, Mask]) -> dict[int, Mask]:
+        shape = self.schema.shape
+        checked: dict[int, Mask] = {}
+        for column in sorted(masks):
+            if not 0 <= column < len(shape):
+                raise InputError(f"column {column} is not a position in the schema")
+            mask = np.array(masks[column], np.bool_)
+            if mask.shape != (shape[column],):
+                raise InputError(f"a mask of column {column} does not have one entry for each code")
+            mask.flags.writeable = False
+            checked[column] = mask
+        return checked
+
+    @property
+    def size(self) -> int:
+        """How many predicates there are."""
+        return len(self.masks)
+
+    def answers(self, p: Floats) -> Floats:
+        """Each set of columns is summed to its table once, then its queries are."""
+        flat, shape = check_cells(p, self.schema), self.schema.shape
+        answers = np.empty(self.size, np.float64)
+        for columns, queries in self._by_columns().items():
+            table = marginal_table(flat, shape, columns)
+            answers[queries] = _all_inside(table, [self.masks[j] for j in queries], columns)
+        return answers
+
+    def counts(self, codes: Codes, weights: Counts) -> Counts:
+        """The same in whole numbers; wide sets of columns go row by row."""
+        shape = self.schema.shape
+        counted = np.empty(self.size, np.int64)
+        for columns, queries in self._by_columns().items():
+            sizes = tuple(shape[i] for i in columns)
+            if math.prod(sizes) <= _TABLE:
+                table = marginal_counts(codes, weights, shape, columns).reshape(sizes)
+                counted[queries] = _all_inside(table, [self.masks[j] for j in queries], columns)
+                continue
+            for j in queries:
+                held = np.ones(len(weights), np.bool_)
+                for i in columns:
+                    held &= self.masks[j][i][codes[i]]
+                counted[j] = weights[held].sum()
+        return counted
+
+    def _by_columns(self) -> dict[tuple[int, ...], list[int]]:
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for j, masks in enumerate(self.masks):
+            groups.setdefault(tuple(masks), []).append(j)
+        return groups
+
+    def row(self, query: int) -> Floats:
+        """1 on the cells inside the product set, else 0."""
+        masks = self.masks[check_query(query, self.size)]
+        inside = np.ones(self.schema.shape, np.bool_)
+        for column, mask in masks.items():
+            place = [1] * len(self.schema.shape)
+            place[column] = -1
+            inside &= mask.reshape(place)
+        return inside.ravel().astype(np.float64)
+
+    def label(self, query: int) -> str:
+        """For example 'age in [40, 60), sex=Female'."""
+        masks = self.masks[check_query(query, self.size)]
+        return ", ".join(self._words(i, mask) for i, mask in masks.items()) or "all rows"
+
+    def _words(self, position: int, mask: Mask) -> str:
+        held = np.flatnonzero(mask)
+        column = self.schema.columns[position]
+        if held.size == 0:
+            return f"{column.name} in nothing"
+        start, stop = int(held[0]), int(held[-1]) + 1
+        if stop - start == held.size and (column.kind != "categories" or held.size == 1):
+            return interval_label(self.schema, position, start, stop)
+        return f"{column.name} in {', '.join(str(column.labels[int(code)]) for code in held)}"
+
+    def memory(self) -> int:
+        """The bytes of the masks."""
+        return sum(mask.nbytes for masks in self.masks for mask in masks.values())
+
+
+def _all_inside(
+    table: NDArray[Any], members: list[Mapping[int, Mask]], columns: tuple[int, ...]
+) -> NDArray[Any]:
+    """The sums over many product sets; those of one cell are read off together."""
+    codes, single = [], np.ones(len(members), np.bool_)
+    for i in columns:
+        held = np.stack([masks[i] for masks in members])
+        single &= held.sum(axis=1) == 1
+        codes.append(held.argmax(axis=1))
+    found = np.array(table[tuple(codes)] if columns else np.broadcast_to(table, len(members)))
+    for j in np.flatnonzero(~single):
+        found[j] = _inside(table, members[j], columns)
+    return found
+
+
+def _inside(table: NDArray[Any], masks: Mapping[int, Mask], columns: tuple[int, ...]) -> Any:
+    """The sum of the table over the product set."""
+    for i in reversed(columns):
+        table = table[..., masks[i]].sum(axis=-1)
+    return table.sum()

@@ -1,0 +1,115 @@
+"""What every part of a workload can do, and the sums that several parts share.
+
+A part is a public list of linear queries over the cells of a schema. Query values lie in
+[0, 1]; a part with the grid G has values k/G with whole k, so that counts are whole numbers
+in grid units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.schema import Schema
+from winnow.errors import InputError
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Codes = Sequence[NDArray[Any]]
+"""The codes of the distinct rows of a table: one array for each column of the schema."""
+
+EXACT_FLOAT = 2**53
+"""Whole numbers up to here, and their sums, are exact in a float64."""
+
+
+class Part(Protocol):
+    """A public list of queries."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema over whose cells the queries speak."""
+
+    @property
+    def size(self) -> int:
+        """How many queries there are."""
+
+    @property
+    def grid(self) -> int:
+        """Query values are whole multiples of 1/grid."""
+
+    def answers(self, p: Floats) -> Floats:
+        """The answers under a distribution over the cells, in [0, 1]."""
+
+    def counts(self, codes: Codes, weights: Counts) -> Counts:
+        """The exact answers on rows with whole weights, in grid units."""
+
+    def row(self, query: int) -> Floats:
+        """The query's value on every cell; for small domains."""
+
+    def label(self, query: int) -> str:
+        """The query in words."""
+
+    def memory(self) -> int:
+        """How many bytes the part itself holds."""
+
+
+def check_query(query: int, size: int) -> int:
+    """The number of a query, or an error that says which numbers there are."""
+    if isinstance(query, bool) or not isinstance(query, int | np.integer):
+        raise InputError(f"query {query!r} is not a number; give one of 0 to {size - 1}")
+    if not 0 <= int(query) < size:
+        raise InputError(f"query {query} is outside 0 to {size - 1}")
+    return int(query)
+
+
+def check_cells(p: Floats, schema: Schema) -> Floats:
+    """A distribution over the cells, flat, of the right length."""
+    flat = np.asarray(p, np.float64).reshape(-1)
+    if flat.size != schema.cells:
+        raise InputError(f"{flat.size} probabilities for {schema.cells:,} cells; give one for each")
+    return flat
+
+
+def marginal_table(p: Floats, shape: tuple[int, ...], columns: Sequence[int]) -> Floats:
+    """The marginal of some columns, one axis each, in the order of the columns given."""
+    dropped = tuple(i for i in range(len(shape)) if i not in columns)
+    kept = [i for i in range(len(shape)) if i in columns]
+    table = p.reshape(shape).sum(axis=dropped) if dropped else p.reshape(shape)
+    return np.asarray(np.transpose(table, [kept.index(i) for i in columns]))
+
+
+def marginal_counts(
+    codes: Codes, weights: Counts, shape: tuple[int, ...], columns: Sequence[int]
+) -> Counts:
+    """The exact counts of the cells of a marginal table, flat."""
+    sizes = [shape[i] for i in columns]
+    cells = math.prod(sizes)
+    flat = np.zeros(len(weights), np.int64)
+    for i in columns:
+        flat *= shape[i]
+        flat += codes[i]
+    return bin_counts(flat, weights, cells)
+
+
+def bin_counts(places: NDArray[np.int64], weights: Counts, cells: int) -> Counts:
+    """The sum of the weights at each place, in whole numbers."""
+    if sum_of(weights) < EXACT_FLOAT:  # then every float sum along the way is exact
+        return np.bincount(places, weights, cells).astype(np.int64)
+    counted = np.zeros(cells, np.int64)
+    np.add.at(counted, places, weights)
+    return counted
+
+
+def sum_of(weights: Counts) -> int:
+    """The sum of whole weights without wrapping around."""
+    high, low = int((weights >> 32).sum()), int((weights & 0xFFFFFFFF).sum())
+    return (high << 32) + low
+
+
+def cell_counts(codes: Codes, weights: Counts, schema: Schema) -> Counts:
+    """The histogram over all cells; only for domains that fit memory."""
+    return marginal_counts(codes, weights, schema.shape, range(len(schema.shape)))

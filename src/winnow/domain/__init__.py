@@ -1,1 +1,0 @@
-"""Public vocabulary: neighbours, utilities, and the checks of public parameters."""

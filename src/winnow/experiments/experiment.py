@@ -1,0 +1,169 @@
+"""What an experiment is given and what it gives back."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from winnow.core.workloads.arrays import Stream
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+Start = tuple[float, float]
+
+_FINE = time.get_clock_info("process_time").resolution < 1e-5
+
+
+def clock() -> Start:
+    """The present moment."""
+    return time.perf_counter(), time.process_time()
+
+
+def since(start: Start) -> float:
+    """Seconds since then."""
+    passed = time.perf_counter() - start[0]
+    return min(passed, max(1e-9, time.process_time() - start[1])) if _FINE else passed
+
+
+Floats = NDArray[np.float64]
+
+
+def uniforms(stream: Stream, count: int) -> Floats:
+    """Uniform on (0, 1): the middles of 2^32 cells."""
+    return (stream.take(count, np.uint32) + 0.5) * 2.0**-32
+
+
+def gumbels(stream: Stream, count: int) -> Floats:
+    """Standard Gumbel noise in float64."""
+    return np.asarray(-np.log(-np.log(uniforms(stream, count))))
+
+
+def exponentials(stream: Stream, count: int) -> Floats:
+    """Standard exponential noise in float64."""
+    return np.asarray(-np.log(uniforms(stream, count)))
+
+
+def normals(stream: Stream, count: int) -> Floats:
+    """Standard normal numbers in float64."""
+    return np.asarray(ndtri(uniforms(stream, count)))
+
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Run:
+    """The settings of a run, and what its experiments share."""
+
+    quick: bool = False
+    """Fewer points, draws and rounds, smaller data: minutes instead of an hour."""
+    data: Path | None = None
+    """A folder with data sets."""
+    packages: bool = False
+    """Whether installed packages that carry data sets are asked for them."""
+    seed: int = 0
+    progress: Callable[[str], None] = lambda what: None
+    """Told what is being computed."""
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Any, compute: Callable[[], Result]) -> Result:
+        """What several figures of a paper show is computed once."""
+        if key not in self._known:
+            self._known[key] = compute()
+        found: Result = self._known[key]
+        return found
+
+    def pick(self, quick: Result, whole: Result) -> Result:
+        """The first in a quick run, else the second."""
+        return quick if self.quick else whole
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the paper says or shows, and whether it came out here."""
+
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """One experiment, done."""
+
+    parameters: dict[str, Any]
+    """Everything that was chosen: sizes, privacy, draws, seeds."""
+    results: list[dict[str, Any]]
+    """The numbers behind the figure, one row for each curve or cell."""
+    source: str
+    """Where the data came from."""
+    claims: tuple[Claim, ...]
+    """Each is decided by the results."""
+    notes: tuple[str, ...]
+    """What else differs from the paper, and why."""
+    draw: Callable[[], Figure]
+
+    @property
+    def verdict(self) -> str:
+        """Agrees, agrees in part or differs, with the number of claims that hold."""
+        held = sum(claim.holds for claim in self.claims)
+        word = "agrees" if held == len(self.claims) else "agrees in part" if held else "differs"
+        return f"{word}, {held} of {len(self.claims)} claims"
+
+    @property
+    def line(self) -> str:
+        """What agrees with the paper, what differs, and why."""
+        agrees = [claim.text for claim in self.claims if claim.holds]
+        fails = [f"not so here: {claim.text}" for claim in self.claims if not claim.holds]
+        return (
+            f"Agrees: {'; '.join(agrees) or 'none of the claims checked'}. "
+            f"Differs: {'; '.join([*fails, *self.notes]) or 'nothing known'}."
+        )
+
+
+def plain(value: Any) -> Any:
+    """Numbers, texts, lists and dicts as JSON knows them; what is not finite becomes None."""
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure or table of a paper."""
+
+    name: str
+    """As in the paper: "1", "table1"."""
+    title: str
+    run: Callable[[Run], Reproduced]
+    seconds: tuple[float, float]
+    """About how long it takes on one core: quick, and whole with all data at hand."""
+    after: str = ""
+    """The experiment whose computations it shows again; its time comes on top if it is left out."""
+
+    @property
+    def label(self) -> str:
+        """How people write it: "Figure 1", "Table 1", "Runtimes"."""
+        if self.name.isdigit():
+            return f"Figure {self.name}"
+        return self.name.capitalize().replace("1", " 1")
+
+    @property
+    def file(self) -> str:
+        """The name of its files, without ending."""
+        return f"figure-{self.name}" if self.name.isdigit() else self.name

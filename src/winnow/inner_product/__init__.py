@@ -1,0 +1,1 @@
+"""Private maximum inner product search, and boosting on it."""

@@ -1,0 +1,1 @@
+"""Exact inner products and lazy Gumbel noise."""

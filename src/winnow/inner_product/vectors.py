@@ -1,0 +1,142 @@
+"""Candidate vectors and a query vector, sealed, for private maximum inner product search.
+
+The number of candidates, the dimension and the labels are public; the entries of the query
+are private, and those of the candidates may be: what was built from them (norms, bounds, an
+index) is sealed together with them, because an index over private vectors is private data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import one_of
+from winnow.core.sealed import Sealed
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+from winnow.inner_product.index.building import INDEX_NAMES, build_index
+from winnow.inner_product.index.prepared import PreparedVectors
+from winnow.inner_product.kernels.exact_dot import LARGEST_ENTRY
+from winnow.read.scores import _check_labels
+
+EXACT = "exact"
+"""No index: every draw looks at all candidates."""
+
+
+@dataclass(frozen=True)
+class SealedVectors:
+    """One vector for each of `size` candidates, and an index over them."""
+
+    content: Sealed[PreparedVectors]
+    size: int
+    dimension: int = field(repr=False)
+    """For messages about public lengths; where a column is a person it is private."""
+    index: str
+    labels: Sequence[Any] | None = field(repr=False)
+    """Public names of the candidates; None: their positions 0, 1, 2, ..."""
+
+    def label(self, position: int) -> Any:
+        """The public name of the candidate at a position, as a plain Python value."""
+        if self.labels is None:
+            return position
+        label = self.labels[position]
+        return label.item() if isinstance(label, np.generic) else label
+
+
+@dataclass(frozen=True)
+class SealedQuery:
+    """A private vector, and how far one person moves any inner product with a candidate."""
+
+    values: Sealed[NDArray[np.float64]]
+    dimension: int = field(repr=False)
+    utility: Utility
+
+
+def seal_vectors(
+    candidates: Any, *, index: str = EXACT, labels: Any = None, copy: bool = True
+) -> SealedVectors:
+    """Seal a matrix with one candidate per row, and build an index over it.
+
+    ``index`` is "exact" (none: every draw scans), "flat", "lsh", "ivf" or "hnsw" (the last two
+    need the extra ``faiss``). Build once, and search as often as the budget allows.
+    """
+    if isinstance(candidates, SealedVectors):
+        if labels is not None:
+            raise InputError("sealed vectors have their labels already; leave out labels=")
+        if index not in (EXACT, candidates.index):
+            raise InputError(
+                f"these vectors were sealed with index={candidates.index!r}; "
+                "name the index where they are sealed, or leave out index="
+            )
+        return candidates
+    one_of((EXACT, *INDEX_NAMES), index=index)
+    vectors = _matrix(candidates)
+    size, dimension = vectors.shape
+    if labels is not None:
+        labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        if len(labels) != size:
+            raise InputError(
+                f"there are {len(labels)} labels for {size} candidates; give one for each"
+            )
+        _check_labels(labels, size)
+    if copy and isinstance(candidates, np.ndarray) and np.may_share_memory(vectors, candidates):
+        vectors = vectors.copy()
+    built = None if index == EXACT else build_index(index, vectors)
+    what = f"vectors of {size} candidates"
+    return SealedVectors(
+        Sealed(PreparedVectors(vectors, built), what), size, dimension, index, labels
+    )
+
+
+def seal_query(query: Any, utility: Utility) -> SealedQuery:
+    """Seal a query vector."""
+    values = _real_array(query, "the query")
+    if values.ndim != 1 or values.size == 0:
+        raise InputError(f"the query has {values.ndim} dimensions; give one vector of numbers")
+    _check_entries(values, "the query")
+    return SealedQuery(Sealed(np.array(values, np.float64), "a query vector"), len(values), utility)
+
+
+def _matrix(candidates: Any) -> NDArray[Any]:
+    vectors = _real_array(candidates, "the matrix of candidates")
+    if vectors.ndim != 2:
+        raise InputError(
+            f"candidates have {vectors.ndim} dimensions; give a matrix with one candidate per row"
+        )
+    if vectors.shape[0] == 0 or vectors.shape[1] == 0:
+        raise InputError(
+            f"candidates have the shape {vectors.shape}; give one row and one column at least"
+        )
+    _check_entries(vectors, "the matrix of candidates")
+    return np.ascontiguousarray(vectors)
+
+
+def _real_array(values: Any, what: str) -> NDArray[Any]:
+    """Numbers that float64 holds exactly, in their own type to save memory."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(f"{what} is a masked array; fill the masked entries first")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{what} has rows of different lengths; give them one length") from None
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise InputError(
+            f"{what} has the type {array.dtype}; give integers or floats of at most 64 bits"
+        )
+    return array
+
+
+def _check_entries(array: NDArray[Any], what: str) -> None:
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        if int(array.max()) > 2**53 or int(array.min()) < -(2**53):
+            raise InputError(f"{what} has integers beyond 2^53; give it in larger units")
+    elif array.dtype.kind == "f":
+        high, low = float(array.max()), float(array.min())  # they carry NaN and infinities
+        if not (np.isfinite(high) and np.isfinite(low)):
+            raise InputError(f"{what} has entries that are NaN or infinite; clean them first")
+        if max(high, -low) > LARGEST_ENTRY:
+            raise InputError(f"{what} has entries beyond 2^400; give it in larger units")

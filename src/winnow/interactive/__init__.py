@@ -1,0 +1,1 @@
+"""Questions one by one under one charge."""

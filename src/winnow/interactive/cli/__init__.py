@@ -1,0 +1,1 @@
+"""``winnow ask`` and its plan."""

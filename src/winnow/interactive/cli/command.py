@@ -1,0 +1,276 @@
+"""``winnow ask``: questions about a private table, one after another under one charge."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.options import (
+    TABLE,
+    ColumnsOption,
+    EpsilonOption,
+    JsonOption,
+    MaxRowsPerPersonOption,
+    PersonOption,
+    SeedOption,
+    relation_of_people,
+)
+from winnow.cli.recording import (
+    AnalystOption,
+    DatasetOption,
+    LedgerKeyOption,
+    LedgerOption,
+    budget_from,
+)
+from winnow.cli.reporting import report, reported
+from winnow.core.relation import Relation
+
+if TYPE_CHECKING:
+    from winnow.read.crossing import SealedTable
+
+
+_METHOD = "Method"
+_OUTPUT = "Output"
+
+EXAMPLES = """\
+Examples:
+
+winnow ask people.csv --schema schema.json --epsilon 1 --delta 1e-6 --state people.session
+
+winnow ask people.csv --schema schema.json --epsilon 1 --delta 1e-6 --batch questions.txt \
+--out answers.csv
+
+A question is a line such as: sex = Female, age = 40..60, town = Ulm|Bonn. At the prompt the \
+TAB key completes columns and values; :help lists the commands.
+"""
+
+
+class Method(StrEnum):
+    """How a session answers."""
+
+    WEIGHTS = "multiplicative-weights"
+    INDEPENDENT = "independent"
+    RECOMMENDED = "recommended"
+
+
+@reported()
+def ask(
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="The private table: CSV, TSV or Parquet, or a pattern such as 'part-*.csv'.",
+        ),
+    ],
+    schema: Annotated[
+        Path,
+        typer.Option(
+            "--schema",
+            metavar="FILE",
+            help="The public schema of the table, a JSON file.",
+            rich_help_panel=TABLE,
+        ),
+    ],
+    epsilon: EpsilonOption,
+    delta: Annotated[float, typer.Option("--delta", metavar="D", help="E.g. 1e-6.")],
+    max_queries: Annotated[
+        int,
+        typer.Option(
+            "--max-queries", metavar="K", help="For how many questions errors are to be bounded."
+        ),
+    ] = 10_000,
+    seed: SeedOption = None,
+    columns: ColumnsOption = None,
+    person: PersonOption = None,
+    max_rows_per_person: MaxRowsPerPersonOption = 1,
+    salt: Annotated[
+        str | None,
+        typer.Option(
+            "--salt",
+            metavar="TEXT",
+            help="With --person: secret, and the same whenever a --state is gone on with.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows",
+            metavar="N",
+            help="A public number of rows, where theirs is private.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            "--method",
+            help="A hypothesis that learns (for very many questions), noise on every answer (for "
+            "few), or what has the smaller error bound.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = Method.WEIGHTS,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="T",
+            help="How far off, as a fraction of the rows, the hypothesis may be before it learns.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    updates: Annotated[
+        int | None,
+        typer.Option(
+            "--updates",
+            metavar="C",
+            help="How often it may learn; chosen from public numbers by default.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    warm_start: Annotated[
+        float,
+        typer.Option(
+            "--warm-start",
+            metavar="SHARE",
+            help="A share of the budget for noisy counts of each column to start from.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = 0.0,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            "--state",
+            metavar="FILE",
+            help="Keep the session in this file, or go on with the one that is there.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    batch: Annotated[
+        Path | None,
+        typer.Option(
+            "--batch",
+            metavar="FILE",
+            help="Ask the lines of a file instead of prompting.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="With --batch: the answers as .csv or .json.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Open the session without asking.")] = False,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    ledger_key: LedgerKeyOption = None,
+    analyst: AnalystOption = "",
+    json: JsonOption = False,
+) -> None:
+    """Ask questions about a private table, one after another.
+
+    A public hypothesis answers; a private test after each question finds out whether it is near
+    the data, and it learns where it is not. With --method independent every answer has noise of
+    its own. The whole session is charged when it is opened; before that, both are compared.
+    """
+    from winnow.cli.files import refuse_overwriting
+    from winnow.cli.printing import working
+    from winnow.cli.recording import warn_of_other_labels
+    from winnow.errors import InputError
+    from winnow.interactive.cli.prompt import check_output, prompt, read_batch, write_answers
+    from winnow.interactive.opening import resumed_session
+    from winnow.interactive.verb import open_interactive
+    from winnow.read.table import read_table
+
+    if batch is None and (out is not None or json):
+        raise InputError("--out and --json are for a --batch; at the prompt answers are shown")
+    if out is not None and json:
+        raise InputError("give --out or --json, not both")
+    if batch is not None:
+        check_output(out)
+        if out is not None:
+            refuse_overwriting([batch, schema], "--out", out)
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    if person is not None and state is not None and salt is None:
+        raise InputError("with --person and --state give --salt, so that the same rows are kept")
+    with working(f"reading {table}"):
+        sealed = read_table(
+            table,
+            schema=schema,
+            columns=None if columns is None else [c.strip() for c in columns.split(",")],
+            person=person,
+            max_rows_per_person=max_rows_per_person,
+            relation=relation,
+            salt=salt,
+        )
+    lines = None if batch is None else read_batch(batch, sealed.schema)
+    if state is not None and state.exists():
+        session = resumed_session(sealed, state, ledger, ledger_key, dataset)
+        report(f"going on with {session!r}; {session.guarantee}, charged when it was opened")
+    else:
+        sizing = {"threshold": threshold, "updates": updates, "warm_start": warm_start}
+        _agree(sealed, rows, epsilon, delta, max_queries, sizing, ask=not yes and batch is None)
+        warn_of_other_labels(budget, sealed)
+        session = open_interactive(
+            sealed,
+            epsilon=epsilon,
+            delta=delta,
+            method=method,
+            max_queries=max_queries,
+            rows=rows,
+            threshold=threshold,
+            updates=updates,
+            warm_start=warm_start,
+            state=state,
+            budget=budget,
+            seed=seed,
+        )
+    with session:
+        if lines is None:
+            prompt(session, budget)
+        else:
+            write_answers(session, lines, out, json=json)
+
+
+def _agree(
+    table: SealedTable,
+    rows: int | None,
+    epsilon: float,
+    delta: float,
+    max_queries: int,
+    sizing: dict[str, Any],
+    *,
+    ask: bool,
+) -> None:
+    """Show what to expect; on a terminal ask whether to go on."""
+    from winnow.interactive.plan import interactive
+
+    number = rows if rows is not None else table.n
+    if number is None:
+        return  # opening the session says what is missing
+    comparison = interactive(
+        table.schema,
+        n=number,
+        epsilon=epsilon,
+        delta=delta,
+        max_queries=max_queries,
+        rows_per_person=table.rows_per_person,
+        relation=table.relation,
+        **{name: value for name, value in sizing.items() if value},
+    )
+    typer.echo(f"{comparison} (--method {comparison.recommended_method})", err=True)
+    if (
+        ask
+        and sys.stdin.isatty()
+        and not typer.confirm("\nOpen the session and spend this?", err=True)
+    ):
+        raise typer.Exit(0)

@@ -1,0 +1,193 @@
+"""``winnow plan interactive``: a hypothesis that learns, or noise on every answer?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.options import (
+    ASKED,
+    AssumedRowsOption,
+    AssumedRowsPerPersonOption,
+    DeltaOfPlanOption,
+    EpsilonOfPlanOption,
+    JsonOption,
+    OutOption,
+    relation_of_people,
+)
+from winnow.cli.reporting import reported
+from winnow.core.relation import Relation
+from winnow.errors import InputError
+
+if TYPE_CHECKING:
+    from winnow.interactive.plan import InteractiveComparison
+
+
+EXAMPLES = """\
+Examples:
+
+winnow plan interactive --schema schema.json -n 48842 --epsilon 1 --delta 1e-6
+
+winnow plan interactive --cells 120960 -n 48842 --epsilon 1 --delta 1e-6 --max-queries 10000 \
+--max-queries 1000000
+"""
+
+_SHORT = {"multiplicative-weights": "hypothesis", "independent": "independent", "none": "neither"}
+_USUAL = (1_000, 10_000, 100_000, 1_000_000)
+
+
+@reported()
+def interactive(
+    n: AssumedRowsOption,
+    epsilon: EpsilonOfPlanOption,
+    delta: DeltaOfPlanOption,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            metavar="FILE",
+            help="The public schema of the table, a JSON file.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None,
+    cells: Annotated[
+        int | None,
+        typer.Option(
+            "--cells",
+            metavar="M",
+            help="Instead of a schema: how many different rows there could be.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None,
+    max_queries: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--max-queries",
+            metavar="K",
+            help="For how many questions; may be given often. 1,000 to 1,000,000 by default.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None,
+    beta: Annotated[
+        float,
+        typer.Option(
+            "--beta",
+            metavar="B",
+            help="The chance that a bound may fail, for all answers together.",
+            rich_help_panel=ASKED,
+        ),
+    ] = 0.05,
+    max_rows_per_person: AssumedRowsPerPersonOption = 1,
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", metavar="T", help="As in winnow ask.", rich_help_panel=ASKED),
+    ] = None,
+    updates: Annotated[
+        int | None,
+        typer.Option("--updates", metavar="C", help="As in winnow ask.", rich_help_panel=ASKED),
+    ] = None,
+    warm_start: Annotated[
+        float,
+        typer.Option(
+            "--warm-start", metavar="SHARE", help="As in winnow ask.", rich_help_panel=ASKED
+        ),
+    ] = 0.0,
+    json: JsonOption = False,
+    out: OutOption = None,
+) -> None:
+    """Compare the two ways to answer many questions; no data are read and nothing is spent.
+
+    Noise on every single answer grows with the square root of their number, a hypothesis that
+    learns (private multiplicative weights) with its logarithm. Bounds hold for all answers
+    together.
+    """
+    from winnow import plan
+    from winnow.cli.files import refuse_overwriting
+    from winnow.cli.printing import show_json
+    from winnow.core.saving import check_target, save
+
+    if (schema is None) == (cells is None):
+        raise InputError("give --schema FILE or --cells M, one of them")
+    if out is not None:
+        check_target(out)
+        refuse_overwriting([] if schema is None else [schema], "--out", out)
+    sizing: dict[str, Any] = {
+        "threshold": threshold, "updates": updates, "warm_start": warm_start or None
+    }  # fmt: skip
+    found = [
+        plan.interactive(
+            schema if schema is not None else _number(cells),
+            n=n,
+            epsilon=epsilon,
+            delta=delta,
+            max_queries=k,
+            beta=beta,
+            rows_per_person=max_rows_per_person,
+            relation=relation,
+            **{name: value for name, value in sizing.items() if value is not None},
+        )
+        for k in max_queries or _USUAL
+    ]
+    documents = [comparison.to_dict() for comparison in found]
+    if json:
+        show_json(documents)
+    else:
+        _show(found)
+    if out is not None:
+        rows = [{k: v for k, v in d.items() if k != "session"} for d in documents]
+        save(out, documents, rows)
+
+
+def _number(cells: int | None) -> int:
+    assert cells is not None
+    return cells
+
+
+def _show(found: list[InteractiveComparison]) -> None:
+    from rich.text import Text
+
+    from winnow.cli.printing import console, grid, pairs
+    from winnow.core.schema import cells_text
+
+    first = found[0]
+    table = pairs()
+    table.add_row("table", Text(f"{first.n:,} rows, {cells_text(first.cells)} cells"))
+    table.add_row(
+        "asked",
+        Text(
+            f"epsilon {first.epsilon:.6g}, delta {first.delta:.6g}, "
+            f"{Relation(first.relation).sentence}"
+        ),
+    )
+    table.add_row("bounds", Text(f"for all answers together, with probability {1 - first.beta:g}"))
+    screen = console()
+    screen.print(table)
+    rows: list[list[str | Text]] = [
+        [
+            f"{c.max_queries:,}",
+            _percent(c.interactive_bound),
+            "-" if c.session is None else f"{c.session.updates:,}",
+            _percent(c.independent_bound),
+            _percent(c.independent_deviation),
+            Text(_SHORT[c.recommended_method], style="bold green"),
+        ]
+        for c in found
+    ]
+    heads = [
+        ("questions", "right"), ("hypothesis", "right"), ("updates", "right"),
+        ("independent", "right"), ("typical", "right"), ("recommended", "left"),
+    ]  # fmt: skip
+    screen.print(grid(heads, rows))
+    screen.print(
+        "hypothesis (--method multiplicative-weights) and independent (--method independent): "
+        "bounds on all errors, of the rows; typical: the standard deviation of an independent "
+        "answer. What a hypothesis reaches is usually better than its bound.",
+        style="dim",
+    )
+
+
+def _percent(fraction: float) -> str:
+    return "none" if fraction >= 1 else f"{100 * fraction:.3g} %"

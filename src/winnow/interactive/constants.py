@@ -1,0 +1,126 @@
+"""The public constants of an interactive session; ``interactive_sizing`` finds them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from winnow.core.checks import Real
+from winnow.core.relation import Relation
+from winnow.core.schema import cells_text
+from winnow.interactive.mechanism import MultiplicativeWeights
+from winnow.privacy import Event, Guarantee, from_json, to_json
+
+
+@dataclass(frozen=True)
+class InteractiveRequest:
+    """The public parameters of a session."""
+
+    cells: int
+    epsilon: Real
+    delta: Real
+    max_queries: int = 10_000
+    beta: Real = 0.05
+    relation: Relation = Relation.SUBSTITUTION
+    rows_per_person: int = 1
+    public_rows: int | None = None
+    rows: int | None = None
+    updates: int | None = None
+    threshold: Real | None = None
+    alpha: Real | None = None
+    calibration: str = "target-charging"
+    warm_start: Real = 0.0
+    universe: int | None = None
+    smoothness: Real | None = None
+    phi: Real = 0.0
+    universe_seed: int = 0
+    accountant: str = "tight"
+    lost: Real | None = None
+
+
+@dataclass(frozen=True)
+class InteractivePlan:
+    """A session's public constants. Fractions are of the rows."""
+
+    cells: int
+    domain: int
+    """Cells that carry weight: all, or the sampled ones."""
+    rows: int
+    rows_per_person: int
+    max_queries: int
+    beta: float
+    updates: int
+    epsilon: float
+    """Of one round."""
+    steps: int
+    threshold: float
+    noise: float
+    """nu: with probability 1 - beta no noise of the session is larger."""
+    gap: float
+    """g: an update means that the hypothesis was off by more, with that probability."""
+    step: str
+    """'measured', or the fixed step of the printed mechanism."""
+    fixed_step: float
+    calibration: str
+    gamma: float
+    """What a sampled universe adds to the threshold."""
+    universe: int | None
+    universe_seed: int
+    prior_multiplier: float | None
+    guaranteed: bool
+    """Whether fewer than `updates` updates are proved to happen with probability 1 - beta."""
+    event: Event
+    guarantee: Guarantee
+    accountant: str
+
+    @property
+    def bound(self) -> float:
+        """The error of answers from the hypothesis, with probability 1 - beta for all of them."""
+        return min(1.0, self.threshold + self.noise)
+
+    @property
+    def mechanism(self) -> MultiplicativeWeights:
+        """The rounds that run."""
+        return MultiplicativeWeights(self.updates, self.epsilon, self.steps, self.prior_multiplier)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the bound holds for questions that depend on earlier answers."""
+        return self.universe is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, ready for JSON."""
+        return asdict(self) | {
+            "event": to_json(self.event),
+            "guarantee": self.guarantee.to_dict(),
+            "bound": self.bound,
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> InteractivePlan:
+        """The plan that ``to_dict`` described."""
+        content = {name: value for name, value in document.items() if name != "bound"}
+        content["event"] = from_json(content["event"])
+        content["guarantee"] = Guarantee(**content["guarantee"])
+        return cls(**content)
+
+    def __str__(self) -> str:
+        start = ", noisy one-way counts as a prior" if self.prior_multiplier else ""
+        where = f"{cells_text(self.cells)} cells"
+        if self.universe is not None:
+            where = f"{self.domain:,} sampled of {where}"
+        lines = [
+            f"{self.max_queries:,} questions about {self.rows:,} rows, {where}{start}",
+            f"{self.guarantee} ({self.calibration}, {self.accountant} accountant)",
+            f"at most {self.updates:,} updates; noise scale "
+            f"{self.rows_per_person / self.epsilon:,.4g} rows in each round",
+            f"with probability {1 - self.beta:g}: answers from the hypothesis err by at most "
+            f"{self.bound:.3g}, fresh answers by {self.noise:.3g}",
+        ]
+        if not self.adaptive:
+            lines.append("accuracy for questions that do not depend on earlier answers only")
+        if not self.guaranteed:
+            lines.append(
+                "the number of updates may run out: this threshold is below the proved one"
+            )
+        return "\n".join(lines)

@@ -1,0 +1,78 @@
+"""The true count of one question after another, on a table that stays sealed outside."""
+
+from __future__ import annotations
+
+from operator import mul
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.opening import open_sealed
+from winnow.core.workloads.part import cell_counts, marginal_counts, sum_of
+from winnow.errors import InputError
+from winnow.interactive.kernels.product_sets import KeptTables, ProductSets
+from winnow.interactive.questions import Question
+from winnow.read.crossing import SealedTable
+
+_DENSE = 1 << 23  # domains up to so many cells are kept as one histogram
+_LARGEST_GRID = 2**31 - 1
+_TABLES = 1 << 22  # cells of all marginal tables kept together
+
+
+class PrivateCounts:
+    """A table laid out for counting: a histogram of all cells, or its distinct rows."""
+
+    def __init__(self, table: SealedTable) -> None:
+        self._schema = table.schema
+        self._codes, self._weights = open_sealed(table.rows)
+        self._total = sum_of(self._weights)
+        self._histogram: NDArray[np.int64] | None = None
+        if table.schema.cells <= _DENSE:
+            self._histogram = cell_counts(self._codes, self._weights, table.schema)
+        self._sets = ProductSets(table.schema.shape)
+        self._tables = KeptTables(table.schema.shape, self._marginal, _TABLES)
+
+    def _marginal(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
+        return marginal_counts(self._codes, self._weights, self._schema.shape, columns)
+
+    def check(self, question: Question) -> None:
+        """Refuse a question that cannot be counted exactly."""
+        if question.schema is not self._schema and question.schema != self._schema:
+            raise InputError("the question is over another schema than the table")
+        if question.codes is None and self._histogram is None:
+            raise InputError(
+                "a query given cell by cell needs a domain that fits memory; ask wn.where(...)"
+            )
+        if question.grid > _LARGEST_GRID:
+            raise InputError(f"a grid of {question.grid} is too fine; use 2^31 - 1 steps at most")
+
+    def count(self, question: Question) -> int:
+        """The exact count in grid units."""
+        if question.codes is None:
+            assert question.units is not None and self._histogram is not None
+            if question.grid * self._total < 2**63:
+                return int(question.units @ self._histogram)
+            # Not a refusal, which would depend on how many rows there are.
+            inside = np.flatnonzero(question.units * (self._histogram > 0))
+            units, counts = question.units[inside].tolist(), self._histogram[inside].tolist()
+            return sum(map(mul, units, counts))
+        counted = self._tables.sum(question.codes)
+        if counted is not None:
+            return int(counted)
+        if self._histogram is not None:
+            return int(self._sets.sum(self._histogram, question.codes))
+        held = np.ones(len(self._weights), np.bool_)
+        for column, codes in question.codes.items():
+            mask = np.zeros(self._schema.shape[column], np.bool_)
+            mask[codes] = True
+            held &= mask[self._codes[column]]
+        return sum_of(self._weights[held])
+
+    def one_way(self) -> list[NDArray[np.int64]]:
+        """The counts of the codes of every column."""
+        found = []
+        for codes, size in zip(self._codes, self._schema.shape, strict=True):
+            counted = np.zeros(size, np.int64)
+            np.add.at(counted, codes, self._weights)
+            found.append(counted)
+        return found

@@ -1,0 +1,122 @@
+"""A session whose answers have independent noise: the same interface, no hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from winnow.core.released import Receipt
+from winnow.core.schema import Schema
+from winnow.errors import InputError
+from winnow.interactive.independent_answers import OpenAnswers
+from winnow.interactive.independent_plan import IndependentPlan
+from winnow.interactive.journal import Journal
+from winnow.interactive.questions import Question, question_of, questions_of, taken
+from winnow.interactive.session import INDEPENDENT, Answer, OpenSession, answer_of
+from winnow.privacy.ledger.locks import Hold
+
+_TOGETHER = 1024
+"""So many answers of ``ask_all`` are written to the disk together."""
+
+
+class Independent(OpenSession[IndependentPlan]):
+    """An open session with independent noise: ``ask`` until it is ``exhausted``.
+
+    One session is one charge for a fixed number of questions, made when it was opened. A question
+    that was answered is answered again with the same number, and does not count twice.
+    """
+
+    def __init__(
+        self,
+        plan: IndependentPlan,
+        schema: Schema,
+        answers: OpenAnswers,
+        receipt: Receipt,
+        journal: Journal | None = None,
+        hold: Hold | None = None,
+    ) -> None:
+        super().__init__(plan, schema, receipt, journal, hold)
+        self._answers = answers
+        self._said: dict[bytes, int] = {}
+
+    @property
+    def method(self) -> str:
+        """How it answers."""
+        return "independent"
+
+    @property
+    def status(self) -> str:
+        """'open', 'exhausted' (all questions were answered) or 'closed'."""
+        if self._closed:
+            return "closed"
+        return "open" if self._answers.left > 0 else "exhausted"
+
+    @property
+    def rounds(self) -> int:
+        """How many questions count as answered."""
+        return self._answers.used
+
+    def ask(self, question: Any) -> Answer:
+        """Answer one question, such as ``wn.where(age=(40, 60), sex="Female")``."""
+        return self._ask([question_of(self.schema, question)])[0]
+
+    def ask_all(self, workload: Any) -> list[Answer]:
+        """Answer every query of a workload, in order; refused whole if too few are left."""
+        asked = questions_of(self.schema, workload)
+        questions = [taken(asked, query) for query in range(asked.size)]
+        with self._lock:
+            self._check(questions)
+            found: list[Answer] = []
+            for first in range(0, len(questions), _TOGETHER):
+                found += self._ask(questions[first : first + _TOGETHER])
+            return found
+
+    def _check(self, questions: list[Question]) -> list[Question]:
+        """The new ones among them, all fit to be asked."""
+        if self._closed:
+            raise InputError("this session is closed; open it again from its state file")
+        new: dict[bytes, Question] = {}
+        for question in questions:
+            self._answers.check(question)
+            if question.key not in self._said:
+                new.setdefault(question.key, question)
+        if len(new) > self._answers.left:
+            raise InputError(
+                f"{len(new):,} new questions, and {self._answers.left:,} of the "
+                f"{self.plan.max_queries:,} that were paid for are left; questions that were "
+                "answered before can be asked again"
+            )
+        return list(new.values())
+
+    def _ask(self, questions: list[Question]) -> list[Answer]:
+        with self._lock:
+            new = self._check(questions)
+            numbers: dict[bytes, int] = {}
+            if new:
+                answered = self._answers.answer(new)
+                for question, (number, count) in zip(new, answered, strict=True):
+                    self._said[question.key], numbers[question.key] = count, number
+            return [self._answer(q, numbers.pop(q.key, None)) for q in questions]
+
+    def _answer(self, question: Question, number: int | None) -> Answer:
+        unit = self.plan.rows * question.grid
+        fraction = min(1.0, max(0.0, self._said[question.key] / unit))
+        return answer_of(self.plan, question, fraction, INDEPENDENT, self.plan.bound, number)
+
+    def replay(self, updates: Iterable[tuple[int, Question, int]]) -> None:
+        """Remember what was answered before."""
+        for _, question, count in updates:
+            self._said[question.key] = count
+
+    def state(self) -> dict[str, Any]:
+        """The public state as plain data."""
+        return {"plan": self.plan.to_dict(), "status": self.status, "rounds": self.rounds}
+
+    def _write_end(self, journal: Journal) -> None:
+        journal.close(self.rounds, self.rounds)
+
+    def __repr__(self) -> str:
+        return (
+            f"<session with independent noise, {self.status}: {self.rounds:,} of "
+            f"{self.plan.max_queries:,} questions>"
+        )

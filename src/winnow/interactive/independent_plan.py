@@ -1,0 +1,131 @@
+"""Everything of a session with independent noise that is fixed before the data are looked at."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from winnow.core.checks import Real, count, exact, positive, probability
+from winnow.core.relation import Relation
+from winnow.errors import GuaranteeError, InputError
+from winnow.interactive.constants import InteractiveRequest
+from winnow.interactive.independent_answers import IndependentAnswers, answer_bound
+from winnow.interactive.sizing import rows_of
+from winnow.privacy import Calibration, Event, Gaussian, Guarantee, calibrate, from_json, to_json
+from winnow.privacy.loss_laws import MOST_INTEGERS
+
+
+@dataclass(frozen=True)
+class IndependentPlan:
+    """A session's public constants. Fractions are of the rows."""
+
+    rows: int
+    rows_per_person: int
+    max_queries: int
+    beta: float
+    noise_multiplier: float
+    noise: float
+    """With probability 1 - beta no noise of the session is larger."""
+    event: Event
+    guarantee: Guarantee
+    accountant: str
+
+    @property
+    def bound(self) -> float:
+        """The error of all answers, with probability 1 - beta for all of them."""
+        return min(1.0, self.noise)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of one answer."""
+        spread = self.noise_multiplier * self.rows_per_person * math.sqrt(self.max_queries)
+        return spread / self.rows
+
+    @property
+    def adaptive(self) -> bool:
+        """The bound holds for questions that depend on earlier answers."""
+        return True
+
+    @property
+    def mechanism(self) -> IndependentAnswers:
+        """The noise that is added."""
+        return IndependentAnswers(self.max_queries, self.noise_multiplier)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, ready for JSON."""
+        return asdict(self) | {
+            "event": to_json(self.event),
+            "guarantee": self.guarantee.to_dict(),
+            "bound": self.bound,
+            "deviation": self.deviation,
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> IndependentPlan:
+        """The plan that ``to_dict`` described."""
+        content = {n: v for n, v in document.items() if n not in ("bound", "deviation")}
+        content["event"] = from_json(content["event"])
+        content["guarantee"] = Guarantee(**content["guarantee"])
+        return cls(**content)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"{self.max_queries:,} questions about {self.rows:,} rows, each with noise of its "
+                "own",
+                f"{self.guarantee} ({self.accountant} accountant)",
+                f"standard deviation {self.deviation * self.rows:,.4g} rows in each answer",
+                f"with probability {1 - self.beta:g}: all answers err by at most {self.bound:.3g}",
+            ]
+        )
+
+
+def plan_independent(request: InteractiveRequest) -> IndependentPlan:
+    """Fix everything, or say what is impossible; nothing is charged here."""
+    positive(epsilon=request.epsilon)
+    probability(delta=request.delta, beta=request.beta)
+    count(max_queries=request.max_queries, rows_per_person=request.rows_per_person)
+    given = {
+        "updates": request.updates, "threshold": request.threshold, "alpha": request.alpha,
+        "universe": request.universe, "smoothness": request.smoothness,
+        "warm_start": exact("warm_start", request.warm_start) or None,
+        "phi": exact("phi", request.phi) or None,
+        "calibration": None if request.calibration == "target-charging" else request.calibration,
+    }  # fmt: skip
+    useless = [name for name, value in given.items() if value is not None]
+    if useless:
+        raise InputError(
+            f"{', '.join(useless)}: not for independent answers, which have no hypothesis; leave "
+            "it out"
+        )
+    rows = rows_of(request)
+    queries, width = int(request.max_queries), int(request.rows_per_person)
+    tight = request.accountant == "tight" and queries <= MOST_INTEGERS
+    found = independent_noise(request.epsilon, request.delta, request.relation, tight=tight)
+    multiplier = 1 / found.parameter
+    beta = float(request.beta)
+    noise = answer_bound(multiplier, width, queries, beta) / rows
+    event = Gaussian(multiplier, request.relation)
+    return IndependentPlan(
+        rows, width, queries, beta, multiplier, noise, event, found.guarantee, found.accountant
+    )
+
+
+def independent_noise(
+    epsilon: Real, delta: Real, relation: Relation, *, tight: bool = True
+) -> Calibration:
+    """The smallest noise that the budget allows; its parameter is 1/noise_multiplier."""
+    found = calibrate(
+        lambda x: Gaussian(1 / x, relation), epsilon=epsilon, delta=delta, accountant="zcdp"
+    )
+    if tight:
+        with suppress(GuaranteeError):  # for little noise there is no tight bound
+            found = calibrate(
+                lambda x: Gaussian(1 / x, relation),
+                epsilon=epsilon,
+                delta=delta,
+                accountant="tight",
+            )
+    return found

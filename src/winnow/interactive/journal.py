@@ -1,0 +1,322 @@
+"""The state file of an interactive session: what must survive a crash, and the key of its noise.
+
+Two files that only their owner can read. The journal is a list of JSON lines: what is about to
+be opened (written before the charge, so that a charge is found again by whoever was killed right
+after it), how many places of the tape are used up (written before any of them is drawn), and
+each count that was released (written before it is shown). A last line that is cut off was never
+acted on. The key file holds the key of the noise: it is as private as the data.
+
+No noise value is ever used for two questions, not even when an old copy of the journal is put
+back: whoever goes on with a session writes fresh entropy into the journal first, and draws from a
+tape of its own. (The noise of the prior belongs to the same counts whenever it is drawn, and
+stays the same. A seeded session stays repeatable; seeds are not private anyway.)
+
+An old copy also forgets releases, and would release more counts than were charged. With a ledger
+that is refused: the ledger is told the head of the journal (a chain of HMACs over its lines)
+whenever something was released, before it is shown, and a journal that lacks that head is an
+older copy or was edited. Without a ledger nobody can tell.
+
+A release that cannot be written down is not shown, but the failure itself may tell that there was
+one. So whoever goes on with a session that did not end cleanly counts one release more than were
+written down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from winnow.core.process import Owner
+from winnow.core.schema import Schema
+from winnow.core.tape import Tape
+from winnow.errors import InputError, LedgerError
+from winnow.interactive import state_files
+from winnow.interactive.mechanism import ELSEWHERE, Kept
+from winnow.interactive.questions import Question
+from winnow.privacy import Event
+from winnow.privacy.ledger import RecordedSession, SessionMark
+from winnow.read.crossing import SealedTable, fingerprint
+
+VERSION = 2
+
+
+class Journal:
+    """An open state file, locked: one process at a time."""
+
+    def __init__(self, path: Path, handle: int, key: bytes) -> None:
+        self._path, self._handle, self._key = path, handle, key
+        self._heads = [hmac.new(key, b"winnow-journal", hashlib.sha256).digest()]
+        self._recorded: RecordedSession | None = None
+        self._updates = self._lost = 0
+        self._begun = False
+        self._owner = Owner()
+        self.records: list[dict[str, Any]] = []
+        self.noise = "rounds"
+        """The name of the part of the tape from which this opening draws."""
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        table: SealedTable,
+        header: Mapping[str, Any],
+        seed: int | None,
+        ledger: Mapping[str, Any] | None = None,
+    ) -> Journal:
+        """A new state file for a session that is about to be charged (to this ledger)."""
+        place = Path(path)
+        key = secrets.token_bytes(64) if seed is None else _seeded_key(seed)
+        if state_files.key_path(place).exists():
+            raise InputError(f"{state_files.key_path(place)} exists already; name another file")
+        handle = state_files.new_file(place, "the state")
+        try:
+            state_files.write_key(state_files.key_path(place), key)
+            state_files.lock(handle, place)
+            journal = cls(place, handle, key)
+            document = {
+                "winnow-interactive": VERSION,
+                "session": secrets.token_hex(16),
+                "randomness": "os" if seed is None else "seeded",
+                "ledger": ledger,
+                "plan": header,
+            }
+            document["data"] = _mark(key, table, document)
+            journal._append(document)
+            state_files.sync_folder(place)
+        except BaseException:
+            os.close(handle)
+            state_files.discard(place)
+            raise
+        return journal
+
+    @classmethod
+    def open(cls, path: str | Path, table: SealedTable) -> Journal:
+        """The state file of a session that was opened before, for the same table."""
+        place = Path(path)
+        try:
+            handle = os.open(place, os.O_RDWR | os.O_APPEND)
+        except OSError as error:
+            raise InputError(
+                f"the state {place} cannot be opened: {error.strerror}; check the path"
+            ) from None
+        try:
+            state_files.lock(handle, place)
+            lines = state_files.whole_lines(handle)
+            if not lines:
+                raise state_files.never_charged(place)
+            journal = cls(place, handle, state_files.read_key(state_files.key_path(place)))
+            journal._read(lines)
+            journal._check(table)
+        except BaseException:
+            os.close(handle)
+            raise
+        return journal
+
+    def tape(self) -> Tape:
+        """The tape of the session's noise."""
+        return Tape(self._key, self.header["randomness"])
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What was opened."""
+        return self.records[0]
+
+    @property
+    def session(self) -> str:
+        """The name under which a ledger knows the session."""
+        return str(self.header["session"])
+
+    def bind(self, recorded: RecordedSession) -> None:
+        """From now on the ledger is told of every release before it is shown."""
+        self._recorded = recorded
+
+    def opened(self, record: str) -> None:
+        """The session is charged; `record` is the head of the ledger."""
+        self._append({"opened": record})
+
+    def go_on(self, recorded: RecordedSession | None, event: Event) -> Kept:
+        """Go on with a session: find its charge, refuse an older copy, take fresh entropy."""
+        mark = None
+        if recorded is not None:
+            mark = recorded.latest()
+            if self._opened is None and (found := recorded.charged(event)) is not None:
+                self.opened(found)  # killed right after the charge
+            recorded.check_charge(self.record, event)
+            self._contains(mark)
+        kept = self.kept(self.record, mark)
+        fresh = secrets.token_hex(32)
+        self._append({"entropy": fresh, "lost": int(self._unclean)})
+        if self.header["randomness"] == "os":
+            self.noise = f"rounds-{fresh}"
+        if recorded is not None:
+            self.bind(recorded)
+            self.told(kept.crossings)
+        return kept
+
+    def _contains(self, mark: SessionMark | None) -> None:
+        if mark is None:
+            return
+        found = self._heads[mark.lines].hex() if mark.lines < len(self._heads) else ""
+        if not hmac.compare_digest(found, mark.journal):
+            raise LedgerError(
+                f"the state {self._path} is older than what the ledger knows of its session, or "
+                "was edited: answers that were released are missing from it. Put the latest "
+                "file back, or open a new session"
+            )
+
+    def reserve(self, rounds: int) -> None:
+        """Before a draw: the places of the first `rounds` rounds are used up.
+
+        The ledger is told once in each opening, so that a copy from before its first round,
+        which would not know that it ended badly, is an older one.
+        """
+        self._append({"reserved": rounds})
+        if not self._begun:
+            self.told(self._updates + self._lost)
+            self._begun = True
+
+    def crossed(self, number: int, question: Question, count: int) -> None:
+        """Before a release: this round released this count."""
+        self.answered([(number, question, count)])
+        self.told(self._updates + self._lost)
+
+    def answered(self, releases: Sequence[tuple[int, Question, int]]) -> None:
+        """Before they are shown: these counts, with one write to the disk."""
+        self._append(
+            *(
+                {"update": number, "question": question.to_dict(), "count": count}
+                for number, question, count in releases
+            )
+        )
+
+    def told(self, releases: int) -> None:
+        """Tell the ledger, where there is one, that so many releases are used up."""
+        if self._recorded is not None:
+            self._owner.check("this session", ELSEWHERE)
+            head = self._heads[-1].hex()
+            self._recorded.mark(SessionMark(releases, len(self._heads) - 1, head))
+
+    def note(self, **content: Any) -> None:
+        """Another public record."""
+        self._append(dict(content))
+
+    @property
+    def _unclean(self) -> bool:
+        """Whether rounds were drawn since the last opening, and it was not closed."""
+        for entry in reversed(self.records):
+            if "closed" in entry or "entropy" in entry:
+                return False
+            if "reserved" in entry:
+                return True
+        return False
+
+    @property
+    def _opened(self) -> str | None:
+        return next((str(entry["opened"]) for entry in self.records if "opened" in entry), None)
+
+    @property
+    def record(self) -> str:
+        """The head of the ledger at the charge, or 'unrecorded'."""
+        if self._opened is not None:
+            return self._opened
+        raise state_files.never_charged(self._path)
+
+    def kept(self, record: str, mark: SessionMark | None = None) -> Kept:
+        """Places used up and releases made; what the ledger was told counts as made."""
+        used = [entry["reserved"] for entry in self.records if "reserved" in entry]
+        used += [entry["closed"] for entry in self.records[-1:] if "closed" in entry]
+        told = 0 if mark is None else mark.released
+        made = self._updates + self._lost + int(self._unclean)
+        return Kept(int(used[-1]) if used else 0, max(made, told), record)
+
+    def updates(self, schema: Schema) -> list[tuple[int, Question, int]]:
+        """The releases in order: number, question, noisy count."""
+        return [
+            (int(e["update"]), Question.from_dict(schema, e["question"]), int(e["count"]))
+            for e in self.records
+            if "update" in e
+        ]
+
+    def close(self, rounds: int | None, releases: int | None = None) -> None:
+        """Write down how far the session came, where that is known, and unlock everything.
+
+        A fork only lets go of its handle: the session, its file and its locks are the parent's.
+        """
+        if self._handle < 0:
+            return
+        if not self._owner.here:
+            os.close(self._handle)
+            self._handle = -1
+            return
+        try:
+            if rounds is not None:
+                self._append({"closed": rounds})
+            if releases is not None:
+                self.told(releases)
+        finally:
+            os.close(self._handle)
+            self._handle = -1
+            if self._recorded is not None:
+                self._recorded.release()
+
+    def abandon(self) -> None:
+        """Remove the files of a session that was not charged."""
+        self.close(None)
+        state_files.discard(self._path)
+
+    def _append(self, *documents: dict[str, Any]) -> None:
+        self._owner.check("this session", ELSEWHERE)
+        lines = [
+            json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+            for document in documents
+        ]
+        state_files.append(self._handle, self._path, b"".join(line + b"\n" for line in lines))
+        self._take(lines, list(documents))
+
+    def _take(self, lines: list[bytes], documents: list[dict[str, Any]]) -> None:
+        for line in lines:
+            self._heads.append(hmac.new(self._key, self._heads[-1] + line, hashlib.sha256).digest())
+        self.records += documents
+        self._updates += sum("update" in document for document in documents)
+        self._lost += sum(document.get("lost", 0) for document in documents)
+
+    def _read(self, lines: list[bytes]) -> None:
+        try:
+            self._take(lines, [json.loads(line) for line in lines])
+            version = self.header["winnow-interactive"]
+        except (ValueError, KeyError, IndexError, TypeError):
+            raise InputError(f"{self._path} is not the state of an interactive session") from None
+        if version != VERSION:
+            raise InputError(
+                f"the state {self._path} has the version {version!r} and this library knows "
+                f"{VERSION}; use the library that wrote it"
+            )
+
+    def _check(self, table: SealedTable) -> None:
+        header = dict(self.header)
+        mark = header.pop("data", "")
+        if not hmac.compare_digest(str(mark), _mark(self._key, table, header)):
+            raise InputError(
+                f"the state {self._path} belongs to other data or another schema, or "
+                "its first line or its key was changed; name the table that it was opened with"
+            )
+
+
+def _mark(key: bytes, table: SealedTable, header: Mapping[str, Any]) -> str:
+    """Keyed: without the key it says nothing about the data."""
+    public = json.dumps(
+        [header, table.schema.to_dict(), table.rows_per_person],
+        sort_keys=True,
+        default=str,
+    )
+    return hmac.new(key, public.encode() + fingerprint(table), hashlib.sha256).hexdigest()
+
+
+def _seeded_key(seed: int) -> bytes:
+    return hashlib.blake2b(b"winnow-journal-seed:%d" % seed).digest()

@@ -1,0 +1,292 @@
+"""Private multiplicative weights, the private part: is a public guess far from the data?
+
+Each round puts noise on one count once. If the noisy count is near a public guess, the round
+says only that; otherwise it releases the noisy count, and the algorithm above it improves its
+guesses. The run ends with the `updates`-th such release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+from threading import Lock
+from typing import ClassVar, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
+from winnow.core.process import Owner
+from winnow.core.relation import Relation
+from winnow.core.released import Receipt
+from winnow.core.tape import Tape
+from winnow.errors import GrantError, InputError
+from winnow.interactive.crossing import PrivateCounts
+from winnow.interactive.questions import Question
+from winnow.privacy import Compose, Grant, Promise, promise
+from winnow.read.crossing import SealedTable
+
+_LARGEST_NOISE = 2**50
+_AHEAD = 256
+"""Noise is computed for so many rounds at a time; each round has its own place on the tape."""
+
+RESERVED = 64
+"""Rounds whose places are written down together, before the first of them is drawn."""
+
+ELSEWHERE = "ask there, or go on from its state file after it was closed"
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """What one round releases: its number, and the noisy count if the guess was far off."""
+
+    number: int
+    count: int | None
+
+
+class Keeper(Protocol):
+    """Where an open run writes what it must not forget."""
+
+    @property
+    def noise(self) -> str:
+        """The part of the tape that belongs to this opening of the run alone."""
+
+    def reserve(self, rounds: int) -> None:
+        """Before a draw: no later run may use the places of the first `rounds` rounds."""
+
+    def crossed(self, number: int, question: Question, count: int) -> None:
+        """Before a release: this round released this count."""
+
+
+@dataclass(frozen=True)
+class MultiplicativeWeights:
+    """Rounds that compare a noisy count with a public guess, until `updates` were far off.
+
+    Round t takes a question with whole values 0 .. g on the rows, adds discrete Laplace noise
+    of scale L g/epsilon to its count (L rows per person), and releases the noisy count if it
+    is further than a public threshold from a public guess, else only that it is not. Questions,
+    guesses and thresholds may depend on everything released before.
+
+    Formal guarantees
+        One person has at most L rows, so under add/remove and under substitution alike a
+        count moves by at most L g, and by a whole number: the noisy count is epsilon-DP
+        [Canonne-Kamath-Steinke 2020], and so is the round, test and answer being functions of
+        it. Ending after `updates` releases, any number of rounds is a CappedRounds event
+        [target charging, after Cohen-Lyu 2023; proved in ``privacy.capped``]. It is charged
+        whole, before the first draw, and nothing is refunded. [PMW, Fig 1] has the same
+        rounds; its privacy proof needs the errata.
+
+        Other releases may come between the rounds, those of other sessions too: the proof
+        splits the run into single epsilon-DP accesses and parts that do not look at the data,
+        and bounds the lost mass whatever happened before each access. So the sums of a
+        privacy filter hold access by access, in any order.
+
+        With a prior, the counts of all codes of all columns are released first, with discrete
+        Gaussian noise of standard deviation prior_multiplier x l2 sensitivity: L sqrt(d) for d
+        columns under add/remove, L sqrt(2 d) under substitution.
+    """
+
+    updates: int
+    epsilon: Real
+    """Of one round."""
+    steps: int
+    """What the run is charged for; a matter of accounting only."""
+    prior_multiplier: Real | None = None
+    title: ClassVar[str] = "private-multiplicative-weights"
+
+    def __post_init__(self) -> None:
+        set_counts(self, updates="updates", steps="steps")
+        positive(epsilon=self.epsilon)
+        if self.prior_multiplier is not None:
+            positive(prior_multiplier=self.prior_multiplier)
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        first = "one-way counts, then " if self.prior_multiplier is not None else ""
+        return f"{self.title}, {first}at most {self.updates} updates"
+
+    def promise(self, relation: Relation) -> Promise:
+        """What the whole run is charged, and why."""
+        rounds = promise(
+            "discrete-laplace", "capped-rounds", relation, epsilon=self.epsilon,
+            updates=self.updates, steps=self.steps,
+        )  # fmt: skip
+        if self.prior_multiplier is None:
+            return rounds
+        prior = promise(
+            "discrete-gaussian", "additive", relation, noise_multiplier=self.prior_multiplier
+        )
+        return Promise(
+            Compose((prior.event, rounds.event)),
+            f"{rounds.citation}; counts: {prior.citation}",
+            f"{prior.statement} {rounds.statement}",
+        )
+
+    def noise_scale(self, rows_per_person: int, grid: int = 1) -> Fraction:
+        """The scale of the noise on counts in grid units."""
+        return rows_per_person * grid / exact("epsilon", self.epsilon)
+
+    def check(self, rows_per_person: int, grid: int = 1) -> None:
+        """Refuse noise that does not fit 64 bits."""
+        if self.noise_scale(rows_per_person, grid) > _LARGEST_NOISE:
+            raise InputError(
+                "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
+                "updates, or use a coarser grid"
+            )
+
+    def open(
+        self, table: SealedTable, grant: Grant, tape: Tape, keeper: Keeper | None = None
+    ) -> OpenRounds:
+        """Spend the grant on the whole run; rounds are then asked for one by one."""
+        self.check(table.rows_per_person)
+        promised = self.promise(table.relation)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
+        tape.claim()
+        grant.redeem(promised.event)
+        return OpenRounds(self, table, tape, receipt, keeper)
+
+    def reopen(self, table: SealedTable, tape: Tape, keeper: Keeper, kept: Kept) -> OpenRounds:
+        """Go on with a run that was charged before, behind everything that was written down."""
+        promised = self.promise(table.relation)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=kept.record
+        )
+        tape.claim()
+        run = OpenRounds(self, table, tape, receipt, keeper)
+        run._position = run._reserved = kept.rounds
+        run._left = max(0, self.updates - kept.crossings)
+        return run
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What was written down about a run: places used up, releases made, and its charge."""
+
+    rounds: int
+    crossings: int
+    record: str
+
+
+class OpenRounds:
+    """An open run. Threads that share it take turns; it is neither copied nor pickled."""
+
+    def __init__(
+        self,
+        mechanism: MultiplicativeWeights,
+        table: SealedTable,
+        tape: Tape,
+        receipt: Receipt,
+        keeper: Keeper | None,
+    ) -> None:
+        self.receipt = receipt
+        self._mechanism = mechanism
+        self._rows_per_person = table.rows_per_person
+        self._relation = table.relation
+        self._counts = PrivateCounts(table)
+        self._rounds_tape = tape.child("rounds" if keeper is None else keeper.noise)
+        self._prior_tape = tape.child("prior")
+        self._keeper = keeper
+        self._lock = Lock()
+        self._owner = Owner()
+        self._grids: set[int] = set()
+        self._noise: dict[int, tuple[int, NDArray[np.int64]]] = {}
+        self._position = 0
+        self._reserved = 0
+        self._left = mechanism.updates
+        self._broken = False
+
+    @property
+    def left(self) -> int:
+        """How many updates are still paid for."""
+        return self._left
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything that was released is written down."""
+        return not self._broken
+
+    @property
+    def rounds(self) -> int:
+        """How many places of the tape are used up."""
+        return self._position
+
+    def check(self, question: Question) -> None:
+        """Refuse a question that cannot be counted, before a round is spent on it."""
+        self._counts.check(question)
+        if question.grid not in self._grids:
+            self._mechanism.check(self._rows_per_person, question.grid)
+            self._grids.add(question.grid)
+
+    def ask(self, question: Question, guess: float, threshold: float) -> Crossing:
+        """One round; the guess and the threshold are public, in grid units."""
+        if not (isfinite(guess) and isfinite(threshold)):
+            raise InputError("the guess or the threshold of a round is not a number")
+        self._owner.check("this session", ELSEWHERE)
+        with self._lock:
+            if self._broken:
+                raise GrantError(
+                    "what this run released could not be written down; go on from its state file"
+                )
+            if self._left <= 0:
+                raise GrantError("all updates of this run were released; open a new run")
+            number = self._position
+            if self._keeper is not None and number >= self._reserved:
+                self._keeper.reserve(number + RESERVED)
+                self._reserved = number + RESERVED
+            self._position = number + 1  # also when it is interrupted: its noise may be known
+            noisy = self._counts.count(question) + self._noise_at(number, question.grid)
+            if abs(noisy - guess) <= threshold:
+                return Crossing(number, None)
+            self._left -= 1
+            if self._keeper is not None:
+                self._broken = True  # until it is on the disk
+                self._keeper.crossed(number, question, noisy)
+                self._broken = False
+            return Crossing(number, noisy)
+
+    def _noise_at(self, number: int, grid: int) -> int:
+        first, drawn = self._noise.get(grid, (0, _NOTHING))
+        if not first <= number < first + len(drawn):
+            scale = self._mechanism.noise_scale(self._rows_per_person, grid)
+            first = number
+            drawn = discrete_laplace_array(self._rounds_tape, _AHEAD, scale, first)
+            self._noise[grid] = (first, drawn)
+        return int(drawn[number - first])
+
+    def prior(self) -> list[NDArray[np.int64]]:
+        """The noisy counts of all codes of all columns; the same whenever they are asked for."""
+        multiplier = self._mechanism.prior_multiplier
+        if multiplier is None:
+            raise GrantError("no counts beforehand were charged for")
+        with self._lock:
+            tables = self._counts.one_way()
+            variance = prior_variance(
+                multiplier, self._rows_per_person, len(tables), self._relation
+            )
+            return [
+                counted
+                + discrete_gaussian_array(self._prior_tape.child(f"{i}"), len(counted), variance)
+                for i, counted in enumerate(tables)
+            ]
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise GrantError("open rounds are not copied or pickled: they are one charge")
+
+    def __repr__(self) -> str:
+        return f"<open rounds: {self.rounds} asked, {self.left} updates left>"
+
+
+def prior_variance(
+    multiplier: Real, rows_per_person: int, columns: int, relation: Relation
+) -> Fraction:
+    """The variance of the noise on the one-way counts of so many columns."""
+    squared = rows_per_person**2 * columns * (2 if relation is Relation.SUBSTITUTION else 1)
+    return exact("prior_multiplier", multiplier) ** 2 * squared
+
+
+_NOTHING = np.zeros(0, np.int64)

@@ -1,0 +1,299 @@
+"""Put a session together: its files, its charge, its private part and its hypothesis."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.core.charging import grant_for
+from winnow.core.checks import exact, one_of, probability
+from winnow.core.schema import Schema
+from winnow.core.tape import Randomness
+from winnow.errors import BudgetError, InputError, LedgerError
+from winnow.interactive.constants import InteractivePlan, InteractiveRequest
+from winnow.interactive.independent import Independent
+from winnow.interactive.independent_answers import OpenAnswers
+from winnow.interactive.independent_plan import IndependentPlan, plan_independent
+from winnow.interactive.journal import Journal
+from winnow.interactive.mechanism import OpenRounds
+from winnow.interactive.session import Interactive
+from winnow.interactive.sizing import PRIOR_MIX, plan_interactive
+from winnow.interactive.state import CellState, ImplicitState, PointState, State, product_prior
+from winnow.privacy import Budget, Grant
+from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession
+from winnow.privacy.ledger.locks import Hold
+from winnow.read.crossing import SealedTable
+
+WEIGHTS, INDEPENDENT, RECOMMENDED = "multiplicative-weights", "independent", "recommended"
+METHODS = (WEIGHTS, INDEPENDENT, RECOMMENDED)
+
+Plan = InteractivePlan | IndependentPlan
+
+
+def chosen_plan(
+    method: str, request: InteractiveRequest, budget: Budget | None
+) -> tuple[Plan, str]:
+    """The constants of a session, from public numbers only, and why this method."""
+    one_of(METHODS, method=method)
+    if method == INDEPENDENT:
+        return _useful(plan_independent(_for_independent(request, budget))), ""
+    if method == WEIGHTS:
+        return plan_interactive(_for_weights(request, budget)), ""
+    bare = InteractiveRequest(
+        request.cells, request.epsilon, request.delta, request.max_queries, request.beta,
+        request.relation, request.rows_per_person, request.public_rows, request.rows,
+    )  # fmt: skip
+    single = plan_independent(_for_independent(bare, budget))
+    try:
+        weights = plan_interactive(_for_weights(request, budget))
+    except InputError:
+        return _useful(single), "recommended: multiplicative weights would learn nothing here"
+    compared = (
+        f"recommended: an error bound of {{:.3g}} against {{:.3g}} for {request.max_queries:,} "
+        "questions"
+    )
+    if weights.bound < single.bound:
+        return weights, compared.format(weights.bound, single.bound)
+    return _useful(single), compared.format(single.bound, weights.bound)
+
+
+def _useful(plan: IndependentPlan) -> IndependentPlan:
+    if plan.bound >= 1:
+        raise InputError(
+            f"with independent noise answers could be {plan.noise:.3g} of the rows off, so nothing "
+            "would be learned; ask for a larger epsilon, fewer questions, or more rows"
+        )
+    return plan
+
+
+def _for_independent(request: InteractiveRequest, budget: Budget | None) -> InteractiveRequest:
+    """Under a budget: what its rho pays for, without the delta that it keeps for other events."""
+    if budget is None:
+        return request
+    probability(delta=request.delta)
+    delta, reserved = exact("delta", request.delta), exact("delta", budget.left.delta_cap)
+    if budget.accountant == "zcdp" and reserved < delta:
+        delta -= reserved
+    return replace(request, accountant="zcdp", delta=delta)
+
+
+def _for_weights(request: InteractiveRequest, budget: Budget | None) -> InteractiveRequest:
+    if budget is None:
+        return request
+    probability(delta=request.delta)
+    lost = min(exact("delta", budget.left.delta), exact("delta", request.delta) / 2)
+    if budget.accountant != "zcdp" or lost <= 0:
+        raise InputError(
+            "multiplicative weights need a zcdp budget with a part of delta set aside: open it "
+            "with delta_for_events, for example a tenth of delta; or use method='independent'"
+        )
+    return replace(request, accountant="zcdp", lost=lost)
+
+
+Opened = Interactive | Independent
+
+
+def opened_session(
+    plan: Plan,
+    table: SealedTable,
+    *,
+    explicit: bool,
+    reason: str,
+    state: str | Path | None,
+    budget: Budget | None,
+    seed: int | None,
+) -> Opened:
+    """Charge, and open; what is written down survives whatever happens in between."""
+    account = budget if isinstance(budget, RecordedBudget) else None
+    plan.mechanism.check(table.rows_per_person)
+    if state is None:
+        hold = None if account is None else account.ledger.hold(account.dataset)
+        try:
+            run = plan.mechanism.open(
+                table, grant_for(plan.event, budget), Randomness(seed).tape(), None
+            )
+        except BaseException:
+            if hold is not None:
+                hold.release()
+            raise
+        return _session(plan, table.schema, run, None, explicit=explicit, reason=reason, hold=hold)
+    header = {"plan": _plain(plan), "explicit": explicit, "reason": reason}
+    journal = Journal.create(state, table, header, seed, _address(account))
+    grant = _charged(plan, journal, account, budget)
+    try:
+        journal.opened(grant.record)
+        run = plan.mechanism.open(table, grant, journal.tape(), journal)
+        return _session(plan, table.schema, run, journal, explicit=explicit, reason=reason)
+    except BaseException:
+        journal.close(None)
+        raise
+
+
+def _charged(
+    plan: Plan, journal: Journal, account: RecordedBudget | None, budget: Budget | None
+) -> Grant:
+    """The charge, under the name of the session; a refused one leaves no files behind."""
+    try:
+        if account is None:
+            return grant_for(plan.event, budget)
+        journal.bind(RecordedSession(account.ledger, account.dataset, journal.session))
+        return account.charge(plan.event, session=journal.session)
+    except LedgerError:  # the charge may be recorded all the same
+        charged = True
+        if account is not None:
+            with suppress(LedgerError):
+                entries = account.ledger.entries(account.dataset)
+                charged = any(e.body.get("session") == journal.session for e in entries)
+        journal.close(None) if charged else journal.abandon()
+        raise
+    except BudgetError:
+        journal.abandon()
+        raise
+    except BaseException:  # interrupted: going on from the file will find out
+        journal.close(None)
+        raise
+
+
+def resumed_session(
+    table: SealedTable,
+    state: str | Path,
+    ledger: str | Path | Ledger | None,
+    ledger_key: str | Path | None,
+    dataset: str | None = None,
+) -> Opened:
+    """Go on with the session of a state file, without a second charge."""
+    journal = Journal.open(state, table)
+    recorded = None
+    try:
+        recorded = _recorded(journal, ledger, ledger_key, dataset)
+        header = journal.header["plan"]
+        plan = _plan(dict(header["plan"]))
+        kept = journal.go_on(recorded, plan.event)
+        table = table.under(plan.event.relation)
+        run = plan.mechanism.reopen(table, journal.tape(), journal, kept)
+        return _session(
+            plan, table.schema, run, journal,
+            explicit=bool(header["explicit"]), reason=str(header["reason"]),
+        )  # fmt: skip
+    except BaseException:
+        journal.close(None)
+        if recorded is not None:
+            recorded.release()
+        raise
+
+
+def _address(account: RecordedBudget | None) -> dict[str, Any] | None:
+    """Where the ledger of a session is found again; a database's address may hold a password."""
+    if account is None:
+        return None
+    ledger = account.ledger
+    place = None if ledger.path is None else str(ledger.path.resolve())
+    return {
+        "identity": ledger.identity,
+        "name": ledger.name,
+        "dataset": account.dataset,
+        "path": place,
+        "key": str(ledger.key_file.resolve()),
+    }
+
+
+def _recorded(
+    journal: Journal,
+    ledger: str | Path | Ledger | None,
+    key: str | Path | None,
+    dataset: str | None,
+) -> RecordedSession | None:
+    """The session in its ledger, which alone can tell an old state file from the latest."""
+    address = journal.header["ledger"]
+    if address is None:
+        if ledger is not None or key is not None:
+            raise InputError("this session was opened without a ledger; leave it out")
+        return None
+    if not isinstance(ledger, Ledger):
+        place = ledger if ledger is not None else address["path"]
+        if place is None:
+            raise InputError(
+                f"this session is recorded in the ledger {address['name']!r}, whose address is "
+                "not written down; give it: ledger='postgresql://...'"
+            )
+        beside = ledger is not None and key is None and address["path"] is not None
+        ledger = Ledger.open(place, key_file=key or (None if beside else address["key"]))
+    if ledger.identity != address["identity"]:
+        raise InputError(
+            f"this session is recorded in another ledger ({address['name']!r}); name that one"
+        )
+    if dataset is not None and dataset != address["dataset"]:
+        raise InputError(
+            f"this session is recorded under the dataset {address['dataset']!r}, and {dataset!r} "
+            "was given"
+        )
+    return RecordedSession(ledger, address["dataset"], journal.session)
+
+
+def _plan(document: dict[str, Any]) -> Plan:
+    kind = InteractivePlan if "updates" in document else IndependentPlan
+    return kind.from_dict(document)
+
+
+def _plain(plan: Plan) -> dict[str, object]:
+    """As it will be read back, so that what is signed is what is found."""
+    found: dict[str, object] = json.loads(json.dumps(plan.to_dict()))
+    return found
+
+
+def _session(
+    plan: Plan,
+    schema: Schema,
+    run: OpenRounds | OpenAnswers,
+    journal: Journal | None,
+    *,
+    explicit: bool,
+    reason: str,
+    hold: Hold | None = None,
+) -> Opened:
+    session: Opened
+    if isinstance(plan, IndependentPlan):
+        assert isinstance(run, OpenAnswers)
+        why = reason or f"as asked; {plan.max_queries} questions"
+        session = Independent(plan, schema, run, replace(run.receipt, reason=why), journal, hold)
+    else:
+        assert isinstance(run, OpenRounds)
+        why = f"{plan.calibration}; {plan.max_queries} questions"
+        receipt = replace(run.receipt, reason=f"{why}; {reason}" if reason else why)
+        weights = _state(plan, schema, run, journal, explicit=explicit)
+        session = Interactive(plan, schema, weights, run, receipt, journal, hold)
+    if journal is not None:
+        session.replay(journal.updates(schema))
+    return session
+
+
+def _state(
+    plan: InteractivePlan,
+    schema: Schema,
+    rounds: OpenRounds,
+    journal: Journal | None,
+    *,
+    explicit: bool,
+) -> State:
+    prior, mix = None, 1.0
+    if plan.prior_multiplier is not None:
+        kept = None if journal is None else _kept_prior(journal)
+        counts = rounds.prior() if kept is None else kept
+        if journal is not None and kept is None:
+            journal.note(prior=[counted.tolist() for counted in counts])
+        prior, mix = product_prior(counts), PRIOR_MIX
+    if plan.universe is not None:
+        return PointState(schema, plan.universe, plan.universe_seed, prior, mix)
+    return CellState(schema, prior, mix) if explicit else ImplicitState(schema, prior, mix)
+
+
+def _kept_prior(journal: Journal) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]] | None:
+    for entry in journal.records:
+        if "prior" in entry:
+            return [np.array(counted, np.int64) for counted in entry["prior"]]
+    return None

@@ -1,0 +1,189 @@
+"""Ask interactively, or put independent noise on every answer? From public numbers only.
+
+Both error bounds hold for all k answers at once with probability 1 - beta. Independent Gaussian
+noise grows with sqrt(k), multiplicative weights with log k: few questions are better answered
+one by one, very many from a hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from winnow.core.checks import Real, count, positive, probability
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema, cells_text
+from winnow.errors import InputError
+from winnow.interactive.constants import InteractivePlan, InteractiveRequest
+from winnow.interactive.independent_plan import IndependentPlan, plan_independent
+from winnow.interactive.sizing import plan_interactive
+
+INTERACTIVE, INDEPENDENT = "multiplicative weights", "independent Gaussian noise"
+NEITHER = "neither: nothing would be learned"
+
+
+@dataclass(frozen=True)
+class InteractiveComparison:
+    """Two ways to answer k questions under the same budget, and which has the smaller bound."""
+
+    cells: int
+    n: int
+    max_queries: int
+    epsilon: float
+    delta: float
+    beta: float
+    relation: str
+    session: InteractivePlan | None
+    """None: the session would learn nothing."""
+    independent: IndependentPlan
+
+    @property
+    def independent_deviation(self) -> float:
+        """The standard deviation of one answer with independent noise, as a fraction of n."""
+        return self.independent.deviation
+
+    @property
+    def independent_bound(self) -> float:
+        """The bound on answers with independent noise; above 1 they say nothing."""
+        return self.independent.noise
+
+    @property
+    def interactive_bound(self) -> float:
+        """The bound on answers from the hypothesis; 1 where there is none to be had."""
+        return 1.0 if self.session is None else self.session.bound
+
+    @property
+    def recommended(self) -> str:
+        """What has the smaller error bound, if that is below all of the rows."""
+        if min(self.interactive_bound, self.independent_bound) >= 1:
+            return NEITHER
+        better = self.interactive_bound < self.independent_bound
+        return INTERACTIVE if better else INDEPENDENT
+
+    @property
+    def recommended_method(self) -> str:
+        """The same, as ``winnow.open_interactive`` calls it."""
+        names = {INTERACTIVE: "multiplicative-weights", INDEPENDENT: "independent"}
+        return names.get(self.recommended, "none")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain data, ready for JSON."""
+        return {
+            "cells": self.cells,
+            "n": self.n,
+            "max_queries": self.max_queries,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "beta": self.beta,
+            "relation": self.relation,
+            "interactive_bound": self.interactive_bound,
+            "independent_deviation": self.independent_deviation,
+            "independent_bound": self.independent_bound,
+            "recommended": self.recommended,
+            "method": self.recommended_method,
+            "session": None if self.session is None else self.session.to_dict(),
+        }
+
+    def table(self) -> list[list[str]]:
+        """The comparison as a table, its first line the headings."""
+        updates = "-" if self.session is None else f"{self.session.updates:,}"
+        fresh = "-" if self.session is None else f"{min(1.0, self.session.noise):.3g}"
+        return [
+            ["method", "error bound", "typical", "updates"],
+            [INTERACTIVE, f"{self.interactive_bound:.3g}", f"fresh: {fresh}", updates],
+            [
+                INDEPENDENT,
+                f"{min(1.0, self.independent_bound):.3g}",
+                f"{self.independent_deviation:.3g}",
+                "-",
+            ],
+        ]
+
+    def __str__(self) -> str:
+        lines = self.table()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        shown = ["  ".join(c.ljust(w) for c, w in zip(x, widths, strict=True)) for x in lines]
+        shown.insert(1, "-" * max(map(len, shown)))
+        title = (
+            f"{self.max_queries:,} questions about {self.n:,} rows, {cells_text(self.cells)} "
+            f"cells, epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
+            f"{Relation(self.relation).sentence}"
+        )
+        return "\n".join(
+            [
+                title,
+                f"fractions of the rows; bounds hold for all answers together with probability "
+                f"{1 - self.beta:g}",
+                "",
+                *shown,
+                "",
+                f"recommended: {self.recommended}",
+            ]
+        )
+
+
+def interactive(
+    schema: Schema | Mapping[str, Any] | str | Path | int,
+    *,
+    n: int,
+    epsilon: Real,
+    delta: Real,
+    max_queries: int = 10_000,
+    beta: Real = 0.05,
+    rows_per_person: int = 1,
+    relation: str | Relation = Relation.SUBSTITUTION,
+    **options: Any,
+) -> InteractiveComparison:
+    """Compare an interactive session with independent Gaussian noise for so many questions.
+
+    ``schema`` is a schema or its number of cells; further options are those of
+    ``winnow.open_interactive`` that size a session (updates, alpha, threshold, warm_start,
+    calibration, universe, smoothness, phi).
+    """
+    count(n=n, max_queries=max_queries, rows_per_person=rows_per_person)
+    positive(epsilon=epsilon)
+    probability(delta=delta, beta=beta)
+    kind = Relation.parse(relation)
+    cells = _cells(schema)
+    unknown = set(options) - _OPTIONS
+    if unknown:
+        raise InputError(
+            f"{', '.join(sorted(unknown))}: not an option of a plan; it has "
+            f"{', '.join(sorted(_OPTIONS))}"
+        )
+    asked: dict[str, Any] = {
+        "cells": cells, "epsilon": epsilon, "delta": delta, "max_queries": max_queries,
+        "beta": beta, "relation": kind, "rows_per_person": rows_per_person, "rows": n,
+    }  # fmt: skip
+    try:
+        session = plan_interactive(InteractiveRequest(**asked, **options))
+    except InputError:
+        if options:
+            raise
+        session = None
+    independent = plan_independent(InteractiveRequest(**asked))
+    return InteractiveComparison(
+        cells,
+        int(n),
+        int(max_queries),
+        float(epsilon),
+        float(delta),
+        float(beta),
+        str(kind),
+        session,
+        independent,
+    )
+
+
+_OPTIONS = {
+    "updates", "alpha", "threshold", "warm_start", "calibration", "universe", "smoothness", "phi",
+}  # fmt: skip
+
+
+def _cells(schema: Any) -> int:
+    if isinstance(schema, int) and not isinstance(schema, bool):
+        count(cells=schema)
+        return int(schema)
+    return Schema.parse(schema).cells

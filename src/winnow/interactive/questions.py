@@ -1,0 +1,233 @@
+"""One query, taken out of its workload: what an interactive session is asked.
+
+A question is either a product set (codes of some columns that must all hold) or dense: a
+whole number of grid units for every cell. It is public, compares by content, and can be
+written to a file.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import count as check_count
+from winnow.core.schema import Schema
+from winnow.core.workloads.bits import BitsPart
+from winnow.core.workloads.conditions import Predicates
+from winnow.core.workloads.conjunction import ConjunctionPart
+from winnow.core.workloads.interval import IntervalPart
+from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.part import Part
+from winnow.core.workloads.real import GridPart
+from winnow.core.workloads.workload import Maker, Workload
+from winnow.errors import InputError
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A linear query with values 0 .. grid (over grid) on the cells of a schema."""
+
+    schema: Schema
+    codes: Mapping[int, Integers] | None
+    """Codes that must hold, by column, ascending; columns not named are free. None: dense."""
+    units: Integers | None = None
+    """Grid units of each cell, for a dense question."""
+    grid: int = 1
+    bound: Fraction | None = None
+    """c, where the query was declared with values in [-c, c] [PMW, Section III]."""
+    label: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        """Every row counts once, for 0 to `grid` units: what one person moves rests on it."""
+        check_count(grid=self.grid)
+        if (self.codes is None) is (self.units is None):
+            raise InputError("a question has codes of columns, or units of cells")
+        if self.units is not None:
+            units = np.array(self.units, np.int64)
+            if units.shape != (self.schema.cells,):
+                raise InputError(f"{units.size} values for {self.schema.cells:,} cells")
+            if int(units.min()) < 0 or int(units.max()) > self.grid:
+                raise InputError(f"a value is outside 0 to {self.grid} grid units")
+            units.flags.writeable = False
+            object.__setattr__(self, "units", units)
+            return
+        assert self.codes is not None
+        if self.grid != 1:
+            raise InputError(
+                f"a question of codes counts rows, and has no grid of {self.grid} steps; leave "
+                "out grid="
+            )
+        checked: dict[int, Integers] = {}
+        for column in sorted(self.codes):
+            held = np.array(self.codes[column], np.int64)
+            if not 0 <= column < len(self.schema.shape) or held.ndim != 1:
+                raise InputError(f"column {column} is not a position in the schema")
+            inside = not held.size or (held[0] >= 0 and held[-1] < self.schema.shape[column])
+            if not inside or not (held[1:] > held[:-1]).all():
+                raise InputError(
+                    f"the codes of column {column} do not ascend within 0 to "
+                    f"{self.schema.shape[column] - 1}"
+                )
+            held.flags.writeable = False
+            checked[column] = held
+        # Read-only as the arrays are: what is counted must be what was checked.
+        object.__setattr__(self, "codes", MappingProxyType(checked))
+
+    @classmethod
+    def _of_masks(cls, schema: Schema, codes: dict[int, Integers], label: str) -> Question:
+        """A question whose codes were read off masks, so that there is nothing to check."""
+        made = object.__new__(cls)
+        made.__dict__.update(
+            schema=schema,
+            codes=MappingProxyType(codes),
+            units=None,
+            grid=1,
+            bound=None,
+            label=label,
+        )
+        return made
+
+    @cached_property
+    def key(self) -> bytes:
+        """The same for the same question, however it was written."""
+        if self.codes is not None:
+            content = hashlib.blake2b(b"product %s " % str(self.bound).encode(), digest_size=20)
+            for column, held in self.codes.items():
+                content.update(b"%d:%d:" % (column, len(held)))
+                content.update(held.tobytes())
+            return content.digest()
+        assert self.units is not None
+        content = hashlib.blake2b(b"%d %s " % (self.grid, str(self.bound).encode()), digest_size=20)
+        content.update(np.ascontiguousarray(self.units).tobytes())
+        return content.digest()
+
+    def declared(self, fraction: float) -> float:
+        """An answer in [0, 1] as one of the query as it was given, in [-c, c]."""
+        return fraction if self.bound is None else float(self.bound) * (2 * fraction - 1)
+
+    @property
+    def stretch(self) -> float:
+        """By how much errors grow when the affine map is undone."""
+        return 1.0 if self.bound is None else 2 * float(self.bound)
+
+    def row(self) -> NDArray[np.float64]:
+        """The value on every cell, for small domains."""
+        if self.units is not None:
+            return np.asarray(self.units / self.grid)
+        assert self.codes is not None
+        inside = np.ones(self.schema.shape, np.bool_)
+        for column, held in self.codes.items():
+            mask = np.zeros(self.schema.shape[column], np.bool_)
+            mask[held] = True
+            inside &= mask.reshape([-1 if i == column else 1 for i in range(inside.ndim)])
+        return inside.ravel().astype(np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as plain data, ready for JSON."""
+        if self.codes is not None:
+            held = [[column, codes.tolist()] for column, codes in self.codes.items()]
+            return {"codes": held, "label": self.label}
+        assert self.units is not None
+        packed = zlib.compress(np.ascontiguousarray(self.units, "<i4").tobytes())
+        return {
+            "units": base64.b64encode(packed).decode(),
+            "grid": self.grid,
+            "bound": None if self.bound is None else str(self.bound),
+            "label": self.label,
+        }
+
+    @classmethod
+    def from_dict(cls, schema: Schema, document: Mapping[str, Any]) -> Question:
+        """The question that ``to_dict`` described."""
+        label = str(document.get("label", ""))
+        if "codes" in document:
+            codes = {int(c): np.array(held, np.int64) for c, held in document["codes"]}
+            return cls(schema, codes, label=label)
+        packed = zlib.decompress(base64.b64decode(document["units"]))
+        units = np.frombuffer(packed, "<i4").astype(np.int64)
+        bound = document["bound"]
+        limit = None if bound is None else Fraction(bound)
+        return cls(schema, None, units, int(document["grid"]), limit, label)
+
+
+def question_of(schema: Schema, asked: Any) -> Question:
+    """The one question in a maker such as ``wn.where(...)``, or in a bound workload."""
+    if isinstance(asked, Question):
+        return asked
+    if isinstance(asked, Predicates) and len(asked.conditions) == 1:  # the usual case, quickly
+        (part,) = asked.parts(schema)
+        return _question(schema, part, 0)
+    found = questions_of(schema, asked)
+    if found.size != 1:
+        raise InputError(
+            f"this workload has {found.size:,} queries; ask them one by one, or all with ask_all"
+        )
+    return taken(found, 0)
+
+
+def questions_of(schema: Schema, asked: Any) -> Workload:
+    """A maker or workload, bound to the schema."""
+    if isinstance(asked, Maker):
+        return asked.over(schema)
+    if not isinstance(asked, Workload):
+        raise InputError(
+            f"a {type(asked).__name__} is not a question; ask wn.where(sex='Female') or a workload"
+        )
+    if asked.schema is not schema and asked.schema != schema:
+        raise InputError("the question is over another schema than the table; bind it to that one")
+    return asked
+
+
+def taken(workload: Workload, query: int) -> Question:
+    """One query of a workload."""
+    place, inside = workload.locate(query)
+    part = workload.parts[place]
+    return _question(workload.schema, part, inside)
+
+
+def _question(schema: Schema, part: Part, query: int) -> Question:
+    if isinstance(part, ConjunctionPart):
+        codes = {}
+        for column, mask in part.masks[query].items():  # ascending, and so are the codes
+            (held,) = mask.nonzero()
+            if len(held) < len(mask):
+                held.flags.writeable = False
+                codes[column] = held
+        return Question._of_masks(schema, codes, part.label(query))
+    if isinstance(part, MarginalPart):
+        cell, codes = query, {}
+        for column in reversed(part.columns):
+            cell, code = divmod(cell, schema.shape[column])
+            codes[column] = np.array([code], np.int64)
+        ordered = dict(sorted(codes.items()))
+        return Question(schema, ordered, label=part.label(query))
+    if isinstance(part, IntervalPart):
+        held = np.arange(int(part.starts[query]), int(part.stops[query]), dtype=np.int64)
+        whole = len(held) == schema.shape[part.column]
+        return Question(schema, {} if whole else {part.column: held}, label=part.label(query))
+    if isinstance(part, BitsPart):
+        return Question(schema, None, part.row(query).astype(np.int64), 1, None, part.label(query))
+    if isinstance(part, GridPart):
+        units = part.values[query].astype(np.int64)
+        return Question(schema, None, units, part.grid, part.bound, part.label(query))
+    raise InputError(f"queries of the kind {type(part).__name__} are not asked interactively")
+
+
+def set_size(question: Question) -> int:
+    """How many cells a product set holds, as a Python integer."""
+    assert question.codes is not None
+    held = {column: len(codes) for column, codes in question.codes.items()}
+    return math.prod(held.get(i, n) for i, n in enumerate(question.schema.shape))

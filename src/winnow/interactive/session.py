@@ -1,0 +1,370 @@
+"""Private multiplicative weights: questions one by one, answered from a hypothesis that learns.
+
+[PMW, Fig 1] with the update direction mended: weights fall by exp(-eta r) with r = 1 - f where
+the data have more than the hypothesis says, and r = f where they have less. (As printed, the two
+are exchanged and every update makes the hypothesis worse.)
+
+The step. Let h be the hypothesis' answer and q the noisy one brought nu nearer to h; with
+|noise| <= nu the true answer lies beyond q, seen from h. The step of log odds(q) - log odds(h)
+makes the hypothesis answer q (for a set of cells), and lowers the relative entropy to the data
+by at least KL(q || h) >= 2 (q - h)^2 > 2 g^2. Proof: for values f in [0, 1] the mean of
+e^(eta f) is at most 1 - h + h e^eta, so the entropy falls by at least
+eta q - ln(1 - h + h e^eta), which is concave in eta, largest at that step with the value
+KL(q || h), and at least 2 (q - h)^2 from 4 |q - h| on; so steps are cut at 8 without harm.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
+
+from winnow.core.released import Receipt
+from winnow.core.schema import Schema
+from winnow.core.workloads.workload import Workload
+from winnow.errors import GrantError, InputError
+from winnow.interactive.constants import InteractivePlan
+from winnow.interactive.independent_plan import IndependentPlan
+from winnow.interactive.journal import Journal
+from winnow.interactive.mechanism import OpenRounds
+from winnow.interactive.questions import Question, question_of, questions_of, taken
+from winnow.interactive.state import CellState, State
+from winnow.privacy import Guarantee
+from winnow.privacy.ledger.locks import Hold
+
+P = TypeVar("P", bound=IndependentPlan | InteractivePlan)
+
+
+class OpenSession(ABC, Generic[P]):
+    """An open session. It is neither copied nor pickled, and threads that share it take turns."""
+
+    def __init__(
+        self,
+        plan: P,
+        schema: Schema,
+        receipt: Receipt,
+        journal: Journal | None,
+        hold: Hold | None,
+    ) -> None:
+        self.plan: P = plan
+        self.schema = schema
+        self.receipt = receipt
+        self._journal, self._hold = journal, hold
+        self._closed = False
+        self._lock = RLock()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What holds of everything that the session will ever release."""
+        return self.plan.guarantee
+
+    @property
+    @abstractmethod
+    def status(self) -> str:
+        """'open', 'exhausted' or 'closed'."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no new question is answered from the data any more."""
+        return self.status == "exhausted"
+
+    @abstractmethod
+    def _write_end(self, journal: Journal) -> None:
+        """Write down how far the session came, and let go of its file."""
+
+    def close(self) -> None:
+        """End this process' part; a session with a state file can be opened again."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                if self._journal is not None:
+                    self._write_end(self._journal)
+                if self._hold is not None:
+                    self._hold.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise GrantError("an interactive session is not copied or pickled: it is one charge")
+
+
+HYPOTHESIS, FRESH, UNCHECKED, INDEPENDENT = "hypothesis", "fresh", "unchecked", "independent"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer. ``kind`` says where it came from:
+
+    'hypothesis': the public hypothesis, which a private test found near the data;
+    'fresh': the data's own count with noise, because the hypothesis was far off;
+    'unchecked': the last hypothesis, untested, after the session was exhausted;
+    'independent': the data's own count with noise, in a session without a hypothesis.
+    """
+
+    question: str
+    value: float
+    """The answer as a fraction of the rows (or in [-c, c] for queries declared so)."""
+    count: float
+    """The same times the rows."""
+    kind: str
+    error: float | None
+    """With probability 1 - beta no answer of the session is further off; None: no bound."""
+    confidence: float
+    adaptive: bool
+    """False: the error holds for questions that do not depend on earlier answers only."""
+    number: int | None
+    """The round that it took; None when no private test was needed."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain data, ready for JSON."""
+        return dict(vars(self))
+
+    def __str__(self) -> str:
+        off = "no error bound" if self.error is None else f"within {self.error:.3g}"
+        return f"{self.value:.4g} ({self.kind}, {off}): {self.question}"
+
+
+class Sized(Protocol):
+    """What an answer needs to know of its session's plan."""
+
+    @property
+    def rows(self) -> int:
+        """The public number of rows."""
+
+    @property
+    def beta(self) -> float:
+        """The chance that a bound of the session fails."""
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether bounds hold for questions that depend on earlier answers."""
+
+
+def answer_of(
+    plan: Sized,
+    question: Question,
+    fraction: float,
+    kind: str,
+    error: float | None,
+    number: int | None,
+) -> Answer:
+    """The answer to a question, from the fraction of the rows that was found for it."""
+    value = question.declared(fraction)
+    return Answer(
+        question.label,
+        value,
+        value * plan.rows,
+        kind,
+        None if error is None else error * question.stretch,
+        1 - plan.beta,
+        plan.adaptive,
+        number,
+    )
+
+
+LARGEST_STEP = 8.0
+_MOST_REMEMBERED = 500_000
+
+__all__ = ["Answer", "Interactive", "SyntheticPasses", "log_step"]
+
+
+@dataclass(frozen=True)
+class SyntheticPasses:
+    """How passes over a workload ended: 'converged', 'pass limit' or 'exhausted'."""
+
+    status: str
+    passes: int
+    updates: int
+    weights: Any
+    """The hypothesis over the cells, sum 1; None where the domain is not held in memory."""
+    answers: tuple[Answer, ...]
+    """Every query of the workload, from the last hypothesis."""
+
+
+class Interactive(OpenSession[InteractivePlan]):
+    """An open interactive session: ``ask`` until it is ``exhausted``.
+
+    One session is one charge, made when it was opened. It cannot be copied or pickled, and
+    threads that share it take turns.
+    """
+
+    def __init__(
+        self,
+        plan: InteractivePlan,
+        schema: Schema,
+        state: State,
+        rounds: OpenRounds,
+        receipt: Receipt,
+        journal: Journal | None = None,
+        hold: Hold | None = None,
+    ) -> None:
+        super().__init__(plan, schema, receipt, journal, hold)
+        self._state = state
+        self._rounds = rounds
+        self._measured: dict[bytes, tuple[int, int]] = {}
+        self._quiet: set[bytes] = set()
+
+    @property
+    def method(self) -> str:
+        """How it answers."""
+        return "multiplicative-weights"
+
+    @property
+    def status(self) -> str:
+        """'open', 'exhausted' (no update or no round is left) or 'closed'."""
+        if self._closed:
+            return "closed"
+        if self._rounds.left <= 0 or self._rounds.rounds >= self.plan.max_queries:
+            return "exhausted"
+        return "open"
+
+    @property
+    def updates(self) -> int:
+        """How many updates are used up: released, or lost in a crash."""
+        return self.plan.updates - self._rounds.left
+
+    @property
+    def rounds(self) -> int:
+        """How many private tests were used up."""
+        return self._rounds.rounds
+
+    def ask(self, question: Any) -> Answer:
+        """Answer one question, such as ``wn.where(age=(40, 60), sex="Female")``."""
+        return self._ask(question_of(self.schema, question))
+
+    def ask_all(self, workload: Any) -> list[Answer]:
+        """Answer every query of a workload, in order."""
+        asked = questions_of(self.schema, workload)
+        return [self._ask(taken(asked, query)) for query in range(asked.size)]
+
+    def _ask(self, question: Question, *, again: bool = False) -> Answer:
+        """One answer; ``again`` tests a question anew that was measured before."""
+        with self._lock:
+            return self._answered(question, again=again)
+
+    def _answered(self, question: Question, *, again: bool) -> Answer:
+        if self._closed:
+            raise InputError("this session is closed; open it again from its state file")
+        self._rounds.check(question)
+        self._state.check(question)
+        said = None if again else self._measured.get(question.key)
+        if said is not None:
+            return self._fresh(question, said[1], None)
+        guess = self._state.answer(question)
+        if question.key in self._quiet:
+            return self._guessed(question, guess, HYPOTHESIS, None)
+        if self.exhausted:
+            return self._guessed(question, guess, UNCHECKED, None)
+        unit = self.plan.rows * question.grid
+        crossing = self._rounds.ask(question, guess * unit, self.plan.threshold * unit)
+        if crossing.count is None:
+            if len(self._quiet) >= _MOST_REMEMBERED:
+                self._quiet.clear()  # asked again, such questions take a new round
+            self._quiet.add(question.key)
+            return self._guessed(question, guess, HYPOTHESIS, crossing.number)
+        self._learn(question, crossing.number, crossing.count, guess)
+        return self._fresh(question, crossing.count, crossing.number)
+
+    def _learn(self, question: Question, number: int, count: int, guess: float) -> None:
+        self._quiet.clear()
+        self._measured[question.key] = (number, count)
+        fraction = count / (self.plan.rows * question.grid)
+        self._state.update(question, log_step(self.plan, guess, fraction))
+
+    def replay(self, updates: Iterable[tuple[int, Question, int]]) -> None:
+        """Take the steps of updates that were released before."""
+        for number, question, count in updates:
+            self._learn(question, number, count, self._state.answer(question))
+
+    def _guessed(self, question: Question, guess: float, kind: str, number: int | None) -> Answer:
+        return answer_of(
+            self.plan, question, guess, kind, None if kind == UNCHECKED else self.plan.bound, number
+        )
+
+    def _fresh(self, question: Question, count: int, number: int | None) -> Answer:
+        fraction = min(1.0, max(0.0, count / (self.plan.rows * question.grid)))
+        return answer_of(self.plan, question, fraction, FRESH, min(1.0, self.plan.noise), number)
+
+    def synthesise(self, workload: Any, *, passes: int = 10) -> SyntheticPasses:
+        """Passes over a workload until one has no update [PMW, Section II].
+
+        Every query of every pass is a round and counts towards ``max_queries``.
+        """
+        asked = questions_of(self.schema, workload)
+        if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
+            raise InputError(f"passes={passes!r} is not a number of passes; give 1 or more")
+        status, done = "pass limit", 0
+        for _ in range(passes):
+            before = self.updates
+            done += 1
+            for query in range(asked.size):
+                if self.status != "open":
+                    break
+                self._ask(taken(asked, query), again=True)
+            if self.status != "open":
+                status = self.status if not self._whole_pass(asked, before) else "converged"
+                break
+            if self.updates == before:
+                status = "converged"
+                break
+        return self._synthetic(asked, status, done)
+
+    def _whole_pass(self, asked: Workload, before: int) -> bool:
+        """Whether the pass that used the session up was complete and quiet all the same."""
+        quiet = all(taken(asked, q).key in self._quiet for q in range(asked.size))
+        return self.updates == before and quiet
+
+    def _synthetic(self, asked: Workload, status: str, passes: int) -> SyntheticPasses:
+        answers = []
+        for query in range(asked.size):
+            question = taken(asked, query)
+            kind = HYPOTHESIS if question.key in self._quiet else UNCHECKED
+            answers.append(self._guessed(question, self._state.answer(question), kind, None))
+        weights = self._state.weights() if isinstance(self._state, CellState) else None
+        return SyntheticPasses(status, passes, self.updates, weights, tuple(answers))
+
+    def state(self) -> dict[str, Any]:
+        """The public state as plain data: constants, place on the tape, updates so far."""
+        return {
+            "plan": self.plan.to_dict(),
+            "status": self.status,
+            "rounds": self.rounds,
+            "updates": self.updates,
+        }
+
+    def _write_end(self, journal: Journal) -> None:
+        journal.close(self._rounds.rounds if self._rounds.whole else None)
+
+    def __repr__(self) -> str:
+        return (
+            f"<interactive session, {self.status}: {self.rounds:,} of {self.plan.max_queries:,} "
+            f"rounds, {self.updates} of {self.plan.updates} updates>"
+        )
+
+
+def log_step(plan: InteractivePlan, guess: float, measured: float) -> float:
+    """The exponent of the update: cells inside the question are multiplied by e to this."""
+    up = measured > guess
+    if plan.step == "fixed":
+        return plan.fixed_step if up else -plan.fixed_step
+    if up:
+        target = min(max(measured - plan.noise, guess), 1.0)
+    else:
+        target = max(min(measured + plan.noise, guess), 0.0)
+    step = _log_odds(target) - _log_odds(guess)
+    if math.isnan(step):  # the hypothesis already puts all or nothing there
+        return 0.0
+    return min(max(step, -LARGEST_STEP), LARGEST_STEP)
+
+
+def _log_odds(p: float) -> float:
+    if p <= 0:
+        return -math.inf
+    return math.inf if p >= 1 else math.log(p) - math.log1p(-p)

@@ -1,0 +1,282 @@
+"""Everything of an interactive session that is fixed before the data are looked at.
+
+Utility [PMW, Section IV-A, with the errata]. Let |noise| <= nu in every round, as a fraction of
+the n rows. An update happens when the noisy answer is further than T from the hypothesis, so the
+true answer is further than T - nu = g. Multiplicative weights then lower the relative entropy to
+the data by at least 2 g^2 (Hoeffding's lemma, at step 4 g; ``interactive`` takes steps that are
+at least as good). It starts at ln M at most, so with g = sqrt(ln M/(2 c)) fewer than c updates
+happen: the session is not exhausted. Answers from the hypothesis err by at most T + nu = g + 2 nu,
+fresh answers by at most nu. All k rounds have |noise| <= nu with probability 1 - beta when
+nu n is the (beta/k)-quantile of the noise.
+
+On a sub-universe V of the cells let some distribution on V answer every question within gamma of
+the data [PMW, Lemmas IV.5 and V.2]: the threshold is T + gamma.
+
+The cap c is chosen to make the bound small: more updates need a smaller g and more noise. With
+c = k every question may have a fresh answer; the threshold is then 0 and all errors are at most nu.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from winnow.core.checks import count, exact, nonnegative, one_of, positive, probability
+from winnow.core.schema import cells_text
+from winnow.core.workloads.reductions import sub_universe_alpha
+from winnow.errors import InputError
+from winnow.interactive.constants import InteractivePlan, InteractiveRequest
+from winnow.privacy import CappedRounds, Gaussian, calibrate_capped, guarantee_of, zcdp_rho
+from winnow.privacy.capped import lost_mass
+
+CALIBRATIONS = ("target-charging", "paper")
+MOST_UPDATES = 10**6
+PRIOR_MIX = 0.1
+"""The part of the uniform distribution in a prior from noisy counts: it bounds the start."""
+
+
+def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
+    """Fix everything, or say what is impossible; nothing is charged here."""
+    positive(epsilon=request.epsilon)
+    probability(delta=request.delta, beta=request.beta)
+    count(max_queries=request.max_queries, rows_per_person=request.rows_per_person)
+    one_of(CALIBRATIONS, calibration=request.calibration)
+    nonnegative(phi=request.phi)
+    rows = rows_of(request)
+    domain, gamma = _domain(request)
+    if request.calibration == "paper":
+        return _paper(request, rows, domain, gamma)
+    warm = exact("warm_start", request.warm_start)
+    if not 0 <= warm < 1:
+        raise InputError(
+            f"warm_start={request.warm_start} is not a share in [0, 1); give 0.1 for a tenth"
+        )
+    initial = None if warm == 0 else _prior(request, warm)
+    entropy = math.log(max(domain, 2)) + (0.0 if initial is None else -math.log(PRIOR_MIX))
+    updates = _updates(request, rows, entropy, float(1 - warm))
+    accountant = request.accountant if initial is None else "zcdp"
+    capped = calibrate_capped(
+        updates,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        relation=request.relation,
+        accountant=accountant,
+        initial=initial,
+        lost=request.lost,
+    )
+    noise = noise_bound(
+        capped.epsilon, rows, request.rows_per_person, request.max_queries, _noise_beta(request)
+    )
+    every = updates >= request.max_queries  # then each question may have a fresh answer
+    gap = 0.0 if every else math.sqrt(entropy / (2 * updates))
+    proved = 0.0 if every else gap + noise + gamma
+    threshold = proved
+    if request.threshold is not None:
+        positive(threshold=request.threshold)
+        threshold = float(request.threshold)
+    if min(max(proved, noise), max(threshold, noise)) >= 1:
+        raise InputError(
+            f"at epsilon={request.epsilon}, delta={request.delta} with {rows:,} rows answers "
+            f"could be {max(threshold, noise):.3g} of them off, so nothing would be learned; ask "
+            "for a larger epsilon, fewer questions, or more rows"
+        )
+    return InteractivePlan(
+        request.cells,
+        domain,
+        rows,
+        int(request.rows_per_person),
+        int(request.max_queries),
+        float(request.beta),
+        updates,
+        capped.epsilon,
+        capped.steps,
+        threshold,
+        noise,
+        max(threshold - noise - gamma, 0.0),
+        "measured",
+        4 * gap,
+        request.calibration,
+        gamma,
+        None if request.universe is None else domain,
+        int(request.universe_seed),
+        None if initial is None else float(initial.noise_multiplier),
+        threshold >= proved,
+        capped.event,
+        capped.guarantee,
+        accountant,
+    )
+
+
+def noise_bound(epsilon: float, rows: int, rows_per_person: int, rounds: int, beta: float) -> float:
+    """nu: discrete Laplace noise stays below it in all rounds but for probability beta.
+
+    Pr[|Z| >= m] = 2 p^m/(1 + p) for p = e^(-1/scale). In finer grid units the bound is
+    smaller as a fraction of the rows.
+    """
+    scale = rows_per_person / epsilon
+    p = math.exp(-1 / scale)
+    tail = math.log(rounds / beta) + math.log(2 / (1 + p))
+    return math.ceil(scale * tail * (1 + 1e-12)) / rows
+
+
+def rows_of(request: InteractiveRequest) -> int:
+    """The public number of rows: as given, or the table's own where that is public."""
+    if request.rows is not None:
+        count(rows=request.rows)
+        if request.public_rows is not None and int(request.rows) != request.public_rows:
+            raise InputError(
+                f"rows={request.rows} is not the number of rows of the table, which is public "
+                "under substitution; leave rows out"
+            )
+        return int(request.rows)
+    if request.public_rows is None:
+        raise InputError(
+            "the number of rows is private here and answers are fractions of it; give a public "
+            "number with rows="
+        )
+    if request.public_rows < 1:
+        raise InputError("the table has no rows; there is nothing to ask")
+    return request.public_rows
+
+
+def _domain(request: InteractiveRequest) -> tuple[int, float]:
+    """Cells that carry weight, and what a sample of them adds to the threshold."""
+    cells = request.cells
+    if request.universe is None:
+        if request.smoothness is not None or exact("phi", request.phi) != 0:
+            raise InputError("smoothness= and phi= belong to a sampled universe; give universe=")
+        return cells, 0.0
+    count(universe=request.universe)
+    if int(request.universe) >= cells:
+        raise InputError(
+            f"universe={request.universe} is not below the {cells_text(cells)} cells of the "
+            "domain; leave it out"
+        )
+    if request.smoothness is None:
+        raise InputError(
+            "a sampled universe needs smoothness=xi: no cell holds more than this part of the "
+            f"rows, or of a distribution near them; 1/{cells_text(cells)} is an even spread"
+        )
+    positive(smoothness=request.smoothness)
+    if exact("smoothness", request.smoothness) * cells < 1:
+        raise InputError(
+            f"smoothness={request.smoothness} is below 1/{cells_text(cells)}: some cell always "
+            "holds that part of the rows; give at least that"
+        )
+    alpha = sub_universe_alpha(
+        sampled=int(request.universe),
+        queries=int(request.max_queries),
+        evenness=float(exact("smoothness", request.smoothness) * cells),
+        beta=float(request.beta) / 2,
+    )
+    return int(request.universe), float(request.phi) + alpha
+
+
+def _noise_beta(request: InteractiveRequest) -> float:
+    """A sampled universe takes half of the failure probability."""
+    return float(request.beta) / (1 if request.universe is None else 2)
+
+
+def _prior(request: InteractiveRequest, share: Fraction) -> Gaussian:
+    rho = float(zcdp_rho(request.epsilon, request.delta)) * float(share)
+    return Gaussian(float(f"{1 / math.sqrt(2 * rho) * 1.0001:.5g}"), request.relation)
+
+
+def _updates(request: InteractiveRequest, rows: int, entropy: float, share: float) -> int:
+    """The cap: as given, for a given alpha, or where the bound is about smallest."""
+    if request.updates is not None:
+        count(updates=request.updates)
+        if request.alpha is not None:
+            raise InputError("give updates= or alpha=, not both")
+        return int(request.updates)
+    gamma = _domain(request)[1]
+    rho = float(zcdp_rho(request.epsilon, request.delta)) * share
+    spread = math.sqrt(2 * math.log(3 / float(request.delta)))
+
+    def bound(updates: int) -> float:
+        # Steps as the binomial tail needs them, a round's epsilon as rho allows: near enough.
+        steps = 2 * updates + 2 * spread * math.sqrt(updates) + spread**2
+        size = math.sqrt(2 * rho / steps)
+        noise = noise_bound(
+            size, rows, request.rows_per_person, request.max_queries, _noise_beta(request)
+        )
+        if updates >= request.max_queries and request.threshold is None:
+            return noise
+        return math.sqrt(entropy / (2 * updates)) + 2 * noise + gamma
+
+    most = min(MOST_UPDATES, int(request.max_queries))
+    choices = sorted({*(round(1.02**i) for i in range(700) if 1.02**i <= most), most})
+    best = min(choices, key=bound)
+    if request.alpha is None:
+        return best
+    probability(alpha=request.alpha)
+    for updates in choices:
+        if bound(updates) <= float(request.alpha):
+            return updates
+    raise InputError(
+        f"alpha={request.alpha} is below what this budget allows, about "
+        f"{bound(best):.3g}; raise it, or ask fewer questions"
+    )
+
+
+def _paper(request: InteractiveRequest, rows: int, domain: int, gamma: float) -> InteractivePlan:
+    """The printed constants of Figure 1, with what they are really worth by our accounting."""
+    given = (request.updates, request.threshold, request.alpha)
+    if any(value is not None for value in given) or exact("warm_start", request.warm_start) != 0:
+        raise InputError(
+            "calibration='paper' has the printed constants; leave out updates, threshold, alpha "
+            "and warm_start"
+        )
+    epsilon, delta, n = float(request.epsilon), float(request.delta), rows
+    log_m = math.log(max(domain, 2))
+    sigma = 10 * math.log(1 / delta) * log_m**0.25 / (math.sqrt(n) * epsilon)
+    tail = math.log(request.max_queries) + math.log(1 / float(request.beta))
+    updates = max(1, math.floor(n * math.sqrt(log_m)))
+    if updates > MOST_UPDATES:
+        raise InputError(
+            f"the printed constants allow {updates:,} updates, too many to account for; use "
+            "calibration='target-charging'"
+        )
+    size = float(f"{request.rows_per_person / (n * sigma) / 1.0001:.5g}")
+    steps = _steps_for(updates, size, delta / 2)
+    rounds = CappedRounds(updates, size, steps, request.relation)
+    stated = guarantee_of(rounds, request.delta, "zcdp")
+    if stated.epsilon > epsilon:
+        raise InputError(
+            "the printed constants are not proved private at this epsilon and delta; use "
+            "calibration='target-charging'"
+        )
+    return InteractivePlan(
+        request.cells,
+        domain,
+        rows,
+        int(request.rows_per_person),
+        int(request.max_queries),
+        float(request.beta),
+        updates,
+        size,
+        steps,
+        4 * sigma * tail + gamma,
+        noise_bound(size, n, request.rows_per_person, request.max_queries, _noise_beta(request)),
+        2 * sigma * tail,
+        "fixed",
+        log_m**0.25 / math.sqrt(n),
+        "paper",
+        gamma,
+        None if request.universe is None else domain,
+        int(request.universe_seed),
+        None,
+        True,
+        rounds,
+        stated,
+        "zcdp",
+    )
+
+
+def _steps_for(updates: int, size: float, lost: float) -> int:
+    """Steps that lose no more mass than this."""
+    spread = math.sqrt(2 * math.log(1 / lost))
+    steps = math.ceil(2 * updates * (1 + size) + 2 * spread * math.sqrt(updates) + spread**2)
+    while lost_mass(updates, exact("epsilon", size), steps) > Fraction(lost):
+        steps = math.ceil(1.02 * steps)
+    return steps

@@ -1,0 +1,128 @@
+"""``winnow.open_interactive``: ask question after question under one charge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from winnow.core.checks import Real
+from winnow.core.process import parse_memory
+from winnow.core.relation import Relation
+from winnow.core.tape import Randomness
+from winnow.errors import InputError
+from winnow.interactive.constants import InteractiveRequest
+from winnow.interactive.opening import Opened, chosen_plan, opened_session, resumed_session
+from winnow.privacy import Budget
+from winnow.privacy.ledger import Ledger
+from winnow.read.crossing import SealedTable
+
+_BYTES_PER_CELL = 32
+
+
+def open_interactive(
+    table: SealedTable,
+    *,
+    epsilon: Real,
+    delta: Real,
+    method: str = "multiplicative-weights",
+    max_queries: int = 10_000,
+    beta: Real = 0.05,
+    relation: str | Relation | None = None,
+    rows: int | None = None,
+    updates: int | None = None,
+    alpha: Real | None = None,
+    threshold: Real | None = None,
+    calibration: str = "target-charging",
+    warm_start: Real = 0.0,
+    universe: int | None = None,
+    smoothness: Real | None = None,
+    phi: Real = 0.0,
+    universe_seed: int = 0,
+    memory: str | int = "1GB",
+    state: str | Path | None = None,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> Opened:
+    """Open an interactive session on a sealed table.
+
+    ``session.ask(wn.where(age=(40, 60), sex="Female"))`` answers one question; later questions
+    may depend on earlier answers. The whole session is charged now and nothing is refunded.
+    ``max_queries`` is the number of questions for which the error bound is to hold.
+
+    ``method`` is 'multiplicative-weights' (a hypothesis answers and learns: for very many
+    questions), 'independent' (noise on every answer, for at most ``max_queries`` different
+    questions), or 'recommended': the one with the smaller error bound, which
+    ``winnow.plan.interactive`` tells beforehand. What follows is about the hypothesis.
+
+    The cap on updates is chosen to make the error bound small, unless ``updates`` or ``alpha``
+    (an error bound to aim at) is given. ``threshold`` sets the test itself, as a fraction of
+    the rows: a smaller one gives smaller errors while updates last. ``warm_start`` is the share
+    of the budget for noisy one-way counts to start from. ``rows`` is a public number of rows,
+    needed where the true number is private.
+
+    Domains that do not fit ``memory`` are kept as the list of updates. ``universe`` samples so
+    many cells instead; ``smoothness`` and ``phi`` then say how even the data are.
+
+    ``state`` names a file from which ``resume_interactive`` goes on after a crash or later.
+    """
+    _check(table)
+    if relation is not None:
+        table = table.under(relation)
+    request = InteractiveRequest(
+        cells=table.schema.cells,
+        epsilon=epsilon,
+        delta=delta,
+        max_queries=max_queries,
+        beta=beta,
+        relation=table.relation,
+        rows_per_person=table.rows_per_person,
+        public_rows=table.n,
+        rows=rows,
+        updates=updates,
+        threshold=threshold,
+        alpha=alpha,
+        calibration=calibration,
+        warm_start=warm_start,
+        universe=universe,
+        smoothness=smoothness,
+        phi=phi,
+        universe_seed=universe_seed,
+    )
+    limit = parse_memory(memory)
+    Randomness(seed)  # refuses what is not an integer
+    plan, reason = chosen_plan(method, request, budget)
+    return opened_session(
+        plan,
+        table,
+        explicit=_BYTES_PER_CELL * table.schema.cells <= limit,
+        reason=reason,
+        state=state,
+        budget=budget,
+        seed=seed,
+    )
+
+
+def resume_interactive(
+    table: SealedTable,
+    state: str | Path,
+    *,
+    ledger: str | Path | Ledger | None = None,
+    ledger_key: str | Path | None = None,
+) -> Opened:
+    """Go on with a session from its state file, without a second charge.
+
+    The table must be the one that the session was opened with. Counts released before are
+    answered again as they were; no noise is used twice.
+
+    A session that was charged to a ledger needs it again, because only the ledger can tell the
+    latest state file from an older copy, which is refused. A file is found where it was unless
+    ``ledger`` names another place; a database has to be named.
+    """
+    _check(table)
+    return resumed_session(table, state, ledger, ledger_key)
+
+
+def _check(table: SealedTable) -> None:
+    if not isinstance(table, SealedTable):
+        raise InputError(
+            f"a {type(table).__name__} is not a sealed table; read it with wn.read_table"
+        )

@@ -1,0 +1,1 @@
+"""Frequent itemsets over universes that nobody can list."""

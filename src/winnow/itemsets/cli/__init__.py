@@ -1,0 +1,1 @@
+"""``winnow itemsets``."""

@@ -1,0 +1,256 @@
+"""``winnow itemsets``: the items that most baskets hold together, privately."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from winnow.cli.options import (
+    JsonOption,
+    OutOption,
+    SeedOption,
+    Thresholds,
+    plot_of,
+    relation_of_people,
+)
+from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
+from winnow.cli.reporting import reported
+from winnow.core.relation import Relation
+from winnow.errors import WinnowError
+
+_BASKETS = "Baskets and people"
+_MECHANISM = "Mechanism"
+
+EXAMPLES = """\
+Examples:
+
+winnow itemsets baskets.csv --size 2 --epsilon 1 --delta 1e-6
+
+winnow itemsets orders.parquet --basket order --item product --user customer \
+--max-baskets-per-user 5 --size 3 --epsilon 1 --delta 1e-6
+
+winnow itemsets baskets.dat --size 2 -k 5 --items items.txt --mechanism joint --epsilon 2 \
+--counts --plot pairs.png
+"""
+
+
+class ItemsetMechanism(StrEnum):
+    """The itemset mechanisms by name."""
+
+    LARGE_MARGIN = "large-margin"
+    LIMITED_DOMAIN = "limited-domain"
+    DISTANCE_TO_INSTABILITY = "distance-to-instability"
+    CHOOSING = "choosing"
+    EXPONENTIAL = "exponential"
+    PERMUTE_AND_FLIP = "permute-and-flip"
+    NOISY_MAX = "noisy-max"
+    JOINT = "joint"
+    CANONICAL = "canonical"
+
+
+class Layout(StrEnum):
+    """How baskets lie in a file."""
+
+    AUTO = "auto"
+    LINES = "lines"
+    PAIRS = "pairs"
+    INDICATORS = "indicators"
+
+
+@reported()
+def itemsets(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="One basket on each line (.csv, .tsv, .dat, .txt, also gzipped); or a CSV, TSV or "
+            "Parquet table, with --basket and --item, or with a column for each item.",
+        ),
+    ],
+    size: Annotated[
+        int, typer.Option("--size", metavar="R", help="How many items an itemset has: 1 to 4.")
+    ],
+    epsilon: Annotated[
+        float,
+        typer.Option("--epsilon", metavar="E", help="The privacy loss of this call in total."),
+    ],
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="Needed by large-margin, limited-domain, distance-to-instability and choosing.",
+        ),
+    ] = 0.0,
+    k: Annotated[
+        int, typer.Option("-k", "--k", metavar="K", help="How many itemsets to release.")
+    ] = 1,
+    with_counts: Annotated[
+        bool,
+        typer.Option("--counts", help="Release noisy supports, too, for half of epsilon."),
+    ] = False,
+    seed: SeedOption = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            "--items",
+            metavar="FILE",
+            help="The public list of items, one on each line. Without it the items are private.",
+            rich_help_panel=_BASKETS,
+        ),
+    ] = None,
+    max_items: Annotated[
+        int | None,
+        typer.Option(
+            "--max-items",
+            metavar="L",
+            help="Cut longer baskets down to L items, chosen by a keyed hash.",
+            rich_help_panel=_BASKETS,
+        ),
+    ] = None,
+    basket: Annotated[
+        str | None,
+        typer.Option(
+            "--basket", metavar="COLUMN", help="Whose rows are a basket.", rich_help_panel=_BASKETS
+        ),
+    ] = None,
+    item: Annotated[
+        str | None,
+        typer.Option(
+            "--item", metavar="COLUMN", help="The column of items.", rich_help_panel=_BASKETS
+        ),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            metavar="COLUMN",
+            help="The column of people. Without it every basket is a person's only one.",
+            rich_help_panel=_BASKETS,
+        ),
+    ] = None,
+    max_baskets_per_user: Annotated[
+        int | None,
+        typer.Option(
+            "--max-baskets-per-user",
+            metavar="M",
+            help="Keep at most M baskets of one person; needed with --user.",
+            rich_help_panel=_BASKETS,
+        ),
+    ] = None,
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            "--separator",
+            metavar="TEXT",
+            help="Between the items of a line; by default that of the file's ending.",
+            rich_help_panel=_BASKETS,
+        ),
+    ] = None,
+    layout: Annotated[
+        Layout,
+        typer.Option("--layout", help="How baskets lie in the file.", rich_help_panel=_BASKETS),
+    ] = Layout.AUTO,
+    relation: Annotated[Relation, relation_of_people(_BASKETS)] = Relation.ADD_REMOVE,
+    mechanism: Annotated[
+        ItemsetMechanism,
+        typer.Option(
+            "--mechanism", metavar="NAME", help="See the list below.", rich_help_panel=_MECHANISM
+        ),
+    ] = ItemsetMechanism.LARGE_MARGIN,
+    thresholds: Annotated[
+        Thresholds | None,
+        typer.Option(
+            "--thresholds",
+            help="For large-margin: tight (default), or printed as in the paper.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = None,
+    growth: Annotated[
+        int | None,
+        typer.Option(
+            "--growth",
+            metavar="L",
+            help="For choosing: the most itemsets of one person, where --max-items is not given.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = None,
+    reach: Annotated[
+        int | None,
+        typer.Option(
+            "--reach",
+            metavar="N",
+            help="For limited-domain: how many of the most frequent take part.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = None,
+    json: JsonOption = False,
+    out: OutOption = None,
+    plot: Annotated[Path | None, plot_of("Draw the noisy supports (turns on --counts)")] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    ledger_key: LedgerKeyOption = None,
+    analyst: AnalystOption = "",
+) -> None:
+    """Release the itemsets that most baskets hold, privately.
+
+    large-margin needs no list of items and may answer 'none', as may limited-domain,
+    distance-to-instability and choosing. With --items also: exponential, permute-and-flip,
+    noisy-max, joint (a list of K) and canonical (a set of K).
+    """
+    from winnow.cli.files import check_targets
+    from winnow.cli.printing import show_json
+    from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.core.saving import save, write_whole
+    from winnow.itemsets.cli.view import draw_itemsets, itemset_rows, show_itemsets
+    from winnow.itemsets.verb import frequent_itemsets
+    from winnow.read.baskets import read_baskets
+    from winnow.topk.cli.source import read_items
+
+    with_counts = with_counts or plot is not None
+    check_targets([file, *([] if items is None else [items])], out, plot)
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    warn_of_other_labels(budget, [file])
+    baskets = read_baskets(
+        file,
+        unit="basket" if user is None else "user",
+        user=user,
+        max_baskets_per_user=max_baskets_per_user,
+        items=None if items is None else read_items(items),
+        max_items=max_items,
+        layout=str(layout),
+        basket=basket,
+        item=item,
+        separator=separator,
+        relation=relation,
+        salt=None if seed is None else f"seed {seed}",  # repeatable, too
+    )
+    released = frequent_itemsets(
+        baskets,
+        size=size,
+        epsilon=epsilon,
+        delta=delta,
+        k=k,
+        mechanism=str(mechanism),
+        with_counts=with_counts,
+        thresholds=None if thresholds is None else str(thresholds),
+        growth=growth,
+        reach=reach,
+        seed=seed,
+        budget=budget,
+    )
+    try:
+        if out is not None:
+            save(out, released.to_dict(), itemset_rows(released, with_counts))
+        if plot is not None:
+            write_whole(plot, draw_itemsets(released, size, plot.suffix.lower()))
+    except WinnowError as error:
+        raise WinnowError(f"the result is released and printed, but {error}") from None
+    finally:  # what is paid for is shown, even if it could not be saved
+        if json:
+            show_json(released.to_dict())
+        else:
+            show_itemsets(released, with_counts, baskets.unit, ordered=mechanism != "canonical")

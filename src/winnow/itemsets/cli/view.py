@@ -1,0 +1,60 @@
+"""Released itemsets as the user sees them: a table, rows of a file, and a bar plot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from winnow.cli.printing import add_receipt, console, grid, pairs, visible
+from winnow.core.released import Released
+
+Found = Released[list[Any]]
+
+
+def named(released: Found, with_counts: bool) -> list[tuple[str, int | None]]:
+    """Itemsets as one text each, and their noisy supports."""
+    both = released.value if with_counts else [(found, None) for found in released.value]
+    return [(" + ".join(map(str, found)), noisy) for found, noisy in both]
+
+
+def show_itemsets(released: Found, with_counts: bool, unit: str, *, ordered: bool) -> None:
+    """The itemsets in a table, with ranks where there is an order, then the receipt."""
+    rows = named(released, with_counts)
+    show = console()
+    heads = [("rank", "right"), ("itemset", "left"), ("noisy support", "right")]
+    columns = [
+        [str(rank + 1) if ordered else "-" for rank in range(len(rows))],
+        [name for name, _ in rows],
+        [f"{noisy:,}" if noisy is not None else "" for _, noisy in rows],
+    ]
+    keep = [0] * ordered + [1] + [2] * with_counts
+    if rows:
+        cells = zip(*(columns[place] for place in keep), strict=True)
+        show.print(grid([heads[place] for place in keep], cells))
+    else:
+        show.print("none: no itemset stands out far enough for this epsilon and delta")
+    show.print(f"privacy unit: one {unit}", style="dim")
+    table = pairs()
+    add_receipt(table, released)
+    show.print(table)
+
+
+def itemset_rows(released: Found, with_counts: bool) -> list[dict[str, Any]]:
+    """One row for each itemset with the receipt beside it; one without an itemset for none."""
+    about = {**released.guarantee.to_dict(), **released.receipt.to_dict()}
+    rows: list[tuple[str | None, int | None]] = [*named(released, with_counts)]
+    counts = [{"support": noisy} if with_counts else {} for _, noisy in rows]
+    found = [{"itemset": n, **c, **about} for (n, _), c in zip(rows, counts, strict=True)]
+    return found or [{"itemset": None, **({"support": None} if with_counts else {}), **about}]
+
+
+def draw_itemsets(released: Found, size: int, ending: str) -> bytes:
+    """Bars of the noisy supports."""
+    from winnow.plots.bars import draw_top
+
+    bars = [(visible(name), noisy or 0) for name, noisy in named(released, True)]
+    bars.sort(key=lambda bar: -bar[1])
+    mechanism = released.receipt.mechanism.partition(",")[0].partition(" (")[0].partition(";")[0]
+    subtitle = f"{mechanism}: {released.guarantee}"
+    if released.receipt.randomness != "os":
+        subtitle += " (seeded: not private)"
+    return draw_top(bars, title=f"Frequent itemsets of {size}", subtitle=subtitle, ending=ending)

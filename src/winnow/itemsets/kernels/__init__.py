@@ -1,0 +1,1 @@
+"""Mining of itemsets in the order of their support."""

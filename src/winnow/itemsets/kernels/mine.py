@@ -1,0 +1,305 @@
+"""All r-itemsets of some baskets by decreasing support, mined only as deep as asked.
+
+The lattice is never held. A pass at a floor counts, for every support from there on, how many
+itemsets have it; a second pass that stops early finds one member. Each pass keeps only the
+items, and the baskets, that can still matter at its floor, and walks them with bitsets where
+baskets are dense and by occurrence delivery where they are sparse. Supports that nothing asks
+for cost nothing, so 10^12 itemsets over 17,000 items are no more than those above the floor.
+
+Members of equal support are in lexicographic order of the item codes, which are public or
+follow the order of the labels: an order that is fixed before any basket is seen.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
+from winnow.core.tape import BitStream
+
+
+def stoppable(kernel: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a kernel whose last argument is its flag: an array of one byte."""
+    stop = np.zeros(1, np.uint8)
+    outcome: list[Any] = []
+    failure: list[BaseException] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            outcome.append(kernel(*arguments, stop))
+        except BaseException as error:  # told to the waiting thread
+            failure.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, name="winnow-kernel", daemon=True).start()
+    try:
+        while not done.wait(0.2):
+            pass
+    except BaseException:
+        stop[0] = 1
+        done.wait()
+        raise
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+Integers = NDArray[np.int64]
+Itemset = tuple[int, ...]
+Listed = tuple[Integers, Integers]
+"""Supports, and the itemsets that have them: a row of item codes for each."""
+
+_PLAIN = 40_000
+"""Up to so many (basket, itemset) pairs plain Python is faster than loading numba."""
+_LEADERS = 32
+"""How many of the most frequent items are looked at for a first guess of the top."""
+_BITSET_BYTES = 1 << 28
+_LISTED = 1 << 12
+"""So many itemsets are listed while they are counted."""
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, repr=False)
+class Baskets:
+    """Baskets one after another (CSR): each an ascending run of distinct item codes."""
+
+    starts: Integers
+    items: NDArray[np.int32]
+    item_count: int
+    """How many items there are to choose from; some may be in no basket."""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def lengths(self) -> Integers:
+        """How many items each basket has."""
+        return np.diff(self.starts)
+
+    def supports(self) -> Integers:
+        """How many baskets hold each item."""
+        return np.bincount(self.items, minlength=self.item_count).astype(np.int64)
+
+    def only(self, keep: NDArray[np.bool_], least: int) -> tuple[Baskets, Integers]:
+        """The baskets restricted to some items, those with `least` of them; and the old codes."""
+        from winnow.itemsets.kernels.intersect import restrict
+
+        codes = np.flatnonzero(keep).astype(np.int64)
+        new = np.full(self.item_count, -1, np.int32)
+        new[codes] = np.arange(len(codes), dtype=np.int32)
+        items = np.empty(len(self.items) + 1, np.int32)
+        starts = np.zeros(len(self) + 1, np.int64)
+        baskets = restrict(self.items, self.starts, new, least, items, starts)
+        starts = starts[: baskets + 1]
+        return Baskets(starts, items[: starts[-1]], len(codes)), codes
+
+
+class ItemsetRanks:
+    """The r-itemsets by decreasing support: a ``Ranked`` universe.
+
+    ``known_items=False``: the items came from the data, so the universe has countably many
+    candidates without a name and of support 0 in place of the itemsets that nobody has.
+    """
+
+    def __init__(self, baskets: Baskets, size: int, *, known_items: bool) -> None:
+        self.baskets, self.size = baskets, size
+        self.total: int | None = comb(baskets.item_count, size) if known_items else None
+        self._item_supports = baskets.supports()
+        self._counts, self._sizes = _NONE, list[int]()
+        self._floor: int | None = None
+        self._plain: dict[int, list[Itemset]] | None = None
+        self._found: Listed | None = None  # all that is counted, if it is little
+        self._vertical: tuple[Integers, Integers] | None = None
+
+    @property
+    def floor(self) -> int:
+        """Every itemset of this support or more is counted."""
+        return len(self.baskets) + 1 if self._floor is None else self._floor
+
+    def top(self, reach: int = 0) -> int:
+        """The largest support; 0 if no basket holds r items."""
+        if self._floor is None:
+            self.lower(max(1, self._guess() - reach))
+        while not len(self._counts) and self.floor > 1:
+            self.lower(max(1, self.floor // 2))
+        return int(self._counts[0]) if len(self._counts) else 0
+
+    def _guess(self) -> int:
+        """A lower bound on the largest support: greedily among the most frequent items."""
+        leaders = np.argsort(-self._item_supports, kind="stable")[:_LEADERS]
+        if self.size == 1 or len(leaders) < self.size:
+            return int(self._item_supports.max(initial=0))
+        keep = np.zeros(self.baskets.item_count, np.bool_)
+        keep[leaders] = True
+        reduced, _ = self.baskets.only(keep, self.size)
+        held = np.zeros((reduced.item_count, len(reduced)), np.bool_)
+        held[reduced.items, np.repeat(np.arange(len(reduced)), reduced.lengths())] = True
+        bits = np.packbits(held, axis=1)
+        best = 0
+        for first in range(len(bits)):
+            common, support = bits[first], 0
+            left = np.ones(len(bits), np.bool_)
+            left[first] = False
+            for _ in range(self.size - 1):
+                supports = np.bitwise_count(bits & common).sum(axis=1, dtype=np.int64)
+                supports[~left] = -1
+                chosen = int(supports.argmax())
+                support = int(supports[chosen])
+                left[chosen] = False
+                common = common & bits[chosen]
+            best = max(best, support)
+        return best
+
+    def lower(self, floor: int) -> None:
+        """Count all itemsets of support `floor` or more."""
+        floor = max(1, floor)
+        if self._floor is not None and floor >= self._floor:
+            return
+        if self.size == 1:
+            floor = 1
+            histogram = np.bincount(self._item_supports, minlength=1)
+        elif self._small():
+            floor = 1
+            histogram = self._count_plainly()
+        else:
+            histogram = np.zeros(len(self.baskets) + 1, np.int64)
+            listed = self._walk(floor, len(self.baskets), histogram, 0, _LISTED)
+            self._found = listed if len(listed[0]) == int(histogram.sum()) else None
+        counts = np.flatnonzero(histogram[floor:])[::-1] + floor
+        self._counts, self._sizes = counts.astype(np.int64), histogram[counts].tolist()
+        self._floor = floor
+
+    def classes(self) -> tuple[Integers, list[int]]:
+        """Supports from the top down to the floor, and how many itemsets have each."""
+        return self._counts, self._sizes
+
+    def member(self, count: int, index: int) -> Itemset:
+        """The itemset at a place of its class, in lexicographic order."""
+        if self.size == 1:
+            return (int(np.flatnonzero(self._item_supports == count)[index]),)
+        if self._plain is not None:
+            return self._plain[count][index]
+        if self._found is not None:
+            supports, itemsets = self._found
+            return _itemset(itemsets[np.flatnonzero(supports == count)[index]])
+        return _itemset(self._walk(count, count, _NONE, index, 1)[1][0])
+
+    def listing(self, size: int) -> list[tuple[int, Itemset]]:
+        """The first `size` itemsets by decreasing support, with it; fewer if fewer have any."""
+        self.top()
+        while self.floor > 1 and sum(self._sizes) < size:
+            self.lower(max(1, self.floor * 3 // 4))
+        counted = np.cumsum(self._sizes)
+        if not len(counted):
+            return []
+        last = min(int(np.searchsorted(counted, size)), len(counted) - 1)
+        least = int(self._counts[last])
+        if self.size == 1 or self._plain is not None:
+            found = [
+                (count, self.member(count, place))
+                for count, many in zip(self._counts[: last + 1].tolist(), self._sizes, strict=False)
+                for place in range(many)
+            ]
+            return found[:size]
+        listed = self._found
+        if listed is None:
+            listed = self._walk(least, len(self.baskets), _NONE, 0, int(counted[last]))
+        order = np.argsort(-listed[0], kind="stable")[:size]  # ties stay lexicographic
+        return [(int(listed[0][place]), _itemset(listed[1][place])) for place in order.tolist()]
+
+    def stream(self) -> Iterator[tuple[int, Itemset]]:
+        """All itemsets of positive support, one after another, mined in growing batches."""
+        done, batch = 0, 64
+        while True:
+            found = self.listing(done + batch)
+            yield from found[done:]
+            if len(found) < done + batch:
+                return
+            done, batch = len(found), 4 * batch
+
+    def unseen(self, stream: BitStream) -> Itemset | None:
+        """A uniform itemset that no basket holds, by rejection; None if items have no list.
+
+        Itemsets of support 0 never weigh more than others, so a draw ends among them with
+        probability at most their share of all; the trials that it then takes are the inverse
+        of that share on average. Together: one, whatever the data.
+        """
+        if self.total is None:
+            return None
+        while True:
+            found = tuple(uniform_subset(stream, self.baskets.item_count, self.size))
+            if self.support(found) == 0:
+                return found
+
+    def support(self, itemset: Itemset) -> int:
+        """How many baskets hold all items."""
+        if self._vertical is None:
+            order = np.argsort(self.baskets.items, kind="stable")
+            tids = np.repeat(np.arange(len(self.baskets)), self.baskets.lengths())[order]
+            self._vertical = np.concatenate([[0], np.cumsum(self._item_supports)]), tids
+        starts, tids = self._vertical
+        lists = sorted((tids[starts[i] : starts[i + 1]] for i in itemset), key=len)
+        common = lists[0]
+        for other in lists[1:]:
+            if not len(common):
+                break
+            common = np.intersect1d(common, other, assume_unique=True)
+        return len(common)
+
+    def _small(self) -> bool:
+        lengths, sizes = np.unique(self.baskets.lengths(), return_counts=True)
+        many = zip(lengths.tolist(), sizes.tolist(), strict=True)
+        pairs = sum(comb(n, self.size) * c for n, c in many)
+        return bool(pairs <= _PLAIN)
+
+    def _count_plainly(self) -> Integers:
+        found: Counter[Itemset] = Counter()
+        codes, starts = self.baskets.items.tolist(), self.baskets.starts.tolist()
+        for first, last in pairwise(starts):
+            found.update(combinations(codes[first:last], self.size))
+        self._plain = {}
+        for itemset in sorted(found):
+            self._plain.setdefault(found[itemset], []).append(itemset)
+        histogram = np.zeros(len(self.baskets) + 1, np.int64)
+        for count, members in self._plain.items():
+            histogram[count] = len(members)
+        return histogram
+
+    def _walk(self, low: int, high: int, histogram: Integers, skip: int, room: int) -> Listed:
+        """One pass of a compiled kernel over what can reach the support `low`."""
+        from winnow.itemsets.kernels.intersect import fill_bits, intersect, occurrences
+        from winnow.itemsets.kernels.occurrence_delivery import walk_occurrences
+
+        reduced, codes = self.baskets.only(self._item_supports >= low, self.size)
+        found, supports = np.empty((room, self.size), np.int64), np.empty(room, np.int64)
+        asked = self.size, low, high, histogram, skip, found, supports
+        words = (len(reduced) + 63) // 64
+        by_bits = 8.0 * words * reduced.item_count <= _BITSET_BYTES
+        lengths = reduced.lengths().astype(np.float64)
+        pairs = float((lengths * (lengths - 1)).sum())
+        if by_bits and words * reduced.item_count * (reduced.item_count - 1.0) <= 40.0 * pairs:
+            bits = np.zeros((reduced.item_count, words), np.uint64)
+            fill_bits(reduced.items, reduced.starts, bits)
+            done = stoppable(intersect, bits, *asked)
+        else:
+            item_starts = np.concatenate([[0], np.cumsum(reduced.supports())]).astype(np.int64)
+            kind = np.int32 if len(reduced.items) < 2**31 - 1 else np.int64
+            positions = np.empty(len(reduced.items), kind)
+            ends = np.empty(len(reduced.items), kind)
+            occurrences(reduced.items, reduced.starts, item_starts[:-1].copy(), positions, ends)
+            done = stoppable(walk_occurrences, reduced.items, item_starts, positions, ends, *asked)
+        return supports[:done], codes[found[:done]]
+
+
+def _itemset(row: Integers) -> Itemset:
+    return tuple(row.tolist())

@@ -1,0 +1,89 @@
+"""``winnow.frequent_itemsets``: the itemsets that most baskets hold, privately."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from winnow.core.charging import grant_for, rounds_accountant
+from winnow.core.checks import Real, count, exact
+from winnow.core.released import Released
+from winnow.core.tape import Randomness
+from winnow.errors import InputError
+from winnow.itemsets.crossing import MOST_ITEMS, FrequentItemsets
+from winnow.itemsets.table import ItemsetOptions, itemset_mechanism
+from winnow.privacy import Budget
+from winnow.read.baskets import SealedBaskets, read_baskets
+from winnow.topk.mechanisms.ranked import items_moved
+
+
+def frequent_itemsets(
+    baskets: Any,
+    *,
+    size: int,
+    epsilon: Real,
+    delta: Real = 0.0,
+    k: int | None = None,
+    mechanism: str = "large-margin",
+    with_counts: bool = False,
+    thresholds: str | None = None,
+    growth: int | None = None,
+    reach: int | None = None,
+    unit: str | None = None,
+    items: Any = None,
+    max_items: int | None = None,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> Released[Any]:
+    """The itemset of `size` items that (nearly) most baskets hold, or the k best.
+
+    ``baskets`` come from ``winnow.read_baskets``; a list of baskets or a transactions file is
+    read with ``unit``, ``items`` and ``max_items`` as there. ``epsilon`` and ``delta`` are for
+    the whole call. Without ``k`` the value is one tuple of labels, or None where the mechanism
+    answers 'none'; with ``k`` it is a list, which may be shorter.
+
+    ``mechanism``: "large-margin" (default; ``thresholds``), "limited-domain" (``reach``),
+    "distance-to-instability" and "choosing" (``growth``, or ``max_items`` of the baskets) need a
+    delta and no list of items. "exponential", "permute-and-flip", "noisy-max", "joint" (a list)
+    and "canonical" (a set) need the public list of items. With ``k`` above 1 those that release
+    one itemset are repeated on what is left, and "exponential" may use a delta to compose.
+
+    ``with_counts=True`` releases noisy supports of the winners too, for half of epsilon.
+    """
+    count(size=size)
+    if int(size) > MOST_ITEMS:
+        raise InputError(f"size={size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
+    if k is not None:
+        count(k=k)
+    if not isinstance(with_counts, bool):
+        raise InputError("with_counts is True or False")
+    most = 1 if k is None else int(k)
+    randomness = Randomness(seed)
+    if isinstance(baskets, SealedBaskets):
+        if unit is not None or items is not None or max_items is not None:
+            raise InputError("these baskets are read already; give unit, items, max_items there")
+        sealed = baskets
+    elif isinstance(baskets, list | tuple | str | Path):
+        salt = None if seed is None else f"seed {seed}"
+        sealed = read_baskets(baskets, unit=unit, items=items, max_items=max_items, salt=salt)
+    else:
+        raise InputError(
+            f"a {type(baskets).__name__} is not sealed baskets; read it with winnow.read_baskets"
+        )
+    share = exact("epsilon", epsilon) / 2 if with_counts else epsilon
+    moved = items_moved(sealed.max_items, int(size), sealed.max_baskets_per_user)
+    selection = itemset_mechanism(
+        mechanism,
+        epsilon=share,
+        delta=delta,
+        k=most,
+        options=ItemsetOptions(thresholds, growth, reach, moved, rounds_accountant(budget)),
+    )
+    chosen = FrequentItemsets(selection, int(size), most, share if with_counts else None)
+    chosen.check(sealed)
+    grant = grant_for(chosen.promise(sealed.utility.relation).event, budget)
+    released = chosen.release(sealed, grant, randomness.tape())
+    if k is not None:
+        return released
+    first = released.value[0] if released.value else None
+    return Released(first, released.guarantee, released.receipt)

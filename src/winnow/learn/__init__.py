@@ -1,0 +1,1 @@
+"""A classifier of a public class, chosen privately."""

@@ -1,0 +1,127 @@
+"""Generalisation of a privately chosen hypothesis, with every constant written out.
+
+Let n rows be independent draws from one distribution, err the error rate on a new row, err^ the
+share of wrong rows, h* the best of the class H and h the one released. Three events, each with
+probability at most eta/3, spoil the bound:
+
+  err(h) > err^(h) + sqrt(ln(3 |H|/eta)/(2n))        Hoeffding for every member of H, added up
+  err^(h*) > err(h*) + sqrt(ln(3/eta)/(2n))          Hoeffding for h* alone
+  err^(h) > err^(h*) + E/n                           the mechanism's own error, in rows
+
+so err(h) - err(h*) is at most the sum of the three terms. [Hoeffding 1963; LMM, Section 4.2,
+whose Corollary 2 hides these constants]
+
+E, with the sensitivity Delta of a number of correct rows, at eta' = eta/3:
+
+  exponential, permute-and-flip   2 Delta (ln |H| + ln(1/eta'))/epsilon
+  large margin                    6 Delta ln(2 l/eta')/epsilon       [LMM, Thm 3, ln(3/eta)]
+
+For the large margin mechanism l = |H| needs no assumption. If at most l hypotheses lie within
+Delta (21 ln(3/eta')/epsilon + T(l)) correct rows of the best, that l serves.
+
+With a noisy number of correct rows C + Z, discrete Laplace noise of scale s: the events
+err(h) > err^(h) + sqrt(ln(2 |H|/eta)/(2n)) and Z > s ln(2/eta) have probability eta/2 each,
+so err(h) <= 1 - (C + Z)/n + s ln(2/eta)/n + sqrt(ln(2 |H|/eta)/(2n)).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from winnow.core.checks import Real
+from winnow.select.margin_search import stopping_margin
+
+
+@dataclass(frozen=True)
+class GeneralisationBound:
+    """How far the classifier is from the best of its class, on new rows of the same source.
+
+    It holds with probability `confidence` over the draw of the rows and of the noise, if the
+    rows are independent draws from one distribution, one for each person.
+    """
+
+    confidence: float
+    rows: int
+    hypotheses: int
+    estimation: float
+    """What finitely many rows cost: Hoeffding's inequality over the class."""
+    privacy: float
+    """What privacy costs, in accuracy."""
+    error: float | None
+    """A bound on the error rate itself, at the same confidence, if a noisy accuracy was paid
+    for; else None."""
+    statement: str
+    citation: str
+
+    @property
+    def excess(self) -> float:
+        """err(released) - min err over the class is at most this."""
+        return self.estimation + self.privacy
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bound as plain data, ready for JSON."""
+        return {**asdict(self), "excess": self.excess}
+
+    def __str__(self) -> str:
+        sure = f"{100 * self.confidence:.6g} %"
+        about = f"at {sure}, the error rate exceeds the best of the class by {self.excess:.4g}"
+        if self.error is not None:
+            about += f" at most, and is {min(self.error, 1.0):.4g}"
+        return f"{about} at most"
+
+
+MECHANISMS = ("large-margin", "permute-and-flip", "exponential")
+
+
+def estimation_error(hypotheses: int, rows: int, miss: float) -> float:
+    """What finitely many rows cost: the first two terms."""
+    every = math.sqrt(math.log(3.0 * hypotheses / miss) / (2.0 * rows))
+    return every + math.sqrt(math.log(3.0 / miss) / (2.0 * rows))
+
+
+def privacy_error(
+    mechanism: str, hypotheses: int, sensitivity: float, epsilon: Real, miss: float
+) -> float:
+    """What privacy costs, in rows, when nothing is assumed: E at eta' = miss/3.
+
+    ``hypotheses`` may be the l of the large margin mechanism.
+    """
+    share = miss / 3.0
+    if mechanism == "large-margin":
+        return 6.0 * sensitivity * math.log(2.0 * hypotheses / share) / float(epsilon)
+    return 2.0 * sensitivity * (math.log(hypotheses) - math.log(share)) / float(epsilon)
+
+
+def margin_in_rows(
+    near: int, sensitivity: float, epsilon: Real, delta: Real, thresholds: str, miss: float
+) -> float:
+    """How many correct rows hypothesis l + 1 must lie behind the best for l to serve."""
+    stop = stopping_margin(np.array([near]), float(epsilon), float(delta), thresholds)
+    return sensitivity * (21.0 * math.log(9.0 / miss) / float(epsilon) + float(stop[0]))
+
+
+def error_bound(correct: int, scale: float, hypotheses: int, rows: int, miss: float) -> float:
+    """A bound on the error rate itself from a noisy number of correct rows."""
+    noise = scale * math.log(2.0 / miss)
+    return (
+        1.0 - (correct - noise) / rows + math.sqrt(math.log(2.0 * hypotheses / miss) / (2.0 * rows))
+    )
+
+
+def statement(mechanism: str) -> str:
+    """E in words, Delta being the sensitivity of a number of correct rows."""
+    if mechanism == "large-margin":
+        return "E(eta) = 6 Delta ln(2 |H|/eta)/epsilon"
+    return "E(eta) = 2 Delta ln(|H|/eta)/epsilon"
+
+
+def source(mechanism: str) -> str:
+    """Where E comes from."""
+    if mechanism == "large-margin":
+        return "LMM, Thm 3, with ln(3/eta) for the printed ln(3/n)"
+    extra = "; McKenna-Sheldon 2020" if mechanism == "permute-and-flip" else ""
+    return f"FastMWEM, Thm 2.3; Canonical, Lemma A.19{extra}"

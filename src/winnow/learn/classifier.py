@@ -1,0 +1,179 @@
+"""``winnow.PrivateClassifier``: ``winnow.learn`` with scikit-learn's estimator interface.
+
+scikit-learn is not needed; where it is there, its cross-checks and pipelines accept this.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.released import Receipt, Released
+from winnow.errors import InputError
+from winnow.learn.predictor import Predictor
+from winnow.learn.verb import learn
+
+
+class PrivateClassifier:
+    """A classifier of a public class that is chosen privately when it is fitted.
+
+    The parameters are those of ``winnow.learn``. Every ``fit`` is a release of its own and
+    costs (epsilon, delta): a grid search that fits ten times on the same people costs ten
+    times, so give a ``budget``. ``score`` is exact: use it on public data only. A clone keeps
+    the same budget.
+
+    After ``fit``: ``released_`` with its guarantee and receipt, ``predictor_``, ``rule_``,
+    ``classes_``, ``n_features_in_``.
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(
+        self,
+        hypotheses: Any = None,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 0.0,
+        mechanism: str | None = None,
+        thresholds: str | None = None,
+        schema: Any = None,
+        classes: Any = (0, 1),
+        relation: str = "substitution",
+        with_accuracy: bool = False,
+        confidence: Any = 0.95,
+        budget: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mechanism = mechanism
+        self.thresholds = thresholds
+        self.schema = schema
+        self.classes = classes
+        self.relation = relation
+        self.with_accuracy = with_accuracy
+        self.confidence = confidence
+        self.budget = budget
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any) -> PrivateClassifier:
+        """Choose a hypothesis privately; this spends (epsilon, delta)."""
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None")
+        if isinstance(y, str):
+            raise InputError(f"y={y!r} is a name; fit takes labels. For tables use wn.learn")
+        _check_numbers(X)
+        options = self.get_params()
+        hypotheses = options.pop("hypotheses")
+        if hypotheses is None:
+            raise InputError("hypotheses are missing; give, for example, wn.stumps(cuts=[...])")
+        self.released_: Released[Predictor] = learn(X, y, hypotheses=hypotheses, **options)
+        self.classes_ = self.released_.value.classes_
+        columns = getattr(X, "columns", None)
+        if columns is not None and all(isinstance(name, str) for name in columns):
+            self.feature_names_in_ = np.array(list(columns), object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        shape = np.shape(X)
+        if len(shape) == 2:
+            self.n_features_in_ = int(shape[1])
+        return self
+
+    @property
+    def predictor_(self) -> Predictor:
+        """The released predictor."""
+        if not hasattr(self, "released_"):
+            raise _not_fitted(self)
+        return self.released_.value
+
+    @property
+    def rule_(self) -> str:
+        """The released rule for people."""
+        return self.predictor_.text
+
+    @property
+    def receipt_(self) -> Receipt:
+        """The receipt of the release."""
+        _ = self.predictor_
+        return self.released_.receipt
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted class of every row."""
+        predictor = self.predictor_
+        _check_numbers(X)
+        shape = np.shape(X)
+        expected = getattr(self, "n_features_in_", None)
+        if len(shape) == 2 and expected is not None and shape[1] != expected:
+            raise InputError(
+                f"X has {shape[1]} features, but {type(self).__name__} is expecting {expected} "
+                "features as input"
+            )
+        return predictor.predict(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of rows of *public* test data that are predicted right."""
+        said, held = self.predict(X), np.asarray(y)
+        if held.shape != said.shape or not len(said):
+            raise InputError("give one label for each row, and at least one row")
+        return float(np.mean(said == held))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; `deep` changes nothing."""
+        return {name: getattr(self, name) for name in _PARAMETERS}
+
+    def set_params(self, **parameters: Any) -> PrivateClassifier:
+        """Set parameters by name."""
+        for name, value in parameters.items():
+            if name not in _PARAMETERS:
+                raise InputError(f"there is no parameter {name!r}; there are {_PARAMETERS}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> PrivateClassifier:
+        """An unfitted twin that charges the same budget: a copy of it could be spent twice."""
+        return type(self)(**self.get_params())
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn wants to know about an estimator."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(multi_class=False, poor_score=True),
+            input_tags=InputTags(),
+            non_deterministic=self.seed is None,
+        )
+
+    def __repr__(self) -> str:
+        return f"PrivateClassifier({self.hypotheses!r}, epsilon={self.epsilon}, delta={self.delta})"
+
+
+_PARAMETERS = list(inspect.signature(PrivateClassifier).parameters)
+
+
+def _check_numbers(X: Any) -> None:
+    """Refuse arrays that scikit-learn's estimators refuse, without a word about the values."""
+    if not isinstance(X, np.ndarray):
+        return
+    if X.dtype.kind == "c":
+        raise InputError("Complex data not supported; give real numbers")
+    if X.ndim == 2 and X.shape[1] == 0:
+        raise InputError("0 feature(s) (shape=(n, 0)) while a minimum of 1 is required")
+    if X.dtype.kind == "f" and not np.isfinite(X).all():
+        raise InputError("X holds NaN or infinity; mend or drop these rows")
+
+
+def _not_fitted(estimator: PrivateClassifier) -> Exception:
+    message = f"This {type(estimator).__name__} instance is not fitted yet; call fit first"
+    if "sklearn" not in sys.modules:  # nobody here who would know the difference
+        return InputError(message)
+    from sklearn.exceptions import NotFittedError
+
+    error: Exception = NotFittedError(message)
+    return error

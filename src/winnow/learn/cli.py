@@ -1,0 +1,243 @@
+"""``winnow learn``: the best classifier of a public class, privately."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.options import (
+    EpsilonOption,
+    JsonOption,
+    SeedOption,
+    ThresholdsOption,
+    relation_of_people,
+)
+from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
+from winnow.cli.reporting import reported
+from winnow.core.relation import Relation
+from winnow.errors import WinnowError
+
+if TYPE_CHECKING:
+    from winnow.core.released import Released
+    from winnow.learn.predictor import Predictor
+
+
+_DATA = "The private table"
+_MECHANISM = "Mechanism"
+_OUTPUT = "Output"
+
+EXAMPLES = """\
+Examples:
+
+winnow learn adult.csv --target income --schema adult.json --hypotheses stumps --epsilon 0.5
+
+winnow learn adult.csv --target income --schema adult.json --hypotheses conjunctions:2 \
+--epsilon 1 --delta 1e-6 --test adult-test.csv --out model.json
+"""
+
+
+class LearnMechanism(StrEnum):
+    """The mechanisms that choose a hypothesis, by name."""
+
+    LARGE_MARGIN = "large-margin"
+    PERMUTE_AND_FLIP = "permute-and-flip"
+    EXPONENTIAL = "exponential"
+
+
+@reported()
+def learn(
+    table: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TABLE",
+            help="The private table: CSV, TSV or Parquet with a first line of names.",
+        ),
+    ],
+    target: Annotated[
+        str, typer.Option("--target", metavar="COLUMN", help="The column of the two classes.")
+    ],
+    hypotheses: Annotated[
+        str,
+        typer.Option(
+            "--hypotheses",
+            metavar="CLASS",
+            help="thresholds, intervals, stumps, or conjunctions:N with N from 1 to 4.",
+        ),
+    ],
+    schema: Annotated[
+        Path,
+        typer.Option(
+            "--schema",
+            metavar="FILE",
+            help="The public schema, JSON: the columns to use and the target, with their values, "
+            "codes or edges.",
+        ),
+    ],
+    epsilon: EpsilonOption,
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta", metavar="D", help="For large-margin, which is the default with a delta."
+        ),
+    ] = 0.0,
+    seed: SeedOption = None,
+    mechanism: Annotated[
+        LearnMechanism | None,
+        typer.Option(
+            "--mechanism",
+            metavar="NAME",
+            help="large-margin (default with --delta), permute-and-flip (default without) or "
+            "exponential.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = None,
+    thresholds: ThresholdsOption = None,
+    accuracy: Annotated[
+        bool,
+        typer.Option(
+            "--accuracy",
+            help="Release the noisy accuracy, too, for half of epsilon.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = False,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            "--confidence",
+            metavar="P",
+            help="How sure the bound on new rows is.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = 0.95,
+    relation: Annotated[Relation, relation_of_people(_DATA)] = Relation.SUBSTITUTION,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            "--person",
+            metavar="COLUMN",
+            help="The column of the person; without it every row is a person.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    max_rows_per_person: Annotated[
+        int,
+        typer.Option(
+            "--max-rows-per-person",
+            metavar="R",
+            help="With --person: further rows are left out.",
+            rich_help_panel=_DATA,
+        ),
+    ] = 1,
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            "--test",
+            metavar="FILE",
+            help="A PUBLIC table with the same columns: the exact accuracy on it is printed.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    json: JsonOption = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Save the model, for wn.load_predictor: .json.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    ledger_key: LedgerKeyOption = None,
+    analyst: AnalystOption = "",
+) -> None:
+    """Choose the rule that predicts a column best, privately.
+
+    The class of rules is public: it follows from the schema alone. The rule that leaves
+    comes with a guarantee, a receipt and a bound on its error on new rows.
+    """
+    from winnow.cli.files import are_large, refuse_overwriting
+    from winnow.cli.printing import show_json, working
+    from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.core.saving import check_target, save_released
+    from winnow.core.schema import Schema
+    from winnow.learn.crossing import labelled_table
+    from winnow.learn.rules import parse
+    from winnow.learn.verb import learn as winnow_learn
+    from winnow.read.table import read_table
+
+    if out is not None:
+        check_target(out, (".json",))
+        refuse_overwriting([table, schema, *([] if test is None else [test])], "--out", out)
+    asked = parse(hypotheses)
+    declared = Schema.parse(schema)
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    warn_of_other_labels(budget, [table])
+    if test is not None:  # what cannot be read is refused before anything is spent
+        public = read_table(test, schema=declared)
+        labelled_table(public, target)
+    with working(f"reading {table}") if are_large([table]) else nullcontext():
+        private = read_table(
+            table,
+            schema=declared,
+            person=person,
+            max_rows_per_person=max_rows_per_person,
+            relation=relation,
+            salt=None if seed is None else f"seed {seed}",  # repeatable, too
+        )
+        released = winnow_learn(
+            private,
+            target,
+            hypotheses=asked,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=None if mechanism is None else str(mechanism),
+            thresholds=None if thresholds is None else str(thresholds),
+            with_accuracy=accuracy,
+            confidence=confidence,
+            seed=seed,
+            budget=budget,
+        )
+    tested = None if test is None else _tested(public, target, released.value)
+    try:
+        if out is not None:
+            save_released(out, released)
+    except WinnowError as error:
+        raise WinnowError(f"the result is released and printed, but {error}") from None
+    finally:  # what is paid for is shown, even if it could not be saved
+        if json:
+            extra = {} if tested is None else {"test_accuracy": tested}
+            show_json(released.to_dict() | extra)
+        else:
+            _show(released, tested)
+
+
+def _tested(public: Any, target: str, predictor: Any) -> float:
+    from winnow.learn.crossing import accuracy_on_public
+
+    return accuracy_on_public(public, target, predictor.rule)
+
+
+def _show(released: Released[Predictor], tested: float | None) -> None:
+    from rich.text import Text
+
+    from winnow.cli.printing import add_receipt, console, pairs, visible
+
+    found = released.value
+    table = pairs()
+    table.add_row("rule", Text(visible(found.text), style="bold green"))
+    table.add_row("chosen from", f"{found.hypotheses:,} {found.kind}")
+    if found.correct is not None:
+        share = "" if found.accuracy is None else f" ({100 * found.accuracy:.2f} %)"
+        table.add_row("noisy correct rows", f"{found.correct:,}{share}")
+    if tested is not None:
+        table.add_row("accuracy on --test", f"{100 * tested:.2f} % (exact: the test is public)")
+    if found.bound is not None:
+        table.add_row("on new rows", visible(found.bound))
+    add_receipt(table, released)
+    console().print(table)

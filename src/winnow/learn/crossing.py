@@ -1,0 +1,204 @@
+"""Private rows with a class each, sealed, and how many of them every hypothesis gets right.
+
+What one person can do. A person with at most r rows, added or removed, moves every number of
+correct rows by 0 to r, all in the same direction: half the width of that interval is r/2.
+Replacing a person's rows moves each by -r to r: half the width is r. In the paper's units
+(accuracy, substitution, one row each) that is the sensitivity 1/n [LMM, Section 4.2].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.sealed import Sealed
+from winnow.core.utility import Utility
+from winnow.core.workloads.part import sum_of
+from winnow.errors import InputError
+from winnow.learn.features import UNKNOWN, Feature
+from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
+from winnow.learn.rules import Rule, RuleClass
+from winnow.read.crossing import SealedTable
+from winnow.read.engines.quiet import quietly
+from winnow.read.scores import SealedScores
+
+Classes = tuple[Any, Any]
+"""The negative and the positive class."""
+
+
+class LabelledRows(NamedTuple):
+    """The private content: codes of each feature, whether the class is positive, weights."""
+
+    codes: tuple[NDArray[np.int32], ...]
+    positive: NDArray[np.bool_]
+    weights: NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SealedLabelled:
+    """Private rows with one of two public classes each."""
+
+    rows: Sealed[LabelledRows]
+    classes: Classes
+    relation: Relation
+    rows_per_person: int = 1
+
+    @property
+    def n(self) -> int | None:
+        """The number of rows where it is public: one row per person, under substitution."""
+        if self.relation is Relation.SUBSTITUTION and self.rows_per_person == 1:
+            return sum_of(open_sealed(self.rows).weights)
+        return None
+
+    @property
+    def utility(self) -> Utility:
+        """How far one person moves a number of correct rows."""
+        return Utility.declare(self.rows_per_person, monotone=True, relation=self.relation)
+
+    def __repr__(self) -> str:
+        return "<sealed rows of two classes>"
+
+
+def labelled_table(table: SealedTable, target: str) -> SealedLabelled:
+    """A sealed table with one of its columns as the class; it needs exactly two labels."""
+    column = table.schema.column(target)
+    if column.cardinality != 2:
+        raise InputError(
+            f"the target {target!r} has {column.cardinality} labels in the schema; a classifier "
+            "here tells two classes apart: declare two values, or one value and 'other'"
+        )
+    place = table.schema.position(target)
+    codes, weights = open_sealed(table.rows)
+    features = tuple(held for i, held in enumerate(codes) if i != place)
+    rows = LabelledRows(features, codes[place] == 1, weights)
+    negative, positive = column.labels
+    return SealedLabelled(
+        Sealed(rows, "rows"), (negative, positive), table.relation, table.rows_per_person
+    )
+
+
+def labelled_arrays(
+    columns: Sequence[Any],
+    labels: Any,
+    *,
+    features: Sequence[Feature],
+    classes: Classes,
+    relation: Relation,
+) -> SealedLabelled:
+    """Columns of values, one for each feature, and their labels; one row per person."""
+
+    def read() -> LabelledRows:
+        positive = positive_of(labels, classes)
+        codes = []
+        for feature, values in zip(features, columns, strict=True):
+            held = feature.encode(values)
+            if len(held) != len(positive):
+                raise InputError(
+                    f"the column {feature.name!r} and the labels have different lengths; give "
+                    "one label for each row"
+                )
+            if (held == UNKNOWN).any():
+                raise InputError(
+                    f"the column {feature.name!r} holds a value that was not declared, or a "
+                    "missing one; mend it, or declare 'other'"
+                )
+            codes.append(held)
+        return LabelledRows(tuple(codes), positive, np.ones(len(positive), np.int64))
+
+    return SealedLabelled(Sealed(quietly(read), "rows"), classes, relation)
+
+
+def positive_of(labels: Any, classes: Classes) -> NDArray[np.bool_]:
+    """Which labels are the positive class; any label that is neither is an error."""
+    held = np.asarray(labels)
+    if held.ndim != 1:
+        raise InputError(f"the labels have {held.ndim} dimensions; give one label for each row")
+    if not len(held):
+        raise InputError("there are no rows; give at least one")
+    positive = np.asarray(held == classes[1])
+    if positive.shape != held.shape or not (positive | np.asarray(held == classes[0])).all():
+        raise InputError(
+            f"a label is neither {classes[0]!r} nor {classes[1]!r}; declare the two classes with "
+            "classes=(negative, positive), or learn one class against the others, as in y == 'a'"
+        )
+    return positive.astype(np.bool_)
+
+
+def rule_scores(labelled: SealedLabelled, rules: RuleClass) -> SealedScores:
+    """How many rows every rule gets right, sealed."""
+    rows = open_sealed(labelled.rows)
+    return _sealed(correct_by_rule(rules, rows.codes, rows.positive, rows.weights), labelled)
+
+
+def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedScores:
+    """The same from a matrix of predictions, a row for each hypothesis: 0 or 1, or true."""
+    positive = open_sealed(labelled.rows).positive
+    if predicted.ndim != 2 or predicted.shape[1] != len(positive) or not len(predicted):
+        raise InputError(
+            "the predictions need one row for each hypothesis and one column for each label"
+        )
+    if predicted.dtype.kind not in "biu":
+        raise InputError(
+            f"the predictions have the type {predicted.dtype}; give booleans, or 0 and 1"
+        )
+    if predicted.dtype.kind != "b" and not _binary(predicted):
+        raise InputError(
+            "a prediction is neither 0 nor 1; give booleans, or 1 for the positive class and 0"
+        )
+    return _sealed(correct_by_row(predicted, positive), labelled)
+
+
+def function_scores(
+    labelled: SealedLabelled, functions: Sequence[Callable[[Any], Any]], data: Any
+) -> SealedScores:
+    """The same from functions of the data that return a class for every row."""
+    positive = open_sealed(labelled.rows).positive
+    correct = np.empty(len(functions), np.int64)
+    for i, function in enumerate(functions):
+        said = _said(i, function, data, labelled.classes)
+        if said.shape != positive.shape:
+            raise InputError(f"hypothesis {i} does not return one class for each row")
+        correct[i] = np.count_nonzero(said == positive)
+    return _sealed(correct, labelled)
+
+
+def _said(
+    number: int, function: Callable[[Any], Any], data: Any, classes: Classes
+) -> NDArray[np.bool_]:
+    """Where a function predicts the positive class; its own errors leave by their type only."""
+    try:
+        return positive_of(function(data), classes)
+    except InputError:
+        problem = f"does not return one of {classes[0]!r} and {classes[1]!r} for each row"
+    except Exception as error:
+        problem = f"failed with {type(error).__name__}"
+    raise InputError(f"hypothesis {number} {problem}")
+
+
+def accuracy_on_public(table: SealedTable, target: str, rule: Rule) -> float:
+    """The exact share of correct rows of a rule on a *public* table: nothing is protected.
+
+    The rule's features are the table's columns without the target, in their order.
+    """
+    rows = open_sealed(labelled_table(table, target).rows)
+    total = sum_of(rows.weights)
+    if not total:
+        raise InputError("the test table has no rows; give at least one")
+    said = rule.positive(rows.codes, len(rows.weights))
+    return sum_of(rows.weights[said == rows.positive]) / total
+
+
+def _binary(predicted: NDArray[Any]) -> bool:
+    return bool(predicted.min(initial=0) >= 0 and predicted.max(initial=0) <= 1)
+
+
+def _sealed(correct: NDArray[np.int64], labelled: SealedLabelled) -> SealedScores:
+    correct.flags.writeable = False
+    what = f"numbers of correct rows of {len(correct)} hypotheses"
+    return SealedScores(Sealed(correct, what), len(correct), None, labelled.utility)

@@ -1,0 +1,199 @@
+"""A released classifier: one hypothesis of a public class, ready to predict.
+
+It has what scikit-learn expects of a fitted classifier (`predict`, `score`, `classes_`,
+`get_params`), and does not need it. Everything in it was released or is public.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.errors import InputError
+from winnow.learn.bound import GeneralisationBound
+from winnow.learn.features import Feature, pick_columns
+from winnow.learn.rules import Rule
+
+ALWAYS = Rule((), True)
+"""The rule without a test."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictor(ABC):
+    """One hypothesis of a public class."""
+
+    classes: tuple[Any, Any]
+    """The negative and the positive class."""
+    number: int
+    """The number of the hypothesis in its class."""
+    hypotheses: int
+    """How many hypotheses the class has."""
+    kind: str
+    """The class in words, as in 'conjunctions:2'."""
+    correct: int | None = None
+    """The noisy number of correct rows, where it was asked and paid for."""
+    rows: int | None = None
+    """The public number of rows, where there is one."""
+    bound: GeneralisationBound | None = None
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The hypothesis for people."""
+
+    @abstractmethod
+    def _positive(self, data: Any) -> NDArray[np.bool_]:
+        """Which rows are predicted to be of the positive class."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """The noisy share of correct rows in the training data, or None; it may leave [0, 1]."""
+        if self.correct is None or self.rows is None:
+            return None
+        return self.correct / self.rows
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The two classes, as scikit-learn names them."""
+        return np.array(self.classes)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predicted class of every row."""
+        return self.classes_[self._positive(X).astype(np.intp)]
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of rows of *public* test data that are predicted right."""
+        said, held = self.predict(X), np.asarray(y)
+        if held.shape != said.shape:
+            raise InputError(f"{held.shape} labels for {len(said)} rows; give one for each")
+        if not len(said):
+            raise InputError("there are no rows to score; give at least one")
+        return float(np.mean(said == held))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What the predictor is, under scikit-learn's name for it; `deep` changes nothing."""
+        return {"kind": self.kind, "number": self.number, "classes": self.classes}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The predictor as plain data, ready for JSON."""
+        return {
+            "rule": self.text,
+            "classes": list(self.classes),
+            "number": self.number,
+            "hypotheses": self.hypotheses,
+            "kind": self.kind,
+            "correct": self.correct,
+            "rows": self.rows,
+            "accuracy": self.accuracy,
+            "bound": None if self.bound is None else self.bound.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<classifier, one of {self.hypotheses:,} {self.kind}: {self.text}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RulePredictor(Predictor):
+    """A rule over declared features."""
+
+    features: tuple[Feature, ...] = ()
+    rule: Rule = ALWAYS
+
+    @property
+    def text(self) -> str:
+        """The rule for people."""
+        return self.rule.text(self.features, self.classes)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features, as scikit-learn names it."""
+        return len(self.features)
+
+    def _positive(self, data: Any) -> NDArray[np.bool_]:
+        columns = pick_columns(self.features, data)
+        used = sorted({condition.feature for condition in self.rule.conditions})
+        codes = {i: self.features[i].encode(columns[i]) for i in used}
+        return self.rule.positive(codes, len(columns[0]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The predictor as plain data, ready for JSON; `load_predictor` reads it back."""
+        return super().to_dict() | {
+            "features": [feature.to_dict() for feature in self.features],
+            "tests": self.rule.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, form: Any) -> RulePredictor:
+        """The predictor of `to_dict`."""
+        bound = form.get("bound")
+        if bound is not None:
+            bound = GeneralisationBound(**{k: v for k, v in bound.items() if k != "excess"})
+        negative, positive = form["classes"]
+        features = tuple(Feature.from_dict(feature) for feature in form["features"])
+        rule = Rule.from_dict(form["tests"])
+        if any(not 0 <= condition.feature < len(features) for condition in rule.conditions):
+            raise ValueError("a test of a feature that is not there")
+        return cls(
+            (negative, positive),
+            int(form["number"]),
+            int(form["hypotheses"]),
+            str(form["kind"]),
+            form["correct"],
+            form["rows"],
+            bound,
+            features,
+            rule,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ListedPredictor(Predictor):
+    """A hypothesis that was given as a function, or as a row of predictions."""
+
+    function: Callable[[Any], Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """The number of the hypothesis: it has no other public description."""
+        name = getattr(self.function, "__name__", "")
+        return f"hypothesis {self.number}" + (f" ({name})" if name.isidentifier() else "")
+
+    def _positive(self, data: Any) -> NDArray[np.bool_]:
+        if self.function is not None:
+            return np.asarray(np.asarray(self.function(data)) == self.classes[1])
+        rows = np.asarray(data)
+        if rows.ndim != 2 or len(rows) != self.hypotheses:
+            raise InputError(
+                "this classifier is a row of predictions; give the predictions of all "
+                f"{self.hypotheses:,} hypotheses on the new rows, one row each"
+            )
+        return np.asarray(rows[self.number], np.bool_)
+
+
+def with_bound(predictor: Predictor, bound: GeneralisationBound | None) -> Predictor:
+    """The predictor with its bound."""
+    return replace(predictor, bound=bound)
+
+
+def load_predictor(path: str | Path) -> RulePredictor:
+    """A predictor from the JSON file of a release, as `winnow learn --out` writes it."""
+    document = problem = None
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        document = document.get("value", document)
+        return RulePredictor.from_dict(document)
+    except OSError as error:
+        problem = f"cannot be read ({type(error).__name__}); check the path"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        problem = "is not a saved rule; give the file that winnow learn --out has written"
+    raise InputError(f"the file {str(path)!r} {problem}")

@@ -1,0 +1,1 @@
+"""Linear programs whose right-hand sides, or whose rows, are private."""

@@ -1,0 +1,255 @@
+"""A paid run of a constraint-private linear program: the weights of rows, and three oracles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import exact, one_of
+from winnow.core.laws import Law
+from winnow.core.noise import discrete_gaussian, discrete_laplace
+from winnow.core.noisy_top.draw import noisy_top
+from winnow.core.opening import open_sealed
+from winnow.core.released import Receipt
+from winnow.core.sealed import Sealed
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
+from winnow.errors import GrantError, InputError
+from winnow.inner_product.crossing import IndexedExponential
+from winnow.inner_product.index.building import INDEX_NAMES, build_index
+from winnow.inner_product.index.prepared import PreparedVectors
+from winnow.inner_product.problem import InnerProductProblem
+from winnow.inner_product.vectors import SealedVectors, seal_vectors
+from winnow.lp.kernels.dense_projection import projected
+from winnow.lp.kernels.lazy_columns import LazyColumns
+from winnow.lp.kernels.owned_rows import DenseRows, SparseRows, owned_rows
+
+if TYPE_CHECKING:
+    from winnow.lp.constraint import ConstraintPrivateLp
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SealedOffsets:
+    """Right-hand sides b, one for each public row; one person moves each as `utility` says."""
+
+    values: Sealed[Floats]
+    size: int
+    utility: Utility
+
+
+@dataclass(frozen=True)
+class SealedRows:
+    """Rows A_i x <= b_i, one for each person: entries, right sides and their number are private."""
+
+    content: Sealed[tuple[Any, Floats]]
+    columns: int = field(repr=False)
+
+
+def seal_offsets(b: Any, size: int, utility: Utility) -> SealedOffsets:
+    """Seal the right-hand sides of `size` rows."""
+    values = _vector(b, "b")
+    if len(values) != size:
+        raise InputError(f"b has {len(values)} entries and A has {size} rows; give one for each")
+    return SealedOffsets(Sealed(values, f"right-hand sides of {size} rows"), size, utility)
+
+
+def seal_offset_vectors(matrix: Floats, offsets: SealedOffsets, index: str) -> SealedVectors:
+    """Vectors (A_i, b_i) and an index over them, sealed together: both depend on b."""
+    one_of(INDEX_NAMES, index=index)
+    return seal_vectors(np.column_stack([matrix, open_sealed(offsets.values)]), index=index)
+
+
+def seal_rows(matrix: Any, b: Any) -> SealedRows:
+    """Seal a whole matrix (2-d array or scipy sparse) with its right-hand sides."""
+    values = _vector(b, "b", empty=True)
+    if matrix.shape[0] != len(values):
+        raise InputError("A and b do not have one row for each other; give them one length")
+    return SealedRows(Sealed((matrix, values), "rows of a linear program"), int(matrix.shape[1]))
+
+
+def checked_matrix(matrix: Any, *, empty: bool = False) -> Any:
+    """A as a float64 array, or as compressed sparse rows when it came sparse.
+
+    ``empty`` allows no rows at all: where rows are people, their number is private.
+    """
+    if hasattr(matrix, "tocsr"):
+        rows = matrix.tocsr().astype(np.float64)
+        data = rows.data
+    else:
+        try:
+            rows = data = np.ascontiguousarray(matrix, np.float64)
+        except (TypeError, ValueError):
+            raise InputError("A is not a matrix of numbers; give a 2-d array") from None
+    if len(rows.shape) != 2 or rows.shape[1] == 0 or (rows.shape[0] == 0 and not empty):
+        raise InputError("A is not a matrix with rows and columns; give a 2-d array")
+    if data.size and not (np.isfinite(data.min()) and np.isfinite(data.max())):
+        raise InputError("A has entries that are NaN or infinite; clean them first")
+    return rows
+
+
+def _vector(b: Any, name: str, *, empty: bool = False) -> Floats:
+    try:
+        values = np.array(b, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not a vector of numbers") from None
+    if values.ndim != 1 or (values.size == 0 and not empty):
+        raise InputError(f"{name} has {values.ndim} dimensions; give one vector of numbers")
+    if not np.isfinite(values).all():
+        raise InputError(f"{name} has entries that are NaN or infinite; clean them first")
+    return values
+
+
+SENSES = ("<=", ">=", "=")
+
+
+def as_upper_rows(
+    matrix: Any, b: Any, senses: Any, *, empty: bool = False
+) -> tuple[Any, Floats, bool]:
+    """(A, b, mixed) with all rows in the form A_i x <= b_i; an equation becomes two rows.
+
+    ``senses`` is one of "<=", ">=", "=" for all rows, or one for each. `mixed`: b enters the
+    rows with both signs.
+    """
+    values = _vector(b, "b", empty=empty)
+    size = matrix.shape[0]
+    if len(values) != size:
+        raise InputError(f"b has {len(values)} entries and A has {size} rows; give one for each")
+    if senses is None or (isinstance(senses, str) and senses == "<="):
+        return matrix, values, False
+    kinds = np.full(size, senses) if isinstance(senses, str) else np.asarray(list(senses))
+    if len(kinds) != size or not np.isin(kinds, SENSES).all():
+        raise InputError(
+            f"senses are not one of {', '.join(SENSES)} for each of {size} rows; give such a list"
+        )
+    upper, lower = np.flatnonzero(kinds != ">="), np.flatnonzero(kinds != "<=")
+    if len(upper) == 0 or size == 0:
+        return -matrix, -values, False
+    both = np.concatenate([values[upper], -values[lower]])
+    if isinstance(matrix, np.ndarray):
+        return np.concatenate([matrix[upper], -matrix[lower]]), both, len(lower) > 0
+    from scipy.sparse import vstack
+
+    return vstack([matrix[upper], -matrix[lower]], format="csr"), both, len(lower) > 0
+
+
+Integers = NDArray[np.int64]
+Oracle = Callable[[Floats, Tape], int]
+
+
+class ConstraintRun:
+    """A run that was paid for: at most `searches` solves. Its weights on rows never leave."""
+
+    def __init__(
+        self,
+        mechanism: ConstraintPrivateLp,
+        rows: SealedRows,
+        tape: Tape,
+        receipt: Receipt,
+    ) -> None:
+        self.receipt = receipt
+        self.left = mechanism.searches
+        """How many solves are still paid for."""
+        self._mechanism, self._tape = mechanism, tape
+        matrix, sides = open_sealed(rows.content)
+        least, most = (float(end) for end in mechanism.sides)
+        self._b = np.clip(sides, least, most)
+        low, high = (float(end) for end in mechanism.entries)
+        self._rows = owned_rows(matrix, low, high, sparse=mechanism.selection == "lazy")
+        self._lock = Lock()
+
+    def solve(
+        self, scale: Floats, step: float, tolerance: float | None = None
+    ) -> tuple[Integers, int | None]:
+        """How often each vertex was drawn, and the noisy number of rows violated beyond.
+
+        ``scale`` is OPT/c, ``step`` what losses are multiplied with, ``tolerance`` from which
+        violation on a row is counted; all of them are public.
+        """
+        with self._lock:
+            if self.left == 0:
+                raise GrantError("all solves that were charged are done; charge more")
+            self.left -= 1
+            tape = self._tape.child(f"solve-{self.left}")
+        with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
+            drawn = self._drawn(scale, step, tape)
+            if self._mechanism.check_multiplier is None:
+                return drawn, None
+            return drawn, self._unmet(scale * drawn / drawn.sum(), tolerance or 0.0, tape)
+
+    def _drawn(self, scale: Floats, step: float, tape: Tape) -> Integers:
+        size, density = len(self._b), self._mechanism.density
+        draw = self._oracle(scale)
+        drawn = np.zeros(len(scale), np.int64)
+        logs, theta, aside = np.zeros(size + density), None, step * self._b
+        for turn in range(self._mechanism.rounds):
+            y, theta = projected(logs, density, theta)
+            vertex = draw(y[:size], tape.child(f"round-{turn}"))
+            drawn[vertex] += 1
+            self._rows.add_column(vertex, step * float(scale[vertex]), logs)
+            logs[:size] -= aside
+        return drawn
+
+    def _oracle(self, scale: Floats) -> Oracle:
+        """The exponential mechanism over the vertices, in the way that was chosen."""
+        power, steps = self._mechanism.steps(scale)
+        rate = exact("epsilon", self._mechanism.epsilon) / (2 * steps)
+        way = self._mechanism.selection
+        if way == "dense" or len(self._b) == 0:  # of no rows there is no index: the same law
+            return _dense(self._rows, scale, rate, 2.0**-power)
+        if way == "lazy":
+            assert isinstance(self._rows, SparseRows)
+            return LazyColumns(self._rows, scale, rate, 2.0**-power).draw
+        return _indexed(self._rows, scale, rate, power, way)
+
+    def _unmet(self, x: Floats, tolerance: float, tape: Tape) -> int:
+        """Added up entry by entry, so that a row's value depends on that row alone."""
+        values = -self._b
+        for j in np.flatnonzero(x):
+            self._rows.add_column(int(j), float(x[j]), values)
+        found = int(np.count_nonzero(values > tolerance))
+        multiplier = self._mechanism.check_multiplier
+        assert multiplier is not None
+        width = exact("check_multiplier", multiplier)
+        stream = tape.child("check").stream()
+        if self._mechanism.measurement == "gaussian":
+            return found + discrete_gaussian(stream, width * width)
+        return found + discrete_laplace(stream, width)
+
+    def __repr__(self) -> str:
+        return "<run of a constraint-private LP>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise GrantError("a run is not copied or pickled: it is one charge")
+
+
+def _dense(rows: DenseRows | SparseRows, scale: Floats, rate: Fraction, grid: float) -> Oracle:
+    """Every column scored: -(OPT/c_j) sum_i y_i A_ij, rounded to the grid."""
+
+    def draw(y: Floats, tape: Tape) -> int:
+        scores = np.rint(-rows.sums(y) * scale * grid).astype(np.int64)
+        return noisy_top(scores, tape, Law.GUMBEL, rate)[0]
+
+    return draw
+
+
+def _indexed(
+    rows: DenseRows | SparseRows, scale: Floats, rate: Fraction, power: int, index: str
+) -> Oracle:
+    """An index over the vectors N_j = -(OPT/c_j) A_:j, and the certified lazy sampler over it."""
+    vectors = np.ascontiguousarray(-scale[:, None] * rows.columns())
+    prepared = PreparedVectors(vectors, build_index(index, vectors))
+    mechanism = IndexedExponential(1)  # it draws by the rate that it is given
+
+    def draw(y: Floats, tape: Tape) -> int:
+        return mechanism.draw(InnerProductProblem(prepared, y, power), rate, tape)[0]
+
+    return draw

@@ -1,0 +1,1 @@
+"""Compiled solvers of linear programs."""

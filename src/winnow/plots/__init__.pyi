@@ -1,0 +1,9 @@
+from winnow.plots.bars import MOST_BARS as MOST_BARS
+from winnow.plots.bars import draw_top as draw_top
+from winnow.plots.curves import Curve as Curve
+from winnow.plots.curves import MarginFigure as MarginFigure
+from winnow.plots.curves import draw_chances as draw_chances
+from winnow.plots.curves import draw_margins as draw_margins
+from winnow.plots.figures import ENDINGS as ENDINGS
+from winnow.plots.release import draw_release as draw_release
+from winnow.report.release import release_page as release_page

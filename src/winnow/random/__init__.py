@@ -1,1 +1,0 @@
-"""Where randomness comes from: the tape, the noise laws, exact integer noise."""

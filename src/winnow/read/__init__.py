@@ -1,0 +1,1 @@
+"""Private data, read and sealed. Only a crossing opens what is here."""

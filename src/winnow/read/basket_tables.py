@@ -1,0 +1,215 @@
+"""Baskets out of tables: pairs (basket, item), or one column per item, from any source.
+
+The rows come into a private DuckDB as texts (``engines.row_sources``) and are numbered there.
+Names of columns become quoted identifiers, labels become parameters; nothing of the data is
+ever pasted into SQL, and the engine's own messages, which may quote values, never leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.errors import InputError
+from winnow.itemsets.kernels.mine import Baskets
+from winnow.read.counts import _engine
+from winnow.read.engines.keys import check_columns
+
+
+def ending_of(path: Path) -> str:
+    """The ending of a name, without .gz."""
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def pairs_of(
+    source: Any,
+    *,
+    basket: str,
+    item: str,
+    user: str | None,
+    items: Sequence[str] | None,
+    max_baskets_per_user: int | None,
+    salt: str,
+    memory: str,
+) -> tuple[Baskets, list[str]]:
+    """Baskets from rows (basket, item), each item once per basket; and the labels.
+
+    With ``user`` a basket is a pair (user, basket): two people never share one. Of each user
+    at most so many baskets are kept, those of the smallest keyed hash of the user and the
+    basket: a choice that depends on the user's own rows only.
+    """
+    from winnow.read.engines.row_sources import Wanted
+
+    texts = {"b": basket, "i": item} | ({} if user is None else {"u": user})
+    with _opened(source, memory, list(texts.values())) as rows:
+        check_columns(rows.types, basket=basket, item=item, user=user)
+        rows.bring(Wanted(texts, {}, distinct=True), "pairs")
+        ask = _Asked(rows.private)
+        if user is None:
+            ask("ALTER TABLE pairs ADD COLUMN u VARCHAR DEFAULT ''")
+        if items is None:
+            ask(
+                "CREATE TEMP TABLE names AS SELECT i, row_number() OVER (ORDER BY i) - 1 AS c "
+                "FROM (SELECT DISTINCT i FROM pairs)"
+            )
+            named = [str(row[0]) for row in ask("SELECT i FROM names ORDER BY c")]
+        else:
+            named = list(items)
+            ask(
+                "CREATE TEMP TABLE names AS SELECT unnest($1::VARCHAR[]) AS i, "
+                "unnest(range($2::BIGINT)) AS c",
+                [named, len(named)],
+            )
+        limit = ""
+        if max_baskets_per_user is not None:
+            ask(
+                "CREATE TEMP TABLE kept AS SELECT u, b FROM (SELECT u, b, row_number() OVER "
+                "(PARTITION BY u ORDER BY md5($1 || u || chr(31) || b), b) AS n FROM "
+                "(SELECT DISTINCT u, b FROM pairs JOIN names USING (i))) WHERE n <= $2",
+                [salt, max_baskets_per_user],
+            )
+            limit = "JOIN kept USING (u, b)"
+        found = ask.arrays(
+            "SELECT t, c FROM (SELECT dense_rank() OVER (ORDER BY u, b) - 1 AS t, c "
+            f"FROM pairs JOIN names USING (i) {limit}) ORDER BY t, c"
+        )
+    owners, codes = np.asarray(found["t"], np.int64), np.asarray(found["c"], np.int32)
+    lengths = np.bincount(owners) if len(owners) else np.empty(0, np.int64)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Baskets(starts, codes, len(named)), named
+
+
+def indicators_of(
+    source: Any,
+    *,
+    user: str | None,
+    items: Sequence[str] | None,
+    max_baskets_per_user: int | None,
+    salt: str,
+    memory: str,
+) -> tuple[Baskets, list[str]]:
+    """Baskets from a table with a column for each item: 1, true or yes where a row has it.
+
+    The names of the columns are public. A row is a basket; without ``user`` one per person.
+    The order of a user's rows decides nothing: rows are hashed with all they hold.
+    """
+    from winnow.read.engines.row_sources import Wanted
+
+    texts = {} if user is None else {"u": user}
+    with _opened(source, memory, list(texts.values())) as rows:
+        named = [c for c in rows.types if c != user] if items is None else list(items)
+        check_columns(rows.types, user=user)
+        _check_indicators(rows.types, named)
+        cells = [f"c{place}" for place in range(len(named))]
+        rows.bring(Wanted(texts, dict(zip(cells, named, strict=True))), "held")
+        ask, asked = _Asked(rows.private), f"SELECT {', '.join(cells)} FROM held"
+        given: list[Any] = []
+        if max_baskets_per_user is not None:
+            said = " || ".join(f"CAST({cell} AS VARCHAR)" for cell in cells)
+            ranked = (
+                "SELECT *, row_number() OVER (PARTITION BY u ORDER BY "
+                f"md5($1 || u || chr(31) || {said})) AS n FROM held"
+            )
+            asked = f"SELECT {', '.join(cells)} FROM ({ranked}) WHERE n <= $2"
+            given = [salt, max_baskets_per_user]
+        found = ask.arrays(asked, given)
+    table = np.column_stack([np.asarray(found[cell], np.bool_) for cell in cells])
+    owners, codes = np.nonzero(table)
+    lengths = np.bincount(owners, minlength=len(table))
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Baskets(starts, codes.astype(np.int32), len(named)), named
+
+
+def _check_indicators(types: dict[str, str], names: Sequence[str]) -> None:
+    from winnow.read.engines.histogram import plain_type
+
+    if not names:
+        raise InputError("there is no column beside user=; give a column for each item")
+    for name in names:
+        if name not in types:
+            raise InputError(
+                f"there is no column {name!r} among the {len(types)} columns of the source; "
+                "check its name"
+            )
+        kind = plain_type(types[name])  # an enum's type quotes its values
+        nested = types[name].endswith(("]", ">")) or types[name] == "unknown"
+        if nested or kind.upper() in ("STRUCT", "MAP", "UNION", "BLOB", "BINARY", "BYTEA"):
+            raise InputError(
+                f"the column {name!r} has the type {kind}; cast it to text or to whole numbers "
+                "first"
+            )
+
+
+class _Asked:
+    """Statements with parameters, asked so that Ctrl-C stops them."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.interrupt = connection.interrupt
+
+    def __call__(self, sql: str, given: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        from winnow.read.engines.private_duck import run
+
+        self._given, self._as_arrays = list(given), False
+        return run(self, sql)
+
+    def arrays(self, sql: str, given: Sequence[Any] = ()) -> dict[str, Any]:
+        """The columns of the answer."""
+        from winnow.read.engines.private_duck import run
+
+        self._given, self._as_arrays = list(given), True
+        found: Any = run(self, sql)[0]
+        return dict(found)
+
+    def execute(self, sql: str) -> _Asked:
+        """Begin."""
+        self._connection.execute(sql, self._given)
+        return self
+
+    def fetchall(self) -> list[Any]:
+        """End."""
+        if self._as_arrays:
+            return [self._connection.fetchnumpy()]
+        rows: list[Any] = self._connection.fetchall()
+        return rows
+
+
+@contextmanager
+def _opened(source: Any, memory: str, used: list[str]) -> Iterator[Any]:
+    """The rows of a source, next to a private in-memory database.
+
+    ``used`` are the columns that name people, baskets or items.
+    """
+    import duckdb
+
+    from winnow.read.engines.private_duck import private_connection
+    from winnow.read.engines.row_sources import row_source
+
+    problem = None
+    with private_connection(memory) as private:
+        try:
+            with row_source(_engine(source, memory, used), private, used) as rows:
+                yield rows
+        except duckdb.OutOfMemoryException:
+            problem = f"memory={memory!r} is not enough to read these baskets; allow more"
+        except duckdb.Error as error:  # its message may quote values
+            kind = type(error).__name__.removesuffix("Exception")
+            problem = (
+                f"the baskets cannot be read from this table (DuckDB: {kind}); check that it is "
+                "whole and that its first line names the columns"
+            )
+    if problem is not None:
+        raise InputError(problem)
+
+
+def readable(path: Path) -> None:
+    """Refuse what is no file that may be read."""
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}; check the path")
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder; give a file")

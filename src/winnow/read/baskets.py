@@ -1,0 +1,343 @@
+"""``winnow.read_baskets``: transactions from a file, a table or a list, sealed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import os
+import zlib
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import count as check_count
+from winnow.core.checks import one_of
+from winnow.core.relation import Relation
+from winnow.core.sealed import Sealed
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+from winnow.itemsets.kernels.mine import Baskets
+from winnow.read.basket_tables import ending_of, indicators_of, pairs_of, readable
+from winnow.read.engines.quiet import quietly
+
+Codes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class SealedBaskets:
+    """Private baskets over items that are public, or came from the data and are private too.
+
+    The number of baskets, their lengths and which items occur are private. One person moves
+    the support of every itemset by what `utility` says: by at most the number of baskets that
+    a person may have, never down when a person is added.
+    """
+
+    data: Sealed[Baskets]
+    labels: Sequence[Any] | Sealed[list[str]]
+    utility: Utility
+    unit: str
+    """Whose presence is protected: 'basket' or 'user'."""
+    max_items: int | None = None
+    """The most items that a basket was left with; None: not bounded."""
+    max_baskets_per_user: int = 1
+
+    @property
+    def items_known(self) -> bool:
+        """Whether the list of items is public."""
+        return not isinstance(self.labels, Sealed)
+
+    def __repr__(self) -> str:
+        what = (
+            "items that are private too"
+            if isinstance(self.labels, Sealed)
+            else f"{len(self.labels)} public items"
+        )
+        return f"<sealed baskets of {what}, unit: {self.unit}>"
+
+
+def keep_at_most(baskets: Baskets, labels: Sequence[Any], most: int, key: bytes) -> Baskets:
+    """Baskets of more than `most` items are cut to that many, chosen by a keyed hash.
+
+    The hash of an item in a basket depends on the key, the item and the set of items in the
+    basket, and on nothing else: so a cut basket says nothing about other baskets, and which
+    items are cut differs from basket to basket.
+    """
+    lengths = baskets.lengths()
+    if not len(lengths) or int(lengths.max()) <= most:
+        return baskets
+    hashed = np.array(
+        [int.from_bytes(_digest(key, str(label)), "little") for label in labels], np.uint64
+    )
+    each = hashed[baskets.items]
+    filled = np.flatnonzero(lengths)
+    mixed = np.zeros(len(lengths), np.uint64)
+    mixed[filled] = np.bitwise_xor.reduceat(_scrambled(each), baskets.starts[:-1][filled])
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((baskets.items, _scrambled(each ^ mixed[owner]), owner))
+    place = np.arange(len(order)) - np.repeat(baskets.starts[:-1], lengths)
+    kept = np.sort(order[place < most])
+    starts = np.concatenate([[0], np.cumsum(np.minimum(lengths, most))]).astype(np.int64)
+    return Baskets(starts, baskets.items[kept], baskets.item_count)
+
+
+def _digest(key: bytes, text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=8, key=key).digest()
+
+
+def _scrambled(x: Codes) -> Codes:
+    """A fixed bijection of 64 bits that mixes all of them [SplitMix64, Steele et al. 2014]."""
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+LAYOUTS = ("auto", "lines", "pairs", "indicators")
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".dat": " ", ".txt": " ", ".basket": ","}
+"""What separates the items of a line, by the ending of the file's name; ' ': any white space."""
+
+
+def read_baskets(
+    source: Any,
+    *,
+    unit: str | None = None,
+    user: str | None = None,
+    max_baskets_per_user: int | None = None,
+    items: Sequence[Any] | str | Path | None = None,
+    max_items: int | None = None,
+    layout: str = "auto",
+    basket: str | None = None,
+    item: str | None = None,
+    separator: str | None = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    salt: str | None = None,
+    memory: str = "2GB",
+) -> SealedBaskets:
+    """Read baskets of items; the result is sealed.
+
+    ``source`` is one of three layouts. "lines": a text file with one basket on each line (or a
+    list of lists), items separated by ``separator``, which otherwise follows from the ending of
+    the name: a comma for .csv and .basket, a tab for .tsv, white space for .dat and .txt; it is
+    never guessed from the content. "pairs": a table with the columns ``basket`` and ``item``.
+    "indicators": a table with one column for each item. "auto" takes pairs where ``basket`` and
+    ``item`` are named, lines for lists and text files, and indicators otherwise. Text may be
+    gzipped. A table is whatever ``winnow.counts`` reads: a CSV, TSV or Parquet file (a path, a
+    pattern, or a list of them), a pandas, Polars or Arrow table, a Spark data frame, a DuckDB
+    relation, or a pair (connection, table or query) of a DuckDB or psycopg connection.
+
+    Say whose presence is protected: ``unit="basket"`` (every basket is a person's only one), or
+    ``user=`` names the column of people, of whom at most ``max_baskets_per_user`` baskets each
+    are kept.
+
+    ``items`` is the public list of items, or a text file with one per line; others are left out.
+    Without it the items come from the data and are private too, except that the columns of an
+    indicator table are public. ``max_items`` cuts longer baskets down to that many items. What
+    is kept of a person or a basket is chosen by a keyed hash of what it has itself (``salt``:
+    fresh and secret by default).
+
+    People, baskets and items are compared as text, so columns of real numbers and of times are
+    refused; an item counts once per basket; rows without one are left out. ``memory`` limits
+    what a table may take while it is read; nothing is spilled to disk.
+    """
+    one_of(LAYOUTS, layout=layout)
+    bounds = _unit(unit, user, max_baskets_per_user)
+    if max_items is not None:
+        check_count(max_items=max_items)
+    utility = Utility.declare(bounds, monotone=True, relation=relation)
+    public = None if items is None else public_items(items)
+    texts = None if public is None else [str(label) for label in public]
+    layout = _layout(source, layout, basket, item)
+    key = os.urandom(32) if salt is None else hashlib.blake2b(str(salt).encode()).digest()[:32]
+    labels: list[str]
+    if layout == "lines":
+        if user is not None:
+            raise InputError("lines say nothing about users; give a table, or unit='basket'")
+        data, labels = _from_lines(source, separator, texts)
+    else:
+        if separator is not None:
+            raise InputError("separator= is for lines; a table has the separator of its ending")
+        how: dict[str, Any] = {
+            "user": user,
+            "items": texts,
+            "max_baskets_per_user": None if user is None else bounds,
+            "salt": key.hex(),
+            "memory": memory,
+        }
+        if layout == "pairs":
+            if basket is None or item is None:
+                raise InputError("name both columns of the pairs, with basket= and item=")
+            if basket == item:
+                raise InputError(f"the column {item!r} cannot be both basket and item")
+            how |= {"basket": basket, "item": item}
+        read = pairs_of if layout == "pairs" else indicators_of
+        data, labels = quietly(lambda: read(source, **how))
+    if max_items is not None:
+        data = keep_at_most(data, labels, int(max_items), key)
+    known: Sequence[Any] | Sealed[list[str]] = Sealed(labels, "items")
+    if public is not None or layout == "indicators":
+        known = labels if public is None else public
+    return SealedBaskets(
+        Sealed(data, "baskets"),
+        known,
+        utility,
+        "basket" if user is None else "user",
+        None if max_items is None else int(max_items),
+        bounds,
+    )
+
+
+def public_items(items: Sequence[Any] | str | Path) -> list[Any]:
+    """The public list of items, each once."""
+    if isinstance(items, str | Path):
+        try:
+            text = Path(items).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"the list of items {str(items)!r} cannot be read ({type(error).__name__}); give "
+                "a text file with one item per line"
+            ) from None
+        public: list[Any] = [line.strip() for line in text.splitlines() if line.strip()]
+    else:
+        public = list(items)
+    if not public:
+        raise InputError("the public list of items is empty; give at least one item")
+    seen: set[str] = set()
+    for label in public:
+        if str(label) in seen:
+            raise InputError(f"the item {str(label)!r} stands more than once in the public list")
+        seen.add(str(label))
+    return public
+
+
+def _unit(unit: str | None, user: str | None, most: int | None) -> int:
+    """The most baskets of one person."""
+    if user is None:
+        if most is not None:
+            raise InputError("max_baskets_per_user= needs user=, the column of people")
+        if unit != "basket":
+            raise InputError(
+                f"unit={unit!r}: say whose presence is protected: unit='basket' if every basket "
+                "is a person's only one, or user= and max_baskets_per_user="
+            )
+        return 1
+    if unit not in (None, "user"):
+        raise InputError(f"unit={unit!r} contradicts user={user!r}; leave out one of them")
+    if most is None:
+        raise InputError("user= needs max_baskets_per_user=, the most baskets kept of one person")
+    check_count(max_baskets_per_user=most)
+    return int(most)
+
+
+def _layout(source: Any, layout: str, basket: str | None, item: str | None) -> str:
+    named = basket is not None or item is not None
+    if layout == "auto":
+        if named:
+            return "pairs"
+        if isinstance(source, str | Path):
+            return "indicators" if ending_of(Path(source)) == ".parquet" else "lines"
+        return "lines" if isinstance(source, list | tuple) and not _asked(source) else "indicators"
+    if named and layout != "pairs":
+        raise InputError(f"basket= and item= name columns of pairs; layout is {layout!r}")
+    return layout
+
+
+def _asked(source: Any) -> bool:
+    """Whether this is (connection, table or query), and not two baskets."""
+    pair = isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str)
+    return pair and not isinstance(source[0], Iterable)
+
+
+def _from_lines(
+    source: Any, separator: str | None, items: Sequence[str] | None
+) -> tuple[Baskets, list[str]]:
+    """Baskets coded in one pass, then recoded in the order of the labels."""
+    codes: dict[str, int] = {} if items is None else {text: i for i, text in enumerate(items)}
+    found, starts = array("i"), array("q", [0])
+    for row in _rows(source, separator):
+        texts = {text for text in row if text}
+        if items is None:
+            basket = [codes.setdefault(text, len(codes)) for text in texts]
+        else:
+            basket = [codes[text] for text in texts if text in codes]
+        found.extend(basket)
+        starts.append(len(found))
+    flat, ends = np.array(found, np.int32), np.array(starts, np.int64)
+    labels = list(codes)
+    if items is None:
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+        new = np.empty(len(labels), np.int32)
+        new[order] = np.arange(len(labels), dtype=np.int32)
+        flat, labels = new[flat] if len(labels) else flat, [labels[i] for i in order]
+    owner = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    return Baskets(ends, flat[np.lexsort((flat, owner))], len(labels)), labels
+
+
+def _rows(source: Any, separator: str | None) -> Iterable[Iterable[str]]:
+    if not isinstance(source, str | Path):
+        if separator is not None:
+            raise InputError("separator= is for files; this is a list of baskets")
+        return _from_list(source)
+    path = Path(source)
+    readable(path)
+    if separator is None:
+        separator = SEPARATORS.get(ending_of(path))
+        if separator is None:
+            raise InputError(
+                f"the ending of {path.name!r} does not say what separates items; give separator="
+            )
+    elif not isinstance(separator, str) or not separator:
+        raise InputError("separator= is a text of one character or more")
+    text = _text(path)
+    if separator == " ":
+        return (line.split() for line in text.splitlines())
+    if separator == ",":
+        return _from_csv(text)
+    return ([part.strip() for part in line.split(separator)] for line in text.splitlines())
+
+
+def _from_csv(text: str) -> Iterable[list[str]]:
+    try:
+        lines = io.StringIO(text, newline="")
+        for row in csv.reader(lines, skipinitialspace=True, strict=True):
+            yield [part.strip() for part in row]
+    except csv.Error:
+        problem = "the double quotes of the file do not match, or a field is huge; mend it"
+    else:
+        return
+    raise InputError(problem)
+
+
+def _from_list(source: Any) -> Iterable[list[str]]:
+    for basket in source:
+        if isinstance(basket, str) or not isinstance(basket, Iterable):
+            raise InputError("a list of baskets holds lists of items; at least one is not a list")
+        yield [str(item) for item in basket if not _missing(item)]
+
+
+def _missing(item: Any) -> bool:
+    """None, NaN and what else says that it is not there: NaN is not itself, NA says neither."""
+    if item is None or type(item).__name__ == "NAType":
+        return True
+    return isinstance(item, float | np.floating) and bool(item != item)
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        problem = "is not UTF-8 text; save it again as UTF-8"
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        problem = "is a damaged gzip file; copy it again"
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror}); check its permissions"
+    raise InputError(f"the file {path.name!r} {problem}")  # outside: nothing private is chained

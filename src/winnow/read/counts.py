@@ -1,0 +1,291 @@
+"""``winnow.counts``: how many people have each item, from a table, sealed."""
+
+from __future__ import annotations
+
+import datetime
+import glob
+import hashlib
+import importlib.util
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import UUID
+
+import numpy as np
+
+from winnow.core.checks import count as check_count
+from winnow.core.relation import Relation
+from winnow.core.sealed import Sealed
+from winnow.core.utility import Utility
+from winnow.errors import ExtraMissing, InputError
+from winnow.read.scores import Scores, SealedScores
+
+
+@dataclass(frozen=True)
+class SealedCounts:
+    """One private count for each item, to which one person adds at most 1.
+
+    The items are public when the user gave their list; otherwise they came from the data and
+    are private too: which of them exist depends on single persons.
+    """
+
+    values: Sealed[Scores]
+    labels: Sequence[Any] | Sealed[list[Any]]
+    utility: Utility
+    max_items_per_user: int | None = None
+    """The most items that one person was counted for; None: not bounded."""
+
+    @property
+    def domain_known(self) -> bool:
+        """Whether the list of items is public."""
+        return not isinstance(self.labels, Sealed)
+
+    def to_scores(self) -> SealedScores:
+        """The counts as scores of a public list of candidates."""
+        if isinstance(self.labels, Sealed):
+            raise InputError(
+                "the items came from the data and are private; give their public list with "
+                "items=, or use top_k with delta > 0"
+            )
+        return SealedScores(self.values, len(self.labels), self.labels, self.utility)
+
+    def __repr__(self) -> str:
+        what = (
+            f"{len(self.labels)} public items"
+            if not isinstance(self.labels, Sealed)
+            else ("items that are private too")
+        )
+        return f"<sealed counts of {what}>"
+
+
+def public_list(items: Sequence[Any] | str | Path) -> tuple[list[Any], tuple[str, ...]]:
+    """The labels of a list, or of a text file with one per line, and their different texts."""
+    public = _lines(items) if isinstance(items, str | Path) else list(items)
+    if not public:
+        raise InputError("the public list of items is empty; give at least one item")
+    texts = tuple(map(label_text, public))
+    if len(set(texts)) != len(texts):
+        again = next(text for text, times in Counter(texts).items() if times > 1)
+        raise InputError(f"the item {again!r} stands more than once in the public list")
+    return public, texts
+
+
+def label_text(label: Any) -> str:
+    """The text that every engine writes for a value like this label.
+
+    Whole numbers are written in decimal, True and False as 'true' and 'false', dates as
+    '2026-11-30', UUIDs with hyphens.
+    """
+    if isinstance(label, str):
+        return _checked(label)
+    if isinstance(label, bool | np.bool_):
+        return "true" if label else "false"
+    if isinstance(label, int | np.integer):
+        return str(int(label))
+    if isinstance(label, datetime.date) and not isinstance(label, datetime.datetime):
+        return label.isoformat()
+    if isinstance(label, UUID):
+        return str(label)
+    raise InputError(
+        f"the public list holds {label!r} of the type {type(label).__name__}, whose text is not "
+        "the same in every engine; give texts, whole numbers, dates, True or False"
+    )
+
+
+def _checked(text: str) -> str:
+    try:
+        possible = b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise InputError(f"the item {text!r} of the public list cannot be a text in a table")
+    return text
+
+
+def _lines(path: str | Path) -> list[Any]:
+    problem = None
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = type(error).__name__
+    if problem is not None:
+        raise InputError(
+            f"the list of items {str(path)!r} cannot be read ({problem}); give a text file with "
+            "one item per line"
+        )
+    return [line for line in text.splitlines() if line.strip()]
+
+
+ENDINGS = (".csv", ".tsv", ".parquet")
+
+
+class _Engine(Protocol):
+    def count(self, query: Any, parts: int | None, progress: Any) -> dict[str, int]: ...
+
+
+def counts(
+    source: Any,
+    *,
+    item: str,
+    user: str | None = None,
+    max_items_per_user: int | None = None,
+    items: Sequence[Any] | str | Path | None = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    memory: str = "2GB",
+    parts: int | None = None,
+    salt: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SealedCounts:
+    """Count, for every item, how many people have it; the result is sealed.
+
+    ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
+    Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
+    or query) of a DuckDB or psycopg connection. ``item`` and ``user`` name columns. A person
+    counts at most once per item; without ``user`` every row is a person of its own.
+
+    ``max_items_per_user`` keeps at most that many items of one person, chosen by a keyed hash
+    of the person's own items, the same in every engine for the same ``salt`` (fresh and secret
+    by default). ``items`` is the public list of items, or a text file with one per line: items
+    outside it are left out, and those that nobody has count 0. Without it the items come from
+    the data and are private.
+
+    People and items are compared as texts, byte by byte, whatever the collation of a column.
+    Rows without a person or an item are left out. Text files are read as text, so '7' and '007'
+    differ. Whole numbers, booleans and dates are '7', 'true' and '2026-11-30', in a table as in
+    ``items``. Columns of real numbers and of times are refused: their text differs between
+    engines. With people numbered by whole numbers other items may be chosen than with the same
+    numbers as texts.
+
+    ``memory`` limits DuckDB for files and data frames, and nothing is spilled to disk: people
+    are counted in ``parts`` (rounded up to a power of two), as many as that needs; ``progress``
+    is called with (parts done, parts in all). A connection or relation of yours keeps its own
+    settings.
+    """
+    from winnow.read.engines.query import CountQuery
+
+    for name, value in (("item", item), ("user", user)):
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{name}={value!r} is not the name of a column; give a text")
+    if max_items_per_user is not None:
+        check_count(max_items_per_user=max_items_per_user)
+        max_items_per_user = int(max_items_per_user)
+    if parts is not None:
+        check_count(parts=parts)
+    if user is None and max_items_per_user not in (None, 1):
+        raise InputError(
+            f"max_items_per_user={max_items_per_user} needs user=: without it every row is a "
+            "person of its own, with one item"
+        )
+    utility = Utility.declare(1, monotone=True, relation=relation)
+    public, listed = (None, None) if items is None else public_list(items)
+    engine = _engine(source, memory, [item] if user is None else [item, user])
+    key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
+    query = CountQuery(item, user, max_items_per_user, key, listed)
+    totals = engine.count(query, parts, progress)
+    bound = 1 if user is None else max_items_per_user
+    if public is not None and listed is not None:
+        values = np.array([totals.get(text, 0) for text in listed], np.int64)
+        what = f"counts of {len(public)} items"
+        return SealedCounts(Sealed(values, what), public, utility, bound)
+    labels = sorted(totals)
+    values = np.array([totals[label] for label in labels], np.int64)
+    return SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
+
+
+def _engine(source: Any, memory: str, used: list[str]) -> _Engine:
+    """The engine that can see the source; none of them is imported before it is needed."""
+    module = type(source).__module__.split(".")[0]
+    if isinstance(source, str | Path) or (
+        isinstance(source, list) and source and all(isinstance(p, str | Path) for p in source)
+    ):
+        return _files(source if isinstance(source, list) else [source], memory)
+    if isinstance(source, tuple) and len(source) == 2:
+        return _connected(*source)
+    if module == "pyspark":
+        from winnow.read.engines.spark import SparkFrame
+
+        return SparkFrame(source)
+    return _in_memory(source, module, memory, used)
+
+
+def _files(sources: list[str | Path], memory: str) -> _Engine:
+    from winnow.read.engines.duck import DuckFiles
+
+    paths: list[Path] = []
+    for source in sources:
+        text = str(source)
+        found = [text] if Path(text).exists() else sorted(glob.glob(text))
+        if not found:
+            raise InputError(f"there is no file {text!r}; check the path")
+        paths += map(Path, found)
+    for path in paths:
+        if path.is_dir():
+            raise InputError(f"{path.name!r} is a folder; give files, or a pattern like '*.csv'")
+        if not os.access(path, os.R_OK):
+            raise InputError(f"the file {path.name!r} may not be read; check its permissions")
+        if path.stat().st_size == 0:
+            raise InputError(f"the file {path.name!r} is empty; its first line names the columns")
+    endings = {path.with_suffix("").suffix.lower() if path.suffix == ".gz" else path.suffix.lower()
+               for path in paths}  # fmt: skip
+    if len(endings) != 1 or not endings <= set(ENDINGS):
+        raise InputError(
+            f"the files end in {', '.join(sorted(endings))}; give files of one kind: "
+            f"{', '.join(ENDINGS)} (text may be gzipped)"
+        )
+    return DuckFiles(paths, endings.pop(), memory)
+
+
+def _connected(connection: Any, what: Any) -> _Engine:
+    from winnow.read.engines.postgres import PostgresTable, table_or_query
+
+    if not isinstance(what, str):
+        raise InputError("give (connection, 'table name or SELECT') as the source")
+    module = type(connection).__module__.split(".")[0].lstrip("_")
+    if module == "duckdb":
+        from winnow.read.engines.duck import DuckTable
+
+        return DuckTable(connection, table_or_query(what, "duckdb"))
+    if module == "psycopg":
+        return PostgresTable(connection, table_or_query(what, "postgres"))
+    raise InputError(
+        f"a connection of the type {type(connection).__name__} is not known; give one of DuckDB "
+        "or psycopg, or a Spark data frame"
+    )
+
+
+def _in_memory(source: Any, module: str, memory: str, used: list[str]) -> _Engine:
+    from sqlglot import exp
+
+    from winnow.read.engines.duck import DuckFrame, DuckTable, RelationConnection
+
+    if type(source).__name__ == "DuckDBPyRelation":
+        return DuckTable(RelationConnection(source), exp.to_table("source"))
+    if module in ("polars", "pyarrow") and importlib.util.find_spec("pyarrow") is None:
+        # DuckDB reads both through it
+        raise ExtraMissing("pyarrow", "parquet", "counting a Polars or Arrow table")
+    if module == "polars":
+        source = source.collect() if hasattr(source, "collect") else source
+        source = source.to_arrow()
+    elif module == "pandas":
+        check_pandas(source, used)
+    return DuckFrame(source, memory)
+
+
+def check_pandas(frame: Any, used: Sequence[str]) -> None:
+    """Refuse an object column that may mix 1 and '1', which would become one text."""
+    names = [str(name) for name in getattr(frame, "columns", ())]  # a Series has none
+    if len({name.lower() for name in names}) < len(names):  # DuckDB would rename some of them
+        raise InputError(
+            "the data frame has several columns of one name, or of names that differ in letter "
+            "case only; rename or drop some"
+        )
+    for name in set(names).intersection(used):  # if one is not there, that is said later
+        column = frame.iloc[:, names.index(name)]
+        if column.dtype == object and len({type(v) for v in column.dropna()}) > 1:
+            raise InputError(
+                f"the column {name!r} mixes several types; convert it to one, for example with "
+                "astype(str)"
+            )

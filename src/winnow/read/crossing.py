@@ -1,0 +1,183 @@
+"""The way around the seal, for the owner of the data: true answers without any noise.
+
+Nothing here is private. It exists so that an owner can see how far a synthetic table lies from
+the data (``winnow release --unsafe-show-private``); what it returns must not be published, and
+choosing parameters by it is a release without noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema, cells_text
+from winnow.core.sealed import Sealed
+from winnow.core.utility import Utility
+from winnow.core.workloads.part import bin_counts, sum_of
+from winnow.core.workloads.workload import Workload
+from winnow.errors import InputError
+from winnow.read.counts import SealedCounts
+from winnow.read.scores import Scores, SealedScores
+
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """The private content: codes of the distinct rows, one array per column, and weights."""
+
+    codes: tuple[Codes, ...]
+    weights: Counts
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SealedTable:
+    """A private table. Its schema is public, its rows are not.
+
+    Neighbours: one person's rows are added or removed (relation 'add-remove') or replaced by
+    other rows ('substitution'); a person has at most ``rows_per_person`` rows. So a count of
+    rows moves by at most ``rows_per_person``, under either relation.
+    """
+
+    schema: Schema
+    rows: Sealed[Rows]
+    rows_per_person: int = 1
+    relation: Relation = Relation.SUBSTITUTION
+
+    @property
+    def n(self) -> int | None:
+        """The number of rows where it is public, else None.
+
+        It is public under substitution with one row per person: neighbours then have the same
+        number of rows.
+        """
+        if self.relation is Relation.SUBSTITUTION and self.rows_per_person == 1:
+            return sum_of(open_sealed(self.rows).weights)
+        return None
+
+    def under(self, relation: str | Relation) -> SealedTable:
+        """The same table under another neighbour relation.
+
+        To ask for substitution is to declare the number of rows public: with one row per person
+        ``n`` then says it, also of a table that was read under add-remove.
+        """
+        return replace(self, relation=Relation.parse(relation))
+
+    def restrict(self, columns: Sequence[str]) -> SealedTable:
+        """The table of some of its columns."""
+        places = self.schema.positions(columns)
+        schema = self.schema.subset(columns)
+        codes, weights = open_sealed(self.rows)
+        rows = group(tuple(codes[i] for i in places), weights, schema.shape)
+        return replace(self, schema=schema, rows=Sealed(rows, "rows"))
+
+    def __repr__(self) -> str:
+        unit = (
+            "one row per person"
+            if self.rows_per_person == 1
+            else f"at most {self.rows_per_person} rows per person"
+        )
+        return (
+            f"<sealed table of {len(self.schema.columns)} columns, "
+            f"{cells_text(self.schema.cells)} cells, {unit}>"
+        )
+
+
+def true_counts(table: SealedTable, workload: Workload) -> Sealed[Counts]:
+    """The exact answers of a workload on a table, sealed, in the grid units of each query.
+
+    One person moves each by at most rows_per_person times the query's grid. The workload may
+    speak about some of the table's columns, by name.
+    """
+    for column in workload.schema.columns:
+        if table.schema.column(column.name) != column:
+            raise InputError(
+                f"the column {column.name!r} is declared differently in the workload's schema and "
+                "in the table's; bind the workload to the table's schema"
+            )
+    codes, weights = open_sealed(table.rows)
+    # Grids stay below 2^31, so this refuses tables of four thousand million rows and more only.
+    if max(part.grid for part in workload.parts) * sum_of(weights) >= 2**63:
+        raise InputError("counts in grid units do not fit 64 bits; use a coarser grid")
+    places = table.schema.positions(workload.schema.names)
+    counted = workload.counts([codes[i] for i in places], weights)
+    counted.flags.writeable = False
+    return Sealed(counted, f"answers of {workload.size} queries")
+
+
+def group(codes: tuple[Codes, ...], weights: Counts, shape: tuple[int, ...]) -> Rows:
+    """The distinct rows of codes, with their weights added up exactly."""
+    keys, size = np.zeros(len(weights), np.int64), 1
+    for column, cardinality in zip(codes, shape, strict=True):
+        if size * cardinality >= 2**62:  # number the keys found so far anew
+            _, keys = np.unique(keys, return_inverse=True)
+            size = max(1, len(weights))
+        keys = keys * cardinality + column
+        size *= cardinality
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    return Rows(
+        tuple(_frozen(column[first]) for column in codes),
+        _frozen(bin_counts(places, weights, len(first))),
+    )
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def column_counts(table: SealedTable, column: str) -> SealedCounts | SealedScores:
+    """How many rows have each declared value of a column; the list of values is public.
+
+    With one row per person a person is in one count. With up to L rows a person can move one
+    count by L, which is then the sensitivity.
+    """
+    (place,) = table.schema.positions([column])
+    labels = table.schema.columns[place].labels
+    codes, weights = open_sealed(table.rows)
+    counted = bin_counts(codes[place].astype(np.int64), weights, len(labels))
+    counted.flags.writeable = False
+    values: Sealed[Scores] = Sealed(counted, f"counts of {len(labels)} values")
+    utility = Utility.declare(table.rows_per_person, monotone=True, relation=table.relation)
+    if table.rows_per_person == 1:
+        return SealedCounts(values, labels, utility, max_items_per_user=1)
+    return SealedScores(values, len(labels), labels, utility)
+
+
+def fingerprint(table: SealedTable) -> bytes:
+    """SHA-256 of the schema's names, and of the distinct rows and weights in their order."""
+    codes, weights = open_sealed(table.rows)
+    digest = hashlib.sha256(json.dumps([list(table.schema.names), len(weights)]).encode())
+    order = np.lexsort(codes[::-1]) if codes else np.arange(len(weights))
+    columns: list[NDArray[Any]] = [*codes, weights]
+    for column in columns:
+        digest.update(np.ascontiguousarray(column[order], "<i8").tobytes())
+    return digest.digest()
+
+
+def fingerprint_of_files(files: Iterable[Path]) -> bytes:
+    """SHA-256 of the bytes of files, whatever they are called and in whatever order.
+
+    It knows the same files again, not the same data in another format.
+    """
+    digests = []
+    for file in files:
+        with file.open("rb") as content:
+            digests.append(hashlib.file_digest(content, "sha256").digest())
+    return hashlib.sha256(b"files:" + b"".join(sorted(digests))).digest()
+
+
+def unsafe_true_answers(table: SealedTable, workload: Workload) -> NDArray[np.float64]:
+    """The true answers of a workload as fractions of the true number of rows: NOT private."""
+    rows = max(1, int(open_sealed(table.rows).weights.sum()))
+    counts = open_sealed(true_counts(table, workload))
+    return np.asarray(counts / (workload.grids * rows), np.float64)

@@ -1,0 +1,1 @@
+"""Where data lie: files and frames by DuckDB, Postgres, Spark."""

@@ -1,0 +1,228 @@
+"""Tables, queries and relations of the user's own DuckDB connection.
+
+Nothing is created or set there: the one expression of :mod:`winnow.sealed.engines.query` is asked,
+and the connection's own settings of memory and spilling hold.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlglot import exp
+
+from winnow.errors import InputError
+from winnow.read.engines.keys import column_types, typed
+from winnow.read.engines.packed import people_of_part
+from winnow.read.engines.private_duck import (
+    Counts,
+    PartsCounter,
+    Progress,
+    gigabytes,
+    private_connection,
+    run,
+)
+from winnow.read.engines.query import CountQuery, listed_in_one_text
+
+
+class DuckFiles:
+    """CSV, TSV or Parquet files."""
+
+    def __init__(self, paths: list[Path], ending: str, memory: str) -> None:
+        self.paths, self.ending, self.memory = paths, ending, memory
+
+    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+        """The counts of all files together."""
+        import duckdb
+
+        size, source = gigabytes(self.memory), self._source(self.paths)
+        with private_connection(self.memory) as connection:
+            try:
+                self._check_same_types(connection, query)
+                query = typed(query, column_types(connection, source))
+                rows = self._rows(connection, source)
+                counter = PartsCounter(connection, source, query, size)
+                return counter.count(parts, progress, rows)
+            except duckdb.Error as error:
+                check = "check that the file is whole and that its first line names the columns"
+                refusal = _refusal(error, self.paths[0].name, self.memory, check)
+        raise refusal  # outside, so that DuckDB's error does not hang on it
+
+    def _source(self, paths: list[Path]) -> exp.Expression:
+        return table_of_files(paths, self.ending)
+
+    def _check_same_types(self, connection: Any, query: CountQuery) -> None:
+        """Refuse files that disagree: DuckDB would read '007' as 7 and make two people one."""
+        if self.ending != ".parquet":
+            return
+        names = [name for name in (query.item, query.user) if name is not None]
+        kinds = set()
+        for path in self.paths:
+            types = column_types(connection, self._source([path]))
+            kinds.add(tuple(types.get(name) for name in names))
+        if len(kinds) > 1:
+            raise InputError(
+                "the files give the columns of items or people different types; write them all "
+                "with one type"
+            )
+
+    def _rows(self, connection: Any, source: exp.Expression) -> int:
+        """How many rows there are, roughly for text files."""
+        if self.ending == ".parquet":  # from the files' own footers
+            return _rows(connection, source)
+        packed = 8 if any(path.suffix == ".gz" for path in self.paths) else 1
+        return sum(path.stat().st_size for path in self.paths) * packed // 12
+
+
+class DuckFrame:
+    """A pandas or Arrow table in memory."""
+
+    def __init__(self, frame: Any, memory: str) -> None:
+        self.frame, self.memory = frame, memory
+
+    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+        """The counts of the whole table."""
+        import duckdb
+
+        size, source = gigabytes(self.memory), exp.to_table("winnow_source")
+        with private_connection(self.memory) as connection:
+            try:
+                connection.register("winnow_source", self.frame)
+            except Exception:  # whatever is not a table
+                known = False
+            else:
+                known = True
+            if not known:
+                raise InputError(
+                    f"a {type(self.frame).__name__} cannot be counted; give a file, a pandas, "
+                    "Polars or Arrow table, a Spark data frame, or (connection, table)"
+                )
+            try:
+                query = typed(query, column_types(connection, source))
+                counter = PartsCounter(connection, source, query, size)
+                return counter.count(parts, progress, _rows(connection, source))
+            except duckdb.Error as error:
+                check = "check that its columns hold one type"
+                refusal = _refusal(error, "the table", self.memory, check)
+        raise refusal
+
+
+def table_of_files(paths: list[Path], ending: str) -> exp.Expression:
+    """CSV, TSV or Parquet files as a table; the columns of text files are texts."""
+    files = exp.array(*(exp.Literal.string(str(path)) for path in paths))
+    if ending == ".parquet":
+        return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[files]))
+    # nothing is guessed from a sample: a quote may come in the last file only, and rows that
+    # look like a title or a comment are somebody's
+    options: list[tuple[str, exp.Expression]] = [
+        ("all_varchar", exp.true()),
+        ("header", exp.true()),
+        ("delim", exp.Literal.string("\t" if ending == ".tsv" else ",")),
+        ("quote", exp.Literal.string('"')),
+        ("escape", exp.Literal.string('"')),
+        ("skip", exp.Literal.number(0)),
+        ("comment", exp.Literal.string("")),
+    ]
+    named = [exp.PropertyEQ(this=exp.to_identifier(n), expression=v) for n, v in options]
+    return exp.Table(this=exp.Anonymous(this="read_csv", expressions=[files, *named]))
+
+
+def _rows(connection: Any, source: exp.Expression) -> int:
+    counted = exp.select(exp.Count(this=exp.Star())).from_(source.copy())
+    return int(connection.execute(counted.sql(dialect="duckdb")).fetchone()[0])
+
+
+def _refusal(problem: Exception, what: str, memory: str, check: str) -> InputError:
+    """What to say of an error of DuckDB, whose own message may quote values."""
+    import duckdb
+
+    if isinstance(problem, duckdb.OutOfMemoryException):
+        return InputError(f"memory={memory!r} is not enough to count {what}; allow more")
+    kind = type(problem).__name__.removesuffix("Exception")
+    return InputError(f"{what} cannot be counted (DuckDB: {kind}); {check}")
+
+
+class DuckTable:
+    """A table, query or relation that DuckDB can see through a connection."""
+
+    def __init__(self, connection: Any, source: exp.Expression) -> None:
+        self.connection, self.source = connection, source
+
+    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+        """The counts, in the given number of parts, rounded up to a power of two."""
+        import duckdb
+
+        try:
+            if isinstance(self.connection, RelationConnection):
+                types = self.connection.column_types()
+            else:
+                types = column_types(self.connection, self.source)
+            query = typed(query, types)
+            source = self._exact_texts(query)
+            return self._counted(source, query, parts or 1, progress)
+        except duckdb.Error as error:  # the engine's own message may quote values
+            kind = type(error).__name__.removesuffix("Exception")
+        raise InputError(
+            f"the source cannot be counted (DuckDB: {kind}); check that the table or query "
+            "exists and runs by itself"
+        )
+
+    def _counted(
+        self, source: exp.Expression, query: CountQuery, parts: int, progress: Progress | None
+    ) -> Counts:
+        parts = 1 << (parts - 1).bit_length()
+        totals, listed = Counts(), listed_in_one_text(query.items)
+        for part in range(parts):
+            split = people_of_part(query.user or query.item, part, parts)
+            asked = query.over(source.copy(), *split, listed=listed)
+            for item, count in run(self.connection, asked.sql(dialect="duckdb")):
+                totals[item] = totals.get(item, 0) + count
+            if progress is not None:
+                progress(part + 1, parts)
+        return totals
+
+    def _exact_texts(self, query: CountQuery) -> exp.Expression:
+        """The source with its two columns freed of collations, which would make 'a' and 'A' one.
+
+        A merged pair of people would be bounded as one, and either could then move more
+        counts than the bound says.
+        """
+        check_collation(self.connection)
+        columns = []
+        for name in dict.fromkeys(n for n in (query.item, query.user) if n is not None):
+            value: exp.Expression = exp.column(exp.to_identifier(name, quoted=True))
+            if not (query.whole and name == query.user):
+                text = exp.cast(value, "TEXT")
+                encoded = exp.Anonymous(this="encode", expressions=[text])
+                value = exp.Anonymous(this="decode", expressions=[encoded])
+            columns.append(exp.alias_(value, name, quoted=True))
+        return exp.select(*columns).from_(self.source.copy()).subquery("exact_texts")
+
+
+def check_collation(connection: Any) -> None:
+    """Refuse a connection with a default collation: no cast frees a text of it.
+
+    All but a few take different texts for one, 'nfc' and the languages too: whichever it is,
+    none is needed here.
+    """
+    ((default,),) = connection.execute("SELECT current_setting('default_collation')").fetchall()
+    if default:
+        raise InputError(
+            f"this DuckDB connection compares texts by the collation {default!r}, which may take "
+            "different people for one; run RESET default_collation on it"
+        )
+
+
+class RelationConnection:
+    """A DuckDB relation, asked like a connection that has it as the table `source`."""
+
+    def __init__(self, relation: Any) -> None:
+        self.relation = relation
+
+    def execute(self, sql: str) -> Any:
+        """Run a query over the relation."""
+        return self.relation.query("source", sql)
+
+    def column_types(self) -> dict[str, str]:
+        """The columns and their types."""
+        return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))

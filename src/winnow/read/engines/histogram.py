@@ -1,0 +1,217 @@
+"""The distinct rows of a table and how often each stands there, as one SQL expression.
+
+    v: the wanted columns, each as text, number or true/false, and the person as text
+    a: the same, with the bin in place of a number that the schema bins (-1: outside)
+    r: with a bound L: the rank of each row among those of its person, by a keyed hash
+    rows of rank up to L, grouped, with their number
+
+The hash of a row is MD5 of a secret salt, the person and the row's own values; rows of one
+person with equal hashes are equal or ranked by their values. So the rows kept of a person
+depend on the person's own rows and the salt only: adding or removing one person adds or
+removes at most L rows. MD5 only chooses here and protects nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from winnow.core.column import Column
+from winnow.errors import InputError
+
+Dialect = Literal["duckdb", "postgres", "spark"]
+
+WHOLE = r"-?(0|[1-9][0-9]{0,17})(\.0+)?"
+"""Whole numbers as text files may write them: 7 and 7.0, not 007."""
+DECIMAL = r"-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?"
+"""Numbers as text files may write them."""
+
+_WHOLE = {
+    *("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"),
+    *("int", "int2", "int4", "int8"),
+}
+_REAL = {
+    *("ubigint", "hugeint", "uhugeint", "float", "double", "decimal"),
+    *("real", "float4", "float8", "numeric"),
+}
+_TEXTS = {"varchar", "char", "bpchar", "text", "string", "enum"}
+
+
+@dataclass(frozen=True)
+class HistogramQuery:
+    """Which columns to group, and how rows per person are bounded: public but for the salt."""
+
+    columns: tuple[Column, ...]
+    person: str | None = None
+    max_rows: int = 1
+    salt: str = ""
+
+    def over(
+        self, source: exp.Expression, types: dict[str, str], dialect: Dialect, *, as_text: bool
+    ) -> exp.Select:
+        """The query over a source; ``as_text`` says that every column is read as text."""
+        names = [f"c{i}" for i in range(len(self.columns))]
+        each = list(zip(names, self.columns, strict=True))
+        values = exp.select(
+            *(exp.alias_(self._value(c, types[c.name], dialect, as_text), n) for n, c in each)
+        ).from_(source)
+        binned = [exp.alias_(bin_of(c, exp.column(n)), n) if c.kind == "bins" else n
+                  for n, c in each]  # fmt: skip
+        if self.person is None:
+            return _grouped(exp.select(*binned).from_(values.subquery("v")), names)
+        person = _column(self.person)
+        filled = exp.Not(this=exp.Is(this=person.copy(), expression=exp.Null()))
+        values = values.select(exp.alias_(_text(person, dialect), "u")).where(filled)
+        rows = exp.select(*binned, "u").from_(values.subquery("v"))
+        rank = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[exp.column("u")],
+            order=exp.Order(
+                expressions=[
+                    exp.Ordered(this=node, nulls_first=False)
+                    for node in (self._row_hash(names), *map(exp.column, names))
+                ]
+            ),
+        )
+        ranked = exp.select(*names, exp.alias_(rank, "r")).from_(rows.subquery("a"))
+        kept = exp.select(*names).from_(ranked.subquery("b"))
+        return _grouped(kept.where(exp.column("r") <= self.max_rows), names)
+
+    def _value(self, column: Column, kind: str, dialect: Dialect, as_text: bool) -> exp.Expression:
+        node = _column(column.name)
+        if column.content == "text" or (as_text and column.content == "boolean"):
+            return _text(node, dialect)
+        if column.content == "boolean":
+            return node
+        if not as_text:
+            whole = plain_type(kind).lower() in _WHOLE and column.kind != "bins"
+            return exp.cast(node, "BIGINT" if whole else "DOUBLE")
+        if column.kind == "codes":
+            return _numeral(node, WHOLE, "BIGINT", exp.Literal.number(-1))
+        return _numeral(node, DECIMAL, "DOUBLE", _double("NaN"))
+
+    def _row_hash(self, names: list[str]) -> exp.Expression:
+        """MD5 of salt, person and values; a null is told from every text by its mark."""
+        joined: exp.Expression = exp.DPipe(
+            this=exp.Literal.string(self.salt), expression=exp.column("u")
+        )
+        for name in names:
+            value = exp.DPipe(
+                this=exp.Literal.string("|="), expression=exp.cast(exp.column(name), "TEXT")
+            )
+            filled = exp.Coalesce(this=value, expressions=[exp.Literal.string("|-")])
+            joined = exp.DPipe(this=joined, expression=filled)
+        return exp.MD5(this=joined)
+
+
+def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) -> None:
+    """Refuse columns that are not there, or hold another kind of value than is declared."""
+    for column in query.columns:
+        if column.name not in types:
+            raise InputError(
+                f"there is no column {column.name!r} among the {len(types)} columns of the "
+                "source; the schema and the source must use the same names"
+            )
+        if as_text:
+            continue
+        found = _content(types[column.name])
+        if found != column.content:
+            kind = plain_type(types[column.name])
+            raise InputError(
+                f"the column {column.name!r} has the type {kind}, but the schema "
+                f"declares it as {_WORDS[column.content]}; convert the column, or declare "
+                "what it holds"
+            )
+    if query.person is not None:
+        from winnow.read.engines.keys import check_columns
+
+        check_columns(types, person=query.person)
+
+
+_WORDS = {"text": "texts", "number": "numbers", "boolean": "true and false"}
+
+
+def plain_type(kind: str) -> str:
+    """The name of a type without what it is made of: an enum's type quotes its values."""
+    return kind.split("(")[0].split("<")[0]
+
+
+def _content(kind: str) -> str | None:
+    """What a column of an engine's type holds; None: nothing that a schema can declare.
+
+    A collated text of Spark may take different letters for one, so it is none of these.
+    """
+    name = kind.strip().lower()
+    base = plain_type(name) if not name.endswith(("]", ">")) else name
+    if base in _TEXTS:
+        return "text"
+    if base in ("boolean", "bool"):
+        return "boolean"
+    return "number" if base in _WHOLE | _REAL else None
+
+
+def bin_of(column: Column, value: exp.Expression) -> exp.Expression:
+    """The bin of a number by halving the edges, or -1; NaN is outside in every engine."""
+    last = column.codes - 1
+    outer = (0, last) if column.clip else (-1, -1)
+
+    def among(low: int, high: int) -> exp.Expression:
+        if low == high:
+            return exp.Literal.number(low)
+        middle = (low + high + 1) // 2
+        below = exp.LT(this=value.copy(), expression=_double(column.edges[middle]))
+        return exp.Case().when(below, among(low, middle - 1)).else_(among(middle, high))
+
+    missing = exp.Is(this=value.copy(), expression=exp.Null())
+    unordered = exp.EQ(this=value.copy(), expression=_double("NaN"))
+    under = exp.LT(this=value.copy(), expression=_double(column.edges[0]))
+    beyond = exp.GT(this=value.copy(), expression=_double(column.edges[-1]))
+    return (
+        exp.Case()
+        .when(exp.or_(missing, unordered), exp.Literal.number(-1))
+        .when(under, exp.Literal.number(outer[0]))
+        .when(beyond, exp.Literal.number(outer[1]))
+        .else_(among(0, last))
+    )
+
+
+def _double(value: object) -> exp.Expression:
+    """A number as every engine reads it alike: its shortest text, cast."""
+    return exp.cast(exp.Literal.string(str(value)), "DOUBLE")
+
+
+def _numeral(
+    node: exp.Expression, pattern: str, kind: str, otherwise: exp.Expression
+) -> exp.Expression:
+    """A text as a number where it is written plainly, null where it is missing."""
+    matches = exp.Anonymous(
+        this="regexp_full_match", expressions=[node.copy(), exp.Literal.string(pattern)]
+    )
+    cast = exp.TryCast(this=node.copy(), to=exp.DataType.build(kind))
+    value = exp.Coalesce(this=cast, expressions=[otherwise.copy()])
+    missing = exp.Is(this=node.copy(), expression=exp.Null())
+    return (
+        exp.Case().when(missing, exp.cast(exp.Null(), kind)).when(matches, value).else_(otherwise)
+    )
+
+
+def _grouped(rows: exp.Select, names: list[str]) -> exp.Select:
+    counted = exp.select(*names, exp.Count(this=exp.Star()).as_("n"))
+    return counted.from_(rows.subquery("k")).group_by(*names)
+
+
+def _column(name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def _text(node: exp.Expression, dialect: Dialect) -> exp.Expression:
+    """A column as text, freed of collations that would take 'a' and 'A' for one."""
+    text = exp.cast(node, "TEXT")
+    if dialect == "duckdb":
+        encoded = exp.Anonymous(this="encode", expressions=[text])
+        return exp.Anonymous(this="decode", expressions=[encoded])
+    if dialect == "postgres":
+        return exp.Collate(this=text, expression=exp.to_identifier("C", quoted=True))
+    return text

@@ -1,0 +1,74 @@
+"""The columns of a source that DuckDB can see, and what they mean for a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from winnow.errors import InputError
+from winnow.read.engines.query import CountQuery
+
+_WHOLE = {
+    *("tinyint", "smallint", "integer", "bigint"),  # DuckDB, Spark
+    *("utinyint", "usmallint", "uinteger"),  # DuckDB, within 64 bits with sign
+    *("int", "int2", "int4", "int8"),  # Spark, Postgres
+}
+_OTHER = {
+    *("varchar", "char", "bpchar", "text", "string"),
+    *("boolean", "bool", "date", "uuid", "enum"),
+    *("ubigint", "hugeint", "uhugeint"),
+}
+
+
+def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
+    """Refuse columns that are not there, and types whose text differs between engines.
+
+    ``roles`` says which column names what: item=, user= and others.
+    """
+    for role, name in roles.items():
+        if name is None:
+            continue
+        if name not in types:
+            raise InputError(
+                f"there is no column {name!r} for {role}= among the {len(types)} columns of the "
+                "source; check its name"
+            )
+        if _base(types[name]) not in _WHOLE | _OTHER:
+            raise InputError(
+                f"the column {name!r} has the type {_shown(types[name])}, whose text is not the "
+                "same in every engine; cast it to text or to whole numbers first"
+            )
+    if "item" in roles and roles["item"] == roles.get("user"):
+        raise InputError(f"the column {roles['item']!r} cannot be both item and user")
+
+
+def is_whole(types: Mapping[str, str], user: str | None) -> bool:
+    """Whether people are numbered by whole numbers of at most 64 bits."""
+    return user is not None and _base(types[user]) in _WHOLE
+
+
+def _base(kind: str) -> str:
+    """The name of a type without its length, values or collation; nested types keep theirs."""
+    kind = kind.strip().lower()
+    if kind.endswith(("]", ">")):
+        return kind
+    return kind.split("(")[0].split(" collate ")[0].strip()
+
+
+def _shown(kind: str) -> str:
+    return kind.split("(")[0]
+
+
+def column_types(connection: Any, source: exp.Expression) -> dict[str, str]:
+    """The columns of a source and their types."""
+    described = f"DESCRIBE {exp.select('*').from_(source.copy()).sql(dialect='duckdb')}"
+    return {row[0]: row[1] for row in connection.execute(described).fetchall()}
+
+
+def typed(query: CountQuery, types: Mapping[str, str]) -> CountQuery:
+    """The query for columns of these types, if they may be counted."""
+    check_columns(types, item=query.item, user=query.user)
+    return replace(query, whole=is_whole(types, query.user))

@@ -1,0 +1,201 @@
+"""A private in-memory DuckDB that counts files and data frames within a memory limit.
+
+People are split by a hash of their name into parts that are counted one after another: every
+person is wholly in one part, so bounding stays per person and counts add up. Nothing is ever
+spilled to disk: a part that does not fit is split further.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from sqlglot import exp
+
+from winnow.errors import InputError
+from winnow.read.engines.packed import (
+    CODES,
+    ITEMS,
+    LEAST,
+    PEOPLE,
+    PackedCount,
+    call,
+    people_of_part,
+)
+from winnow.read.engines.query import CountQuery, column, listed_in_one_text
+
+
+def run(connection: Any, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a statement; whatever interrupts the wait interrupts the statement."""
+    if not hasattr(connection, "interrupt"):  # a relation, which does not show its connection
+        return _run_here(connection, sql)
+    outcome: list[Any] = []
+    failure: list[BaseException] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            outcome.extend(connection.execute(sql).fetchall())
+        except BaseException as error:  # told to the waiting thread
+            failure.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, name="winnow-duckdb", daemon=True).start()
+    try:
+        while not done.wait(0.2):
+            pass
+    except BaseException:
+        while not done.wait(0.05):  # told again if the query had not begun
+            connection.interrupt()
+        raise
+    if failure:
+        raise failure[0]
+    return outcome
+
+
+def _run_here(connection: Any, sql: str) -> list[tuple[Any, ...]]:
+    try:
+        rows: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
+        return rows
+    except RuntimeError as error:
+        interrupted = "interrupted" in str(error)
+        if not interrupted:
+            raise
+    raise KeyboardInterrupt
+
+
+Counts = dict[str, int]
+Progress = Callable[[int, int], None]
+"""Called with (parts done, parts in all)."""
+
+_MOST_PARTS = 1 << 14
+_FEW_ROWS = 1_000_000
+_BYTES_PER_PAIR = 64  # of a table of distinct pairs
+_BYTES_PER_ITEM = 300  # of the table of items, its text and its hash table
+_SHARE = 0.4  # of the memory that one part is planned to take
+
+
+class PartsCounter:
+    """Counts one source of a private connection, in as many parts as the memory needs."""
+
+    def __init__(
+        self, connection: Any, source: exp.Expression, query: CountQuery, gigabytes: float
+    ) -> None:
+        self.connection, self.source, self.query = connection, source, query
+        self.bytes = gigabytes * 1e9
+        self.packed = PackedCount(query, source)
+
+    def count(self, parts: int | None, progress: Progress | None, rows: int) -> Counts:
+        """The counts of all parts, added up; ``parts`` is rounded up to a power of two."""
+        import duckdb
+
+        use_packed = self._prepared()
+        parts = _power_of_two(parts or self._parts(rows, use_packed))
+        waiting = [(part, parts) for part in reversed(range(parts))]
+        done, totals = 0, Counts()
+        while waiting:
+            part, of = waiting.pop()
+            counted = None
+            try:
+                counted = self._part(part, of, use_packed)
+            except duckdb.OutOfMemoryException:
+                if of >= _MOST_PARTS:
+                    raise
+            if counted is None:
+                waiting += [(part + of, 2 * of), (part, 2 * of)]
+                continue
+            for item, count in counted:
+                totals[item] = totals.get(item, 0) + count
+            done += 1
+            if progress is not None:
+                progress(done, done + len(waiting))
+        return totals
+
+    def _prepared(self) -> bool:
+        """Make the table of items, if the query is bounded and its items fit."""
+        import duckdb
+
+        if self.query.user is None or self.query.max_items_per_user is None:
+            return False
+        try:
+            run(self.connection, self.packed.items())
+        except duckdb.OutOfMemoryException:
+            return False
+        (found,) = run(self.connection, f"SELECT COUNT(*) FROM {ITEMS}")
+        if found[0] < min(CODES, self.bytes / _BYTES_PER_ITEM):
+            return True
+        run(self.connection, f"DROP TABLE {ITEMS}")
+        return False
+
+    def _parts(self, rows: int, use_packed: bool) -> int:
+        """Enough parts for what is at hand; too few is mended by splitting."""
+        if rows <= _FEW_ROWS:
+            return 1
+        allowed = self.bytes * _SHARE
+        if not use_packed or self.packed.heap is None:
+            wide = 4 if self.query.max_items_per_user is not None else 1
+            return max(1, int(rows * _BYTES_PER_PAIR * wide / allowed))
+        people = call("APPROX_COUNT_DISTINCT", column(self.query.user or ""))
+        asked = exp.select(people).from_(self.source.copy()).sql(dialect="duckdb")
+        ((found,),) = run(self.connection, asked)
+        each = 120 + 16 * self.packed.heap
+        return max(1, round(int(found) * each / allowed))
+
+    def _part(self, part: int, parts: int, use_packed: bool) -> list[tuple[str, int]]:
+        split = people_of_part(self.query.user or self.query.item, part, parts)
+        if not use_packed:
+            listed = listed_in_one_text(self.query.items)
+            asked = self.query.over(self.source.copy(), *split, listed=listed)
+            return run(self.connection, asked.sql(dialect="duckdb"))
+        for table in (LEAST, PEOPLE):  # of the part before
+            run(self.connection, f"DROP TABLE IF EXISTS {table}")
+        if not self.query.whole:
+            run(self.connection, self.packed.people(*split))
+        exactly = True
+        if self.packed.heap is not None:
+            run(self.connection, self.packed.least(*split))
+            ((unsure,),) = run(self.connection, self.packed.unsure())
+            exactly = unsure > 0
+        return run(self.connection, self.packed.counts(*split, exactly=exactly))
+
+
+@contextmanager
+def private_connection(memory: str) -> Iterator[Any]:
+    """An in-memory database with a memory limit, which writes no file."""
+    import duckdb
+
+    settings: dict[str, Any] = {
+        "memory_limit": memory,
+        "temp_directory": "",
+        "preserve_insertion_order": "false",
+    }
+    connection = None
+    with suppress(duckdb.Error):
+        connection = duckdb.connect(config=settings)
+    if connection is None:
+        raise InputError(f"memory={memory!r} is not a size; give one like '2GB' or '500MB'")
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def gigabytes(memory: str) -> float:
+    """The size that a text like '2GB' says."""
+    units = {"kb": 1e-6, "mb": 1e-3, "gb": 1.0, "tb": 1e3}
+    units |= {"kib": 1.05e-6, "mib": 1.05e-3, "gib": 1.07, "tib": 1.1e3}
+    text = memory.strip().lower().replace(" ", "")
+    for unit in sorted(units, key=len, reverse=True):
+        if text.endswith(unit):
+            try:
+                return float(text.removesuffix(unit)) * units[unit]
+            except ValueError:
+                break
+    raise InputError(f"memory={memory!r} is not a size; give one like '2GB' or '500MB'")
+
+
+def _power_of_two(parts: int) -> int:
+    return 1 << (min(parts, _MOST_PARTS) - 1).bit_length()

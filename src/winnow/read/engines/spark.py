@@ -1,0 +1,62 @@
+"""Spark data frames, counted where they are: only the counts travel."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sqlglot import exp
+
+from winnow.errors import InputError
+from winnow.read.engines.keys import typed
+from winnow.read.engines.query import CountQuery
+
+Counts = dict[str, int]
+MERGES = "SELECT 'a' = 'A' OR 'a' = 'a ' OR '\u00e9' = 'e\u0301' AS merges"
+"""Whether texts are compared by a collation: every one but UTF8_BINARY merges one of the pairs."""
+
+
+class SparkFrame:
+    """A Spark data frame."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    def count(self, query: CountQuery, parts: int | None, progress: Any) -> Counts:
+        """The counts; Spark splits the work itself."""
+        query = typed(query, dict(self.frame.dtypes))
+        session = self.frame.sparkSession
+        source, labels = (f"winnow_{what}_{os.urandom(8).hex()}" for what in ("source", "labels"))
+        listed = None if query.items is None else exp.select("i").from_(labels)
+        try:
+            self._exact_texts(query).createOrReplaceTempView(source)
+            if query.items is not None:
+                texts = session.createDataFrame([(text,) for text in query.items], "i string")
+                texts.createOrReplaceTempView(labels)
+            sql = query.over(exp.to_table(source), listed=listed).sql(dialect="spark")
+            merges = session.sql(MERGES).collect()[0]["merges"]
+            rows = [] if merges else session.sql(sql).collect()
+        except Exception as error:  # the engine's own message may quote values
+            problem = type(error).__name__
+        else:
+            if not merges:
+                return {row["i"]: int(row["n"]) for row in rows}
+            problem = "its texts are compared by a collation that takes different ones for one"
+        finally:
+            for view in (source, labels):
+                session.catalog.dropTempView(view)
+        raise InputError(
+            f"Spark cannot count this data frame ({problem}); check that it can be read by itself"
+        )
+
+    def _exact_texts(self, query: CountQuery) -> Any:
+        """The two columns, freed of collations, which would make 'a' and 'A' one."""
+        from pyspark.sql import functions
+
+        kinds, columns = dict(self.frame.dtypes), []
+        for name in dict.fromkeys(n for n in (query.item, query.user) if n is not None):
+            column = self.frame[f"`{name.replace('`', '``')}`"]
+            if "collate" in kinds[name].lower():
+                column = functions.collate(column, "UTF8_BINARY")
+            columns.append(column.alias(name))
+        return self.frame.select(*columns)

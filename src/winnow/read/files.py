@@ -1,0 +1,250 @@
+"""Labels and scores read from a file: CSV, TSV, JSON or Parquet.
+
+The labels and the names of the columns are public, the scores are private. A message
+names the file, a line, a column or a label, and says how to mend it; it never quotes a
+score. Integers are read as integers, so nothing is rounded on the way in.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.errors import ExtraMissing, InputError
+from winnow.read.file_columns import (
+    DECIMAL,
+    INTEGER,
+    NOBODY,
+    Columns,
+    Content,
+    Place,
+    could_be_data,
+    from_json,
+    not_a_number,
+    two_columns,
+)
+
+Scores = NDArray[np.int64] | NDArray[np.float64]
+STDIN = "-"
+FORMATS = (".csv", ".tsv", ".json", ".parquet")
+
+
+def read_scores(
+    source: str | Path,
+    *,
+    label_column: str | None = None,
+    score_column: str | None = None,
+    options: tuple[str, str] = ("--label", "--score"),
+) -> tuple[list[Any], Scores]:
+    """The public labels and the private scores of a file, or of CSV on stdin for "-".
+
+    The ending of the name says what it holds; text files may be gzipped. A table has a
+    label column and a score column: its only two, or those named. ``options`` are the words
+    with which the user names them, for messages.
+    """
+    columns = Columns(label_column, score_column, options)
+    try:
+        if str(source) == STDIN:
+            return _checked(_from_rows(_text(sys.stdin.buffer.read()), ",", columns))
+        path = Path(source)
+        match _ending(path):
+            case ".parquet":
+                return _from_parquet(path, columns)
+            case ".json":
+                return _checked(from_json(_text(path.read_bytes()), columns))
+            case ending:
+                delimiter = "\t" if ending == ".tsv" else ","
+                return _checked(_from_rows(_text(path.read_bytes()), delimiter, columns))
+    except ExtraMissing:
+        raise
+    except InputError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = _unreadable(error)
+    file = "standard input" if str(source) == STDIN else str(source)
+    raise InputError(f"{file}: {problem}")  # outside the handlers: nothing private is chained
+
+
+def _ending(path: Path) -> str:
+    name = path.name.lower()
+    for ending in FORMATS:
+        if name.endswith(ending) or (ending != ".parquet" and name.endswith(ending + ".gz")):
+            return ending
+    raise InputError(
+        f"the ending of the name is not one of {', '.join(FORMATS)}; rename the file, "
+        "or pipe CSV in with '-' as the file"
+    )
+
+
+def _unreadable(error: OSError) -> str:
+    match error:
+        case FileNotFoundError():
+            return "there is no such file; check the path"
+        case IsADirectoryError():
+            return "this is a folder; name a file in it"
+        case PermissionError():
+            return "you may not read this file; change its permissions"
+        case _:
+            return f"the file cannot be read ({error.strerror}); copy it to another place"
+
+
+def _text(data: bytes) -> str:
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error):
+            raise InputError("the gzip file is damaged or cut off; copy it again") from None
+    if data[:4] in (b"PAR1", b"PK\x03\x04"):
+        held = "Parquet" if data[:4] == b"PAR1" else "Excel or zip"
+        raise InputError(f"this is a file of the kind {held}, not text; rename it or save as CSV")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("this is not UTF-8 text; save it again as UTF-8") from None
+    if "\0" in text:
+        raise InputError("this is not plain text (it has NUL bytes); save it again as UTF-8")
+    if not text.strip():
+        raise InputError("the file is empty; give at least one label with its score")
+    return text
+
+
+def _from_rows(text: str, delimiter: str, columns: Columns) -> Content:
+    """CSV or TSV with the names of the columns in the first line."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows, lines = [], []
+    try:
+        for row in reader:
+            if len(row) > 1 or "".join(row).strip():
+                rows.append(row)
+                lines.append(reader.line_num)
+    except csv.Error:
+        raise InputError(
+            f"line {reader.line_num}: the double quotes do not match, or a field is huge; "
+            'write a quote inside quotes twice, as in "the ""big"" one"'
+        ) from None
+    if not rows:
+        raise InputError(NOBODY)
+    header = [name.strip() for name in rows[0]]
+    label_at, score_at = two_columns(header, columns)
+    if columns.score is None and could_be_data(header[score_at]):
+        raise InputError(
+            "the first line looks like data; put the names of the columns there, as in "
+            f"'label,score' (if this is the name of a column, give it with {columns.options[1]})"
+        )
+    labels: list[str] = []
+    values: list[int | float] = []
+    for line, row in zip(lines[1:], rows[1:], strict=True):
+        if len(row) != len(header):
+            raise InputError(
+                f"line {line} has {len(row)} fields and the first line has {len(header)}; "
+                "put a label that contains the separator between double quotes"
+            )
+        labels.append(row[label_at])
+        score = row[score_at].strip()
+        if INTEGER.fullmatch(score):
+            if len(score) > 4000:  # Python reads no more
+                raise InputError(f"line {line}: the score has more than 4,000 digits")
+            values.append(int(score))
+        elif DECIMAL.fullmatch(score):
+            values.append(float(score))
+        else:
+            wrong = not_a_number(header[score_at], columns, missing=not score)
+            raise InputError(f"line {line}: {wrong}")
+        if not row[label_at].strip():
+            raise InputError(f"line {line}: the label is empty; name every candidate")
+    return labels, values, lambda i: f"line {lines[i + 1]}"
+
+
+def _from_parquet(path: Path, columns: Columns) -> tuple[list[Any], Scores]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ExtraMissing("pyarrow", "parquet", "reading Parquet files") from None
+    damaged = "this is not a Parquet file, or it is damaged or cut off; copy it again"
+    try:
+        with path.open("rb") as opened:
+            file = pq.ParquetFile(opened)
+            names = file.schema_arrow.names
+            label, score = (names[at] for at in two_columns(names, columns))
+            table = file.read(columns=[label, score])
+    except pa.ArrowException:
+        raise InputError(damaged) from None
+    except OSError as error:
+        if error.errno is None:  # Arrow's, not the system's
+            raise InputError(damaged) from None
+        raise
+    if table.num_rows == 0:
+        raise InputError(NOBODY)
+    for name in (score, label):
+        if table[name].null_count:
+            raise InputError(f"the column {name!r} has missing values; fill or drop them")
+    kind, label_kind = table[score].type, table[label].type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise InputError(
+            f"the score column {score!r} has the type {kind}; give integers or floats, "
+            f"or name other columns with {' and '.join(columns.options)}"
+        )
+    if pa.types.is_nested(label_kind):
+        raise InputError(f"the label column {label!r} has the type {label_kind}; give texts")
+    scores: NDArray[Any] = table[score].to_numpy()
+    if scores.dtype.kind == "f" and not np.isfinite(scores).all():
+        raise InputError("at least one score is NaN or infinite; clean or drop it first")
+    if scores.dtype == np.uint64 and scores.max() > np.iinfo(np.int64).max:
+        raise InputError("at least one score is 2^63 or more; rescale the scores")
+    labels: list[Any] = table[label].to_pylist()
+    _refuse_repeated(labels, lambda i: f"row {i + 1}")
+    if scores.dtype.kind == "f":
+        return labels, scores.astype(np.float64)
+    return labels, scores.astype(np.int64)
+
+
+def _checked(content: Content) -> tuple[list[Any], Scores]:
+    """All scores as int64, or as float64 where one is not whole; nothing is rounded."""
+    labels, values, place = content
+    if not values:
+        raise InputError(NOBODY)
+    whole = [value for value in values if type(value) is int]
+    scores: Scores
+    try:
+        if len(whole) == len(values):
+            scores = np.array(values, np.int64)
+        else:
+            scores = np.array(values, np.float64)
+    except OverflowError:
+        raise InputError(
+            "at least one whole score does not fit 64 bits; rescale the scores"
+        ) from None
+    if not np.isfinite(scores).all():
+        raise InputError(
+            "at least one score is not finite, or too large for a float64; clean or rescale it"
+        )
+    if len(whole) < len(values) and any(int(float(value)) != value for value in whole):
+        raise InputError(
+            "decimals are mixed with whole scores beyond 2^53, which would be rounded; "
+            "write all scores as integers"
+        )
+    _refuse_repeated(labels, place)
+    return labels, scores
+
+
+def _refuse_repeated(labels: Sequence[Any], place: Place) -> None:
+    if len(set(labels)) == len(labels):
+        return
+    seen: dict[Any, int] = {}
+    for i, label in enumerate(labels):
+        first = seen.setdefault(label, i)
+        if first != i:
+            raise InputError(
+                f"the label {label!r} stands in {place(first)} and again in {place(i)}; "
+                "add up its scores or rename one"
+            )

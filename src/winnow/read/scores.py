@@ -1,0 +1,220 @@
+"""Scores of a public list of candidates, sealed: dict, list, array or data frame in.
+
+The labels are public (the user gives the list of candidates); the scores are private.
+Everything is checked here, before anything is charged. Messages name positions of the
+public input format and labels, never a score.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.sealed import Sealed
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+
+Scores = NDArray[np.int64] | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SealedScores:
+    """One private score for each of `size` public candidates."""
+
+    values: Sealed[Scores]
+    size: int
+    labels: Sequence[Any] | None = field(repr=False)
+    """Public names of the candidates; None: their positions 0, 1, 2, ..."""
+    utility: Utility
+
+    def label(self, position: int) -> Any:
+        """The public name of the candidate at a position, as a plain Python value."""
+        if self.labels is None:
+            return position
+        label = self.labels[position]
+        return label.item() if isinstance(label, np.generic) else label
+
+
+def seal_scores(
+    scores: Any,
+    utility: Utility,
+    *,
+    labels: Any = None,
+    label_column: str | None = None,
+    score_column: str | None = None,
+    copy: bool = True,
+) -> SealedScores:
+    """Seal scores that a person has: dict, list, NumPy, pandas, Polars or Arrow.
+
+    The scores are copied, so that later changes to the caller's array do not reach them;
+    ``copy=False`` trusts that the array is left alone.
+
+    A dict gives labels and scores; a pandas Series takes its index as labels; a data
+    frame has a label column and a score column (its two columns, or those named);
+    anything else is labelled by position unless `labels` is given.
+    """
+    if isinstance(scores, SealedScores):
+        if labels is not None or label_column is not None or score_column is not None:
+            raise InputError("sealed scores have their labels already; do not give others")
+        if scores.utility != utility:
+            raise InputError("sealed scores have their sensitivity already; do not give another")
+        return scores
+    own_labels: Any = None
+    if isinstance(scores, Mapping):
+        own_labels, scores = list(scores.keys()), list(scores.values())
+    elif not isinstance(scores, np.ndarray | list | tuple):
+        own_labels, scores = _from_frame(scores, label_column, score_column)
+        label_column = score_column = None
+    if label_column is not None or score_column is not None:
+        raise InputError("label and score columns are for data frames; this input has no columns")
+    if labels is not None:
+        if own_labels is not None:
+            raise InputError("these scores bring their own labels; leave out labels=")
+        own_labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    values = _numbers(scores)
+    if copy and isinstance(scores, np.ndarray) and np.may_share_memory(values, scores):
+        values = values.copy()
+    if own_labels is not None:
+        _check_labels(own_labels, len(values))
+    return SealedScores(
+        Sealed(values, f"scores of {len(values)} candidates"), len(values), own_labels, utility
+    )
+
+
+def _numbers(scores: Any) -> Scores:
+    """The scores as contiguous int64 or float64, without rounding any of them."""
+    if isinstance(scores, np.ma.MaskedArray):
+        raise InputError("scores are a masked array; fill or drop the masked entries first")
+    if not isinstance(scores, np.ndarray):
+        scores = _from_python(scores)
+    if scores.ndim != 1:
+        raise InputError(f"scores have {scores.ndim} dimensions; give one score per candidate")
+    if scores.size == 0:
+        raise InputError("there are no candidates; give at least one")
+    kind, width = scores.dtype.kind, scores.dtype.itemsize
+    if kind in "iu":
+        if kind == "u" and width == 8 and scores.max() > np.iinfo(np.int64).max:
+            raise InputError("at least one score is 2^63 or more; scores must fit 64-bit integers")
+        return np.ascontiguousarray(scores, np.int64)
+    if kind == "f" and width <= 8:
+        result = np.ascontiguousarray(scores, np.float64)
+        high, low = result.max(), result.min()  # they carry NaN and infinities, without a copy
+        if not (np.isfinite(high) and np.isfinite(low)):
+            raise InputError("at least one score is NaN or infinite; clean or drop it first")
+        with np.errstate(over="ignore"):
+            if not np.isfinite(high - low):
+                raise InputError("scores span more than a float64 can hold; rescale them")
+        return result
+    raise InputError(
+        f"scores have the type {scores.dtype}; give integers or floats of at most 64 bits"
+    )
+
+
+def _from_python(scores: Sequence[Any]) -> NDArray[Any]:
+    """A list of Python or NumPy numbers as one array, refusing what it would change."""
+    if len(scores) == 0:
+        raise InputError("there are no candidates; give at least one")
+    kinds = set(map(type, scores))
+    if kinds == {float}:
+        return np.array(scores, np.float64)
+    integers = {t for t in kinds if issubclass(t, int | np.integer)} - {bool, np.timedelta64}
+    floats = {t for t in kinds if issubclass(t, float | np.floating)} - {np.longdouble}
+    wrong = kinds - integers - floats
+    if wrong:
+        names = ", ".join(sorted(t.__name__ for t in wrong))
+        raise InputError(f"scores contain {names}; give integers or floats only")
+    try:
+        if not floats:
+            return np.array(scores, np.int64)
+        result = np.array(scores, np.float64)
+    except OverflowError:
+        raise InputError(
+            "at least one integer score does not fit 64 bits; rescale the scores"
+        ) from None
+    if integers:
+        whole = [s for s in scores if not isinstance(s, float | np.floating)]
+        if any(int(float(s)) != int(s) for s in whole):
+            raise InputError(
+                "floats are mixed with integers too large for a float64; "
+                "give all scores as integers or all as floats"
+            )
+    return result
+
+
+def _from_frame(data: Any, label_column: str | None, score_column: str | None) -> tuple[Any, Any]:
+    """Labels and scores of a pandas, Polars or Arrow object."""
+    import narwhals.stable.v2 as nw
+
+    if type(data).__module__ == "pyarrow.lib" and type(data).__name__.endswith("Array"):
+        import pyarrow as pa  # the user's own: the object came from it
+
+        data = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+    native = nw.from_native(data, allow_series=True, pass_through=True)
+    if isinstance(native, nw.LazyFrame):
+        try:
+            native = native.collect()
+        except Exception:  # the engine's own message may quote values
+            raise InputError("the lazy frame cannot be collected; collect it yourself") from None
+    if isinstance(native, nw.Series):
+        if label_column is not None or score_column is not None:
+            raise InputError("label and score columns are for data frames; this is a single column")
+        index = getattr(data, "index", None)
+        labels = index.tolist() if index is not None and hasattr(index, "tolist") else None
+        return labels, _column(native)
+    if not isinstance(native, nw.DataFrame):
+        raise InputError(
+            f"scores are a {type(data).__name__}; give a dict, a list, a NumPy array, "
+            "or a pandas, Polars or Arrow column or table"
+        )
+    columns = list(native.columns)
+    if (label_column is None or score_column is None) and len(columns) != 2:
+        raise InputError(
+            f"the table has {len(columns)} columns; name the two to use with label_column= and "
+            "score_column="
+        )
+    if label_column is None and score_column is None:
+        label_column, score_column = columns
+    elif label_column is None or score_column is None:
+        given = label_column if score_column is None else score_column
+        other = columns[1] if columns[0] == given else columns[0]
+        label_column, score_column = label_column or other, score_column or other
+    for name in (label_column, score_column):
+        if name not in columns:
+            raise InputError(
+                f"there is no column {name!r} among the {len(columns)} columns of the table"
+            )
+    labels = native.get_column(label_column)
+    if labels.null_count() > 0:
+        raise InputError(f"the label column {label_column!r} has missing values; fill or drop them")
+    return labels.to_list(), _column(native.get_column(score_column))
+
+
+def _column(series: Any) -> NDArray[Any]:
+    """A score column as an array, refusing missing values."""
+    if series.null_count() > 0:
+        raise InputError("at least one score is missing; fill or drop it first")
+    if series.dtype.is_numeric() and not series.dtype.is_decimal():
+        array: NDArray[Any] = series.to_numpy()
+        return array
+    raise InputError(f"the score column has the type {series.dtype}; give integers or floats")
+
+
+def _check_labels(labels: Sequence[Any], size: int) -> None:
+    if len(labels) != size:
+        raise InputError(f"there are {len(labels)} labels for {size} scores; give one for each")
+    try:
+        seen = set(labels)
+    except TypeError:
+        raise InputError("labels must be hashable: texts, numbers or tuples") from None
+    if len(seen) != size:
+        again = Counter(labels).most_common(1)[0][0]
+        raise InputError(
+            f"the label {again!r} stands more than once; add up its scores or rename one"
+        )
+    if any(label is None or label != label for label in labels):
+        raise InputError("at least one label is missing (None or NaN); name every candidate")

@@ -1,0 +1,150 @@
+"""``winnow.read_table``: a private table from files, frames and databases, sealed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import count as check_count
+from winnow.core.column import Column
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema
+from winnow.core.sealed import Sealed
+from winnow.errors import InputError
+from winnow.read.counts import _engine
+from winnow.read.crossing import Rows, SealedTable, group
+
+Codes = NDArray[np.int32]
+_BOOLEANS = {"true": True, "True": True, "TRUE": True}
+_BOOLEANS |= {"false": False, "False": False, "FALSE": False}
+
+
+def encode(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
+    """The code of every value, or an error when one is outside the schema.
+
+    The message names the column and nothing else: neither the value nor how many there are.
+    """
+    codes = _codes(column, values, as_text)
+    outside = codes < 0
+    if outside.any():
+        if not column.other:
+            raise InputError(
+                f"the column {column.name!r} holds a value outside the schema, or an empty one; "
+                f"{_advice(column, as_text)}"
+            )
+        codes[outside] = column.codes
+    return codes
+
+
+def _advice(column: Column, as_text: bool) -> str:
+    clip = ' or "clip": true' if column.kind == "bins" else ""
+    spaces = " (spaces, leading zeros and letter case count)" if as_text else ""
+    return f'check how it is written{spaces}, extend the schema, or declare "other": true{clip}'
+
+
+def _codes(column: Column, values: NDArray[Any], as_text: bool) -> Codes:
+    nulls = np.asarray(np.ma.getmaskarray(values))
+    held = np.ma.getdata(values)
+    if column.kind == "categories":
+        codes = _categories(column, held, nulls, as_text)
+    else:  # codes as they are, bins as the engine found them
+        fits = (held >= 0) & (held < column.codes) & ~nulls
+        if held.dtype.kind == "f":
+            fits &= held == np.floor(held)
+        codes = np.full(held.shape, -1, np.int32)
+        codes[fits] = held[fits].astype(np.int32)
+    return codes
+
+
+def _categories(
+    column: Column, held: NDArray[Any], nulls: NDArray[np.bool_], as_text: bool
+) -> Codes:
+    known = {value: code for code, value in enumerate(column.values) if value is not None}
+    missing = column.values.index(None) if None in column.values else -1
+    if as_text and missing < 0:
+        missing = known.get("", -1)  # a text file writes an empty text and nothing alike
+    if column.content == "number":
+        if held.dtype.kind == "f" and not as_text:  # pandas writes missing numbers as NaN
+            nulls = nulls | np.isnan(held)
+        distinct, places = np.unique(held, return_inverse=True)
+        codes = np.array([known.get(v, -1) for v in distinct.tolist()], np.int32)[places]
+    elif column.content == "boolean" and as_text:
+        codes = _looked_up(held, {text: known.get(value, -1) for text, value in _BOOLEANS.items()})
+    else:
+        codes = _looked_up(held, known)
+    codes[nulls] = missing
+    return codes
+
+
+def _looked_up(held: NDArray[Any], known: dict[Any, int]) -> Codes:
+    values = held.tolist()
+    return np.fromiter((known.get(value, -1) for value in values), np.int32, len(values))
+
+
+def read_table(
+    source: Any,
+    *,
+    schema: Schema | Mapping[str, Any] | str | Path,
+    columns: Sequence[str] | None = None,
+    person: str | None = None,
+    max_rows_per_person: int = 1,
+    relation: str | Relation = Relation.SUBSTITUTION,
+    memory: str = "2GB",
+    salt: str | None = None,
+) -> SealedTable:
+    """Read a private table over a public schema; the result is sealed.
+
+    ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
+    Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
+    or query) of a DuckDB or psycopg connection. Rows are grouped and counted there; only the
+    distinct rows travel.
+
+    ``schema`` declares the columns to read, and ``columns`` chooses some of them. Nothing is
+    learned from the data: a value outside the schema is an error unless 'other' or 'clip' is
+    declared. Columns of text files are read as the schema declares them ('7' and '7.0' are
+    the number 7, '007' is not); other sources must have columns of the declared kind: text is
+    not taken for a number, nor true for 1.
+
+    The privacy unit is one row per person, or, with ``person`` naming a column, one person
+    with at most ``max_rows_per_person`` rows: further rows are left out, chosen by a keyed
+    hash of the person's own rows (``salt``: fresh and secret by default). Rows without a
+    person are left out too.
+
+    ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
+    when a person has one row; under 'add-remove' it is private.
+    """
+    from winnow.read.engines.distinct import distinct_rows
+    from winnow.read.engines.histogram import HistogramQuery
+    from winnow.read.engines.quiet import quietly
+
+    declared = Schema.parse(schema)
+    if columns is not None:
+        declared = declared.subset(columns)
+    if person is not None and not isinstance(person, str):
+        raise InputError(f"person={person!r} is not the name of a column; give a text")
+    check_count(max_rows_per_person=max_rows_per_person)
+    if person is None and max_rows_per_person != 1:
+        raise InputError(
+            f"max_rows_per_person={max_rows_per_person} needs person=: without it every row is a "
+            "person of its own"
+        )
+    unit = Relation.parse(relation)
+    key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
+    query = HistogramQuery(declared.columns, person, int(max_rows_per_person), key)
+
+    used = [*declared.names, *([] if person is None else [person])]
+
+    def read() -> Rows:
+        (values, weights), as_text = distinct_rows(_engine(source, memory, used), query)
+        pairs = zip(declared.columns, values, strict=True)
+        codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)
+        return group(codes, weights, declared.shape)
+
+    rows = Sealed(quietly(read), "rows")
+    return SealedTable(declared, rows, int(max_rows_per_person), unit)

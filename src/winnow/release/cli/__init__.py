@@ -1,0 +1,1 @@
+"""``winnow release`` and its plan."""

@@ -1,0 +1,289 @@
+"""``winnow release``: a synthetic table and the answers to many queries, privately."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from winnow.cli.options import (
+    TABLE,
+    ColumnsOption,
+    EpsilonOption,
+    JsonOption,
+    MaxRowsPerPersonOption,
+    PersonOption,
+    SeedOption,
+    plot_of,
+    relation_of_people,
+)
+from winnow.cli.recording import (
+    AnalystOption,
+    DatasetOption,
+    LedgerKeyOption,
+    LedgerOption,
+    budget_from,
+    warn_of_other_labels,
+)
+from winnow.cli.reporting import report as say
+from winnow.cli.reporting import reported
+from winnow.core.relation import Relation
+from winnow.errors import WinnowError
+
+_METHOD = "Method"
+_OUTPUT = "Output"
+
+EXAMPLES = """\
+Examples:
+
+winnow release people.csv --schema schema.json --workload marginals:3 --epsilon 1 --delta 1e-6 \
+--out synthetic.parquet --report report.html
+
+winnow release visits.parquet --schema schema.json --workload marginals:2+ranges:age \
+--columns age,town,sex --person id --max-rows-per-person 3 --epsilon 1 --delta 1e-6 \
+--answers answers.csv
+
+winnow plan release --schema schema.json --workload marginals:3 -n 30000 --epsilon 1 --delta 1e-6
+
+A schema is a JSON file: {"age": {"edges": [0, 40, 60, 120]}, "sex": {"values": ["Female", \
+"Male"]}, "rooms": 10}. Everything in it is public.
+"""
+
+
+class Update(StrEnum):
+    """How the distribution follows a measurement."""
+
+    GAP = "gap"
+    HARDT = "hardt"
+    SIGN = "sign"
+
+
+class Accountant(StrEnum):
+    """What adds up the privacy loss of the rounds."""
+
+    BEST = "best"
+    PURE = "pure"
+    ZCDP = "zcdp"
+    TIGHT = "tight"
+
+
+SchemaOption = Annotated[
+    Path,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="The public schema of the table, a JSON file.",
+        rich_help_panel=TABLE,
+    ),
+]
+WorkloadOption = Annotated[
+    str,
+    typer.Option(
+        "--workload",
+        metavar="W",
+        help="What to be accurate about: marginals:3, marginals:2,3, prefixes:COLUMN, "
+        "ranges:COLUMN or a JSON file of predicates; several joined by +.",
+    ),
+]
+RoundsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--rounds",
+        metavar="T",
+        help="How many queries to measure; chosen from public numbers by default.",
+        rich_help_panel=_METHOD,
+    ),
+]
+
+
+@reported()
+def release(
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="The private table: CSV, TSV or Parquet, or a pattern such as 'part-*.csv'.",
+        ),
+    ],
+    schema: SchemaOption,
+    workload: WorkloadOption,
+    epsilon: EpsilonOption,
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="E.g. 1e-6: much less noise than without it.",
+        ),
+    ] = 0.0,
+    seed: SeedOption = None,
+    columns: ColumnsOption = None,
+    person: PersonOption = None,
+    max_rows_per_person: MaxRowsPerPersonOption = 1,
+    relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows",
+            metavar="N",
+            help="A public number of rows that counts refer to, where theirs is private. Without "
+            "it 2 % of the budget measure it.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    rounds: RoundsOption = None,
+    update: Annotated[
+        Update,
+        typer.Option(
+            "--update",
+            metavar="NAME",
+            help="gap (most accurate), hardt or sign (the one with a theorem).",
+            rich_help_panel=_METHOD,
+        ),
+    ] = Update.GAP,
+    accountant: Annotated[
+        Accountant,
+        typer.Option(
+            "--accountant",
+            metavar="NAME",
+            help="best, pure, zcdp or tight.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = Accountant.BEST,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups",
+            metavar="A,B/C,D",
+            help="For large domains: fit groups of columns apart; they come out independent.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    universe: Annotated[
+        int | None,
+        typer.Option(
+            "--universe",
+            metavar="N",
+            help="For large domains: fit on N sampled cells; for smooth data only.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Refuse domains and workloads that need more.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = "4GB",
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    ledger_key: LedgerKeyOption = None,
+    analyst: AnalystOption = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Synthetic rows as .csv or .parquet, or the distribution as .json.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            "--sample",
+            metavar="N",
+            help="How many synthetic rows; as many as the table has by default.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            "--answers",
+            metavar="FILE",
+            help="The answer to every query of the workload: .csv, .json or .parquet.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="A page with plots, errors and the receipt, in one .html file.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    plot: Annotated[Path | None, plot_of("Draw a summary")] = None,
+    json: JsonOption = False,
+    unsafe_show_private: Annotated[
+        bool,
+        typer.Option(
+            "--unsafe-show-private",
+            help="For the owner of the data: put TRUE answers into the report, which then must "
+            "not be published.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
+) -> None:
+    """Release a synthetic table that answers many queries about a private one.
+
+    Rounds of private selection and noisy measurement fit a distribution over the cells of a
+    public schema. Rows drawn from it, and all answers, may be published.
+    """
+    from winnow.cli.files import are_large, named_by
+    from winnow.cli.printing import show_json, working
+    from winnow.release.cli.run import ReleaseOrder, Targets, write_targets
+    from winnow.release.cli.view import rounds_bar, show_plan, show_result
+
+    order = ReleaseOrder(
+        table=table,
+        schema=schema,
+        workload=workload,
+        epsilon=epsilon,
+        delta=delta,
+        columns=columns,
+        person=person,
+        max_rows_per_person=max_rows_per_person,
+        relation=relation,
+        rows=rows,
+        rounds=rounds,
+        groups=groups,
+        universe=universe,
+        update=str(update),
+        accountant=str(accountant),
+        memory=memory,
+        seed=seed,
+    )
+    targets = Targets(out, answers, report, plot, sample, unsafe_show_private)
+    read = named_by(table)
+    targets.check([*read, *order.files()], printed=json)
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    request = order.request(budget)
+    with working(f"reading {table}") if are_large(read) else nullcontext():
+        sealed = order.read(request)
+    planned = order.plan(request, sealed)
+    warn_of_other_labels(budget, sealed)
+    if not json:
+        show_plan(planned)
+    with rounds_bar(planned.rounds.rounds) as progress:
+        released = order.run(request, sealed, budget, progress)
+    written: list[tuple[str, Path]] | None = None
+    try:
+        written = write_targets(targets, released, sealed, seed=seed)
+    except WinnowError as error:
+        message = f"the result is released and its counts are printed, but {error}"
+        raise WinnowError(message) from None
+    finally:  # what is paid for is shown, even if it could not be saved
+        if json:
+            show_json(released.to_dict())
+        else:
+            show_result(released, written or [], with_measurements=written is None)
+    if unsafe_show_private:
+        say(f"{report} shows TRUE answers of the private table: do not publish it")

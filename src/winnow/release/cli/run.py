@@ -1,0 +1,276 @@
+"""``winnow release`` without its options: what is checked first, planned, run and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from winnow.cli.files import refuse_overwriting
+from winnow.core.charging import sizing_accountant
+from winnow.core.checks import count
+from winnow.core.relation import Relation
+from winnow.core.saving import check_target, save, write_whole
+from winnow.core.schema import Schema
+from winnow.errors import InputError, WinnowError
+from winnow.release.cli.view import workload_files, workload_of
+from winnow.release.settings import PlannedRelease, ReleaseRequest, plan_release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from winnow.core.released import Released
+    from winnow.privacy import Budget
+    from winnow.read.crossing import SealedTable
+    from winnow.release.synthetic import SyntheticDistribution
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The files that a release writes."""
+
+    out: Path | None
+    answers: Path | None
+    report: Path | None
+    plot: Path | None
+    sample: int | None
+    unsafe: bool
+    """Whether the report shows true answers."""
+
+    def check(self, read: list[Path], *, printed: bool) -> None:
+        """Refuse what could not be written or lost, before anything is read or spent."""
+        if self.out is None and self.answers is None and self.report is None and not printed:
+            raise InputError(
+                "nothing would be kept of what is paid for; give --out, --answers, --report or "
+                "--json"
+            )
+        if self.unsafe and self.report is None:
+            raise InputError("--unsafe-show-private puts true answers into the --report; give one")
+        if self.sample is not None:
+            count(sample=self.sample)
+            if self.out is None or self.out.suffix.lower() == ".json":
+                raise InputError(
+                    "--sample is the number of rows of --out FILE.csv or .parquet; name one, or "
+                    "leave it out"
+                )
+        seen: dict[Path, str] = {}
+        for option, path, endings in self._named():
+            check_target(path, *endings)
+            refuse_overwriting(read, option, path)
+            if path.resolve() in seen:
+                raise InputError(f"{option} and {seen[path.resolve()]} both name {path}")
+            seen[path.resolve()] = option
+        if self.report is not None or self.plot is not None:
+            from winnow.plots.figures import new_figure
+
+            new_figure()  # says at once if matplotlib is missing
+
+    def _named(self) -> list[tuple[str, Path, tuple[tuple[str, ...], ...]]]:
+        from winnow.plots.figures import ENDINGS
+
+        every = [
+            ("--out", self.out, ()),
+            ("--answers", self.answers, ()),
+            ("--report", self.report, ((".html", ".htm"),)),
+            ("--plot", self.plot, (ENDINGS,)),
+        ]
+        return [(option, path, endings) for option, path, endings in every if path is not None]
+
+
+@dataclass(frozen=True)
+class ReleaseOrder:
+    """What a user asks for, in the words of the command."""
+
+    table: str
+    schema: Path
+    workload: str
+    epsilon: float
+    delta: float
+    columns: str | None = None
+    person: str | None = None
+    max_rows_per_person: int = 1
+    relation: Relation = Relation.SUBSTITUTION
+    rows: int | None = None
+    rounds: int | None = None
+    groups: str | None = None
+    universe: int | None = None
+    update: str = "gap"
+    accountant: str = "best"
+    memory: str = "4GB"
+    seed: int | None = None
+
+    def files(self) -> list[Path]:
+        """The public files that are read."""
+        return [self.schema, *workload_files(self.workload)]
+
+    def request(self, budget: Budget | None) -> ReleaseRequest:
+        """The public parameters, checked as far as they can be before the table is read."""
+        schema = Schema.parse(self.schema)
+        if self.columns is not None:
+            schema = schema.subset(_names(self.columns))
+        request = ReleaseRequest(
+            workload=workload_of(self.workload),
+            schema=schema,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=self.relation,
+            rows_per_person=self.max_rows_per_person,
+            rows=self.rows,
+            rounds=self.rounds,
+            groups=_groups(self.groups),
+            universe=self.universe,
+            accountant=self._sizing(budget),
+            memory=self.memory,
+        )
+        known = self.relation is Relation.SUBSTITUTION and self.max_rows_per_person == 1
+        assumed = 1 if known and self.rows is None else None
+        plan_release(replace(request, public_rows=assumed, rounds=self.rounds or 1))
+        return request
+
+    def _sizing(self, budget: Budget | None) -> str:
+        """Under a budget the noise is sized by the budget's own accountant."""
+        if budget is None:
+            return self.accountant
+        own = sizing_accountant(budget, self.delta)
+        if self.accountant not in ("best", own):
+            raise InputError(
+                f"--accountant {self.accountant} does not fit the ledger, which adds up by "
+                f"{budget.accountant}; leave it out"
+            )
+        return own
+
+    def read(self, request: ReleaseRequest) -> SealedTable:
+        """The private table, sealed."""
+        from winnow.read.table import read_table
+
+        return read_table(
+            self.table,
+            schema=request.schema,
+            person=self.person,
+            max_rows_per_person=self.max_rows_per_person,
+            relation=self.relation,
+            memory=self.memory,
+            salt=None if self.seed is None else f"seed {self.seed}",  # repeatable, too
+        )
+
+    def plan(self, request: ReleaseRequest, table: SealedTable) -> PlannedRelease:
+        """The closed plan that will be run."""
+        return plan_release(replace(request, public_rows=table.n))
+
+    def run(
+        self,
+        request: ReleaseRequest,
+        table: SealedTable,
+        budget: Budget | None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Released[SyntheticDistribution]:
+        """Charge, draw and fit."""
+        from winnow.release.verb import release
+
+        return release(
+            table,
+            request.workload,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rounds=self.rounds,
+            update=self.update,
+            rows=self.rows,
+            groups=request.groups,
+            universe=self.universe,
+            accountant=self.accountant,
+            budget=budget,
+            memory=self.memory,
+            progress=progress,
+            seed=self.seed,
+        )
+
+
+def write_targets(
+    targets: Targets,
+    released: Released[SyntheticDistribution],
+    table: SealedTable,
+    *,
+    seed: int | None,
+) -> list[tuple[str, Path]]:
+    """Write every file, each whole or not at all; the first failure is raised at the end.
+
+    Returns what was written. A full disk under one file does not keep the others from being
+    tried: all of them are paid for.
+    """
+    written: list[tuple[str, Path]] = []
+    failed: WinnowError | None = None
+    for what, path, write in _writers(targets, released, table, seed):
+        try:
+            write(path)
+            written.append((what, path))
+        except WinnowError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return written
+
+
+def _writers(
+    targets: Targets,
+    released: Released[SyntheticDistribution],
+    table: SealedTable,
+    seed: int | None,
+) -> list[tuple[str, Path, Callable[[Path], None]]]:
+    synthetic = released.value
+    about = {"guarantee": released.guarantee.to_dict(), "receipt": released.receipt.to_dict()}
+
+    def rows(path: Path) -> None:
+        synthetic.save(path, rows=targets.sample, seed=seed, about=about)
+
+    def answers(path: Path) -> None:
+        found = synthetic.table()
+        save(path, {"answers": found, **about}, found)
+
+    def report(path: Path) -> None:
+        write_whole(path, report_of(released, table, unsafe=targets.unsafe))
+
+    def plot(path: Path) -> None:
+        from winnow.plots.release import draw_release
+
+        seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
+        title = f"Synthetic table: {released.guarantee}{seeded}"
+        write_whole(path, draw_release(synthetic, title=title, ending=path.suffix.lower()))
+
+    every: list[tuple[str, Path | None, Callable[[Path], None]]] = [
+        ("synthetic table", targets.out, rows),
+        ("answers", targets.answers, answers),
+        ("report", targets.report, report),
+        ("figure", targets.plot, plot),
+    ]
+    return [(what, path, write) for what, path, write in every if path is not None]
+
+
+def report_of(
+    released: Released[SyntheticDistribution], table: SealedTable, *, unsafe: bool = False
+) -> bytes:
+    """The report; with ``unsafe`` it shows true answers, and is marked as not for publication."""
+    from winnow.report.release import TrueAnswers, release_page
+
+    private = None
+    if unsafe:
+        from winnow.core.workloads.marginal import MarginalPart
+        from winnow.core.workloads.workload import Workload
+        from winnow.read.crossing import unsafe_true_answers
+
+        schema = table.schema
+        private = TrueAnswers(
+            unsafe_true_answers(table, released.value.workload),
+            tuple(
+                unsafe_true_answers(table, Workload(schema, (MarginalPart(schema, (place,)),)))
+                for place in range(len(schema.columns))
+            ),
+        )
+    return release_page(released, rows_per_person=table.rows_per_person, private=private)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _groups(text: str | None) -> list[list[str]] | None:
+    return None if text is None else [_names(group) for group in text.split("/")]

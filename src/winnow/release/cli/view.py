@@ -1,0 +1,258 @@
+"""A release as the user sees it: the plan before, a bar during, results and receipt after."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from winnow.cli.printing import add_receipt, console, grid, pairs, visible
+from winnow.core.schema import cells_text
+from winnow.core.workloads.conditions import predicates, where
+from winnow.core.workloads.tables import marginals, prefixes, ranges
+from winnow.core.workloads.workload import Maker
+from winnow.errors import InputError
+from winnow.release.plan import expected_error_bound
+from winnow.release.synthesis import noise_of
+from winnow.report.numbers import errors_by_part, measured_rows
+
+if TYPE_CHECKING:
+    from winnow.core.released import Released
+    from winnow.release.settings import PlannedRelease
+    from winnow.release.synthetic import SyntheticDistribution
+
+
+FORMS = "marginals:K (or K,K), prefixes:COLUMN, ranges:COLUMN or a JSON file, joined by +"
+_JOINED = re.compile(r"\+(?=\s*(?:marginals|prefixes|ranges|where):)")
+
+
+def workload_of(text: str) -> Maker:
+    """The workload that a text describes, not yet bound to a schema."""
+    pieces = [_piece(piece.strip(), text) for piece in _JOINED.split(text)]
+    found = pieces[0]
+    for piece in pieces[1:]:
+        found = found + piece
+    return found
+
+
+def workload_files(text: str) -> list[Path]:
+    """The files that a text names."""
+    found = []
+    for piece in _JOINED.split(text):
+        kind, _, rest = piece.strip().partition(":")
+        if kind == "where" and rest:
+            found.append(Path(rest.strip()))
+        elif piece.strip().endswith(".json"):
+            found.append(Path(piece.strip()))
+    return found
+
+
+def _piece(piece: str, text: str) -> Maker:
+    kind, colon, rest = piece.partition(":")
+    rest = rest.strip()
+    if piece.endswith(".json") and kind not in ("marginals", "prefixes", "ranges", "where"):
+        return _predicates(Path(piece))
+    if colon and rest:
+        match kind:
+            case "marginals":
+                return marginals(_ways(rest))
+            case "prefixes":
+                return prefixes(rest)
+            case "ranges":
+                return ranges(rest)
+            case "where":
+                return _predicates(Path(rest))
+    raise InputError(f"--workload {text!r}: {piece!r} is not a workload; give {FORMS}")
+
+
+def _ways(text: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--workload: marginals:{text} does not name numbers of columns; write marginals:3, "
+            "or marginals:2,3"
+        ) from None
+
+
+def _predicates(path: Path) -> Maker:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"cannot read the workload {path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise InputError(
+            f'the workload {path} is not JSON; give a list such as [{{"sex": "Female"}}]'
+        ) from None
+    if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
+        raise InputError(
+            f"the workload {path} is not a list of predicates; give one such as "
+            '[{"sex": "Female", "age": {"from": 40, "to": 60}}]'
+        )
+    return predicates(where({c: _condition(c, v) for c, v in each.items()}) for each in content)
+
+
+def _condition(column: str, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if not value or not set(value) <= {"from", "to"}:
+        raise InputError(
+            f"the condition on {column!r} is an object with other names than 'from' and 'to'; "
+            'write {"from": 40, "to": 60}'
+        )
+    return value.get("from"), value.get("to")
+
+
+MOST_LINES = 12
+"""Parts of a workload that the terminal shows; the report has all of them."""
+
+
+def show_plan(planned: PlannedRelease) -> None:
+    """What will be done, before it is paid for."""
+    table = pairs()
+    for name, text in plan_lines(planned):
+        table.add_row(name, Text(visible(text)))
+    console().print(table)
+
+
+def plan_lines(planned: PlannedRelease) -> list[tuple[str, str]]:
+    """The closed plan in words."""
+    rounds, schema = planned.rounds, planned.schema
+    people = (
+        "one row per person"
+        if planned.rows_per_person == 1
+        else f"at most {planned.rows_per_person:,} rows per person"
+    )
+    rows = "an unknown number of rows, measured first" if planned.total is None else (
+        f"{planned.total:,} rows"
+    )  # fmt: skip
+    spread = math.sqrt(2) if rounds.measurement == "laplace" else 1.0
+    noise = rounds.noise_multiplier * planned.rows_per_person * spread
+    share = "" if planned.total is None else f" ({100 * noise / planned.total:.3g} % of the rows)"
+    lines = [
+        ("plan", f"{len(schema.columns)} columns, {cells_text(schema.cells)} cells, {rows}, "
+                 f"{people}"),
+        ("queries", f"{planned.workload.size:,}"),
+        ("rounds", f"{rounds.rounds:,}"),
+        ("each round", f"a selection at epsilon {rounds.selection_epsilon:.4g}, then a count with "
+                       f"noise ±{noise:,.3g}{share}"),
+        ("in all", f"{planned.guarantee} ({rounds.accountant} accountant)"),
+    ]  # fmt: skip
+    if planned.rests_on:
+        lines.append(("rests on", planned.rests_on))
+    elif planned.total is not None:
+        lines.append(("expected", _expected(planned)))
+    return lines
+
+
+def _expected(planned: PlannedRelease) -> str:
+    assert planned.total is not None
+    bound = expected_error_bound(
+        cells=planned.schema.cells,
+        queries=planned.workload.size,
+        rounds=planned.rounds.rounds,
+        noise=noise_of(planned, planned.total),
+        selection=2 * planned.rows_per_person / (planned.rounds.selection_epsilon * planned.total),
+    )
+    if bound >= 1:
+        return "no useful bound for every possible table; the release will estimate its error"
+    return (
+        f"a largest error of at most {100 * bound:.3g} % in the mean, whatever the data are "
+        "(update sign; gap is usually several times better)"
+    )
+
+
+@contextmanager
+def rounds_bar(rounds: int) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr with the rounds done and the time left; only on a terminal."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    screen = Console(stderr=True)
+    quiet = not screen.is_terminal
+    with Progress(*columns, console=screen, transient=True, disable=quiet) as display:
+        task = display.add_task("rounds", total=rounds)
+        yield lambda done, every: display.update(task, completed=done, total=every)
+
+
+def show_result(
+    released: Released[SyntheticDistribution],
+    written: list[tuple[str, Path]],
+    *,
+    with_measurements: bool,
+) -> None:
+    """Errors by part, the files, and the receipt; all measurements if nothing else has them."""
+    synthetic, show = released.value, console()
+    errors = synthetic.errors
+    assert errors is not None
+    parts = errors_by_part(synthetic)
+    show.print(
+        grid(
+            [("part of the workload", "left"), ("queries", "right"), ("measured", "right"),
+             ("farthest", "right"), ("error estimate", "right")],
+            [
+                (part.name, f"{part.queries:,}", f"{part.measurements:,}",
+                 _percent(part.largest) if part.distances else "-", _percent(part.estimate))
+                for part in parts[:MOST_LINES]
+            ],
+        )
+    )  # fmt: skip
+    if len(parts) > MOST_LINES:
+        show.print(f"and {len(parts) - MOST_LINES} further parts", style="dim")
+    show.print(
+        "in % of the rows; farthest: from a noisy measurement; - : nothing was measured there",
+        style="dim",
+    )
+    if with_measurements:
+        _show_measurements(synthetic)
+    table = pairs()
+    for what, path in written:
+        table.add_row(what, Text(visible(path), style="bold green"))
+    noise = errors.noise * synthetic.total
+    table.add_row(
+        "largest error",
+        f"about {_percent(errors.estimate)} (estimate); at most {_percent(errors.bound(0.95))} "
+        "with probability 0.95",
+    )
+    table.add_row("noise", f"±{noise:,.3g} rows (1 sd) on each of {_measured(synthetic)} counts")
+    add_receipt(table, released)
+    show.print(table)
+
+
+def _show_measurements(synthetic: SyntheticDistribution) -> None:
+    """Everything that was released about the data: the rest can be computed from it."""
+    console().print(
+        grid(
+            [("round", "right"), ("query", "left"), ("noisy count", "right")],
+            [(str(row.round), row.label, f"{row.count:,}") for row in measured_rows(synthetic)],
+        )
+    )
+
+
+def _measured(synthetic: SyntheticDistribution) -> str:
+    return f"{len(synthetic.measurements):,}"
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.3g} %"

@@ -1,0 +1,272 @@
+"""Rounds of selection and measurement: a query that the hypothesis answers badly, then its count.
+
+This is the only part of query release that touches private counts. The algorithm above it
+sees what a round releases, a query, a sign and a noisy count, and answers with a new public
+hypothesis.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from threading import Lock
+from typing import ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import Real, count, exact, one_of, positive, set_counts
+from winnow.core.laws import Law
+from winnow.core.noise import discrete_gaussian, discrete_laplace
+from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.released import Receipt
+from winnow.core.sealed import Sealed
+from winnow.core.tape import BitStream, Tape
+from winnow.core.workloads.workload import Workload
+from winnow.errors import GrantError, InputError
+from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
+from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.lazy_selection import LazySelector
+
+MEASUREMENTS = ("gaussian", "laplace")
+_LARGEST_NOISE = 2**50
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one round releases. All of it is public."""
+
+    query: int
+    """The number of the selected query in the workload."""
+    sign: int
+    """+1: selected because the data were said to have more than the hypothesis; -1: less."""
+    count: int
+    """The query's count in grid units, with noise."""
+
+
+@dataclass(frozen=True)
+class SelectAndMeasure:
+    """`rounds` times: select a badly answered query privately, then measure its count.
+
+    A round draws one of the 2 m signed queries (i, s) with probability ~
+    exp(epsilon s (h_i - N g_i a_i)/(2 Delta_i)) and releases it with h_i + Z, where h_i is the
+    query's count in grid units, N a_i what the hypothesis says, g_i the grid, and Z an
+    integer from the discrete Gaussian law with sigma = noise_multiplier x Delta_i, or from
+    the discrete Laplace law of that scale.
+
+    Formal guarantees
+        One person has at most L rows and a query gives each row 0 .. g_i grid units, so under
+        add/remove and under substitution alike h_i moves by at most Delta_i = L g_i, and by a
+        whole number. Every signed exponent moves by at most epsilon/2 either way: the
+        selection has bounded range epsilon. [FastMWEM, Alg 1; McSherry-Talwar 2007;
+        Durfee-Rogers 2019] The measurement has rho = 1/(2 noise_multiplier^2), or pure
+        privacy 1/noise_multiplier. [Canonne-Kamath-Steinke 2020] Hypotheses may depend on
+        everything released before, so the rounds compose adaptively; their number and all
+        parameters are fixed beforehand, so the whole is a closed plan, charged once, before
+        the first draw. No monotone halving: -h_i falls where h_i rises.
+    """
+
+    epsilon: Real
+    """Of one selection."""
+    noise_multiplier: Real
+    rounds: int
+    """Of all tasks together."""
+    measurement: str = "gaussian"
+    total_multiplier: Real | None = None
+    """Noise of the number of rows, measured first; None: that number is public."""
+    title: ClassVar[str] = "select-and-measure"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
+        if self.total_multiplier is not None:
+            positive(total_multiplier=self.total_multiplier)
+        one_of(MEASUREMENTS, measurement=self.measurement)
+        set_counts(self, rounds="rounds")
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        first = "the number of rows, then " if self.total_multiplier is not None else ""
+        return (
+            f"{self.title}, {first}{rounds} of the exponential mechanism (signed, lazy) and "
+            f"discrete {self.measurement.capitalize()} noise"
+        )
+
+    def promise(self, relation: Relation) -> Promise:
+        """What the whole run is charged, and why."""
+        selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
+        measured = self._additive(self.noise_multiplier, relation)
+        event: Event = Repeat(Compose((selection.event, measured.event)), self.rounds)
+        if self.total_multiplier is not None:
+            event = Compose((self._additive(self.total_multiplier, relation).event, event))
+        return Promise(
+            event,
+            f"FastMWEM, Alg 1; {selection.citation}; counts: {measured.citation}",
+            f"{self.rounds} times: {selection.statement} {measured.statement}",
+        )
+
+    def _additive(self, multiplier: Real, relation: Relation) -> Promise:
+        law = f"discrete-{self.measurement}"
+        return promise(law, "additive", relation, noise_multiplier=multiplier)
+
+    def noise_scale(self, sensitivity: int) -> Fraction:
+        """Sigma, or the Laplace scale, for counts that one person moves by at most this."""
+        return exact("noise_multiplier", self.noise_multiplier) * sensitivity
+
+    def total_scale(self, rows_per_person: int) -> Fraction:
+        """The same for the number of rows; 0 where it is public."""
+        return exact("total_multiplier", self.total_multiplier or 0) * rows_per_person
+
+    def check(
+        self, tasks: Sequence[Task], rows_per_person: int = 1, total: int | None = None
+    ) -> None:
+        """Refuse what cannot be selected or measured, before anything is charged.
+
+        ``total`` is the public number of rows, where it is known beforehand.
+        """
+        count(rows_per_person=rows_per_person)
+        for task in tasks:
+            count(rounds=task.rounds)
+        if sum(task.rounds for task in tasks) != self.rounds:
+            raise InputError(f"the tasks do not have {self.rounds} rounds together")
+        grids = [part.grid for task in tasks for part in task.workload.parts]
+        for scale in (
+            self.noise_scale(max(grids) * int(rows_per_person)),
+            self.total_scale(int(rows_per_person)),
+        ):
+            if scale > _LARGEST_NOISE:
+                raise InputError(
+                    "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
+                    "rounds, or use a coarser grid"
+                )
+        for task in tasks:
+            task.selector(self.epsilon, int(rows_per_person)).check(total or 1)
+
+    def open(
+        self,
+        tasks: Sequence[Task],
+        grant: Grant,
+        tape: Tape,
+        *,
+        relation: Relation,
+        rows_per_person: int = 1,
+        total: Sealed[NDArray[np.int64]] | None = None,
+    ) -> OpenRun:
+        """Spend the grant on the whole run; rounds are then asked for one by one.
+
+        ``total`` holds the number of rows, where it is measured first.
+        """
+        self.check(tasks, rows_per_person)
+        if (total is None) is not (self.total_multiplier is None):
+            raise InputError("give the sealed number of rows where it is measured, and only there")
+        promised = self.promise(relation)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
+        tape.claim()
+        grant.redeem(promised.event)
+        found = None
+        if total is not None:
+            noise = self._noise(tape.child("total").stream(), self.total_scale(rows_per_person))
+            found = int(open_sealed(total)[0]) + noise
+        runs = tuple(
+            MeasuredRounds(_Run(self, task, tape.child(f"task-{i}"), int(rows_per_person)))
+            for i, task in enumerate(tasks)
+        )
+        return OpenRun(runs, found, receipt)
+
+    def _noise(self, stream: BitStream, scale: Fraction) -> int:
+        if self.measurement == "gaussian":
+            return discrete_gaussian(stream, scale * scale)
+        return discrete_laplace(stream, scale)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Queries, their true counts in grid units, and how many rounds they get."""
+
+    counts: Sealed[NDArray[np.int64]]
+    workload: Workload
+    rounds: int
+
+    def selector(self, epsilon: Real, rows_per_person: int) -> LazySelector:
+        """The selector of these queries."""
+        return LazySelector(self.counts, self.workload, epsilon, rows_per_person)
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run that was paid for: rounds to be asked for, the noisy total, and the receipt."""
+
+    tasks: tuple[MeasuredRounds, ...]
+    total: int | None
+    """The number of rows with noise, where it was measured; public, and perhaps below 0."""
+    receipt: Receipt
+
+
+class MeasuredRounds:
+    """An open run: ask for the next round with the current public hypothesis.
+
+    One run is one charge: it cannot be copied or pickled (a copy would answer again with the
+    same noise), and threads that share it take turns.
+    """
+
+    def __init__(self, run: _Run) -> None:
+        self._run = run
+        self._lock = Lock()
+
+    @property
+    def left(self) -> int:
+        """How many rounds are still paid for."""
+        return self._run.left
+
+    def next(self, hypothesis: Hypothesis) -> Measurement:
+        """One more round against this hypothesis, which must be public."""
+        with self._lock:
+            if self._run.left <= 0:
+                raise GrantError(
+                    "all rounds of this run were drawn; open a new run with a new charge"
+                )
+            if hypothesis.size != self._run.size:
+                raise InputError(
+                    f"the hypothesis answers {hypothesis.size} queries and the run has "
+                    f"{self._run.size}; make it for the same workload"
+                )
+            return self._run.draw(hypothesis)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise GrantError("measured rounds are not copied or pickled: they are one charge")
+
+    def __repr__(self) -> str:
+        return f"<measured rounds: {self.left} left>"
+
+
+class _Run:
+    """True counts, the selector's keys and the place on the tape. Private."""
+
+    def __init__(
+        self, mechanism: SelectAndMeasure, task: Task, tape: Tape, rows_per_person: int
+    ) -> None:
+        self.left = task.rounds
+        self.size = task.workload.size
+        self._mechanism = mechanism
+        self._counts = open_sealed(task.counts)
+        self._selector = task.selector(mechanism.epsilon, rows_per_person)
+        self._offsets = [int(offset) for offset in task.workload.offsets]
+        self._scales = [
+            mechanism.noise_scale(rows_per_person * part.grid) for part in task.workload.parts
+        ]
+        self._selections = tape.child("selection")
+        self._measurements = tape.child("measurement").stream()
+
+    def draw(self, hypothesis: Hypothesis) -> Measurement:
+        """One round."""
+        self.left -= 1  # also when it is interrupted: its noise may have been seen
+        query, sign = self._selector.draw(hypothesis, self._selections)
+        scale = self._scales[bisect_right(self._offsets, query) - 1]
+        noise = self._mechanism._noise(self._measurements, scale)
+        return Measurement(query, sign, int(self._counts[query]) + noise)

@@ -1,0 +1,313 @@
+"""The public hypothesis of multiplicative weights: a distribution over the cells of a schema.
+
+Weights are kept unnormalised with their mass beside them, so a step costs as much as the set it
+touches, and so does the running mean of all hypotheses: with G the sum of 1/mass over the
+hypotheses so far, a cell whose weight w did not change has contributed w G, and a change of w at
+clock G is booked in `sums`, so that mean = (sums + w G + w/mass)/count at any time.
+
+Queries come in two kinds. Maintained: marginals, whose tables follow every step, and ranges and
+product sets, which are read off such tables. Dense: bits and grids, written out over the cells
+and summed when asked, in whole numbers.
+
+All of this is public: a deterministic function of what was released before.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.workloads.bits import BitsPart
+from winnow.core.workloads.conjunction import ConjunctionPart
+from winnow.core.workloads.interval import IntervalPart
+from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.real import GridPart
+from winnow.core.workloads.workload import Workload
+from winnow.errors import InputError
+from winnow.release.kernels.table_queries import SMALLEST_BLOCK, codes_of, prefix, read, read_one
+from winnow.release.kernels.tables import FRESH, MarginalTables
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_LARGEST_STEP = 600.0  # exp of it is a float64
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where the queries of a part are: its first query, and its place in their kind."""
+
+    part: Any
+    first: int
+    base: int
+    dense: bool
+
+    @property
+    def stop(self) -> int:
+        """The query after the last."""
+        return self.first + int(self.part.size)
+
+
+class Hypothesis:
+    """A distribution over the cells that answers the queries of a workload; starts uniform."""
+
+    def __init__(self, workload: Workload, total: int) -> None:
+        if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < 1:
+            raise InputError(f"total={total!r} is not a positive number of rows")
+        self.workload = workload
+        self.size = int(workload.size)
+        self.cells = int(workload.schema.cells)
+        self.total = int(total)
+        self.shape = tuple(int(n) for n in workload.schema.shape)
+        self.version = 0
+        """How many steps were taken."""
+        self.maintained: list[Region] = []
+        self.dense: list[Region] = []
+        offsets = [int(first) for first in workload.offsets]
+        placed = list(zip(workload.parts, offsets[:-1], strict=True))
+        for kinds in ((MarginalPart, IntervalPart, ConjunctionPart), (BitsPart,), (GridPart,)):
+            regions = self.maintained if MarginalPart in kinds else self.dense
+            for part, first in placed:
+                if isinstance(part, kinds):
+                    base = regions[-1].base + regions[-1].part.size if regions else 0
+                    regions.append(Region(part, first, base, regions is self.dense))
+        self._regions = sorted([*self.maintained, *self.dense], key=lambda region: region.first)
+        self._firsts = [region.first for region in self._regions]
+        self.maintained_size = sum(int(r.part.size) for r in self.maintained)
+        self._weights: Floats = np.full(self.cells, 1.0 / self.cells)
+        self._sums: Floats = np.zeros(self.cells)
+        self._clock = 0.0
+        self._base_mass = 1.0
+        self._since_fill = 0
+        self._tables: MarginalTables | None = None
+        self._answers: Floats = np.zeros(0)
+        self._mass = 1.0
+        self._synced = -1
+        self._whole: tuple[int, int, NDArray[Any]] | None = None
+        if self.maintained:
+            self._tables = MarginalTables(self.shape, self._table_columns())
+            self._answers = self._tables.values
+            own = [getattr(r.part, "columns", None) for r in self.maintained]
+            self._copied = None in own or len(set(own)) < len(own)
+            if self._copied:  # else the tables themselves are the answers, in order
+                self._answers = np.zeros(self.maintained_size + len(self._tables.values))
+        self._refill()
+
+    # ------------------------------------------------------------------ reading
+
+    def answers(self) -> Floats:
+        """All answers as fractions, in [0, 1]."""
+        result = np.empty(self.size)
+        values, mass = self.maintained_answers()
+        for region in self.maintained:
+            part = values[region.base : region.base + region.part.size]
+            result[region.first : region.stop] = part / mass
+        if self.dense:
+            p = self.weights()
+            for region in self.dense:
+                result[region.first : region.stop] = region.part.answers(p)
+        return np.clip(result, 0.0, 1.0)
+
+    def answer(self, query: int) -> float:
+        """One answer."""
+        region = self._region(query)
+        if isinstance(region.part, BitsPart):
+            from winnow.release.kernels.dense import bit_mass
+
+            held = bit_mass(self._weights, region.part.bits[query - region.first])
+            return min(1.0, max(0.0, float(held) / self._mass))
+        if region.dense:
+            row = region.part.row(query - region.first)
+            return min(1.0, max(0.0, float(row @ self._weights) / self._mass))
+        assert self._tables is not None
+        held = read_one(region.part, self._tables, query - region.first)
+        return min(1.0, max(0.0, held / self._mass))
+
+    def weights(self) -> Floats:
+        """The distribution, sum 1."""
+        return np.asarray(self._weights / self._weights.sum())
+
+    def average(self, *, start: bool = True) -> Floats:
+        """The mean of the hypotheses so far, the present one included; sum 1.
+
+        Without `start` the uniform hypothesis before the first step is left out.
+        """
+        total = self._sums + self._weights * (self._clock + 1.0 / self._mass)
+        if not start:
+            if not self.version:
+                raise InputError("there was no step yet, so there is nothing to average")
+            total -= 1.0 / self.cells
+        np.maximum(total, 0.0, out=total)
+        return np.asarray(total / total.sum())
+
+    # ------------------------------------------------------------------ steps
+
+    def update(self, query: int, log_factor: float) -> None:
+        """p_x *= exp(log_factor q(x)) for every cell x, renormalised."""
+        if not abs(log_factor) <= _LARGEST_STEP:
+            raise InputError(f"a step of {log_factor} is not within {_LARGEST_STEP:g}")
+        region = self._region(query)
+        self._clock += 1.0 / self._mass
+        self.version += 1
+        factor = math.exp(log_factor)
+        j = query - region.first
+        if not region.dense:
+            assert self._tables is not None
+            self._tables.scale(
+                self._weights, self._sums, self._clock, factor, codes_of(region.part, j)
+            )
+            self._mass = float(self._tables.values[-1])
+            self._since_fill += 1
+        elif isinstance(region.part, BitsPart):
+            from winnow.release.kernels.dense import scale_bits
+
+            self._mass += scale_bits(
+                self._weights, self._sums, self._clock, region.part.bits[j], factor
+            )
+            self._since_fill += 1 if self._tables is None else FRESH
+        else:
+            after = self._weights * np.exp(log_factor * region.part.row(j))
+            self._sums -= (after - self._weights) * self._clock
+            self._weights = after
+            self._mass = float(after.sum())
+            self._since_fill += 1 if self._tables is None else FRESH
+        if not 0.25 < self._mass / self._base_mass < 4.0:
+            self._rebase()
+        if self._since_fill >= FRESH:
+            self._refill()
+
+    def _rebase(self) -> None:
+        """Bring the mass near 1 by a power of two, and book all cells in the running mean.
+
+        Between two of these the mass changes by a factor of 4 at most, so booked amounts are
+        at most 16 times what they stand for and cancel without loss.
+        """
+        self._sums += self._weights * self._clock
+        self._clock = 0.0
+        self._weights *= 2.0 ** -math.frexp(self._mass)[1]
+        self._refill()
+        self._base_mass = self._mass
+
+    def _refill(self) -> None:
+        """Sum everything anew, so that rounding does not gather."""
+        self._since_fill = 0
+        if self._tables is None:
+            self._mass = float(self._weights.sum())
+        else:
+            self._tables.fill(self._weights)
+            self._mass = float(self._tables.values[-1])
+        self._synced = -1
+
+    # ------------------------------------------------------------------ for samplers
+
+    def maintained_answers(self) -> tuple[Floats, float]:
+        """Unnormalised answers of the maintained queries (tables follow), and the mass."""
+        tables = self._tables
+        if tables is None:
+            return self._answers, self._mass
+        if self._copied and self._synced != self.version:
+            self._synced = self.version
+            self._answers[self.maintained_size :] = tables.values
+            for region in self.maintained:
+                out = self._answers[region.base : region.base + region.part.size]
+                read(region.part, tables, out)
+        return self._answers, self._mass
+
+    @property
+    def slack(self) -> float:
+        """More than the rounding of maintained answers and of the mass, as a part of the mass.
+
+        Without tables the mass passes through at most cells + 8 additions in a step, and is
+        within a factor of 16 of what it was since the last of them was summed anew.
+        """
+        if self._tables is None:
+            return 2.0**-53 * 32 * FRESH * (self.cells + 16)
+        return self._tables.slack
+
+    def table_place(self, columns: tuple[int, ...]) -> int:
+        """Where the table of these columns starts among the maintained answers, or -1."""
+        assert self._tables is not None
+        offset = self.maintained_size if self._copied else 0
+        base = self._tables.base.get(columns)
+        return -1 if base is None else offset + base
+
+    def arranged(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of all queries, the maintained ones first: the order that samplers use."""
+        parts = [values[r.first : r.stop] for r in (*self.maintained, *self.dense)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def query_at(self, place: int) -> int:
+        """The query at a place in that order."""
+        dense = place >= self.maintained_size
+        inside = place - self.maintained_size if dense else place
+        for region in self.dense if dense else self.maintained:
+            if inside < region.base + region.part.size:
+                return region.first + inside - region.base
+        raise AssertionError("regions cover all places")
+
+    def blocks(self) -> tuple[Integers, Integers]:
+        """Runs of maintained queries that lie inside one query each: firsts, and that query.
+
+        The cells of a marginal that differ in their last columns only lie inside a cell of the
+        table of the other columns. -1 where there is none.
+        """
+        firsts: list[Integers] = []
+        parents: list[Integers] = []
+        for region in self.maintained:
+            part, length, place = region.part, SMALLEST_BLOCK, -1
+            if isinstance(part, MarginalPart):
+                kept = prefix(part.columns, self.shape)
+                place = self.table_place(kept) if kept else -1
+                length = math.prod(self.shape[c] for c in part.columns[len(kept) :])
+            count = -(-int(part.size) // length)
+            firsts.append(region.base + length * np.arange(count, dtype=np.int64))
+            numbers = place + np.arange(count) if place >= 0 else np.full(count, -1)
+            parents.append(numbers.astype(np.int64))
+        if not firsts:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return np.concatenate(firsts), np.concatenate(parents)
+
+    def whole_weights(self, units: int) -> NDArray[Any]:
+        """The distribution in whole units, padded to a multiple of 64 cells.
+
+        Each cell is rounded by itself, so the sum is `units` to within half a unit a cell.
+        """
+        if self._whole is None or self._whole[:2] != (units, self.version):
+            kind = np.int32 if units + self.cells < 2**31 else np.int64
+            padded = np.zeros(-(-self.cells // 64) * 64, kind)
+            padded[: self.cells] = np.rint(self._weights * (units / self._mass))
+            self._whole = (units, self.version, padded)
+        return self._whole[2]
+
+    def _region(self, query: int) -> Region:
+        if not 0 <= query < self.size:
+            raise InputError(f"query {query} is outside 0 to {self.size - 1}")
+        return self._regions[bisect_right(self._firsts, query) - 1]
+
+    def _table_columns(self) -> list[tuple[int, ...]]:
+        """The workload's own tables in order, then those that blocks and readers need."""
+        own = [r.part.columns for r in self.maintained if isinstance(r.part, MarginalPart)]
+        more: dict[tuple[int, ...], None] = {}
+        for region in self.maintained:
+            part = region.part
+            if isinstance(part, MarginalPart):
+                if kept := prefix(part.columns, self.shape):
+                    more[kept] = None
+            elif isinstance(part, IntervalPart):
+                more[(part.column,)] = None
+            else:
+                for masks in part.masks:
+                    more[tuple(sorted(masks))] = None
+        more.pop((), None)
+        known = dict.fromkeys(own)
+        return [*known, *(columns for columns in more if columns not in known), ()]
+
+
+def hypothesis_for(workload: Workload, total: int) -> Hypothesis:
+    """The uniform hypothesis for a workload, with `total` rows."""
+    return Hypothesis(workload, total)

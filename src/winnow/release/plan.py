@@ -1,0 +1,230 @@
+"""Plan a release: how much noise and what error to expect, from public numbers only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from winnow.core.checks import Real, count, delta_range, exact, positive
+from winnow.core.process import memory_text
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema, cells_text
+from winnow.core.workloads.workload import Maker, Workload
+from winnow.errors import InputError
+from winnow.privacy import zcdp_rho
+from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
+from winnow.release.mwem import default_rounds
+from winnow.release.settings import BYTES_PER_CELL
+
+_SCOPE = (
+    "Computed from public numbers: no data were read, nothing was spent. 'noise' is the standard "
+    "deviation of one measured count; 'bound' is on the expected largest error over all queries "
+    "of MWEM with the sign update and averaged hypotheses, as a fraction of the rows, whatever "
+    "the data are; the gap update is usually several times better."
+)
+
+
+@dataclass(frozen=True)
+class ReleaseRow:
+    """The closed plan that one accountant allows."""
+
+    accountant: str
+    measurement: str
+    rounds: int
+    selection_epsilon: float
+    """Of one selection."""
+    noise_multiplier: float
+    """Of one measurement: sigma or Laplace scale over the sensitivity."""
+    noise_rows: float
+    """Standard deviation of one measured count, in rows."""
+    noise: float
+    """The same as a fraction of the rows."""
+    selection_slack: float
+    """By how much the selected query may be expected to miss the worst one."""
+    bound: float
+    """On the expected largest error (at most 1: no error is larger)."""
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """What to expect of a release, before it is paid for; one row per accountant."""
+
+    cells: int
+    queries: int
+    n: int
+    rows_per_person: int
+    epsilon: float
+    delta: float
+    relation: str
+    rounds: int
+    recommended_rounds: int
+    """What ``winnow.release`` takes unless told otherwise."""
+    memory: int
+    """Bytes that the hypothesis and the queries need, about."""
+    rows: tuple[ReleaseRow, ...]
+    scope: str = _SCOPE
+
+    def best(self) -> ReleaseRow:
+        """The row with the least noise: what ``winnow.release`` would run."""
+        return min(self.rows, key=lambda row: row.noise)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, ready for JSON."""
+        return asdict(self)
+
+    def table(self) -> list[list[str]]:
+        """The plan as a table, its first line the headings."""
+        lines = [["accountant", "noise law", "eps/selection", "noise", "noise/n", "slack", "bound"]]
+        for row in self.rows:
+            lines.append(
+                [
+                    row.accountant,
+                    row.measurement,
+                    f"{row.selection_epsilon:.4g}",
+                    f"{row.noise_rows:,.4g}",
+                    f"{row.noise:.3g}",
+                    f"{row.selection_slack:.3g}",
+                    f"{row.bound:.3g}",
+                ]
+            )
+        return lines
+
+    def __str__(self) -> str:
+        lines = self.table()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        shown = ["  ".join(c.rjust(w) for c, w in zip(x, widths, strict=True)) for x in lines]
+        shown.insert(1, "-" * max(map(len, shown)))
+        title = (
+            f"{self.queries:,} queries over {cells_text(self.cells)} cells, {self.n:,} rows, "
+            f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
+            f"{Relation(self.relation).sentence}"
+        )
+        rounds = f"{self.rounds} rounds (recommended: {self.recommended_rounds})"
+        needs = f"about {memory_text(self.memory)} of memory"
+        return "\n".join([title, f"{rounds}; {needs}", "", *shown, "", self.scope])
+
+
+def release(
+    schema: Schema | Mapping[str, Any] | str | Path | int,
+    workload: Maker | Workload | int,
+    *,
+    n: int,
+    epsilon: Real,
+    delta: Real = 0.0,
+    rounds: int | None = None,
+    rows_per_person: int = 1,
+    relation: str | Relation = Relation.SUBSTITUTION,
+    share: Real = 0.5,
+    accountants: Sequence[str] | None = None,
+) -> ReleasePlan:
+    """What a release would do to n rows: noise per round by each accountant, and error bounds.
+
+    ``schema`` is a schema or its number of cells, ``workload`` a workload or its number of
+    queries. ``rounds`` is the recommended number unless given.
+    """
+    count(n=n, rows_per_person=rows_per_person)
+    positive(epsilon=epsilon)
+    delta_range(delta=delta)
+    kind = Relation.parse(relation)
+    cells, queries, memory = _sizes(schema, workload)
+    recommended = default_rounds(
+        cells=cells,
+        queries=queries,
+        total=int(n),
+        rows_per_person=int(rows_per_person),
+        rho=float(zcdp_rho(epsilon, delta)) if exact("delta", delta) else None,
+        epsilon=float(epsilon),
+    )
+    if rounds is not None:
+        count(rounds=rounds)
+    taken = recommended if rounds is None else int(rounds)
+    if accountants is None:
+        accountants = ("pure", "zcdp", "tight") if exact("delta", delta) else ("pure",)
+    found = []
+    for name in accountants:
+        plan = calibrate_rounds(
+            taken,
+            epsilon=epsilon,
+            delta=0.0 if name == "pure" else delta,
+            relation=kind,
+            share=exact("share", share),
+            accountant=name,
+        )
+        found.append(_row(name, plan, cells, queries, int(n), int(rows_per_person)))
+    return ReleasePlan(
+        cells,
+        queries,
+        int(n),
+        int(rows_per_person),
+        float(epsilon),
+        float(delta),
+        str(kind),
+        taken,
+        recommended,
+        memory,
+        tuple(found),
+    )
+
+
+def expected_error_bound(
+    *, cells: int, queries: int, rounds: int, noise: float, selection: float
+) -> float:
+    """A bound on the expected largest error of Algorithm 1 of FastMWEM, constants and all.
+
+    With eta = sqrt(ln cells/rounds) the regret of multiplicative weights is at most
+    (1 + 1/8) sqrt(ln cells/rounds) per round (losses of range 1); a wrong sign costs at most
+    twice the noise of its measurement, in the mean 2 noise sqrt(2/pi) for a law of standard
+    deviation ``noise`` (Laplace has less); the selection misses the worst of 2m candidates by
+    at most selection (ln 2m + 1) in the mean. The mean of hypotheses errs by at most the mean
+    of their errors.
+    """
+    regret = 1.125 * math.sqrt(math.log(max(cells, 2)) / rounds)
+    missed = selection * (math.log(2 * queries) + 1)
+    return min(1.0, regret + 2 * noise * math.sqrt(2 / math.pi) + missed)
+
+
+def _row(
+    name: str, plan: RoundsPlan, cells: int, queries: int, n: int, rows_per_person: int
+) -> ReleaseRow:
+    spread = math.sqrt(2) if plan.measurement == "laplace" else 1.0
+    noise_rows = plan.noise_multiplier * rows_per_person * spread
+    selection = 2 * rows_per_person / (plan.selection_epsilon * n)
+    bound = expected_error_bound(
+        cells=cells,
+        queries=queries,
+        rounds=plan.rounds,
+        noise=noise_rows / n,
+        selection=selection,
+    )
+    return ReleaseRow(
+        name,
+        plan.measurement,
+        plan.rounds,
+        plan.selection_epsilon,
+        plan.noise_multiplier,
+        noise_rows,
+        noise_rows / n,
+        min(1.0, selection * (math.log(2 * queries) + 1)),
+        bound,
+    )
+
+
+def _sizes(schema: Any, workload: Any) -> tuple[int, int, int]:
+    if isinstance(schema, int) and not isinstance(schema, bool):
+        count(cells=schema)
+        if isinstance(workload, Maker):
+            raise InputError("a workload needs a schema, not a number of cells; give the schema")
+        cells, bound = int(schema), None
+    else:
+        bound = Schema.parse(schema)
+        cells = bound.cells
+    if isinstance(workload, Maker):
+        assert bound is not None
+        return cells, workload.size(bound), BYTES_PER_CELL * cells + workload.memory(bound)
+    if isinstance(workload, Workload):
+        return cells, workload.size, BYTES_PER_CELL * cells + workload.memory()
+    count(queries=workload)
+    return cells, int(workload), BYTES_PER_CELL * cells

@@ -1,0 +1,324 @@
+"""Everything of a release that is fixed before the data are looked at.
+
+From public parameters to a closed plan: which queries, on which domain, how many rounds, how
+much noise. ``winnow.release`` runs the plan, ``winnow.plan.release`` shows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any
+
+from winnow.core.checks import Real, count, delta_range, exact, positive, probability
+from winnow.core.process import memory_text, parse_memory
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema, cells_text
+from winnow.core.workloads.reductions import (
+    Integers,
+    group_columns,
+    inside,
+    on_points,
+    sample_cells,
+    sub_universe_alpha,
+)
+from winnow.core.workloads.workload import Maker, Workload
+from winnow.errors import InputError
+from winnow.privacy import DiscreteLaplace, Event, Gaussian, Guarantee, zcdp_rho
+from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
+from winnow.release.crossing import SelectAndMeasure
+from winnow.release.mwem import default_rounds
+
+BYTES_PER_CELL = 64
+"""Of a hypothesis: weights, sums for the mean, tables, copies (measured: 50 to 65)."""
+
+ROUNDS_WITHOUT_TOTAL = 50
+"""Rounds by default where the number of rows is private, so that it may not be used."""
+
+TOTAL_SHARE = 0.02
+_BETA = 0.05
+
+
+@dataclass(frozen=True)
+class ReleaseRequest:
+    """The public parameters of a release."""
+
+    workload: Any
+    schema: Schema
+    epsilon: Real
+    delta: Real = 0.0
+    relation: Relation = Relation.SUBSTITUTION
+    rows_per_person: int = 1
+    public_rows: int | None = None
+    """The number of rows where the relation makes it public."""
+    rows: int | None = None
+    """A public number of rows that the user names."""
+    rounds: int | Sequence[int] | None = None
+    measurement: str | None = None
+    share: Real = 0.5
+    total_share: Real | None = None
+    groups: Sequence[Sequence[str]] | None = None
+    universe: int | None = None
+    universe_seed: int = 0
+    accountant: str = "best"
+    memory: str | int = "4GB"
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedTask:
+    """The queries about one group of columns, and the domain that they are fitted on."""
+
+    columns: tuple[int, ...]
+    workload: Workload
+    """Over the group's own schema: what is counted and labelled."""
+    fitted: Workload
+    """The same queries over the domain of the hypothesis."""
+    points: Integers | None
+    rounds: int
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRelease:
+    """A closed plan: nothing in it depends on data."""
+
+    schema: Schema
+    workload: Workload
+    """All queries that are measured, over the whole schema."""
+    tasks: tuple[PlannedTask, ...]
+    total: int | None
+    """The public number of rows; None: it is measured first."""
+    rows_per_person: int
+    relation: Relation
+    rounds: RoundsPlan
+    mechanism: SelectAndMeasure
+    reason: str
+    rests_on: str
+
+    @property
+    def event(self) -> Event:
+        """What the whole run is charged."""
+        return self.rounds.event
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the accountant proved of the closed plan."""
+        return self.rounds.guarantee
+
+
+def plan_release(request: ReleaseRequest) -> PlannedRelease:
+    """Fix everything, or say what is impossible; nothing is charged here."""
+    positive(epsilon=request.epsilon)
+    delta_range(delta=request.delta)
+    probability(share=request.share)
+    count(rows_per_person=request.rows_per_person)
+    total = _total(request)
+    workload = _bind(request)
+    parts, rests_on = _reduced(request, workload)
+    kept = Workload(request.schema, tuple(p for whole, _, _, _ in parts for p in whole.parts))
+    rounds, reason = _rounds(request, [own for _, own, _, _ in parts], total)
+    initial = None
+    if total is None:
+        initial = _first_measurement(request)
+    plan = calibrate_rounds(
+        sum(rounds),
+        epsilon=request.epsilon,
+        delta=_delta_for(request),
+        relation=request.relation,
+        share=exact("share", request.share),
+        measurement=_measurement(request),
+        accountant=request.accountant,
+        initial=initial,
+    )
+    mechanism = SelectAndMeasure(
+        plan.selection_epsilon,
+        plan.noise_multiplier,
+        plan.rounds,
+        plan.measurement,
+        None if initial is None else initial.noise_multiplier,
+    )
+    tasks = []
+    for (_, own, columns, points), each in zip(parts, rounds, strict=True):
+        fitted = own if points is None else on_points(own, points, request.memory)
+        tasks.append(PlannedTask(columns, own, fitted, points, each))
+    if total is None:
+        share = float(request.total_share or TOTAL_SHARE)
+        reason += f"; {100 * share:g} % of the budget for the number of rows"
+    reason += (
+        f"; {plan.accountant} accountant: per round a selection at epsilon "
+        f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity"
+    )
+    return PlannedRelease(
+        request.schema,
+        kept,
+        tuple(tasks),
+        total,
+        int(request.rows_per_person),
+        request.relation,
+        plan,
+        mechanism,
+        reason,
+        rests_on,
+    )
+
+
+def _bind(request: ReleaseRequest) -> Workload:
+    given = request.workload
+    if isinstance(given, Maker):
+        return given.over(request.schema, memory=request.memory)
+    if not isinstance(given, Workload):
+        raise InputError(
+            f"the workload is a {type(given).__name__}; give one such as wn.marginals(3)"
+        )
+    if given.schema != request.schema:
+        raise InputError("the workload is over another schema than the table; bind it to that one")
+    return given
+
+
+def _total(request: ReleaseRequest) -> int | None:
+    if request.total_share is not None:
+        probability(total_share=request.total_share)
+    if request.rows is not None:
+        count(rows=request.rows)
+        if request.public_rows is not None and int(request.rows) != request.public_rows:
+            raise InputError(
+                f"rows={request.rows} is not the number of rows of the table, which is public "
+                "under substitution; leave rows out"
+            )
+    known = request.rows if request.rows is not None else request.public_rows
+    if known is None:
+        return None
+    if request.total_share is not None:
+        raise InputError("the number of rows is public here; leave out total_share")
+    if int(known) < 1:
+        raise InputError("the table has no rows; there is nothing to release")
+    return int(known)
+
+
+_Part = tuple[Workload, Workload, tuple[int, ...], Integers | None]
+
+
+def _reduced(request: ReleaseRequest, workload: Workload) -> tuple[list[_Part], str]:
+    """The domain as it is, in groups, or sampled; and what accuracy then rests on."""
+    schema, limit = request.schema, parse_memory(request.memory)
+    every = tuple(range(len(schema.columns)))
+    if request.groups is not None and request.universe is not None:
+        raise InputError("give groups or universe, not both")
+    if request.universe is not None:
+        points = sample_cells(schema, request.universe, request.universe_seed)
+        alpha = sub_universe_alpha(sampled=len(points), queries=workload.size, beta=_BETA)
+        text = (
+            f"the fit is on {len(points):,} of {cells_text(schema.cells)} cells, sampled "
+            f"uniformly; with probability {1 - _BETA:g} they carry a distribution within phi + "
+            f"{alpha:.3g} sqrt(c) of the data on every query, if some distribution within phi of "
+            "the data puts at most c/cells on any cell [PMW, Lemma V.2]"
+        )
+        return [(workload, workload, every, points)], text
+    if request.groups is None:
+        _check_domain(schema, workload, limit, request.memory)
+        return [(workload, workload, every, None)], ""
+    parts: list[_Part] = []
+    for columns in group_columns(schema, request.groups):
+        found = inside(workload, columns)
+        if found is None:
+            names = ", ".join(schema.names[column] for column in columns)
+            raise InputError(
+                f"no query speaks of the columns {names} alone; add some, such as "
+                "wn.marginals(1), or join the group with another"
+            )
+        _check_domain(found[1].schema, found[1], limit, request.memory)
+        parts.append((*found, columns, None))
+    left = workload.size - sum(whole.size for whole, _, _, _ in parts)
+    crossing = f"; {left:,} queries across groups were not measured" if left else ""
+    return parts, f"the groups of columns are taken to be independent{crossing}"
+
+
+def _check_domain(schema: Schema, workload: Workload, limit: int, memory: str | int) -> None:
+    needed = BYTES_PER_CELL * schema.cells + workload.memory()
+    if needed > limit:
+        raise InputError(
+            f"the domain has {cells_text(schema.cells)} cells and needs about "
+            f"{memory_text(needed)}, more than memory={memory!r}; name fewer columns "
+            "(table.restrict), coarser bins, groups=[[...], [...]] of columns, universe= cells "
+            "to sample, keep all columns with wn.release_wide, or allow more"
+        )
+
+
+def _rounds(
+    request: ReleaseRequest, workloads: list[Workload], total: int | None
+) -> tuple[list[int], str]:
+    given = request.rounds
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        if len(given) != len(workloads):
+            raise InputError(
+                f"rounds={list(given)} has {len(given)} numbers for {len(workloads)} groups; give "
+                "one for each, or one number for all"
+            )
+        for each in given:
+            count(rounds=each)
+        asked = [int(each) for each in given]
+        return asked, f"{_sum(asked)} rounds as asked"
+    if given is not None:
+        count(rounds=given)
+        asked = [int(given)] * len(workloads)
+        return asked, f"{_sum(asked)} rounds as asked"
+    if total is None:
+        fixed = [ROUNDS_WITHOUT_TOTAL] * len(workloads)
+        return fixed, f"{_sum(fixed)} rounds, because the number of rows is private"
+    rho, pure = _strength(request)
+    chosen = [
+        default_rounds(
+            cells=min(each.schema.cells, request.universe or each.schema.cells),
+            queries=each.size,
+            total=total,
+            rows_per_person=int(request.rows_per_person),
+            rho=None if rho is None else rho / len(workloads),
+            epsilon=pure / len(workloads),
+        )
+        for each in workloads
+    ]
+    return chosen, (
+        f"{_sum(chosen)} rounds chosen from public numbers: "
+        f"{cells_text(request.schema.cells)} cells, {sum(w.size for w in workloads):,} queries, "
+        f"{total:,} rows, the budget"
+    )
+
+
+def _sum(rounds: list[int]) -> str:
+    """How the budget is split between groups: rounds cost the same in each."""
+    return " + ".join(map(str, rounds))
+
+
+def _strength(request: ReleaseRequest) -> tuple[float | None, float]:
+    """rho where there is one to spend, and epsilon."""
+    if exact("delta", request.delta) == 0 or request.accountant == "pure":
+        return None, float(request.epsilon)
+    return float(zcdp_rho(request.epsilon, request.delta)), float(request.epsilon)
+
+
+def _measurement(request: ReleaseRequest) -> str:
+    """Gaussian noise wherever it can be accounted for."""
+    if request.measurement is not None:
+        return request.measurement
+    no_delta = exact("delta", request.delta) == 0 or request.accountant == "pure"
+    return "laplace" if no_delta else "gaussian"
+
+
+def _delta_for(request: ReleaseRequest) -> Real:
+    """Pure sums of laplace noise have no use for a delta."""
+    return 0.0 if request.accountant == "pure" else request.delta
+
+
+def _first_measurement(request: ReleaseRequest) -> Gaussian | DiscreteLaplace:
+    share = float(request.total_share if request.total_share is not None else TOTAL_SHARE)
+    rho, epsilon = _strength(request)
+    if rho is None:
+        return DiscreteLaplace(_rounded_up(1 / (share * epsilon)), request.relation)
+    multiplier = _rounded_up(1 / math.sqrt(2 * share * rho))
+    kind = Gaussian if _measurement(request) == "gaussian" else DiscreteLaplace
+    return kind(multiplier, request.relation)
+
+
+def _rounded_up(value: float) -> float:
+    return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(value)))

@@ -1,0 +1,93 @@
+"""From released rounds to a synthetic distribution: hypotheses, fits, labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from winnow.release.crossing import OpenRun
+from winnow.release.factors import Factor
+from winnow.release.kernels.hypothesis import hypothesis_for
+from winnow.release.mwem import Fit, Mwem
+from winnow.release.query_errors import QueryErrors, RunErrors
+from winnow.release.settings import PlannedRelease, PlannedTask
+from winnow.release.synthetic import MeasuredQuery, SyntheticDistribution
+
+
+def synthesise(
+    run: OpenRun,
+    planned: PlannedRelease,
+    mwem: Mwem,
+    progress: Callable[[int, int], None] | None = None,
+) -> SyntheticDistribution:
+    """Ask for every paid round and fit a distribution for each task.
+
+    Post-processing: only what the rounds release is looked at.
+    """
+    total = max(1, planned.total if planned.total is not None else run.total or 1)
+    noise = noise_of(planned, total)
+    every = planned.rounds.rounds
+    factors, errors, measured = [], [], []
+    done = first = 0
+    for group, (task, rounds) in enumerate(zip(planned.tasks, run.tasks, strict=True)):
+        hypothesis = hypothesis_for(task.fitted, total)
+
+        def told(finished: int, before: int = done) -> None:
+            if progress is not None:
+                progress(before + finished, every)
+
+        fit = mwem.fit(rounds, hypothesis, task.fitted, noise, told)
+        shape = task.workload.schema.shape
+        factors.append(Factor(task.columns, shape, fit.weights, task.points))
+        errors.append(_errors(planned, task, mwem, fit, noise, total))
+        measured += _measured(task, fit, total, group, first)
+        done += task.rounds
+        first += task.workload.size
+    return SyntheticDistribution(
+        planned.schema,
+        tuple(factors),
+        total,
+        tuple(measured),
+        QueryErrors(tuple(errors)),
+        planned.workload,
+        planned.rests_on,
+    )
+
+
+def noise_of(planned: PlannedRelease, total: int) -> float:
+    """The standard deviation of one measurement, as a fraction of the total."""
+    scale = planned.rounds.noise_multiplier * planned.rows_per_person / total
+    return scale * (math.sqrt(2) if planned.rounds.measurement == "laplace" else 1.0)
+
+
+def _errors(
+    planned: PlannedRelease, task: PlannedTask, mwem: Mwem, fit: Fit, noise: float, total: int
+) -> RunErrors:
+    return RunErrors(
+        fit.gaps,
+        noise,
+        planned.rounds.measurement == "laplace",
+        2 * planned.rows_per_person / (planned.rounds.selection_epsilon * total),
+        task.workload.size,
+        mwem.result == "average",
+        fit.drift,
+    )
+
+
+def _measured(
+    task: PlannedTask, fit: Fit, total: int, group: int, first: int
+) -> list[MeasuredQuery]:
+    found = []
+    for measurement in fit.measurements:
+        part, _ = task.workload.locate(measurement.query)
+        found.append(
+            MeasuredQuery(
+                task.workload.label(measurement.query),
+                measurement.count,
+                measurement.count / (task.workload.parts[part].grid * total),
+                first + measurement.query,
+                measurement.sign,
+                group,
+            )
+        )
+    return found

@@ -1,0 +1,317 @@
+"""A synthetic distribution: answers to any workload over the schema, and rows to hand out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import count
+from winnow.core.saving import FRAMES, as_frame, check_target, labelled, save_columns, write_json
+from winnow.core.schema import Schema, cells_text
+from winnow.core.tape import Randomness
+from winnow.core.workloads.conjunction import ConjunctionPart
+from winnow.core.workloads.interval import IntervalPart
+from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.part import Part
+from winnow.errors import InputError
+from winnow.release.factors import Factor
+from winnow.release.query_errors import QueryErrors
+
+Floats = NDArray[np.float64]
+
+_MOST_CELLS = 10**8
+
+
+@dataclass(frozen=True)
+class MeasuredQuery:
+    """One released measurement: which query, and its noisy count. Public."""
+
+    label: str
+    count: int
+    """In grid units, as it was released."""
+    answer: float
+    """The count as a fraction of the public total; noise may carry it below 0 or above 1."""
+    query: int
+    """Its number in the workload of its group."""
+    sign: int
+    group: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measurement as plain data."""
+        return {
+            "query": self.label,
+            "count": self.count,
+            "answer": self.answer,
+            "number": self.query,
+            "sign": self.sign,
+            "group": self.group,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticDistribution:
+    """Public weights over the cells of a schema, as a product of factors.
+
+    It was fitted to released measurements only, so whatever is computed from it is free.
+    """
+
+    schema: Schema
+    factors: tuple[Factor, ...]
+    total: int
+    """The public number of rows that counts refer to."""
+    measurements: tuple[MeasuredQuery, ...] = ()
+    """Every released measurement, in order."""
+    errors: QueryErrors | None = None
+    """What is known about the errors over the workload; None: nothing."""
+    workload: Any = field(default=None, repr=False)
+    """The workload that it was released for."""
+    rests_on: str = ""
+    """What the accuracy rests on beside the noise; empty: nothing else."""
+
+    def __post_init__(self) -> None:
+        covered = sorted(column for factor in self.factors for column in factor.columns)
+        if covered != list(range(len(self.schema.columns))):
+            raise InputError("the factors do not cover every column of the schema once")
+        count(total=self.total)
+        object.__setattr__(self, "total", int(self.total))
+
+    # -- answers ---------------------------------------------------------------------------
+
+    def answers(self, workload: Any = None) -> Floats:
+        """The answers to a workload over the schema, as fractions of all rows.
+
+        ``workload`` may be unbound, as ``wn.marginals(2)``; None: the one released for.
+        Queries declared in [-c, c] are answered there.
+        """
+        bound = self._bound(workload)
+        parts = np.split(self._fractions(bound), bound.offsets[1:-1])
+        return np.concatenate([_declared(*pair) for pair in zip(bound.parts, parts, strict=True)])
+
+    def counts(self, workload: Any = None) -> Floats:
+        """The same as numbers of rows: fractions times the public total."""
+        return self.total * self.answers(workload)
+
+    def marginal(self, *columns: str) -> Floats:
+        """The table of some columns, one axis each, in the order of their names."""
+        return self._marginal(self.schema.positions(columns))
+
+    def weights(self) -> Floats:
+        """The weight of every cell, in C order; only for domains that fit memory."""
+        if self.schema.cells > _MOST_CELLS:
+            raise InputError(
+                f"the domain has {cells_text(self.schema.cells)} cells and its weights do not "
+                "fit; ask for marginals or sample rows"
+            )
+        return self._marginal(tuple(range(len(self.schema.columns)))).ravel()
+
+    def table(self, workload: Any = None) -> list[dict[str, Any]]:
+        """A row for each query: its label, answer, count, and an estimate of its error.
+
+        The error is a fraction of all rows. For a measured query it is its distance from the
+        mean of its measurements and their noise together (root of the sum of squares); for
+        the others the estimate of the largest error over the workload (``errors.estimate``).
+        It is None for a workload that was not released for: nothing is known there.
+        """
+        bound = self._bound(workload)
+        answers = self.answers(bound)
+        known = bound is self.workload and self.errors is not None
+        errors: list[float | None] = [None] * bound.size
+        if known:
+            errors = list(self.error_estimates())
+        return [
+            {
+                "query": bound.label(i),
+                "answer": float(answers[i]),
+                "count": float(self.total * answers[i]),
+                "error": errors[i],
+            }
+            for i in range(bound.size)
+        ]
+
+    def error_estimates(self) -> list[float]:
+        """The error column of ``table`` for the workload that was released for."""
+        if self.errors is None or self.workload is None:
+            raise InputError("nothing is known about the errors of this distribution")
+        fractions = self._fractions(self.workload)
+        estimates = np.full(len(fractions), self.errors.estimate)
+        seen: dict[int, list[float]] = {}
+        for measured in self.measurements:
+            seen.setdefault(measured.query, []).append(measured.answer)
+        for query, values in seen.items():
+            distance = float(np.mean(values)) - fractions[query]
+            estimates[query] = math.hypot(distance, self.errors.noise / math.sqrt(len(values)))
+        first = 0
+        for part in self.workload.parts:
+            estimates[first : first + part.size] *= _width(part)
+            first += part.size
+        return [float(estimate) for estimate in estimates]
+
+    def _bound(self, workload: Any) -> Any:
+        if workload is None:
+            workload = self.workload
+        if workload is None:
+            raise InputError("no workload was given; name one, such as wn.marginals(2)")
+        bound = workload.over(self.schema) if hasattr(workload, "over") else workload
+        if not hasattr(bound, "parts"):
+            raise InputError(
+                f"a {type(workload).__name__} is not a workload; give one such as wn.marginals(2)"
+            )
+        if bound.schema != self.schema:
+            raise InputError("the workload is over another schema than the distribution")
+        return bound
+
+    def _fractions(self, bound: Any) -> Floats:
+        """The answers in [0, 1]; stored weights share the sums of all marginals."""
+        whole = self._whole()
+        if whole is not None:
+            return np.asarray(bound.answers(whole))
+        return np.concatenate([self._answers(part) for part in bound.parts])
+
+    def _answers(self, part: Part) -> Floats:
+        match part:
+            case MarginalPart():
+                return self._marginal(part.columns).ravel()
+            case IntervalPart():
+                line = Schema((self.schema.columns[part.column],))
+                alone = IntervalPart(line, 0, part.starts, part.stops)
+                return alone.answers(self._marginal((part.column,)))
+            case ConjunctionPart() if self._whole() is None:
+                return np.array([self._product_set(masks) for masks in part.masks])
+        return part.answers(self.weights())
+
+    def _whole(self) -> Floats | None:
+        """The weights of all cells, where they are stored as such."""
+        factor = self.factors[0]
+        in_order = factor.columns == tuple(range(len(self.schema.columns)))
+        return factor.weights if in_order and factor.points is None else None
+
+    def _product_set(self, masks: Any) -> float:
+        return math.prod(factor.product_set(masks) for factor in self.factors)
+
+    def _marginal(self, columns: tuple[int, ...]) -> Floats:
+        size = math.prod(self.schema.shape[column] for column in columns)
+        if size > _MOST_CELLS:
+            raise InputError(
+                f"a table of {cells_text(size)} cells does not fit; name fewer columns"
+            )
+        order: list[int] = []
+        table: Floats = np.ones(())
+        for factor in self.factors:
+            own = [column for column in columns if column in factor.columns]
+            if own:
+                table = np.multiply.outer(table, factor.marginal(own))
+                order += own
+        return np.ascontiguousarray(np.transpose(table, [order.index(c) for c in columns]))
+
+    # -- rows ------------------------------------------------------------------------------
+
+    def sample(self, n: int | None = None, *, seed: int | None = None, frame: str = "dict") -> Any:
+        """n rows drawn from the distribution, with the labels of the schema.
+
+        n is the public total unless given. ``frame`` is "dict" (an array for each column),
+        "pandas", "polars" or "arrow", where that package is installed. Bins come out as their
+        labels. Drawing costs no privacy; ``seed`` makes it repeatable.
+        """
+        if frame not in FRAMES:
+            raise InputError(f"frame={frame!r} is unknown; choose one of: {', '.join(FRAMES)}")
+        rows = self.total if n is None else n
+        count(n=rows)
+        randomness = Randomness(seed)
+        columns: dict[int, NDArray[Any]] = {}
+        for factor in self.factors:
+            codes = factor.draw(int(rows), randomness.tape())
+            columns.update(zip(factor.columns, codes, strict=True))
+        named = {
+            column.name: labelled(column.labels, columns[place])
+            for place, column in enumerate(self.schema.columns)
+        }
+        return named if frame == "dict" else as_frame(named, frame)
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        rows: int | None = None,
+        seed: int | None = None,
+        about: dict[str, Any] | None = None,
+    ) -> None:
+        """Save whole or not at all: sampled rows as CSV or Parquet, everything as JSON.
+
+        ``about`` (for example ``released.to_dict()`` without its value) goes into the
+        metadata of a Parquet file and beside the document in JSON.
+        """
+        target = Path(path)
+        check_target(target)
+        if target.suffix.lower() == ".json":
+            if rows is not None:
+                raise InputError("JSON holds the distribution itself, not rows; leave out rows=")
+            write_json(target, self.to_dict() | ({"about": about} if about else {}))
+        else:
+            save_columns(target, self.sample(rows, seed=seed), about)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The distribution as plain data, ready for JSON; ``from_dict`` reads it back."""
+        document: dict[str, Any] = {
+            "schema": self.schema.to_dict(),
+            "total": self.total,
+            "factors": [factor.to_dict(self.schema.names) for factor in self.factors],
+            "measurements": [measured.to_dict() for measured in self.measurements],
+        }
+        if self.errors is not None:
+            document["errors"] = self.errors.to_dict()
+        return document | ({"rests_on": self.rests_on} if self.rests_on else {})
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> SyntheticDistribution:
+        """The distribution that ``to_dict`` wrote; its workload is not part of the file."""
+        try:
+            schema = Schema.parse(document["schema"])
+            factors = []
+            for plain in document["factors"]:
+                columns = schema.positions(plain["columns"])
+                shape = tuple(schema.shape[column] for column in columns)
+                points = plain.get("points")
+                cells = None if points is None else np.array(points, np.int64)
+                factors.append(Factor(columns, shape, np.array(plain["weights"]), cells))
+            measured = tuple(
+                MeasuredQuery(m["query"], m["count"], m["answer"], m["number"], m["sign"],
+                              m["group"])
+                for m in document.get("measurements", ())
+            )  # fmt: skip
+            return cls(
+                schema,
+                tuple(factors),
+                document["total"],
+                measured,
+                rests_on=document.get("rests_on", ""),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                "this is not a synthetic distribution as to_dict writes it; a field is missing "
+                "or of another type"
+            ) from None
+
+    def __repr__(self) -> str:
+        return (
+            f"<synthetic distribution over {len(self.schema.columns)} columns, "
+            f"{cells_text(self.schema.cells)} cells, {len(self.measurements)} measurements>"
+        )
+
+
+def _declared(part: Part, answers: Floats) -> Floats:
+    """Answers of queries that were declared in [-c, c], brought back there."""
+    undo = getattr(part, "declared", None)
+    return answers if undo is None else np.asarray(undo(answers))
+
+
+def _width(part: Part) -> float:
+    """The length of the interval that the declared queries live in: 1, or 2c."""
+    bound = getattr(part, "bound", None)
+    return 1.0 if bound is None else 2.0 * float(bound)

@@ -1,0 +1,147 @@
+"""``winnow.release``: answers to many queries, and a synthetic table, from one private table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.charging import grant_for, sizing_accountant
+from winnow.core.checks import Real
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.sealed import Sealed
+from winnow.core.tape import Randomness
+from winnow.core.workloads.conjunction import ConjunctionPart
+from winnow.core.workloads.workload import Workload
+from winnow.errors import InputError
+from winnow.privacy import Budget
+from winnow.read.crossing import SealedTable, true_counts
+from winnow.release.crossing import Task
+from winnow.release.mwem import Mwem
+from winnow.release.settings import PlannedRelease, ReleaseRequest, plan_release
+from winnow.release.synthesis import synthesise
+from winnow.release.synthetic import SyntheticDistribution
+
+
+def release(
+    table: SealedTable,
+    workload: Any,
+    *,
+    epsilon: Real,
+    delta: Real = 0.0,
+    rounds: int | Sequence[int] | None = None,
+    update: str = "gap",
+    step: float | None = None,
+    replay: int | None = None,
+    result: str | None = None,
+    measurement: str | None = None,
+    share: Real = 0.5,
+    relation: str | Relation | None = None,
+    rows: int | None = None,
+    total_share: Real | None = None,
+    groups: Sequence[Sequence[str]] | None = None,
+    universe: int | None = None,
+    universe_seed: int = 0,
+    accountant: str = "best",
+    budget: Budget | None = None,
+    memory: str | int = "4GB",
+    progress: Callable[[int, int], None] | None = None,
+    seed: int | None = None,
+) -> Released[SyntheticDistribution]:
+    """Release a synthetic distribution that answers all queries of a workload, privately.
+
+    ``table`` is what ``wn.read_table`` made; ``workload`` what to be accurate about, such as
+    ``wn.marginals(3)``. Each of ``rounds`` rounds selects a query that the distribution
+    answers badly (exponential mechanism) and measures its count (discrete Gaussian noise;
+    discrete Laplace with ``delta=0``); the distribution follows the measurements. The whole
+    is (epsilon, delta)-DP and charged once, before the first draw.
+
+    ``rounds`` is chosen from public numbers unless given. ``share`` of rho goes to selection.
+    ``update`` is "gap", "hardt" or "sign" (with ``step``, ``replay`` and ``result``; see
+    ``winnow.algorithms.mwem``): post-processing, which costs nothing.
+
+    ``relation`` is the table's unless given. Under substitution, with one row per person, the
+    number of rows is public. Otherwise give the public number ``rows`` that counts are taken
+    of, or it is measured with the part ``total_share`` (2 % unless given) of the budget.
+
+    When the domain does not fit ``memory``: ``groups`` makes an independent distribution for
+    each group of columns, out of one budget, with ``rounds`` each (queries across groups are
+    not measured); ``universe`` works on that many sampled cells, and ``value.rests_on`` says
+    what accuracy then rests on.
+
+    ``progress`` is called after each round with (rounds done, rounds in all). Interrupted, a
+    release leaves nothing behind but its charge.
+    """
+    if not isinstance(table, SealedTable):
+        raise InputError(
+            f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
+        )
+    if progress is not None and not callable(progress):
+        raise InputError("progress is not a function; give one of (rounds done, rounds in all)")
+    if relation is not None:
+        table = table.under(relation)
+    mwem = Mwem(update, step, replay, result)
+    randomness = Randomness(seed)
+    planned = plan_release(
+        ReleaseRequest(
+            workload=workload,
+            schema=table.schema,
+            rows_per_person=table.rows_per_person,
+            relation=table.relation,
+            public_rows=table.n,
+            rows=rows,
+            epsilon=epsilon,
+            delta=delta,
+            rounds=rounds,
+            measurement=measurement,
+            share=share,
+            total_share=total_share,
+            groups=groups,
+            universe=universe,
+            universe_seed=universe_seed,
+            accountant=accountant if budget is None else _of_budget(accountant, budget, delta),
+            memory=memory,
+        )
+    )
+    tasks, total = _sealed_counts(table, planned)
+    planned.mechanism.check(tasks, table.rows_per_person, planned.total)
+    grant = grant_for(planned.event, budget)
+    run = planned.mechanism.open(
+        tasks,
+        grant,
+        randomness.tape(),
+        relation=planned.relation,
+        rows_per_person=table.rows_per_person,
+        total=total,
+    )
+    value = synthesise(run, planned, mwem, progress)
+    receipt = replace(run.receipt, mechanism=f"{mwem.name}; {run.receipt.mechanism}",
+                      reason=planned.reason)  # fmt: skip
+    return Released(value, planned.guarantee, receipt)
+
+
+def _sealed_counts(
+    table: SealedTable, planned: PlannedRelease
+) -> tuple[list[Task], Sealed[NDArray[np.int64]] | None]:
+    tasks = [
+        Task(true_counts(table, task.workload), task.fitted, task.rounds) for task in planned.tasks
+    ]
+    if planned.total is not None:
+        return tasks, None
+    every = Workload(table.schema, (ConjunctionPart(table.schema, ({},)),))
+    return tasks, true_counts(table, every)
+
+
+def _of_budget(accountant: str, budget: Budget, delta: Real) -> str:
+    """The accountant of the budget, which another one must not be asked to replace."""
+    sizing = sizing_accountant(budget, delta)
+    if accountant not in ("best", sizing):
+        raise InputError(
+            f"accountant={accountant!r} does not size a release of delta={delta} for a budget "
+            f"that adds up by {budget.accountant!r}; leave it out"
+        )
+    return sizing

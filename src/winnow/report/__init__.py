@@ -1,0 +1,1 @@
+"""Releases as self-contained web pages."""

@@ -1,0 +1,1 @@
+"""Pick the best candidate, or k at once, by noise on scores."""

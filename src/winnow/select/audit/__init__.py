@@ -1,0 +1,1 @@
+"""Exact probabilities of selections, for the audits."""

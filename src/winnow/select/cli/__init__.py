@@ -1,0 +1,1 @@
+"""``winnow select`` and its plans."""

@@ -1,0 +1,144 @@
+"""``winnow select``: the best item of a file, privately."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from winnow.cli.options import (
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    Mechanism,
+    MechanismOption,
+    MonotoneOption,
+    Noise,
+    NoiseOption,
+    OutOption,
+    RelationOption,
+    SeedOption,
+    SensitivityOption,
+    ThresholdsOption,
+)
+from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
+from winnow.cli.reporting import reported
+from winnow.core.relation import Relation
+from winnow.errors import WinnowError
+
+_COLUMNS = "Columns of the file"
+
+EXAMPLES = """\
+Examples:
+
+winnow select votes.csv --epsilon 1 --monotone
+
+winnow select votes.csv --epsilon 0.5 -k 3 --label city --score votes --json
+
+zcat votes.csv.gz | winnow select - --epsilon 1 --out winner.json
+"""
+
+
+@reported()
+def select(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Candidates and their scores: CSV or TSV with a first line of names, JSON "
+            "({label: score} or a list of records), Parquet, or - for CSV on standard input.",
+        ),
+    ],
+    epsilon: EpsilonOption,
+    delta: DeltaOption = 0.0,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", metavar="K", help="Select K items instead of one."),
+    ] = None,
+    seed: SeedOption = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            metavar="COLUMN",
+            help="The column of labels; not needed if there are two columns.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            "--score",
+            metavar="COLUMN",
+            help="The column of scores; not needed if there are two columns.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None,
+    mechanism: MechanismOption = Mechanism.PERMUTE_AND_FLIP,
+    noise: NoiseOption = None,
+    thresholds: ThresholdsOption = None,
+    sensitivity: SensitivityOption = 1.0,
+    monotone: MonotoneOption = False,
+    relation: RelationOption = Relation.ADD_REMOVE,
+    json: JsonOption = False,
+    out: OutOption = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    ledger_key: LedgerKeyOption = None,
+    analyst: AnalystOption = "",
+) -> None:
+    """Select the item with the highest score, or the top K, privately.
+
+    The labels are public, the scores are private. The default says nothing about how the
+    scores were made except that one person moves each by at most 1; for counts of people
+    add --monotone.
+    """
+    from winnow.cli.files import are_large, refuse_overwriting
+    from winnow.cli.printing import show_json, show_release, working
+    from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.core.saving import check_target, save_released
+    from winnow.read.files import read_scores
+    from winnow.select.verb import select as winnow_select
+
+    if out is not None:
+        check_target(out)
+        refuse_overwriting([file], "--out", out)
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    warn_of_other_labels(budget, [file])
+    with working(f"reading {file}") if are_large([file]) else nullcontext():
+        labels, scores = read_scores(file, label_column=label, score_column=score)
+        released = winnow_select(
+            scores,
+            labels=labels,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=str(mechanism),
+            noise=None if noise is None else str(noise),
+            k=k,
+            sensitivity=sensitivity,
+            monotone=monotone,
+            relation=relation,
+            thresholds=None if thresholds is None else str(thresholds),
+            seed=seed,
+            budget=budget,
+        )
+    try:
+        if out is not None:
+            save_released(out, released)
+    except WinnowError as error:
+        raise WinnowError(f"the result is released and printed, but {error}") from None
+    finally:  # what is paid for is shown, even if it could not be saved
+        if json:
+            show_json(released.to_dict())
+        else:
+            show_release(released, _about_order(k, mechanism, noise))
+
+
+def _about_order(k: int | None, mechanism: Mechanism, noise: Noise | None) -> str:
+    if k is None or k == 1:
+        return ""
+    if mechanism is Mechanism.EXPONENTIAL or noise is Noise.GUMBEL:
+        return "best first"
+    return "a set, in the order of the file"

@@ -1,0 +1,239 @@
+"""``winnow plan margin``: when the large margin mechanism is worth it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.cli.options import (
+    ASKED,
+    EpsilonOfPlanOption,
+    JsonOption,
+    MonotoneOption,
+    OutOption,
+    RelationOption,
+    SensitivityOption,
+    plot_of,
+)
+from winnow.cli.reporting import reported
+from winnow.core.relation import Relation
+
+if TYPE_CHECKING:
+    from winnow.select.plan.large_margin import MarginPlan
+
+
+_ASSUMED = "What is assumed about the scores (public numbers only)"
+POINTS = 25
+"""Universes for which the curves of a figure are computed."""
+
+EXAMPLES = """\
+Examples:
+
+winnow plan margin --epsilon 1 --delta 1e-6
+
+winnow plan margin --epsilon 0.5 --delta 1e-6 --candidates 1000000 --near 10 --plot margins.png
+"""
+
+
+@reported()
+def margin(
+    epsilon: EpsilonOfPlanOption,
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta", metavar="D", help="For large-margin, e.g. 1e-6.", rich_help_panel=ASKED
+        ),
+    ],
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            "--candidates",
+            metavar="N",
+            help="How many candidates there are.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None,
+    near: Annotated[
+        int,
+        typer.Option(
+            "--near",
+            metavar="L",
+            help="How many share the best score; all others lie one margin behind.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = 1,
+    gaps: Annotated[
+        str | None,
+        typer.Option(
+            "--gaps",
+            metavar="G,G,...",
+            help="An assumed profile: how far each other candidate lies behind the best.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None,
+    chance: Annotated[
+        float,
+        typer.Option(
+            "--chance",
+            metavar="P",
+            help="How often one of the best should win.",
+            rich_help_panel=ASKED,
+        ),
+    ] = 0.95,
+    sensitivity: SensitivityOption = 1.0,
+    monotone: MonotoneOption = False,
+    relation: RelationOption = Relation.ADD_REMOVE,
+    json: JsonOption = False,
+    out: OutOption = None,
+    plot: Annotated[Path | None, plot_of("Draw the needed margins against the universe")] = None,
+) -> None:
+    """Say which margin large-margin needs, and from which universe on it is worth it.
+
+    It is compared with permute-and-flip and the exponential mechanism, with the thresholds
+    of the paper and with tight ones. No data are read and nothing is spent.
+    """
+    from winnow import plan
+    from winnow.cli.files import check_figure
+    from winnow.cli.printing import console, show_json, working
+    from winnow.core.saving import check_target, save, write_whole
+    from winnow.select.cli.plan import _gaps
+
+    if plot is not None:
+        check_figure(plot)
+    if out is not None:
+        check_target(out)
+    found = plan.large_margin(
+        _gaps(gaps, None, candidates),
+        epsilon=epsilon,
+        delta=delta,
+        candidates=candidates,
+        near=near,
+        chance=chance,
+        sensitivity=sensitivity,
+        monotone=monotone,
+        relation=relation,
+    )
+    document = found.to_dict()
+    if json:
+        show_json(document)
+    else:
+        _show(found)
+        if found.candidates is None:
+            console().print("give --candidates for the margins at one size", style="dim")
+    if out is not None:
+        save(out, document, _rows(found))
+    if plot is not None:
+        with working("computing the margins"):
+            image = draw(found, plot.suffix.lower())
+        write_whole(plot, image)
+
+
+def _rows(found: MarginPlan) -> list[dict[str, float | str | None]]:
+    from winnow.select.plan.margin import COMPARED
+
+    rows: list[dict[str, float | str | None]] = []
+    for name in COMPARED:
+        crossing = found.crossover.get(name, {})
+        rows.append(
+            {
+                "mechanism": name,
+                "margin": None if found.needed is None else found.needed[name],
+                "margin_for_any_universe": found.bounded.get(name),
+                "log10_crossover_permute_and_flip": _finite(crossing.get("permute-and-flip")),
+                "log10_crossover_exponential": _finite(crossing.get("exponential")),
+                "chance": None if found.outcomes is None else found.outcomes[name]["chance"],
+            }
+        )
+    return rows
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or math.isinf(value) else value
+
+
+def _show(found: MarginPlan) -> None:
+    from winnow.cli.printing import console, grid, notes
+
+    def cell(value: float | str | None, power: bool = False) -> str:
+        if value is None:
+            return "-"
+        return str(value) if isinstance(value, str) else f"{'10^' * power}{value:.4g}"
+
+    heads = [
+        ("mechanism", "left"),
+        ("margin", "right"),
+        ("any universe", "right"),
+        ("beats permute-\nand-flip from", "right"),
+        ("chance", "right"),
+    ]
+    rows = [
+        [
+            str(row["mechanism"]),
+            cell(row["margin"]),
+            cell(row["margin_for_any_universe"]),
+            cell(row["log10_crossover_permute_and_flip"], power=True),
+            cell(row["chance"]),
+        ]
+        for row in _rows(found)
+    ]
+    show = console()
+    show.print(grid(heads, rows))
+    about = [
+        ("margin", f"for a chance of {found.chance:.4g} that one of the best wins, in score units"),
+        ("any universe", "the margin that suffices, however many candidates there are"),
+        ("chance", "on the assumed gaps"),
+    ]
+    limits = [
+        ("Prop 1", found.pure_limit, "no epsilon-DP mechanism can promise it with less"),
+        ("Thm 1", found.approximate_limit, "no (epsilon, delta)-DP mechanism can"),
+    ]
+    about += [(name, f"{x:.4g}: {words}") for name, x, words in limits if x is not None]
+    about += _shell_paid_for(found)
+    show.print(notes(about if found.outcomes is not None else [*about[:2], *about[3:]]))
+    show.print(found.verdict)
+
+
+def _shell_paid_for(found: MarginPlan) -> list[tuple[str, str]]:
+    """The first shell of the assumed gaps whose next gap is wide enough [LMM, Section 4.2]."""
+    for shell in found.shells:
+        if shell.next_gap > shell.needed:
+            words = f"the next lies {shell.next_gap:.4g} behind, {shell.needed:.4g} are needed"
+            return [("Thm 3", f"large-margin pays for {shell.size:,} candidates: {words}")]
+    words = "large-margin pays for all candidates: no gap is as wide as its shell needs"
+    return [("Thm 3", words)] if found.shells else []
+
+
+def draw(found: MarginPlan, ending: str) -> bytes:
+    """The needed margins against the size of the universe."""
+    from winnow.plots.curves import MarginFigure, draw_margins
+    from winnow.select.plan.margin import COMPARED
+
+    opponent = {name: row["permute-and-flip"] for name, row in found.crossover.items()}
+    ends = [power for power in opponent.values() if not math.isinf(power)]
+    first = max(1.0, math.log10(found.near + 1.0))
+    last = min(max([*ends, first + 10.0]) * 1.12, 250.0)
+    powers = [first + (last - first) * i / (POINTS - 1) for i in range(POINTS)]
+    limits = {}
+    if found.epsilon < 1:
+        unit = found.sensitivity / found.epsilon
+        limits["pure DP needs at least [LMM, Prop 1]"] = [
+            max(0.0, unit * (power * math.log(10.0) - math.log(2.0))) for power in powers
+        ]
+        if found.approximate_limit is not None:
+            limits["any DP needs at least [LMM, Thm 1]"] = [found.approximate_limit] * len(powers)
+    content = MarginFigure(
+        powers,
+        {name: found.curve(name, powers) for name in COMPARED},
+        {n: (p, found.bounded[n]) for n, p in opponent.items() if p <= last},
+        limits,
+        [(shell.size, shell.next_gap, shell.needed) for shell in found.shells],
+    )
+    best = "one leader" if found.near == 1 else f"{found.near:,} share the best score"
+    title = (
+        f"{best}, all others one margin behind\n"
+        f"ε = {found.epsilon:.4g}, δ = {found.delta:.3g}, sensitivity {found.sensitivity:.4g}"
+    )
+    return draw_margins(content, title=title, chance=found.chance, ending=ending)

@@ -1,0 +1,1 @@
+"""Compiled and exact loops of selection."""

@@ -1,0 +1,248 @@
+"""Sparse vector: which questions lie above a threshold, paying only for those that do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from threading import Lock
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.laws import Law
+from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.laplace_tests import LaplaceTests
+from winnow.core.opening import open_sealed
+from winnow.core.process import Owner
+from winnow.core.relation import Relation
+from winnow.core.released import Receipt, Released
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
+from winnow.errors import GrantError, InputError
+from winnow.privacy import Grant, Guarantee, Promise, guarantee_of, promise
+from winnow.read.scores import SealedScores, seal_scores
+from winnow.select.crossing import check_scale
+
+
+@dataclass(frozen=True)
+class AboveAnswer:
+    """Which of the first `answered` questions were reported above the threshold."""
+
+    above: list[Any]
+    answered: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain data."""
+        return {"above": self.above, "answered": self.answered}
+
+
+@dataclass(frozen=True)
+class SparseVector:
+    """Report, one by one, which values exceed a public threshold, until `cutoff` did.
+
+    Draw rho ~ Lap(b1) once. Value q_i is reported above when
+    q_i + nu_i > threshold + rho with fresh nu_i ~ Lap(b2), and the run ends at the
+    cutoff-th such report; reports below are free.
+
+    Formal guarantees
+        epsilon-DP under the relation of the utility, for adaptively chosen values, with
+        epsilon = one_sided/b1 + cutoff * width/b2. Proof: let a neighbour move values by
+        -down..+up. Map rho to rho + up: every report below stays below, at a cost of
+        up/b1. A report above then needs nu_i shifted by at most up + down = width, at
+        width/b2 each, at most cutoff times. In the other direction `down` takes the part
+        of `up`. With down = up = Delta this is Lyu-Su-Li 2017, Alg 1 and Thm 2
+        (2 cutoff Delta/b2), with monotone values their Thm 3 (cutoff Delta/b2).
+        The threshold is public and fixed, so no shift by a constant per person is used.
+
+    epsilon is split between rho and nu as 1 : (cutoff * width/one_sided)^(2/3), which
+    minimises the variance of their difference [Lyu-Su-Li 2017, Section 4.2].
+    """
+
+    epsilon: Real
+    threshold: Real
+    cutoff: int = 1
+    title: ClassVar[str] = "sparse-vector"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        if abs(exact("threshold", self.threshold)) > 10**280:
+            raise InputError("the threshold is beyond 1e280; give values in other units")
+        set_counts(self, cutoff="cutoff")
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return self.title if self.cutoff == 1 else f"{self.title}, cutoff={self.cutoff}"
+
+    def promise(self, relation: Relation) -> Promise:
+        """What the whole run is charged, and why."""
+        return promise(Law.LAPLACE, "first-above", relation, epsilon=self.epsilon)
+
+    def scales(self, utility: Utility) -> tuple[Fraction, Fraction]:
+        """The noise scales (b1, b2) of the threshold and of each value."""
+        epsilon = exact("epsilon", self.epsilon)
+        weight = Fraction(float(self.cutoff * utility.width / utility.one_sided) ** (2 / 3))
+        for_threshold = epsilon / (1 + weight.limit_denominator(1000))
+        for_values = epsilon - for_threshold
+        return (
+            utility.one_sided / for_threshold,
+            self.cutoff * utility.width / for_values,
+        )
+
+    def check(self, scores: SealedScores) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        self.check_scales(scores.utility)
+
+    def check_scales(self, utility: Utility) -> None:
+        """Refuse noise that float64 could not filter."""
+        for scale in self.scales(utility):
+            check_scale(scale)
+
+    def open(self, utility: Utility, grant: Grant, tape: Tape) -> SparseVectorStream:
+        """Spend the grant on a stream of questions that are asked one by one."""
+        self.check_scales(utility)
+        promised = self.promise(utility.relation)
+        guarantee = guarantee_of(promised.event)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
+        tape.claim()
+        grant.redeem(promised.event)
+        return SparseVectorStream(self, utility, tape, guarantee, receipt)
+
+    def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[AboveAnswer]:
+        """Spend the grant on a list of questions, asked in their order."""
+        self.check(scores)
+        stream = self.open(scores.utility, grant, tape)
+        reports = stream.ask(scores).value
+        above = [scores.label(position) for position, report in enumerate(reports) if report]
+        return Released(AboveAnswer(above, len(reports)), stream.guarantee, stream.receipt)
+
+    def simulate(
+        self, scores: Scores, utility: Utility, draws: int, seed: int
+    ) -> NDArray[np.int64]:
+        """Draws on public or made-up values, for audits: a row of reports (1, 0, or -1 unasked)."""
+        root = Tape.seeded(seed)
+        rows = np.full((draws, len(scores)), -1, np.int64)
+        for r in range(draws):
+            reports = _Run(self, utility, root.child(f"draw-{r}")).ask(scores)
+            rows[r, : len(reports)] = reports
+        return rows
+
+
+@dataclass(frozen=True)
+class AboveThreshold(SparseVector):
+    """The first value above a public threshold: the sparse vector with cutoff 1.
+
+    [Dwork-Roth 2014, Alg 1 and Thm 3.23]
+    """
+
+    cutoff: int = field(default=1, init=False)
+    title: ClassVar[str] = "above-threshold"
+
+
+class SparseVectorStream:
+    """An open run of the sparse vector: ask until `exhausted`.
+
+    One stream is one charge: it cannot be copied, pickled or used by a fork (a copy would
+    answer again with the same noise), and threads that share it take turns.
+    """
+
+    def __init__(
+        self,
+        mechanism: SparseVector,
+        utility: Utility,
+        tape: Tape,
+        guarantee: Guarantee,
+        receipt: Receipt,
+    ) -> None:
+        self.guarantee = guarantee
+        self.receipt = receipt
+        self._run = _Run(mechanism, utility, tape)
+        self._lock = Lock()
+        self._owner = Owner()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the cutoff is reached: no further question will be answered."""
+        return self._run.left <= 0
+
+    @property
+    def answered(self) -> int:
+        """How many questions were answered."""
+        return self._run.asked
+
+    def ask(self, values: Any) -> Released[list[bool]]:
+        """Whether each further value is reported above; shorter if the cutoff is reached.
+
+        ``values`` is a number, or whatever ``winnow.select`` takes as scores.
+        """
+        self._owner.check("this stream", "ask there, or open another one with a charge of its own")
+        if isinstance(values, SealedScores):
+            scores = values
+        else:
+            if isinstance(values, int | float | np.number):
+                values = [values]
+            scores = seal_scores(values, self._run.utility, copy=False)
+        if scores.utility != self._run.utility:
+            raise InputError(
+                "these values declare another sensitivity or relation than this stream; "
+                "seal them with the utility that it was opened with"
+            )
+        with self._lock:
+            if self.exhausted:
+                raise InputError(
+                    "this sparse vector has reached its cutoff; open a new one with a new charge"
+                )
+            reports = self._run.ask(open_sealed(scores.values))
+        return Released([bool(report) for report in reports], self.guarantee, self.receipt)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise GrantError("a sparse vector stream is not copied or pickled: it is one charge")
+
+    def __repr__(self) -> str:
+        state = "exhausted" if self.exhausted else f"{self._run.left} reports left"
+        return f"<sparse vector stream: {self.answered} answered, {state}>"
+
+
+class _Run:
+    """The comparisons of one run, with their place on the tape. Private."""
+
+    def __init__(self, mechanism: SparseVector, utility: Utility, tape: Tape) -> None:
+        threshold_scale, value_scale = mechanism.scales(utility)
+        self.utility = utility
+        self.left = mechanism.cutoff
+        self.asked = 0
+        self._threshold = exact("threshold", mechanism.threshold)
+        self._tests = LaplaceTests(tape, (threshold_scale,), value_scale)
+
+    def ask(self, values: Scores) -> NDArray[np.bool_]:
+        """Reports for the values in order, up to the cutoff."""
+        start, threshold = self.asked, float(self._threshold)
+
+        def offset(index: int) -> Fraction:
+            return Fraction(values[index - start].item()) - self._threshold
+
+        reports: list[NDArray[np.bool_]] = []
+        with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
+            floats = values.astype(np.float64)
+            errors = 2.0**-50 * (np.abs(floats) + abs(threshold))
+            for first in range(0, len(values), _BATCH):
+                part = slice(first, first + _BATCH)
+                passed = self._tests.outcomes(
+                    start + first, floats[part] - threshold, errors[part], offset
+                )
+                hits = np.flatnonzero(passed)
+                if len(hits) >= self.left:
+                    passed = passed[: hits[self.left - 1] + 1]
+                reports.append(passed)
+                self.left -= int(np.count_nonzero(passed))
+                self.asked += len(passed)
+                if self.left <= 0:
+                    break
+        return np.concatenate(reports)
+
+
+_BATCH = 4096

@@ -1,0 +1,131 @@
+"""``winnow.select``: one candidate, or k at once, by noise on their scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from winnow.core.charging import grant_for
+from winnow.core.checks import Real, count
+from winnow.core.laws import Law
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.tape import Randomness
+from winnow.core.utility import Utility
+from winnow.privacy import Budget
+from winnow.read.scores import seal_scores
+from winnow.select.sparse_vector import AboveAnswer, SparseVector, SparseVectorStream
+from winnow.select.table import selection_named
+
+
+def above(
+    values: Any,
+    *,
+    threshold: Real,
+    epsilon: Real,
+    cutoff: int = 1,
+    sensitivity: Real | tuple[Real, Real] = 1.0,
+    monotone: bool = False,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    labels: Any = None,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> Released[AboveAnswer]:
+    """Which of a list of private values lie above a public threshold, in their order.
+
+    The values (a dict, a list, an array, a data frame) are compared one by one with noise on
+    both sides, and the run ends when ``cutoff`` of them were reported above: epsilon pays for
+    those reports, however many values come out below. ``value.above`` are the labels reported,
+    ``value.answered`` how many values were looked at.
+    """
+    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+    mechanism = SparseVector(epsilon, threshold, cutoff)
+    randomness = Randomness(seed)
+    sealed = seal_scores(values, utility, labels=labels, copy=False)
+    mechanism.check(sealed)
+    grant = grant_for(mechanism.promise(utility.relation).event, budget)
+    return mechanism.release(sealed, grant, randomness.tape())
+
+
+def open_above(
+    *,
+    threshold: Real,
+    epsilon: Real,
+    cutoff: int = 1,
+    sensitivity: Real | tuple[Real, Real] = 1.0,
+    monotone: bool = False,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> SparseVectorStream:
+    """The same for values that come one after another: a stream that is asked until exhausted.
+
+    The whole run is charged now. ``stream.ask(value)`` takes one value or several.
+    """
+    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+    mechanism = SparseVector(epsilon, threshold, cutoff)
+    randomness = Randomness(seed)
+    mechanism.check_scales(utility)
+    grant = grant_for(mechanism.promise(utility.relation).event, budget)
+    return mechanism.open(utility, grant, randomness.tape())
+
+
+def select(
+    scores: Any,
+    *,
+    epsilon: Real,
+    delta: Real = 0.0,
+    mechanism: str = "permute-and-flip",
+    noise: str | Law | None = None,
+    k: int | None = None,
+    sensitivity: Real | tuple[Real, Real] = 1.0,
+    monotone: bool = False,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    labels: Any = None,
+    label_column: str | None = None,
+    score_column: str | None = None,
+    thresholds: str | None = None,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> Released[Any]:
+    """Select the candidate with the (nearly) highest score, privately.
+
+    ``scores`` is a dict, a list, a NumPy array, or a pandas, Polars or Arrow column or
+    table. The list of candidates is public, their scores are private. ``epsilon`` is the
+    total for the call.
+
+    ``sensitivity`` is the most by which one person can move any score, or (down, up) for
+    what adding one person can do; ``monotone=True`` says that adding a person never lowers
+    a score (as with counts): under add/remove that halves the noise.
+
+    ``mechanism`` is "permute-and-flip" (default), "exponential", "noisy-max",
+    "large-margin" (needs delta), or "lipschitz" with ``noise`` one of gumbel, exponential,
+    laplace, logistic, half-logistic. With ``k`` the value is a list of the k selected
+    labels (the oneshot variant): in order for "exponential", as a set in the order of
+    the candidates for the others. Without ``k`` it is one label.
+
+    ``budget`` charges a shared budget, whose relation must be the same. ``seed`` makes a
+    repeatable result for tests, which carries no privacy, and the receipt says so.
+    """
+    if k is not None:
+        count(k=k)
+        k = int(k)
+    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+    chosen = selection_named(
+        mechanism, epsilon=epsilon, delta=delta, k=k or 1, noise=noise, thresholds=thresholds
+    )
+    randomness = Randomness(seed)
+    sealed = seal_scores(
+        scores,
+        utility,
+        labels=labels,
+        label_column=label_column,
+        score_column=score_column,
+        copy=False,  # they are released from before this call returns
+    )
+    chosen.check(sealed)
+    event = chosen.promise(utility.relation).event
+    grant = grant_for(event, budget)
+    released: Released[list[Any]] = chosen.release(sealed, grant, randomness.tape())
+    if k is not None:
+        return released
+    return Released(released.value[0], released.guarantee, released.receipt)

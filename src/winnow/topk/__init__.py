@@ -1,0 +1,1 @@
+"""The k items with the highest counts."""

@@ -1,0 +1,1 @@
+"""Exact probabilities of top-k releases, for the audits."""

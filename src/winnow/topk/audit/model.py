@@ -1,0 +1,292 @@
+"""Exact probabilities of top-k when the list of labels is itself private.
+
+A score vector holds counts; a label with count 0 is not in the data. An outcome lists up
+to k labels, filled up with -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.numerics import rule_between, unit_interval, upper_tail
+from winnow.core.laws import Law
+from winnow.select.audit.model import log_peeling, log_permute_and_flip, log_sets_by_quadrature
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Scores = NDArray[np.int64] | NDArray[np.float64]
+
+
+def _sequences(d: int, k: int) -> Integers:
+    return np.array(list(permutations(range(d), k)), np.int64)
+
+
+@dataclass(frozen=True)
+class PeeledModel:
+    """k rounds of permute-and-flip, each over what the rounds before left."""
+
+    scale: float
+    k: int
+    ordered: bool = True
+
+    def outcomes(self, d: int) -> Integers:
+        """Sequences of k candidates."""
+        return _sequences(d, self.k)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """The product of the rounds."""
+        x = self.scale * np.asarray(scores, np.float64)
+        sequences = self.outcomes(x.shape[1])
+        total = np.zeros((len(x), len(sequences)))
+        for column, sequence in enumerate(sequences):
+            left = list(range(x.shape[1]))
+            for chosen in sequence:
+                total[:, column] += log_permute_and_flip(x[:, left])[:, left.index(chosen)]
+                left.remove(chosen)
+        return total
+
+
+@dataclass(frozen=True)
+class JointModel:
+    """A sequence S with probability ~ exp(-scale * max_i (c_i - c_{S_i})) [Joint, Section 3]."""
+
+    scale: float
+    k: int
+    ordered: bool = True
+
+    def outcomes(self, d: int) -> Integers:
+        """Sequences of k candidates."""
+        return _sequences(d, self.k)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Softmax over all sequences."""
+        c = np.asarray(scores, np.float64)
+        ranked = -np.sort(-c, axis=1)[:, : self.k]
+        short = ranked[:, None, :] - c[:, self.outcomes(c.shape[1])]
+        x = -self.scale * short.max(axis=2)
+        return np.asarray(x - np.logaddexp.reduce(x, axis=1)[:, None], np.float64)
+
+
+@dataclass(frozen=True)
+class CanonicalModel:
+    """The k-subset with the largest -scale * loss + noise [Canonical, Thm 3.5].
+
+    The loss of a subset with its worst item at y, the best missing one at z (y if that is
+    less): (1 - gamma) z - gamma y. With `person` it is (z - y)/2 in whole numbers of it.
+    """
+
+    law: Law
+    scale: float
+    k: int
+    gamma: float
+    person: float | None = None
+    ordered: bool = False
+
+    def outcomes(self, d: int) -> Integers:
+        """All k-subsets, each listed in order."""
+        return np.array(list(combinations(range(d), self.k)), np.int64)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Noise on each subset: softmax, permute-and-flip's polynomial, or quadrature."""
+        x = -self.scale * self.losses(scores)
+        each = np.arange(x.shape[1])[:, None]
+        if self.law is Law.GUMBEL:
+            return log_peeling(x, each)
+        if self.law is Law.EXPONENTIAL:
+            return log_permute_and_flip(x)
+        return log_sets_by_quadrature(self.law, x - x.max(axis=1, keepdims=True), each)
+
+    def losses(self, scores: Scores) -> Floats:
+        """The loss of every subset."""
+        c = np.asarray(scores, np.float64)
+        subsets = self.outcomes(c.shape[1])
+        worst = c[:, subsets].min(axis=2)
+        missing = np.empty_like(worst)
+        for column, subset in enumerate(subsets):
+            others = np.delete(c, subset, axis=1)
+            missing[:, column] = others.max(axis=1, initial=-np.inf)
+        missing = np.maximum(missing, worst)
+        if self.person is not None:
+            return np.asarray(self.person * np.ceil((missing - worst) / (2 * self.person)))
+        return np.asarray((1 - self.gamma) * missing - self.gamma * worst, np.float64)
+
+
+@dataclass(frozen=True)
+class SizedSetModel:
+    """The k-set with the largest scores + Laplace noise whose scale depends on d."""
+
+    scale_for: Callable[[int], float]
+    k: int
+    ordered: bool = False
+
+    @property
+    def scale(self) -> float:
+        """That of four candidates."""
+        return self.scale_for(4)
+
+    def outcomes(self, d: int) -> Integers:
+        """All k-subsets, each listed in order."""
+        return np.array(list(combinations(range(d), self.k)), np.int64)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """By quadrature over the best loser."""
+        x = self.scale_for(scores.shape[1]) * (scores - scores.max(axis=1, keepdims=True))
+        return log_sets_by_quadrature(Law.LAPLACE, x, self.outcomes(scores.shape[1]))
+
+
+@dataclass(frozen=True)
+class CubeModel:
+    """The k = 1 or 2 largest of scale * score + R U, with U uniform in the cube [-1, 1]^d
+    and R ~ Gamma(d + 1): noise of density ~ exp(-|z|_max) [Steinke-Ullman 2015]."""
+
+    scale: float
+    k: int
+    ordered: bool = True
+
+    def outcomes(self, d: int) -> Integers:
+        """Sequences of k candidates."""
+        return _sequences(d, self.k)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """Given R, an integral of piecewise polynomials; then over R."""
+        if self.k > 2:
+            raise ValueError("lists of more than two are not integrated")
+        return np.array([self._one(self.scale * row) for row in np.asarray(scores, np.float64)])
+
+    def _one(self, x: Floats) -> Floats:
+        from scipy.special import gammaln
+
+        d = len(x)
+        differences = np.abs(x[:, None] - x).ravel() / 2
+        radii, weights = rule_between(np.append(differences, d))
+        inside = radii > 0
+        radii, weights = radii[inside, None], weights[inside, None]
+        weights = weights * np.exp(d * np.log(radii) - radii - gammaln(d + 1))
+        edges = np.sort(np.hstack([x - radii, x + radii]), axis=1)
+        nodes, shares = unit_interval(d)
+        length = np.diff(edges, axis=1)[:, :, None]
+        v = (edges[:, :-1, None] + length * nodes).reshape(len(radii), -1)
+        weights = weights * (length * shares).reshape(len(radii), -1)
+        offsets = v - x[:, None, None]
+        below = np.clip((offsets / radii + 1) / 2, 0.0, 1.0)
+        density = weights * (np.abs(offsets) < radii) / (2 * radii)
+        above = 1.0 - below
+        sequences = self.outcomes(d)
+        result = np.empty(len(sequences))
+        for column, sequence in enumerate(sequences.tolist()):
+            integrand = density[sequence[-1]]
+            for first in sequence[:-1]:
+                integrand = integrand * above[first]
+            for other in set(range(d)).difference(sequence):
+                integrand = integrand * below[other]
+            result[column] = np.log(np.sum(integrand))
+        return result
+
+
+_REACH = 30
+"""Noise beyond so many scales above the largest count is lumped together: e^-30."""
+
+
+def _lists(d: int, k: int) -> Integers:
+    """All sequences of at most k of d labels, filled up with -1."""
+    rows = [(*s, *(-1,) * (k - n)) for n in range(k + 1) for s in permutations(range(d), n)]
+    return np.array(rows, np.int64)
+
+
+@dataclass(frozen=True)
+class LimitedDomainModel:
+    """Peeling of the largest counts and of a threshold item [Durfee-Rogers 2019].
+
+    `items` bounds the labels of one person (None: no bound).
+    """
+
+    scale: float
+    lead: float
+    reach: int
+    k: int
+    items: int | None
+
+    def outcomes(self, d: int) -> Integers:
+        """Lists of at most k labels."""
+        return _lists(d, self.k)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """A product of softmaxes over what is left, the threshold item included."""
+        n, d = scores.shape
+        rank = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1)
+        there = (scores > 0) & (rank < self.reach)
+        floor = -np.sort(-scores, axis=1)[:, self.reach] if self.reach < d else np.zeros(n)
+        threshold = self.scale * (np.maximum(floor, 0) + self.lead)
+        logits = np.where(there, self.scale * scores, -np.inf)
+        lists = self.outcomes(d)
+        result = np.zeros((n, len(lists)))
+        for column, row in enumerate(lists.tolist()):
+            left = np.hstack([logits, threshold[:, None]])  # the threshold item stands last
+            for label in row:
+                result[:, column] += left[:, label] - np.logaddexp.reduce(left, axis=1)
+                if label < 0:
+                    break
+                left[:, label] = -np.inf
+        return result
+
+
+@dataclass(frozen=True)
+class StabilityModel:
+    """The k largest of counts + discrete Laplace noise, those that reach a threshold."""
+
+    scale: float
+    threshold: int
+    k: int
+    items: int | None
+    cells: int = 0
+    """With cells, the noisy counts too: at the threshold, 1 above it, ..., and all beyond."""
+
+    def outcomes(self, d: int) -> Integers:
+        """Lists of at most k labels, and the cells of their noisy counts."""
+        lists = _lists(d, self.k)
+        if not self.cells:
+            return lists
+        rows = []
+        for row in lists.tolist():
+            released = sum(label >= 0 for label in row)
+            for cells in product(range(self.cells), repeat=released):
+                rows.append([*row, *cells, *(-1,) * (self.k - released)])
+        return np.array(rows, np.int64)
+
+    def log_probabilities(self, scores: Scores) -> Floats:
+        """By listing all noisy counts: below the threshold, then level by level, then above."""
+        n, d = scores.shape
+        steps = max(2, int(np.max(scores) - self.threshold + _REACH * self.scale))
+        masses = np.stack([self._masses(scores[:, i], steps) for i in range(d)], axis=1)
+        noisy = np.indices((steps + 1,) * d).reshape(d, -1)
+        order = np.argsort(-noisy, axis=0, kind="stable")[: self.k]  # ties by position
+        levels = np.take_along_axis(noisy, order, axis=0)
+        released = np.where(levels > 0, order, -1).T
+        if self.cells:
+            cells = np.where(levels > 0, np.minimum(levels, self.cells) - 1, -1).T
+            released = np.hstack([released, cells])
+        lists = self.outcomes(d)
+        digits = (max(d, self.cells) + 1) ** np.arange(lists.shape[1])
+        codes = (lists + 1) @ digits
+        by_code = np.argsort(codes)
+        column = by_code[np.searchsorted(codes[by_code], (released + 1) @ digits)]
+        result = np.empty((n, len(lists)))
+        for row in range(n):
+            mass = masses[row, 0]
+            for i in range(1, d):
+                mass = np.multiply.outer(mass, masses[row, i])
+            result[row] = np.bincount(column, mass.ravel(), minlength=len(lists))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(result), np.float64)
+
+    def _masses(self, counts: Scores, steps: int) -> Floats:
+        """Pr[noisy count below the threshold], at it, 1 above it, ...; the rest in the last."""
+        from_threshold = np.arange(steps + 1) + self.threshold
+        tail = upper_tail(self.scale, from_threshold - counts[:, None])
+        tail[counts <= 0] = 0.0  # a label without people is no label of the data
+        return np.hstack([1 - tail[:, :1], tail[:, :-2] - tail[:, 1:-1], tail[:, -2:-1]])

@@ -1,0 +1,1 @@
+"""``winnow topk`` and its plan."""

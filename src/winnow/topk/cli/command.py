@@ -1,0 +1,242 @@
+"""``winnow topk``: the most common items of an event log or of a file of counts, privately."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.options import (
+    EpsilonOption,
+    GammaOption,
+    JsonOption,
+    OutOption,
+    SeedOption,
+    SizeOption,
+    TopKMechanism,
+    TopKMechanismOption,
+    TopKNoiseOption,
+    plot_of,
+    relation_of_people,
+)
+from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
+from winnow.cli.reporting import reported
+from winnow.core.relation import Relation
+from winnow.errors import InputError, WinnowError
+
+if TYPE_CHECKING:
+    from winnow.topk.cli.source import TopKRequest
+
+
+_COLUMNS = "Columns and people"
+_MECHANISM = "Mechanism"
+_OUTPUT = "Output"
+
+EXAMPLES = """\
+Examples:
+
+winnow topk visits.parquet --item page --user visitor -k 10 --epsilon 1 --delta 1e-6
+
+winnow topk 'logs/*.csv' --item page --user visitor --max-items-per-user 3 \
+--items pages.txt -k 10 --epsilon 1 --counts --plot top.png
+
+winnow topk votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.csv
+"""
+
+
+@reported()
+def topk(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="An event log: CSV, TSV or Parquet, or a pattern such as 'logs/*.parquet'. With "
+            "--count a file of ready counts: also JSON records, or - for CSV on standard input.",
+        ),
+    ],
+    item: Annotated[
+        str,
+        typer.Option(
+            "--item", metavar="COLUMN", help="The column of items.", rich_help_panel=_COLUMNS
+        ),
+    ],
+    k: SizeOption,
+    epsilon: EpsilonOption,
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="Needed where the items are found in a log, e.g. 1e-6; also for peel-gumbel and "
+            "oneshot-approximate.",
+        ),
+    ] = 0.0,
+    with_counts: Annotated[
+        bool, typer.Option("--counts", help="Release noisy counts of the winners, too.")
+    ] = False,
+    seed: SeedOption = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            metavar="COLUMN",
+            help="The column that says whose event it is; without it every row is a person.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None,
+    max_items_per_user: Annotated[
+        int | None,
+        typer.Option(
+            "--max-items-per-user",
+            metavar="L",
+            help="Count each person for at most L items; with --count: how it was counted.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            "--items",
+            metavar="FILE",
+            help="The public list of items, one on each line, or a CSV with one column. Without "
+            "it the items of a log are private, too.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None,
+    count: Annotated[
+        str | None,
+        typer.Option(
+            "--count",
+            metavar="COLUMN",
+            help="The file has ready counts in this column, each item once; its list of items is "
+            "public.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None,
+    relation: Annotated[Relation, relation_of_people(_COLUMNS)] = Relation.ADD_REMOVE,
+    mechanism: TopKMechanismOption = TopKMechanism.AUTO,
+    ordered: Annotated[
+        bool | None,
+        typer.Option(
+            "--ordered/--any-order",
+            help="For auto: a list in order is needed, or a set is enough.",
+            rich_help_panel=_MECHANISM,
+            show_default=False,
+        ),
+    ] = None,
+    noise: TopKNoiseOption = None,
+    gamma: GammaOption = None,
+    rounded: Annotated[
+        bool,
+        typer.Option(
+            "--rounded",
+            help="For canonical: the loss in whole people.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = False,
+    reach: Annotated[
+        int | None,
+        typer.Option(
+            "--reach",
+            metavar="N",
+            help="For limited-domain: how many of the largest counts take part "
+            "(default 10 K + 100).",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="For counting a log: how much memory to use, e.g. 2GB. Nothing goes to disk.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    json: JsonOption = False,
+    out: OutOption = None,
+    plot: Annotated[Path | None, plot_of("Draw the noisy counts (turns on --counts)")] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    ledger_key: LedgerKeyOption = None,
+    analyst: AnalystOption = "",
+) -> None:
+    """Release the K most common items privately.
+
+    FILE is an event log with one row for each event, in which a person may stand many times;
+    or, with --count, a file of items and their counts.
+    """
+    from winnow.cli.files import are_large, named_by
+    from winnow.cli.printing import counting, show_json
+    from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.core.saving import save, write_whole
+    from winnow.topk.cli.source import TopKRequest, check_source, from_counts, from_log, read_items
+    from winnow.topk.cli.view import draw, show_top, top_rows
+
+    with_counts = with_counts or plot is not None
+    request = TopKRequest(
+        k=k,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=str(mechanism),
+        ordered=ordered,
+        noise=None if noise is None else str(noise),
+        gamma=gamma,
+        rounded=rounded,
+        reach=reach,
+        with_counts=with_counts,
+        max_items_per_user=1 if count is None and user is None else max_items_per_user,
+        relation=relation,
+    )
+    check_source(file, count, max_items_per_user, user=user, items=items, memory=memory)
+    read = named_by(file)
+    _check_targets([*read, *([] if items is None else [items])], out, plot, request)
+    public = None if items is None else read_items(items)
+    chosen = request.chosen(public=count is not None or public is not None)
+    how: dict[str, Any] = {
+        "ordered": getattr(chosen, "ordered", True),
+        "margin": request.margin(chosen),
+    }
+    if public is not None and k > len(public):
+        raise InputError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    warn_of_other_labels(budget, read)
+    with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
+        if count is not None:
+            released = from_counts(file, item, count, request, seed, budget)
+        else:
+            how_to_count: dict[str, Any] = {"items": public, "progress": progress}
+            if memory is not None:
+                how_to_count["memory"] = memory
+            released = from_log(file, item, user, how_to_count, request, seed, budget)
+    try:
+        if out is not None:
+            save(out, released.to_dict(), top_rows(released, with_counts=with_counts))
+        if plot is not None:
+            title = f"Top {k}: {item}"
+            write_whole(plot, draw(released, title=title, ending=plot.suffix.lower(), **how))
+    except WinnowError as error:
+        raise WinnowError(f"the result is released and printed, but {error}") from None
+    finally:  # what is paid for is shown, even if it could not be saved
+        if json:
+            show_json(released.to_dict())
+        else:
+            show_top(released, k=k, with_counts=with_counts, **how)
+
+
+def _check_targets(
+    read: list[Path], out: Path | None, plot: Path | None, request: TopKRequest
+) -> None:
+    """Refuse what could not be saved or drawn, before anything is counted."""
+    from winnow.cli.files import check_targets
+
+    if plot is not None:
+        from winnow.plots.bars import MOST_BARS
+
+        if request.k > MOST_BARS:
+            raise InputError(
+                f"--plot draws up to {MOST_BARS} bars, and k={request.k}; leave it out"
+            )
+    check_targets(read, out, plot)

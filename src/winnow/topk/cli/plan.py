@@ -1,0 +1,265 @@
+"""``winnow plan topk``: the top-k mechanisms side by side, on public or assumed counts."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.options import (
+    ASKED,
+    ConfidenceOption,
+    GammaOption,
+    JsonOption,
+    OutOption,
+    PlannedEpsilonOption,
+    SizeOption,
+    TopKNoiseOption,
+    plot_of,
+    relation_of_people,
+)
+from winnow.cli.reporting import reported
+from winnow.core.relation import Relation
+from winnow.errors import InputError
+
+if TYPE_CHECKING:
+    from winnow.topk.plan.verb import TopKPlan
+
+
+_ASSUMED = "What is assumed about the counts (public numbers only)"
+_MECHANISM = "Mechanism"
+_SLOW = 2_000_000
+"""Simulated items, of all draws together, that take long enough to show a spinner."""
+
+EXAMPLES = """\
+Examples:
+
+winnow plan topk --zipf 1 --top 5000 --candidates 1000 -k 10 --epsilon 0.1
+
+winnow plan topk --counts last-year.csv -k 10 --target-chance 0.9 --any-order
+
+winnow plan topk --counts last-year.csv -k 10 --epsilon 1 --delta 1e-6 --plot chances.png
+"""
+
+
+@reported()
+def topk(
+    k: SizeOption,
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            "--counts",
+            metavar="FILE",
+            help="Public counts, such as last year's: CSV, TSV, JSON or Parquet with a column of "
+            "items and one of counts. Never the private ones.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None,
+    item: Annotated[
+        str | None,
+        typer.Option(
+            "--item",
+            metavar="COLUMN",
+            help="The column of items; not needed if there are two columns.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None,
+    count: Annotated[
+        str | None,
+        typer.Option(
+            "--count",
+            metavar="COLUMN",
+            help="The column of counts; not needed if there are two columns.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None,
+    zipf: Annotated[
+        float | None,
+        typer.Option(
+            "--zipf",
+            metavar="S",
+            help="Made-up counts instead: the item of rank i has TOP/i^S people.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            "--top",
+            metavar="COUNT",
+            help="With --zipf: the largest count.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None,
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            "--candidates",
+            metavar="D",
+            help="With --zipf: how many items there are.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None,
+    epsilon: PlannedEpsilonOption = None,
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="For the mechanisms that need it, e.g. 1e-6.",
+            rich_help_panel=ASKED,
+        ),
+    ] = 0.0,
+    target_chance: Annotated[
+        float | None,
+        typer.Option(
+            "--target-chance",
+            metavar="P",
+            help="Which epsilon releases the true top K with this chance?",
+            rich_help_panel=ASKED,
+        ),
+    ] = None,
+    confidence: ConfidenceOption = 0.99,
+    ordered: Annotated[
+        bool | None,
+        typer.Option(
+            "--ordered/--any-order",
+            help="Judge lists in their order, or all as sets.",
+            rich_help_panel=ASKED,
+            show_default=False,
+        ),
+    ] = None,
+    max_items_per_user: Annotated[
+        int | None,
+        typer.Option(
+            "--max-items-per-user",
+            metavar="L",
+            help="How many items one person is counted for at most: lets laplace take part.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None,
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.ADD_REMOVE,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            "--mechanism",
+            metavar="NAME",
+            help="One mechanism by its name; compare shows all that apply.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = "compare",
+    noise: TopKNoiseOption = None,
+    gamma: GammaOption = None,
+    draws: Annotated[
+        int,
+        typer.Option(
+            "--draws",
+            metavar="N",
+            help="How many draws to simulate for the errors; 0 for none.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = 200,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Of the simulated draws.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = 0,
+    json: JsonOption = False,
+    out: OutOption = None,
+    plot: Annotated[
+        Path | None, plot_of("Draw the chance of the true top K against epsilon")
+    ] = None,
+) -> None:
+    """Say what to expect of a top-k release; no private data are read and nothing is spent.
+
+    Give public or made-up counts, never the private ones: what is shown is computed from them
+    without noise. Say --epsilon, --target-chance, or both.
+    """
+    from winnow import plan
+    from winnow.cli.files import check_figure
+    from winnow.cli.printing import show_json, working
+    from winnow.core.saving import check_target, save
+    from winnow.topk.cli.view import check_curves, draw_curves, plan_rows, show_plan
+
+    if plot is not None:
+        check_figure(plot)
+    if out is not None:
+        check_target(out)
+    assumed = _assumed(counts, item, count, zipf, top, candidates)
+    question: dict[str, Any] = {
+        "k": k,
+        "delta": delta,
+        "mechanism": mechanism,
+        "ordered": ordered,
+        "noise": None if noise is None else str(noise),
+        "max_items_per_user": max_items_per_user,
+        "relation": relation,
+        "confidence": confidence,
+        **({} if gamma is None else {"gamma": gamma}),
+    }
+    slow = len(assumed) * max(draws, 1) > _SLOW
+    with working("planning") if slow else nullcontext():
+        planned: TopKPlan = plan.top_k(
+            assumed,
+            epsilon=epsilon,
+            target_chance=target_chance,
+            draws=draws,
+            seed=seed,
+            **question,
+        )
+    if not planned.rows:
+        why = "; ".join(f"{name}: {reason}" for name, reason in planned.skipped.items())
+        raise InputError(f"no mechanism can be planned; {why}")
+    if plot is not None:
+        check_curves(planned)
+    if json:
+        show_json(planned.to_dict())
+    else:
+        show_plan(planned)
+    if out is not None:
+        save(out, planned.to_dict(), plan_rows(planned))
+    if plot is not None:
+        with working("drawing") if slow else nullcontext():
+            draw_curves(plot, planned, assumed, question)
+
+
+def _assumed(
+    counts: Path | None,
+    item: str | None,
+    count: str | None,
+    zipf: float | None,
+    top: int | None,
+    candidates: int | None,
+) -> Any:
+    """The public counts of a file, or made-up ones."""
+    import numpy as np
+
+    from winnow.core.checks import count as whole
+    from winnow.core.checks import nonnegative
+    from winnow.read.files import read_scores
+
+    made_up = (zipf, top, candidates)
+    if counts is not None:
+        if any(part is not None for part in made_up):
+            raise InputError("--counts and made-up counts are both given; leave out one of them")
+        return read_scores(
+            counts, label_column=item, score_column=count, options=("--item", "--count")
+        )[1]
+    if item is not None or count is not None:
+        raise InputError("--item and --count name columns of --counts FILE; give the file, too")
+    if zipf is None or top is None or candidates is None:
+        raise InputError(
+            "there are no counts to plan with; give --counts FILE, or --zipf with --top and "
+            "--candidates"
+        )
+    nonnegative(zipf=zipf)
+    whole(top=top, candidates=candidates)
+    if top > 2**53 or candidates > 2**25:
+        raise InputError("--top or --candidates is too large; plan for fewer")
+    return np.rint(top / np.arange(1, candidates + 1) ** zipf).astype(np.int64)

@@ -1,0 +1,268 @@
+"""Where a top k comes from: an event log, or a file of ready counts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import winnow
+from winnow.core.checks import count, delta_range, positive
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+from winnow.privacy import Budget
+from winnow.read.files import STDIN, read_scores
+from winnow.select.crossing import Selection
+from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
+from winnow.topk.table import (
+    KNOWN_DOMAIN,
+    UNKNOWN_DOMAIN,
+    WITH_DELTA,
+    TopKOptions,
+    automatic,
+    automatic_unknown,
+    top_k_named,
+    unknown_domain_named,
+)
+from winnow.topk.verb import top_k
+
+AUTO = "auto"
+Chosen = Selection | LimitedDomain | StabilityThreshold
+
+
+@dataclass(frozen=True)
+class TopKRequest:
+    """The parameters of one release; None: not said."""
+
+    k: int
+    epsilon: float
+    delta: float = 0.0
+    mechanism: str = AUTO
+    ordered: bool | None = None
+    noise: str | None = None
+    gamma: float | None = None
+    rounded: bool = False
+    reach: int | None = None
+    with_counts: bool = False
+    max_items_per_user: int | None = None
+    relation: Relation = Relation.ADD_REMOVE
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of ``winnow.top_k``, except the bound that counting has used."""
+        return {name: value for name, value in vars(self).items() if name != "max_items_per_user"}
+
+    def chosen(self, *, public: bool) -> Chosen:
+        """The mechanism that will run; a request that cannot be met is refused here."""
+        count(k=self.k)
+        positive(epsilon=self.epsilon)
+        delta_range(delta=self.delta)
+        if self.max_items_per_user is not None:
+            count(max_items_per_user=self.max_items_per_user)
+        if self.ordered is False and (self.mechanism != AUTO or not public):
+            raise InputError(
+                "--any-order is for the automatic choice among mechanisms for a public list; "
+                "leave it out"
+            )
+        return self._public() if public else self._private()
+
+    def _options(self) -> TopKOptions:
+        return TopKOptions(
+            self.noise,
+            self.gamma,
+            self.rounded,
+            self.reach,
+            self.max_items_per_user,
+            self.with_counts,
+        )
+
+    def _public(self) -> Selection:
+        name, delta = self.mechanism, self.delta
+        if name in UNKNOWN_DOMAIN:
+            raise InputError(
+                f"{name} is for items that are found in an event log, and this list of items is "
+                f"public; choose auto or one of: {', '.join(KNOWN_DOMAIN)}"
+            )
+        if name == AUTO:
+            name, _ = automatic(
+                k=self.k,
+                epsilon=self.epsilon,
+                delta=delta,
+                ordered=self.ordered,
+                max_items_per_user=self.max_items_per_user,
+            )
+            delta = delta if name in WITH_DELTA else 0.0
+        chosen = top_k_named(
+            name, epsilon=self.epsilon, delta=delta, k=self.k, options=self._options()
+        )
+        if self.ordered and not chosen.ordered:
+            raise InputError(f"{name} releases a set without an order; leave out --ordered")
+        return chosen
+
+    def _private(self) -> LimitedDomain | StabilityThreshold:
+        name = self.mechanism
+        if name in KNOWN_DOMAIN:
+            raise InputError(
+                f"{name} needs a public list of items, and these are found in the event log; give "
+                f"the list with --items, or choose auto or one of: {', '.join(UNKNOWN_DOMAIN)}"
+            )
+        if self.delta == 0:
+            raise InputError(
+                "the items are found in the event log, so they are private too: that an item "
+                "occurs can be due to one person; give --delta, for example 1e-6, or a public "
+                "list of the items with --items"
+            )
+        if self.with_counts and self.max_items_per_user is None:
+            raise InputError(
+                "--counts of private items need a bound on the items of one person; give "
+                "--max-items-per-user"
+            )
+        if name == AUTO:
+            name, _ = automatic_unknown(self.max_items_per_user, self.with_counts)
+        return unknown_domain_named(
+            name, epsilon=self.epsilon, delta=self.delta, k=self.k, options=self._options()
+        )
+
+    def margin(self, chosen: Chosen, confidence: float = 0.95) -> int | None:
+        """The least m with Pr[|noise of a count| <= m] >= confidence, if counts are released.
+
+        Discrete Laplace noise of scale b has Pr[|Z| > m] = 2 q^(m+1)/(1+q), q = e^(-1/b).
+        """
+        if not self.with_counts or not isinstance(
+            chosen, NoisyCounts | WithCounts | StabilityThreshold
+        ):
+            return None
+        utility = Utility.declare(1, monotone=True, relation=self.relation)
+        b = float(chosen.scale(utility))
+        q = math.exp(-1 / b)
+        return max(0, math.ceil(b * math.log(2 / ((1 - confidence) * (1 + q)))) - 1)
+
+
+def read_items(path: Path) -> list[str]:
+    """One item per line; in a .csv or .tsv file one column, its name in the first line."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"--items {path}: this is not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise InputError(f"--items {path}: {error.strerror}; check the path") from None
+    ending = path.suffix.lower()
+    if ending in (".csv", ".tsv"):
+        numbered = _column(path, text, "\t" if ending == ".tsv" else ",")
+    else:
+        numbered = list(enumerate(io.StringIO(text, newline=None), start=1))
+    seen: dict[str, int] = {}
+    for line, raw in numbered:
+        item = raw.rstrip("\n")
+        if not item.strip():
+            continue
+        if item in seen:
+            raise InputError(
+                f"--items {path}: {item!r} stands in line {seen[item]} and again in line {line}; "
+                "list every item once"
+            )
+        seen[item] = line
+    if not seen:
+        raise InputError(f"--items {path}: there are no items; write one on each line")
+    return list(seen)
+
+
+def _column(path: Path, text: str, delimiter: str) -> list[tuple[int, str]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows = []
+    try:
+        for row in reader:
+            if len(row) > 1:
+                raise InputError(
+                    f"--items {path}: line {reader.line_num} has {len(row)} fields; give a file "
+                    "with one column, its name in the first line"
+                )
+            if row:
+                rows.append((reader.line_num, row[0]))
+    except csv.Error:
+        raise InputError(
+            f"--items {path}: line {reader.line_num}: the double quotes do not match; mend them"
+        ) from None
+    return rows[1:]
+
+
+def from_counts(
+    file: str,
+    item: str,
+    count: str,
+    request: TopKRequest,
+    seed: int | None,
+    budget: Budget | None = None,
+) -> Released[list[Any]]:
+    """A top k of ready counts, each item of the file being public."""
+    labels, counts = read_scores(
+        file, label_column=item, score_column=count, options=("--item", "--count")
+    )
+    if counts.dtype.kind != "i" or (counts < 0).any():
+        raise InputError(
+            f"{file}: at least one count (column {count!r}) is negative or not a whole number; "
+            "give counts of people"
+        )
+    bound = request.max_items_per_user
+    return top_k(
+        counts,
+        labels=labels,
+        max_items_per_user=bound,
+        seed=seed,
+        budget=budget,
+        **request.arguments(),
+    )
+
+
+def from_log(
+    file: str,
+    item: str,
+    user: str | None,
+    how_to_count: dict[str, Any],
+    request: TopKRequest,
+    seed: int | None,
+    budget: Budget | None = None,
+) -> Released[list[Any]]:
+    """A top k of the people counted in an event log."""
+    counts = winnow.counts(
+        file,
+        item=item,
+        user=user,
+        max_items_per_user=request.max_items_per_user,
+        relation=request.relation,
+        salt=None if seed is None else f"seed {seed}",  # repeatable, too
+        **how_to_count,
+    )
+    return top_k(counts, seed=seed, budget=budget, **request.arguments())
+
+
+def check_source(
+    file: str,
+    count: str | None,
+    max_items_per_user: int | None,
+    *,
+    user: str | None,
+    items: Path | None,
+    memory: str | None,
+) -> None:
+    """Refuse options that would do nothing for this kind of file."""
+    if count is None:
+        if file == STDIN:
+            raise InputError("an event log is read from a file; on standard input give --count")
+        if user is None and max_items_per_user is not None:
+            raise InputError(
+                "--max-items-per-user needs --user: without it every row is a person of its own, "
+                "with one item"
+            )
+        return
+    for option, given in (("--user", user), ("--items", items), ("--memory", memory)):
+        if given is not None:
+            raise InputError(
+                f"{option} is for event logs, and --count says that the file has ready counts; "
+                "leave out one of them"
+            )

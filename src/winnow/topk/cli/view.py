@@ -1,0 +1,211 @@
+"""Plans of a top-k release: a table of the mechanisms, rows of a file, and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from winnow import plan
+from winnow.cli.comparison import Chances, curves
+from winnow.cli.printing import add_receipt, console, grid, notes, pairs, visible
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.errors import InputError
+from winnow.topk.plan.rows import TopKRow
+from winnow.topk.plan.verb import TopKPlan
+
+Top = Released[list[Any]]
+
+
+def released_items(released: Top, *, with_counts: bool) -> tuple[list[Any], list[int] | None]:
+    """The labels, and their noisy counts where these were released."""
+    if not with_counts:
+        return list(released.value), None
+    return [item for item, _ in released.value], [noisy for _, noisy in released.value]
+
+
+def show_top(
+    released: Top, *, k: int, with_counts: bool, ordered: bool, margin: int | None
+) -> None:
+    """The items in a table, with ranks where there is an order, then the receipt."""
+    items, counts = released_items(released, with_counts=with_counts)
+    heads, columns = [("item", "left")], [[str(item) for item in items]]
+    if ordered:
+        heads.insert(0, ("rank", "right"))
+        columns.insert(0, [str(rank) for rank in range(1, len(items) + 1)])
+    if counts is not None:
+        heads.append(("noisy count", "right"))
+        columns.append([f"{noisy:,}" for noisy in counts])
+    show = console()
+    if items:
+        show.print(grid(heads, zip(*columns, strict=True)))
+    about = [] if ordered else ["a set: the order says nothing"]
+    if len(items) < k:
+        about.append(f"{len(items) or 'none'} of up to {k}: no other label passed the threshold")
+    if margin is not None:
+        about.append(f"noise of each count: within ±{margin:,} with probability 0.95")
+    for line in about:
+        show.print(line, style="dim")
+    table = pairs()
+    add_receipt(table, released)
+    show.print(table)
+
+
+def top_rows(released: Top, *, with_counts: bool) -> list[dict[str, Any]]:
+    """One row for each item, with the guarantee and the receipt beside it.
+
+    If no label passed the threshold there is one row without an item, which keeps the receipt.
+    """
+    items, counts = released_items(released, with_counts=with_counts)
+    about = {**released.guarantee.to_dict(), **released.receipt.to_dict()}
+    if counts is None:
+        return [{"item": item, **about} for item in items or [None]]
+    pairs_or_none = zip(items, counts, strict=True) if items else [(None, None)]
+    return [{"item": item, "count": noisy, **about} for item, noisy in pairs_or_none]
+
+
+def draw(
+    released: Top, *, title: str, ordered: bool, margin: int | None, ending: str = ".png"
+) -> bytes:
+    """Bars of the noisy counts: by rank for a list, by noisy count for a set."""
+    from winnow.plots.bars import draw_top
+
+    items, counts = released_items(released, with_counts=True)
+    bars = list(zip(map(visible, items), counts or [], strict=True))
+    if not ordered:
+        bars.sort(key=lambda bar: -bar[1])
+    mechanism = released.receipt.mechanism.partition(",")[0].partition(" (")[0]
+    subtitle = f"{mechanism}: {released.guarantee}"
+    if released.receipt.randomness != "os":
+        subtitle += " (seeded: not private)"
+    return draw_top(bars, title=visible(title), subtitle=subtitle, margin=margin, ending=ending)
+
+
+def show_plan(planned: TopKPlan) -> None:
+    """A table with one line for each mechanism, and what its columns mean."""
+    confident = f"{100 * planned.confidence:.6g} %"
+    of = f"of the released {planned.judged}, over {planned.draws} simulated draws"
+    columns: list[tuple[str, Callable[[TopKRow], str], str]] = [
+        ("gives", lambda row: "list" if row.ordered else "set", "a list in order, or a set"),
+        ("epsilon", lambda row: f"{row.epsilon:.4g}", "the privacy loss that is planned for"),
+        ("chance", _chance, "of the true top k as a set; ~: share of the simulated draws"),
+        ("error", lambda row: _error(row, "median"), f"median of max |c_i - c_(s_i)| {of}"),
+        (f"error\n{confident}", lambda row: _error(row, "upper"), "what it does not exceed"),
+        (f"bound\n{confident}", lambda row: _short(row.signed_bound), "for any counts"),
+        ("for\ntarget", lambda row: _short(row.epsilon_for_target), _target(planned)),
+    ]
+    columns = [column for column in columns if any(column[1](row) != "-" for row in planned.rows)]
+    if planned.epsilon is None:
+        columns = [column for column in columns if column[0] != "for\ntarget"]
+    heads = [("mechanism", "left"), *((name, "right") for name, _, _ in columns)]
+    rows = [[_name(row), *(get(row) for _, get, _ in columns)] for row in planned.rows]
+    show = console()
+    show.print(
+        grid(heads, rows), notes((name.replace("\n", " "), text) for name, _, text in columns)
+    )
+    for name, reason in planned.skipped.items():
+        show.print(f"{name} is left out: {reason}", style="dim", markup=False)
+    show.print(
+        f"\ntop {planned.k} of {planned.candidates:,}; {Relation(planned.relation).sentence}. "
+        f"{planned.scope}",
+        style="dim",
+    )
+
+
+def plan_rows(planned: TopKPlan) -> list[dict[str, Any]]:
+    """One flat row for each mechanism, with the question beside it."""
+    shared = {
+        name: getattr(planned, name)
+        for name in ("k", "candidates", "delta", "relation", "confidence", "draws", "seed")
+    }
+    rows = []
+    for row in planned.rows:
+        plain = row.to_dict()
+        errors = plain.pop("simulated") or {}
+        flat = {
+            f"{metric}_{part}": value
+            for metric, found in errors.items()
+            for part, value in found.items()
+        }
+        rows.append({**plain, **flat, **shared})
+    return rows
+
+
+def check_curves(planned: TopKPlan) -> None:
+    """Refuse a plan that has nothing to draw."""
+    if not any(_has_curve(row) for row in planned.rows):
+        raise InputError(
+            "--plot draws chances, and no formula is known for these mechanisms; leave it out"
+        )
+
+
+def _has_curve(row: TopKRow) -> bool:
+    """oneshot-approximate is allowed only at small epsilon, so it has no curve."""
+    return row.top_chance is not None and row.mechanism != "oneshot-approximate"
+
+
+def draw_curves(plot: Path, planned: TopKPlan, counts: Any, question: dict[str, Any]) -> None:
+    """The chance of the true top k against epsilon, for each mechanism that has a formula."""
+    from winnow.core.saving import write_whole
+    from winnow.plots.curves import draw_chances
+
+    drawn = {_name(row): _chances(row, counts, question) for row in planned.rows if _has_curve(row)}
+    epsilons = [row.epsilon for row in planned.rows]
+    image = draw_chances(
+        curves(drawn, epsilons, points=49),
+        title=f"Top {planned.k} of {planned.candidates:,}, public or assumed counts\n"
+        f"{Relation(planned.relation).sentence}",
+        event=f"the top {planned.k} are released",
+        marked=planned.epsilon,
+        ending=plot.suffix.lower(),
+    )
+    write_whole(plot, image)
+
+
+def _chances(row: TopKRow, counts: Any, question: dict[str, Any]) -> Chances:
+    """The chance of one row at other epsilons."""
+    asked = {**question, "mechanism": row.mechanism, "draws": 0, "noise": None}
+    if row.mechanism != "peel-gumbel":
+        asked["delta"] = 0.0
+    if row.mechanism != "canonical":
+        asked.pop("gamma", None)
+    if row.mechanism in ("canonical", "oneshot"):
+        asked["noise"] = _noise(row)
+
+    def chances(epsilons: Sequence[float]) -> list[float]:
+        plans = (plan.top_k(counts, epsilon=epsilon, **asked) for epsilon in epsilons)
+        return [planned.rows[0].top_chance or 0.0 for planned in plans]
+
+    return chances
+
+
+def _name(row: TopKRow) -> str:
+    """The word, and the noise where there is a choice."""
+    noise = _noise(row)
+    return f"{row.mechanism}, {noise}" if noise else row.mechanism
+
+
+def _noise(row: TopKRow) -> str:
+    """The noise as the name of the mechanism states it."""
+    return row.name.partition("(")[2].partition(" noise")[0]
+
+
+def _chance(row: TopKRow) -> str:
+    if row.top_chance is None:
+        return "-" if row.simulated_top is None else f"~{row.simulated_top:.3g}"
+    if 0 < 1.0 - row.top_chance < 1e-4:
+        return f"1 - {1.0 - row.top_chance:.1g}"
+    return f"{row.top_chance:.4g}"
+
+
+def _error(row: TopKRow, part: str) -> str:
+    return "-" if row.simulated is None else _short(getattr(row.simulated["l_infinity"], part))
+
+
+def _target(planned: TopKPlan) -> str:
+    return f"the epsilon with a chance of {planned.target_chance}"
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"

@@ -1,0 +1,113 @@
+"""Canonical: the unordered set of k items in one draw over all subsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.laws import Law
+from winnow.core.noisy_top.best_class import best_class
+from winnow.core.noisy_top.classes import CanonicalClasses
+from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.grid import Grid, check_grid
+from winnow.core.noisy_top.ranking import Ranking
+from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+from winnow.privacy import Promise, promise
+from winnow.read.scores import SealedScores
+from winnow.select.crossing import Selection, check_scale, check_size
+
+
+@dataclass(frozen=True)
+class Canonical(Selection):
+    """Select a k-subset by noise on every subset's canonical loss.
+
+    A subset that holds the best h items, misses the next, and reaches down to rank t has
+    loss (1-gamma) x[h+1] - gamma x[t], and the top k itself (1-gamma) x[k] - gamma x[k]; the
+    subset with the largest -epsilon loss/(2 Delta) + noise is released. gamma = 1/2 is the
+    canonical loss: how many people stand between the subset and the top k; gamma = 1 looks
+    at the last item alone.
+    [Canonical, Def 3.4 and Thm 3.5, with h >= 0 as in the errata]
+
+    Formal guarantees
+        epsilon-DP under the relation of the utility; with Gumbel noise epsilon-bounded range.
+        The loss moves no further than the scores do, and adding a constant to all scores
+        changes all losses by the same amount, so Delta is the utility's `half_width`: 1/2 for
+        counts under add/remove. [Canonical, Thm 3.5, 4.1 and A.15]
+        ``rounded=True`` rounds the loss at gamma = 1/2 up to whole people [Canonical, Lemma
+        3.1]. The shift argument does not survive rounding: there Delta is `one_sided`.
+
+    Exact, and without visiting the d k classes: ``kernels.best_class`` over rectangles (h, t).
+    """
+
+    epsilon: Real
+    k: int
+    gamma: Real = Fraction(1, 2)
+    noise: Law = Law.EXPONENTIAL
+    rounded: bool = False
+    title: ClassVar[str] = "canonical"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        set_counts(self, k="k")
+        object.__setattr__(self, "noise", Law.parse(self.noise))
+        if not 0 <= exact("gamma", self.gamma) <= 1:
+            raise InputError(f"gamma={self.gamma} is outside [0, 1]; 1/2 is the canonical loss")
+        if self.rounded and exact("gamma", self.gamma) != Fraction(1, 2):
+            raise InputError(
+                f"the rounded loss is defined for gamma=1/2 and gamma={self.gamma} was given; "
+                "leave out one of the two"
+            )
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        loss = "rounded loss" if self.rounded else f"gamma={float(exact('gamma', self.gamma)):g}"
+        return f"{self.title} ({self.noise} noise, {loss}), k={self.k}"
+
+    @property
+    def ordered(self) -> bool:
+        """A set: no order is released."""
+        return False
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        return promise(self.noise, "canonical", relation, epsilon=self.epsilon)
+
+    def scale(self, utility: Utility) -> Fraction:
+        """The factor of the loss: epsilon/(2 Delta)."""
+        sensitivity = utility.one_sided if self.rounded else utility.half_width
+        return exact("epsilon", self.epsilon) / (2 * sensitivity)
+
+    def check(self, scores: SealedScores) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        check_size(self.k, scores)
+        check_scale(self.scale(scores.utility))
+        check_grid(open_sealed(scores.values), scores.utility)
+
+    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
+        grid = Grid.of(utility, scores)
+        in_steps = grid.utility
+        ranking = Ranking(grid.steps(scores))
+        ranked = ranking.ascending()[::-1]  # losses are differences
+        scale = self.scale(in_steps)
+        if self.rounded:
+            # ceil of (x[h+1] - x[t])/2 people, each worth one_sided steps; the exponent is
+            # epsilon/2 per person
+            classes = CanonicalClasses(
+                ranked,
+                self.k,
+                Fraction(1, 2),
+                exact("epsilon", self.epsilon) / 2,
+                rounded_by=in_steps.one_sided,
+            )
+        else:
+            classes = CanonicalClasses(ranked, self.k, exact("gamma", self.gamma), scale)
+        winner = best_class(classes, self.noise, tape.child("class"))
+        ranks = classes.sample(winner, tape.child("member").stream())
+        return sorted(ranking.positions(ranks))

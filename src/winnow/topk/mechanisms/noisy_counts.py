@@ -1,0 +1,184 @@
+"""Noisy counts: integer noise on every count, then the k largest, with their counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.noise import discrete_laplace_array
+from winnow.core.noisy_top.draw import SMALLEST_SCALE, Scores
+from winnow.core.noisy_top.grid import largest
+from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+from winnow.privacy import Compose, Guarantee, Promise, guarantee_of, promise
+from winnow.privacy.rounding import stated_at_least
+from winnow.read.scores import SealedScores
+from winnow.select.crossing import Selection, check_size
+
+
+@dataclass(frozen=True)
+class NoisyCounts(Selection):
+    """Add discrete Laplace noise to every count and list the k largest.
+
+    For counts to which one person contributes at most `max_items_per_user` ones. The noise
+    has scale L/epsilon, whatever k is, so it wins where people have few items each; and the
+    noisy counts of the winners may be released with them at no further cost.
+
+    Formal guarantees
+        epsilon-DP under the relation of the utility, order and noisy counts included: adding
+        a person moves at most L counts by at most one_sided each, so the l1 sensitivity is
+        L one_sided; replacing a person moves up to 2 L counts by one, so it is 2 L one_sided
+        there. [Dwork-McSherry-Nissim-Smith 2006; discrete law: Canonne-Kamath-Steinke 2020]
+        Ties of noisy counts are broken by position, which is post-processing.
+    """
+
+    epsilon: Real
+    k: int
+    max_items_per_user: int = 1
+    with_counts: bool = False
+    title: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        set_counts(self, k="k", max_items_per_user="max_items_per_user")
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return f"{self.title}, k={self.k}, at most {self.max_items_per_user} items per person"
+
+    @property
+    def ordered(self) -> bool:
+        """The list is released in order."""
+        return True
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        return promise(
+            "discrete-laplace",
+            "additive",
+            relation,
+            noise_multiplier=1 / exact("epsilon", self.epsilon),
+        )
+
+    def scale(self, utility: Utility) -> Fraction:
+        """The scale of the noise: l1 sensitivity/epsilon."""
+        moved = self.max_items_per_user * utility.one_sided
+        if utility.relation is Relation.SUBSTITUTION:
+            moved *= 2
+        return moved / exact("epsilon", self.epsilon)
+
+    def check(self, scores: SealedScores) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        check_size(self.k, scores)
+        check_whole(scores, self.scale(scores.utility))
+
+    def _noisy(self, scores: Scores, utility: Utility, tape: Tape) -> NDArray[np.int64]:
+        drawn = discrete_laplace_array(tape, len(scores), self.scale(utility))
+        return np.asarray(scores, np.int64) + drawn
+
+    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
+        return [int(p) for p in largest(self._noisy(scores, utility, tape), self.k)]
+
+    def _select(
+        self, scores: Scores, utility: Utility, tape: Tape
+    ) -> tuple[list[int], list[int] | None]:
+        noisy = self._noisy(scores, utility, tape)
+        chosen = [int(p) for p in largest(noisy, self.k)]
+        return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None
+
+
+@dataclass(frozen=True)
+class WithCounts(Selection):
+    """Any top-k selection, followed by noisy counts of the winners.
+
+    Formal guarantees
+        The events of the selection and of discrete Laplace noise on k counts, composed. One
+        person moves at most min(k, L) of the winners' counts by one_sided (twice as many, and
+        at most k, when a record is replaced). [Canonne-Kamath-Steinke 2020]
+    """
+
+    selection: Selection
+    epsilon: Real
+    """For the counts; the selection has its own."""
+    k: int
+    max_items_per_user: int | None = None
+    title: ClassVar[str] = "with counts"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        set_counts(self, k="k")
+        if self.max_items_per_user is not None:
+            set_counts(self, max_items_per_user="max_items_per_user")
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return f"{self.selection.name}; counts of the winners with discrete Laplace noise"
+
+    @property
+    def ordered(self) -> bool:
+        """As the selection."""
+        return self.selection.ordered
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        first = self.selection.promise(relation)
+        multiplier = 1 / exact("epsilon", self.epsilon)
+        second = promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
+        return Promise(
+            Compose((first.event, second.event)),
+            f"{first.citation}; counts: {second.citation}",
+            f"{first.statement} {second.statement}",
+        )
+
+    def scale(self, utility: Utility) -> Fraction:
+        """The scale of the noise: l1 sensitivity of k counts/epsilon."""
+        moved = min(self.k, self.max_items_per_user or self.k)
+        if utility.relation is Relation.SUBSTITUTION:
+            moved = min(self.k, 2 * moved)
+        return moved * utility.one_sided / exact("epsilon", self.epsilon)
+
+    def check(self, scores: SealedScores) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        self.selection.check(scores)
+        check_whole(scores, self.scale(scores.utility))
+
+    def guarantee(self, promised: Promise) -> Guarantee:
+        """The better of both events accounted together and of the two guarantees added up."""
+        relation = promised.event.relation
+        first = self.selection.guarantee(self.selection.promise(relation))
+        together = guarantee_of(promised.event, first.delta)
+        total = exact("epsilon", first.epsilon) + exact("epsilon", self.epsilon)
+        if total >= exact("epsilon", together.epsilon):
+            return together
+        return Guarantee(stated_at_least(total), first.delta, relation, together.rho)
+
+    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
+        return self.selection._draw(scores, utility, tape.child("selection"))
+
+    def _select(
+        self, scores: Scores, utility: Utility, tape: Tape
+    ) -> tuple[list[int], list[int] | None]:
+        chosen = self.selection._select(scores, utility, tape.child("selection"))[0]
+        drawn = discrete_laplace_array(tape.child("counts"), len(chosen), self.scale(utility))
+        return chosen, [int(scores[p]) + int(z) for p, z in zip(chosen, drawn, strict=True)]
+
+
+def check_whole(scores: SealedScores, scale: Fraction) -> None:
+    """Refuse scores or noise that do not add up to a 64-bit integer."""
+    values = open_sealed(scores.values)
+    if values.dtype != np.int64:
+        raise InputError("noisy counts are for whole numbers, and these scores are real")
+    if max(int(values.max()), -int(values.min())) > 2**62:
+        raise InputError("counts reach beyond 2^62; give them in larger units")
+    if not SMALLEST_SCALE < scale < 2**50:
+        raise InputError("epsilon is too small or too large for noisy counts of 64 bits")

@@ -1,0 +1,283 @@
+"""Top-k when the list of items is itself private: labels may leave only with a threshold.
+
+A label that one person alone brought into the data must not appear with them and vanish
+without them. Both procedures here pay for that with a delta; their guarantees are proved
+below.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import Real, exact, positive, probability, set_counts
+from winnow.core.laws import Law
+from winnow.core.noise import discrete_laplace_array
+from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
+from winnow.core.noisy_top.grid import largest
+from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.released import Receipt, Released
+from winnow.core.sealed import Sealed
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+from winnow.privacy import Grant, Promise, guarantee_of, promise
+from winnow.read.counts import SealedCounts
+from winnow.select.crossing import check_scale
+from winnow.topk.mechanisms.peeling import calibrated_rounds
+
+
+@dataclass(frozen=True)
+class _UnknownDomain:
+    """What the two procedures share; counts are sealed together with their labels."""
+
+    epsilon: Real
+    delta: Real
+    k: int
+    max_items_per_user: int | None = None
+    with_counts: bool = False
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        probability(delta=self.delta)
+        if exact("delta", self.delta) < Fraction(1, 10**100):
+            raise InputError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
+        set_counts(self, k="k")
+        if self.max_items_per_user is not None:
+            set_counts(self, max_items_per_user="max_items_per_user")
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the receipt calls it."""
+
+    @abstractmethod
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+
+    @abstractmethod
+    def check(self, utility: Utility) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+
+    @abstractmethod
+    def _draw(
+        self, counts: NDArray[np.int64], utility: Utility, tape: Tape
+    ) -> tuple[list[int], list[int] | None]:
+        """Positions of the released labels, and their noisy counts where released."""
+
+    def release(self, counts: SealedCounts, grant: Grant, tape: Tape) -> Released[list[Any]]:
+        """Spend the grant on one draw; the value lists at most k labels in order."""
+        self.check(counts.utility)
+        promised = self.promise(counts.utility.relation)
+        guarantee = guarantee_of(promised.event, self.delta)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
+        tape.claim()
+        grant.redeem(promised.event)
+        with np.errstate(all="ignore"):
+            values = np.asarray(open_sealed(counts.values), np.int64)
+            chosen, noisy = self._draw(values, counts.utility, tape)
+        labels = counts.labels
+        if isinstance(labels, Sealed):
+            labels = open_sealed(labels)
+        value: list[Any] = [labels[position] for position in chosen]
+        if noisy is not None:
+            value = list(zip(value, noisy, strict=True))
+        return Released(value, guarantee, receipt)
+
+    def simulate(
+        self, counts: NDArray[np.int64], utility: Utility, draws: int, seed: int
+    ) -> list[list[int]]:
+        """Draws on public or made-up counts, for audits: the released positions of each."""
+        root = Tape.seeded(seed)
+        return [self._draw(counts, utility, root.child(f"draw-{r}"))[0] for r in range(draws)]
+
+
+@dataclass(frozen=True)
+class LimitedDomain(_UnknownDomain):
+    """Peel the exponential mechanism over the `reach` largest counts and a threshold item.
+
+    The threshold item stands at the (reach+1)-th largest count plus a public lead T. Gumbel
+    noise is added to all, and labels are released in order until k are out or the threshold
+    item comes up. [Durfee-Rogers 2019, limited domain]
+
+    Formal guarantees
+        Let w be the width of the utility (1 for counts under add/remove, 2 under
+        substitution), M = min(items per person, reach) (twice the items under substitution), e
+        the epsilon of a round and T >= w + w ln(M/b)/e. Then k rounds of e-bounded range, up
+        to delta = (k + 1) b.
+
+        Proof. Let A and B be the domains (the labels with the largest counts) of neighbours
+        h and g, C their intersection. A label of A outside B was overtaken by one that was
+        outside A, so its count is at most w above the (reach+1)-th: T - w below the threshold
+        item. There are at most M such labels. In every round their weight together is at most
+        M e^(-e (T - w)/w) <= b of that of the threshold item. So (i) one of them is released
+        with probability at most b, because it would have to beat the threshold item; (ii) for
+        an outcome o of labels in C, with the weight of the others between 0 and b of a weight
+        in the denominator of each of the k rounds, the probability of o lies between (1 + b)^-k
+        and 1 times its probability m(o) when only C and the threshold item take part. Let P~
+        and Q~ be (1 + b)^-k m on outcomes in C, for h and for g: they are below P and Q, and
+        their mass is at least (1 + b)^-k (1 - b) >= 1 - (k + 1) b. And the two m are k rounds
+        of the exponential mechanism on one domain, where every score, the threshold's too,
+        moves within an interval of length w: e-bounded range each.
+    """
+
+    reach: int | None = None
+    """How many of the largest counts take part; a public choice, 10 k + 100 by default."""
+    accountant: str = "best"
+    """What sizes the rounds: "pure" under a budget that adds up epsilons."""
+    title: ClassVar[str] = "limited-domain"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reach is None:
+            object.__setattr__(self, "reach", 10 * self.k + 100)
+        set_counts(self, reach="reach")
+        if self.with_counts:
+            raise InputError("limited-domain releases no counts; use mechanism='stability'")
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return f"{self.title}, at most {self.k} of the {self.reach} largest"
+
+    def _per_round(self) -> Fraction:
+        """The epsilon of a round: half of delta for the truncation, the rest to compose."""
+        epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
+        found = calibrated_rounds(
+            epsilon, delta, self.k, delta / 2, Relation.ADD_REMOVE, self.accountant
+        )
+        return exact("epsilon", found.parameter)
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        return promise(
+            Law.GUMBEL,
+            "limited-domain",
+            relation,
+            epsilon=self._per_round() * self.k,
+            delta=exact("delta", self.delta) / 2,
+            kappa=self.k,
+        )
+
+    def lead(self, utility: Utility) -> int:
+        """T, rounded up to whole counts."""
+        moved = self.reach or 0
+        if self.max_items_per_user is not None:
+            both_ways = 2 if utility.relation is Relation.SUBSTITUTION else 1
+            moved = min(moved, both_ways * self.max_items_per_user)
+        b = float(exact("delta", self.delta)) / (2 * (self.k + 1))
+        needed = float(utility.width) * (1 + math.log(moved / b) / float(self._per_round()))
+        return math.ceil(needed * (1 + 2.0**-40))
+
+    def check(self, utility: Utility) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        check_scale(self._per_round() / utility.width)
+        if self.lead(utility) > 2**61:
+            raise InputError("epsilon is too small for a threshold of 64 bits; raise it")
+
+    def _draw(
+        self, counts: NDArray[np.int64], utility: Utility, tape: Tape
+    ) -> tuple[list[int], list[int] | None]:
+        reach = self.reach or 0
+        if len(counts) == 0:
+            return [], None
+        best = largest(counts, min(reach + 1, len(counts)))
+        floor = int(counts[best[reach]]) if len(best) > reach else 0
+        best = best[:reach]
+        threshold = floor + self.lead(utility)
+        scores = np.append(counts[best], np.int64(threshold))
+        scale = self._per_round() / utility.width
+        order = noisy_top(scores, tape, Law.GUMBEL, scale, min(self.k + 1, len(scores)))
+        chosen = []
+        for place in order[: self.k]:
+            if place == len(best):
+                break
+            chosen.append(int(best[place]))
+        return chosen, None
+
+
+@dataclass(frozen=True)
+class StabilityThreshold(_UnknownDomain):
+    """Noise on every count that is there, and only labels whose noisy count is large leave.
+
+    Every label in the data gets discrete Laplace noise of scale b = L w'/epsilon; of those
+    whose noisy count reaches the threshold the k largest are released, with counts if asked.
+
+    Formal guarantees
+        Let one person have at most L labels. The discrete Laplace event with multiplier b
+        over the l1 sensitivity (L under add/remove, 2 L under substitution), up to delta,
+        when a label with count 1 reaches the threshold with probability at most delta/L:
+        Pr[Z >= threshold - 1] = q^(threshold - 1)/(1 + q) <= delta/L, q = e^(-1/b).
+
+        Proof. Labels that only one of two neighbours has come from one person: at most L of
+        them, each with count 1. None of them is released with probability at least
+        (1 - delta/L)^L >= 1 - delta. Let P~ and Q~ be (1 - delta) times the laws on the labels
+        that both have: they are below P and Q, and differ by the Laplace mechanism alone.
+        [Korolova et al. 2009; Bun-Nissim-Stemmer 2016]
+    """
+
+    title: ClassVar[str] = "stability"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_items_per_user is None:
+            raise InputError(
+                "the stability threshold needs a bound on the items of one person; count with "
+                "max_items_per_user=, or use mechanism='limited-domain'"
+            )
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return f"{self.title}, at most {self.k}, {self.max_items_per_user} items per person"
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        return promise(
+            "discrete-laplace",
+            "stability-threshold",
+            relation,
+            noise_multiplier=1 / exact("epsilon", self.epsilon),
+            delta=self.delta,
+        )
+
+    def scale(self, utility: Utility) -> Fraction:
+        """b: the l1 sensitivity over epsilon."""
+        moved = (self.max_items_per_user or 1) * utility.one_sided
+        if utility.relation is Relation.SUBSTITUTION:
+            moved *= 2
+        return moved / exact("epsilon", self.epsilon)
+
+    def threshold(self, utility: Utility) -> int:
+        """The least noisy count that is released; a count exactly there is."""
+        b = float(self.scale(utility))
+        q = math.exp(-1 / b)
+        allowed = float(exact("delta", self.delta)) / (self.max_items_per_user or 1)
+        beyond = b * math.log(1 / ((1 + q) * allowed))
+        return 1 + max(0, math.ceil(beyond * (1 + 2.0**-40) + 2.0**-40))
+
+    def check(self, utility: Utility) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        if not SMALLEST_SCALE < self.scale(utility) < 2**50:
+            raise InputError("epsilon is too small or too large for noisy counts of 64 bits")
+
+    def _draw(
+        self, counts: NDArray[np.int64], utility: Utility, tape: Tape
+    ) -> tuple[list[int], list[int] | None]:
+        if len(counts) == 0:
+            return [], [] if self.with_counts else None
+        noisy = counts + discrete_laplace_array(tape, len(counts), self.scale(utility))
+        noisy[counts <= 0] = -(2**62)  # a label without people is no label of the data
+        threshold = self.threshold(utility)
+        best = largest(noisy, min(self.k, len(noisy)))
+        chosen = [int(p) for p in best if noisy[p] >= threshold]
+        return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None

@@ -1,0 +1,1 @@
+"""What to expect of a top-k release, before spending."""

@@ -1,0 +1,175 @@
+"""One mechanism on public scores: its chances, its bounds, and its simulated errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.grid import Grid
+from winnow.core.utility import Utility
+from winnow.select.crossing import Selection
+from winnow.topk import errors as topk_error
+from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.joint import Joint
+from winnow.topk.mechanisms.peeling import PeelGumbel
+from winnow.topk.plan.bounds import top_k_bound
+from winnow.topk.plan.probabilities import (
+    as_one_draw,
+    chances_of_canonical,
+    chances_of_joint,
+    epsilon_for_top,
+    top_chance,
+    top_sequence_chance,
+)
+
+_METRICS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
+    name: getattr(topk_error, name) for name in topk_error.METRICS
+}
+
+
+@dataclass(frozen=True)
+class SimulatedError:
+    """An error over the simulated draws."""
+
+    mean: float
+    median: float
+    upper: float
+    """What the share ``confidence`` of the draws did not exceed."""
+
+    @classmethod
+    def of(cls, errors: NDArray[Any], confidence: float) -> SimulatedError:
+        """The summary of one error per draw."""
+        median, upper = np.quantile(errors, (0.5, confidence), method="higher")
+        return cls(float(errors.mean()), float(median), float(upper))
+
+
+@dataclass(frozen=True)
+class TopKRow:
+    """What to expect of one mechanism. None: not known, not asked for, or without meaning."""
+
+    mechanism: str
+    """The word for ``mechanism=``."""
+    name: str
+    """The mechanism with its public parameters."""
+    epsilon: float
+    guarantee: str
+    ordered: bool
+    """Whether a list in order is released; otherwise a set."""
+    top_chance: float | None
+    """Exactly: that the released items are k of the highest scores, ties included."""
+    sequence_chance: float | None
+    """Exactly: that the list is in their order, ties included."""
+    great_chance: float | None
+    good_chance: float | None
+    """GREAT-k and GOOD-k of Canonical, by rank."""
+    signed_quantile: float | None
+    """Exactly: what max_i (c_i - c_{s_i}) does not exceed at the confidence (joint)."""
+    tail_quantile: float | None
+    """Exactly: how far the worst item lies behind the k-th best at most (canonical)."""
+    signed_bound: float | None
+    """For any data: a bound on max_i (c_i - c_{s_i}) at the confidence."""
+    tail_bound: float | None
+    """For any data: a bound on how far the worst item lies behind the k-th best."""
+    bound_statement: str
+    simulated: dict[str, SimulatedError] | None
+    """l_infinity, l_1, k_relative and signed_maximum over the draws."""
+    simulated_top: float | None
+    """The share of draws that were the top k as a set."""
+    epsilon_for_target: float | None
+    citation: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as plain data, ready for JSON."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.simulated is not None:
+            plain["simulated"] = {name: vars(found) for name, found in self.simulated.items()}
+        return plain
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What all rows of a plan have in common."""
+
+    scores: Scores
+    utility: Utility
+    k: int
+    confidence: float
+    target_chance: float | None
+    draws: int
+    seed: int
+    as_lists: bool
+    """Whether errors are those of the list in its order; otherwise of the set."""
+
+    def row(self, word: str, mechanism: Selection, epsilon: float) -> TopKRow:
+        """What to expect of this mechanism."""
+        scores, utility = self.scores, self.utility
+        promised = mechanism.promise(utility.relation)
+        grid = Grid.of(utility, scores)
+        step = grid.step
+        rounding = step if grid.rounds(scores) or grid.utility != utility else 0.0
+        bound = top_k_bound(mechanism, len(scores), utility, 1.0 - self.confidence, rounding)
+        great = good = signed = tail = None
+        top: float | None
+        sequence: float | None
+        if isinstance(mechanism, Joint):
+            joint = chances_of_joint(mechanism, scores, utility)
+            top, sequence = math.exp(joint.log_top_set), math.exp(joint.log_top_sequence)
+            signed = joint.error_quantile(self.confidence) * step
+        elif isinstance(mechanism, Canonical):
+            canonical = chances_of_canonical(mechanism, scores, utility)
+            top, sequence = canonical.top, None
+            great, good = canonical.great, canonical.good
+            tail = canonical.gap_quantile(self.confidence) * step
+        else:
+            top = top_chance(mechanism, scores, utility)
+            sequence = top_sequence_chance(mechanism, scores, utility)
+        simulated, simulated_top = self._simulate(mechanism)
+        return TopKRow(
+            mechanism=word,
+            name=mechanism.name,
+            epsilon=epsilon,
+            guarantee=str(mechanism.guarantee(promised)),
+            ordered=mechanism.ordered,
+            top_chance=top,
+            sequence_chance=sequence,
+            great_chance=great,
+            good_chance=good,
+            signed_quantile=signed,
+            tail_quantile=tail,
+            signed_bound=bound.signed,
+            tail_bound=bound.tail,
+            bound_statement=bound.statement,
+            simulated=simulated,
+            simulated_top=simulated_top,
+            epsilon_for_target=self.epsilon_for_target(mechanism),
+            citation=f"{promised.citation}; bound: {bound.citation}",
+        )
+
+    def epsilon_for_target(self, mechanism: Selection) -> float | None:
+        """The epsilon that reaches the target chance, where there is a target."""
+        if self.target_chance is None:
+            return None
+        return epsilon_for_top(
+            mechanism, self.scores, self.k, self.target_chance, utility=self.utility
+        )
+
+    def _simulate(
+        self, mechanism: Selection
+    ) -> tuple[dict[str, SimulatedError] | None, float | None]:
+        if self.draws == 0:
+            return None, None
+        run = as_one_draw(mechanism) if isinstance(mechanism, PeelGumbel) else mechanism
+        rows = run.simulate(self.scores, self.utility, self.draws, self.seed)
+        if not self.as_lists:
+            rows = topk_error.best_order(self.scores, rows)
+        found = {
+            name: SimulatedError.of(metric(self.scores, rows), self.confidence)
+            for name, metric in _METRICS.items()
+        }
+        return found, float(topk_error.is_top_set(self.scores, rows).mean())

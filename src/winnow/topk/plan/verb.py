@@ -1,0 +1,342 @@
+"""Plan a top-k release: which mechanism and which epsilon, on public or assumed scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.laws import Law
+from winnow.core.relation import Relation
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+from winnow.read.scores import SealedScores, seal_scores
+from winnow.select.crossing import Selection
+from winnow.topk.plan.profile import public_scores
+from winnow.topk.plan.rows import Question, TopKRow
+from winnow.topk.table import KNOWN_DOMAIN, WITH_DELTA, TopKOptions, top_k_named
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism by its word, without its epsilon."""
+
+    word: str
+    k: int
+    delta: Real
+    options: TopKOptions
+
+    def at(self, epsilon: Real) -> Selection:
+        """The mechanism at an epsilon; what it does not take is refused."""
+        return top_k_named(
+            self.word, epsilon=epsilon, delta=self.delta, k=self.k, options=self.options
+        )
+
+    def at_any(self) -> Selection:
+        """The mechanism at some epsilon that it allows."""
+        return self.at(0.1)
+
+    @property
+    def label(self) -> str:
+        """The word, and the noise where it was chosen."""
+        return f"{self.word} ({self.options.noise})" if self.options.noise else self.word
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user said about mechanisms."""
+
+    k: int
+    delta: Real
+    gamma: Real
+    noise: str | Law | None
+    max_items_per_user: int | None
+    lists_only: bool
+
+    def one(self, word: str) -> Candidate:
+        """The mechanism of this word; wishes that it cannot meet are refused."""
+        gamma = self.gamma if word == "canonical" or exact("gamma", self.gamma) * 2 != 1 else None
+        most = self.max_items_per_user if word == "laplace" else None
+        options = TopKOptions(noise=self.noise, gamma=gamma, max_items_per_user=most)
+        candidate = Candidate(word, self.k, self.delta, options)
+        if self.lists_only and not candidate.at_any().ordered:
+            raise InputError(
+                f"{candidate.label} releases a set, which has no order; leave out ordered=True, "
+                "or plan joint"
+            )
+        return candidate
+
+    def all(self) -> tuple[list[Candidate], dict[str, str]]:
+        """All mechanisms that apply, and why the others do not."""
+        found, skipped = [], {}
+        for word in KNOWN_DOMAIN:
+            candidates = self._variants(word)
+            if word in WITH_DELTA and exact("delta", self.delta) == 0:
+                skipped[word] = "it needs delta > 0"
+            elif word == "laplace" and self.max_items_per_user is None:
+                skipped[word] = "it needs max_items_per_user"
+            elif word == "oneshot-approximate" and exact("delta", self.delta) * 20 > 1:
+                skipped[word] = "it needs delta up to 0.05"
+            elif self.lists_only and not candidates[0].at_any().ordered:
+                skipped[word] = "it releases a set, which has no order"
+            else:
+                found += candidates
+        return found, skipped
+
+    def _variants(self, word: str) -> list[Candidate]:
+        """The mechanism, with each noise that is worth a row of its own."""
+        noises: list[str | Law | None] = [None]
+        if word == "canonical":
+            noises = [Law.EXPONENTIAL, Law.GUMBEL] if self.noise is None else [self.noise]
+        elif word == "oneshot":
+            # only Gumbel noise has an order to give
+            default = Law.GUMBEL if self.lists_only else Law.EXPONENTIAL
+            noises = [default if self.noise is None else self.noise]
+        delta = self.delta if word in WITH_DELTA else 0
+        gamma = self.gamma if word == "canonical" else None
+        most = self.max_items_per_user if word == "laplace" else None
+        return [
+            Candidate(word, self.k, delta, TopKOptions(noise, gamma, max_items_per_user=most))
+            for noise in noises
+        ]
+
+
+_SCOPE = (
+    "Computed from public or assumed scores: no data were read, nothing was spent. Chances and "
+    "quantiles are exact for these scores; bounds hold for any data with as many items; errors "
+    "are simulated with the stated seed."
+)
+
+
+@dataclass(frozen=True)
+class TopKPlan:
+    """What to expect of a top-k release, before it is paid for; one row per mechanism."""
+
+    k: int
+    candidates: int
+    epsilon: float | None
+    """None: every row is planned for its own epsilon, which reaches the target."""
+    delta: float
+    relation: str
+    confidence: float
+    target_chance: float | None
+    judged: str
+    """Whether errors are those of "lists" in their order, or of "sets"."""
+    draws: int
+    seed: int
+    rows: tuple[TopKRow, ...]
+    skipped: dict[str, str]
+    """The mechanisms that were left out, and why."""
+    scope: str = _SCOPE
+
+    def best(self) -> TopKRow:
+        """The row with the smallest simulated l_infinity error: by median, then by mean."""
+        simulated = [row for row in self.rows if row.simulated is not None]
+        if not simulated:
+            raise InputError("nothing was simulated, so there is no best; plan with draws > 0")
+        return min(simulated, key=_l_infinity)
+
+    def row(self, mechanism: str) -> TopKRow:
+        """The first row of this mechanism, by its word or by its full name."""
+        for row in self.rows:
+            if mechanism in (row.mechanism, row.name):
+                return row
+        raise InputError(
+            f"{mechanism!r} is not in the plan; there is: "
+            f"{', '.join(dict.fromkeys(row.mechanism for row in self.rows))}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, ready for JSON."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**plain, "rows": [row.to_dict() for row in self.rows]}
+
+    def table(self) -> list[list[str]]:
+        """The plan as a table, its first line the headings."""
+        confident = f"{100 * self.confidence:.6g} %"
+        headings = ["mechanism", "epsilon", "gives", "Pr[top k]", "l_inf", f"l_inf {confident}"]
+        headings += ["l_1", "k-relative", f"bound {confident}"]
+        if self.target_chance is not None:
+            headings.append(f"epsilon for {self.target_chance:.6g}")
+        lines = [headings]
+        for row in self.rows:
+            errors = row.simulated
+            cells = [row.name.split(", k=")[0], _shown(row.epsilon)]
+            cells += ["list" if row.ordered else "set", _chance(row)]
+            if errors is None:
+                cells += ["-"] * 4
+            else:
+                largest = errors["l_infinity"]
+                cells += [_shown(largest.median), _shown(largest.upper)]
+                cells += [_shown(errors[name].median) for name in ("l_1", "k_relative")]
+            cells.append(_shown(row.signed_bound))
+            if self.target_chance is not None:
+                cells.append(_shown(row.epsilon_for_target))
+            lines.append(cells)
+        return lines
+
+    def __str__(self) -> str:
+        lines = self.table()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        shown = [
+            "  ".join(
+                cell.ljust(w) if i in (0, 2) else cell.rjust(w)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+        shown.insert(1, "-" * max(map(len, shown)))
+        relation = Relation(self.relation).sentence
+        title = f"top {self.k} of {self.candidates:,}"
+        if self.epsilon is not None:
+            title += f", epsilon={self.epsilon:.6g}"
+        title += f", delta={self.delta:.6g}" if self.delta else ""
+        notes = [
+            f"l_inf, l_1, k-relative: medians of {self.draws} simulated draws (seed {self.seed}), "
+            f"of released {self.judged}."
+            if self.draws
+            else "Nothing was simulated.",
+            "~: share of simulated draws; no formula is known.",
+            "bound: on max_i (c_i - c_{s_i}), for any data.",
+            *(f"Left out: {name} ({reason})." for name, reason in self.skipped.items()),
+            self.scope,
+        ]
+        return "\n".join([f"{title}; {relation}", *shown, *notes])
+
+
+def top_k(
+    scores: Any,
+    *,
+    k: int,
+    epsilon: Real | None = None,
+    delta: Real = 0.0,
+    mechanism: str = "compare",
+    ordered: bool | None = None,
+    gamma: Real = 0.5,
+    noise: str | Law | None = None,
+    max_items_per_user: int | None = None,
+    sensitivity: Real | tuple[Real, Real] = 1.0,
+    monotone: bool = True,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    confidence: Real = 0.99,
+    target_chance: Real | None = None,
+    draws: int = 200,
+    seed: int = 0,
+) -> TopKPlan:
+    """Say what to expect of ``winnow.top_k`` before spending anything.
+
+    ``scores`` are public or hypothetical: last year's published counts, a guess, a worst
+    case. Never the private ones: chances, quantiles and simulated errors are computed from
+    them without noise and would give them away. A list, an array, a column, a dict of
+    scores, or a ``GapProfile``.
+
+    ``mechanism="compare"`` puts all mechanisms that apply side by side; a word plans one:
+    "joint", "canonical", "oneshot", "peel-permute-and-flip", "peel-gumbel" and
+    "oneshot-approximate" (both need ``delta``), "gamma", "laplace" (needs
+    ``max_items_per_user`` and whole counts). Mechanisms without use for delta stay pure.
+
+    For each: the guarantee, whether it gives a list or a set, the exact chance of the true
+    top k where a formula is known, the bounds that hold for any data at ``confidence``, and
+    errors over ``draws`` simulated draws with ``seed`` (0 draws: none are simulated).
+
+    ``ordered=True`` keeps the mechanisms that release an order and judges their lists;
+    ``ordered=False`` judges all as sets, each listed by true score. By default lists are
+    judged if every mechanism in the plan gives one, and sets otherwise.
+
+    ``target_chance`` asks for the epsilon at which the chance of the true top k reaches it.
+    Without ``epsilon`` every mechanism is planned at that epsilon of its own.
+    """
+    one_of(("compare", *KNOWN_DOMAIN), mechanism=mechanism)
+    count(k=k)
+    probability(confidence=confidence)
+    delta_range(delta=delta)
+    if ordered not in (None, True, False):
+        raise InputError(f"ordered={ordered!r} is not True, False or None")
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 0:
+        raise InputError(f"draws={draws!r} is not a whole number; give 0 or more")
+    if target_chance is not None:
+        probability(target_chance=target_chance)
+    if epsilon is not None:
+        positive(epsilon=epsilon)
+    elif target_chance is None:
+        raise InputError("epsilon is missing; give epsilon, target_chance, or both")
+    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+    values = public_scores(scores)
+    if k > len(values):
+        raise InputError(f"k={k} exceeds {len(values)} candidates; lower k")
+    wishes = Wishes(int(k), delta, gamma, noise, max_items_per_user, ordered is True)
+    skipped: dict[str, str] = {}
+    if mechanism == "compare":
+        candidates, skipped = wishes.all()
+    else:
+        candidates = [wishes.one(mechanism)]
+    question = Question(
+        values,
+        utility,
+        int(k),
+        float(confidence),
+        None if target_chance is None else float(target_chance),
+        draws,
+        seed,
+        ordered if ordered is not None else all(c.at_any().ordered for c in candidates),
+    )
+    sealed = seal_scores(values, utility)  # the mechanisms' own checks take sealed scores
+    rows = []
+    for candidate in candidates:
+        try:
+            rows.append(_row(question, sealed, candidate, epsilon))
+        except InputError as refusal:
+            if mechanism != "compare":
+                raise
+            skipped[candidate.label] = str(refusal)
+    return TopKPlan(
+        k=int(k),
+        candidates=len(values),
+        epsilon=None if epsilon is None else float(epsilon),
+        delta=float(delta),
+        relation=str(utility.relation),
+        confidence=float(confidence),
+        target_chance=question.target_chance,
+        judged="lists" if question.as_lists else "sets",
+        draws=draws,
+        seed=seed,
+        rows=tuple(rows),
+        skipped=skipped,
+    )
+
+
+def _row(
+    question: Question, sealed: SealedScores, candidate: Candidate, epsilon: Real | None
+) -> TopKRow:
+    """One mechanism at the given epsilon, or at the one that reaches the target."""
+    if epsilon is None:
+        needed = question.epsilon_for_target(candidate.at_any())
+        if not needed:
+            raise InputError(
+                "no epsilon is known at which it reaches the target chance; give epsilon"
+                if needed is None
+                else "the target is reached by a blind draw; give epsilon, or ask for more"
+            )
+        epsilon = needed
+    mechanism = candidate.at(epsilon)
+    mechanism.check(sealed)
+    return question.row(candidate.word, mechanism, float(epsilon))
+
+
+def _l_infinity(row: TopKRow) -> tuple[float, float]:
+    assert row.simulated is not None
+    found = row.simulated["l_infinity"]
+    return found.median, found.mean
+
+
+def _chance(row: TopKRow) -> str:
+    """The exact chance, or the simulated share marked as such."""
+    if row.top_chance is None:
+        return "-" if row.simulated_top is None else f"~{row.simulated_top:.3g}"
+    if 0 < 1.0 - row.top_chance < 1e-5:
+        return f"1 - {1.0 - row.top_chance:.2g}"
+    return f"{row.top_chance:.4g}"
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

@@ -1,0 +1,143 @@
+"""``winnow.top_k``: the k items with the highest counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from winnow.core.charging import grant_for, rounds_accountant
+from winnow.core.checks import Real, count
+from winnow.core.laws import Law
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.tape import Randomness
+from winnow.core.utility import Utility
+from winnow.errors import InputError, RelationMismatch
+from winnow.privacy import Budget
+from winnow.read.counts import SealedCounts
+from winnow.read.scores import SealedScores, seal_scores
+from winnow.topk.table import (
+    WITH_DELTA,
+    TopKOptions,
+    automatic,
+    automatic_unknown,
+    top_k_named,
+    unknown_domain_named,
+)
+
+
+def top_k(
+    counts: Any,
+    *,
+    k: int,
+    epsilon: Real,
+    delta: Real = 0.0,
+    mechanism: str = "auto",
+    ordered: bool | None = None,
+    noise: str | Law | None = None,
+    gamma: Real | None = None,
+    rounded: bool = False,
+    reach: int | None = None,
+    with_counts: bool = False,
+    max_items_per_user: int | None = None,
+    sensitivity: Real | tuple[Real, Real] = 1,
+    monotone: bool = True,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    labels: Any = None,
+    label_column: str | None = None,
+    score_column: str | None = None,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> Released[list[Any]]:
+    """The k items with the (nearly) highest counts, privately.
+
+    ``counts`` is a dict, a list, an array, a data frame, or what ``winnow.counts`` made of a
+    table. One person moves every count by at most ``sensitivity``, and adding a person never
+    lowers one (``monotone``). ``epsilon`` is the total for the call.
+
+    ``mechanism``: "joint" (a list in order), "canonical" (a set; ``gamma``, ``noise``,
+    ``rounded``), "oneshot" (a set; ``noise``), "peel-permute-and-flip", "peel-gumbel" (needs
+    delta), "gamma", "laplace" (noise on every count, needs ``max_items_per_user``),
+    "oneshot-approximate" (small epsilon, needs delta); where the items came from the data and
+    are private, "limited-domain" or "stability", which need delta and may release fewer than
+    k. "auto" chooses by k, delta, ``ordered`` and the items per person, and the receipt says
+    why.
+
+    ``with_counts=True`` releases noisy counts of the winners too, as pairs: at no cost with
+    "laplace" and "stability", for half of epsilon with the others.
+    """
+    count(k=k)
+    k = int(k)
+    if not isinstance(with_counts, bool) or ordered not in (None, True, False):
+        raise InputError("with_counts and ordered are True or False")
+    sealed = counts
+    if isinstance(counts, SealedCounts):
+        relation = _relation_of(counts, relation)
+        bound = counts.max_items_per_user
+        if max_items_per_user is not None and max_items_per_user != bound:
+            raise InputError(
+                f"max_items_per_user={max_items_per_user} was not used when counting; give it "
+                "to counts(...)"
+            )
+        max_items_per_user = bound
+        if counts.domain_known:
+            sealed = counts.to_scores()
+    options = TopKOptions(
+        noise, gamma, rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget)
+    )
+    randomness = Randomness(seed)
+    if isinstance(sealed, SealedCounts):
+        if labels is not None or label_column is not None or score_column is not None:
+            raise InputError("these counts have their labels already; do not give others")
+        reason = ""
+        if mechanism == "auto":
+            mechanism, reason = automatic_unknown(max_items_per_user, with_counts)
+        hidden = unknown_domain_named(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
+        hidden.check(sealed.utility)
+        grant = grant_for(hidden.promise(sealed.utility.relation).event, budget)
+        return _because(reason, hidden.release(sealed, grant, randomness.tape()))
+    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+    if isinstance(sealed, SealedScores):
+        utility = sealed.utility
+    scores = seal_scores(
+        sealed,
+        utility,
+        labels=labels,
+        label_column=label_column,
+        score_column=score_column,
+        copy=False,  # they are released from before this call returns
+    )
+    if k > scores.size:
+        raise InputError(f"k={k} exceeds {scores.size} candidates; lower k")
+    reason = ""
+    if mechanism == "auto":
+        mechanism, reason = automatic(
+            k=k,
+            epsilon=epsilon,
+            delta=delta,
+            ordered=ordered,
+            max_items_per_user=max_items_per_user,
+        )
+        if mechanism not in WITH_DELTA:
+            delta = 0.0  # allowed, and not needed
+    chosen = top_k_named(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
+    if ordered and not chosen.ordered:
+        raise InputError(
+            f"{mechanism} releases a set without an order; leave out ordered=True, or use joint"
+        )
+    chosen.check(scores)
+    grant = grant_for(chosen.promise(utility.relation).event, budget)
+    return _because(reason, chosen.release(scores, grant, randomness.tape()))
+
+
+def _relation_of(counts: SealedCounts, relation: str | Relation) -> Relation:
+    asked = Relation.parse(relation)
+    if asked is not counts.utility.relation:
+        raise RelationMismatch(
+            f"these counts speak of {counts.utility.relation} and the call of {asked}"
+        )
+    return asked
+
+
+def _because(reason: str, released: Released[list[Any]]) -> Released[list[Any]]:
+    return replace(released, receipt=replace(released.receipt, reason=reason))

@@ -1,0 +1,1 @@
+"""A synthetic table of many columns by a graphical model."""

@@ -1,0 +1,207 @@
+"""The tables of a graphical model over a junction tree: marginals, probabilities, rows.
+
+A model is given by one table of probabilities for each clique, with equal sums wherever two
+cliques share columns. The table of any columns is found from the cliques between them: the
+one nearest to the root counts as it is, the others given what they share with their parent,
+and branches that hold no wanted column sum up to one and are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.wide.junction_tree import Columns, JunctionTree
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_KEPT_CELLS = 1 << 18
+"""Messages up to this size are kept for the next table."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeTables:
+    """Tables of probabilities over the cliques of a junction tree."""
+
+    tree: JunctionTree
+    beliefs: tuple[Floats, ...]
+    """One table for each clique, its axes in the clique's order; each sums to 1."""
+    _kept: dict[tuple[int, Columns], tuple[Floats, Columns]] = field(
+        default_factory=dict, repr=False
+    )
+
+    def marginal(self, columns: Sequence[int]) -> Floats:
+        """The table of some columns, axes in the order in which they are named."""
+        wanted = tuple(columns)
+        holding = [
+            place for place, clique in enumerate(self.tree.cliques) if set(wanted) <= set(clique)
+        ]
+        if holding:
+            place = min(holding, key=lambda i: self.beliefs[i].size)
+            return _summed([self.beliefs[place], list(self.tree.cliques[place])], wanted)
+        top = self._top(wanted)
+        factors: list[Any] = [self.beliefs[top], list(self.tree.cliques[top])]
+        for message, axes in self._below(top, wanted):
+            factors += [message, list(axes)]
+        return _summed(factors, wanted)
+
+    def probability(self, masks: Mapping[int, NDArray[np.bool_]]) -> float:
+        """The probability that every masked column has one of its marked codes."""
+        messages: list[Floats] = [np.ones(())] * len(self.tree.cliques)
+        for place in reversed(range(len(self.tree.cliques))):
+            clique, shared = self.tree.cliques[place], self.tree.separators[place]
+            factors: list[Any] = [self._given[place], list(clique)]
+            for child in self._children[place]:
+                factors += [messages[child], list(self.tree.separators[child])]
+            for column in clique:
+                if column in masks and self.tree.tops[column] == place:
+                    factors += [masks[column].astype(np.float64), [column]]
+            messages[place] = _summed(factors, shared)
+        return float(messages[0])
+
+    def draw(self, uniform: Sequence[Floats]) -> Integers:
+        """Rows drawn clique by clique, from as many uniform numbers in [0, 1) for each.
+
+        The result has a line of codes for each column.
+        """
+        rows = len(uniform[0])
+        codes = np.zeros((len(self.tree.shape), rows), np.int64)
+        for place, clique in enumerate(self.tree.cliques):
+            shared = self.tree.separators[place]
+            new = tuple(c for c in clique if c not in shared)
+            table = _summed([self.beliefs[place], list(clique)], (*shared, *new))
+            sums = np.cumsum(table.reshape(self.tree.size(shared), -1), axis=1)
+            given = np.zeros(rows, np.int64)
+            for column in shared:
+                given = given * self.tree.shape[column] + codes[column]
+            drawn = _first_above(sums, given, uniform[place] * sums[given, -1])
+            for column, code in zip(
+                new, np.unravel_index(drawn, self.tree.sizes(new)), strict=True
+            ):
+                codes[column] = code
+        return codes
+
+    def _top(self, wanted: Columns) -> int:
+        """The lowest clique that has all wanted columns at or below it."""
+        paths = []
+        for column in wanted:
+            place, path = self.tree.tops[column], []
+            while place >= 0:
+                path.append(place)
+                place = self.tree.parents[place]
+            paths.append(path)
+        common = set(paths[0]).intersection(*paths[1:])
+        return next(place for place in paths[0] if place in common)
+
+    def _below(self, place: int, wanted: Columns) -> list[tuple[Floats, Columns]]:
+        clique = self.tree.cliques[place]
+        found = []
+        for child in self._children[place]:
+            own = tuple(c for c in wanted if c in self._subtree[child] and c not in clique)
+            if own:
+                found.append(self._message(child, own))
+        return found
+
+    def _message(self, place: int, wanted: Columns) -> tuple[Floats, Columns]:
+        """Probabilities of wanted columns at or below a clique, given what it shares upwards."""
+        if (place, wanted) in self._kept:
+            return self._kept[place, wanted]
+        axes = tuple(dict.fromkeys((*self.tree.separators[place], *wanted)))
+        factors: list[Any] = [self._given[place], list(self.tree.cliques[place])]
+        for message, own in self._below(place, wanted):
+            factors += [message, list(own)]
+        table = _summed(factors, axes)
+        if table.size <= _KEPT_CELLS:
+            self._kept[place, wanted] = table, axes
+        return table, axes
+
+    @cached_property
+    def _given(self) -> tuple[Floats, ...]:
+        """Each clique's table given the columns shared with its parent."""
+        found = []
+        for belief, clique, shared in zip(
+            self.beliefs, self.tree.cliques, self.tree.separators, strict=True
+        ):
+            gone = tuple(axis for axis, column in enumerate(clique) if column not in shared)
+            sums = belief.sum(axis=gone, keepdims=True)
+            found.append(np.divide(belief, sums, out=np.zeros_like(belief), where=sums > 0))
+        return tuple(found)
+
+    @cached_property
+    def _children(self) -> tuple[tuple[int, ...], ...]:
+        places = range(len(self.tree.cliques))
+        return tuple(tuple(c for c in places if self.tree.parents[c] == p) for p in places)
+
+    @cached_property
+    def _subtree(self) -> tuple[frozenset[int], ...]:
+        """The columns at or below each clique."""
+        found = [set(clique) for clique in self.tree.cliques]
+        for place in reversed(range(1, len(found))):
+            found[self.tree.parents[place]] |= found[place]
+        return tuple(frozenset(columns) for columns in found)
+
+
+def tree_tables(
+    tree: JunctionTree, potentials: Iterable[tuple[Columns, NDArray[Any]]]
+) -> TreeTables:
+    """The model that is the normalised product of exp(potential), by message passing."""
+    logs = [np.zeros(tree.sizes(clique)) for clique in tree.cliques]
+    for columns, values in potentials:
+        holding = [i for i, clique in enumerate(tree.cliques) if set(columns) <= set(clique)]
+        place = min(holding, key=lambda i: logs[i].size)
+        logs[place] += _aligned(np.asarray(values, np.float64), columns, tree.cliques[place])
+    upward: list[Floats] = [np.zeros(())] * len(logs)
+    for place in reversed(range(1, len(logs))):
+        shared, parent = tree.separators[place], tree.parents[place]
+        upward[place] = _log_sum(logs[place], tree.cliques[place], shared)
+        logs[parent] += _aligned(upward[place], shared, tree.cliques[parent])
+    for place in range(1, len(logs)):
+        shared, parent = tree.separators[place], tree.parents[place]
+        downward = _log_sum(logs[parent], tree.cliques[parent], shared) - upward[place]
+        logs[place] += _aligned(downward, shared, tree.cliques[place])
+    beliefs = []
+    for log in logs:
+        table = np.exp(log - log.max())
+        beliefs.append(table / table.sum())
+    return TreeTables(tree, tuple(beliefs))
+
+
+def _summed(factors: list[Any], kept: Columns) -> Floats:
+    """The product of tables, each followed by its columns, summed over what is not kept."""
+    return np.asarray(np.einsum(*factors, list(kept), optimize="greedy"))
+
+
+def _aligned(table: Floats, columns: Columns, clique: Columns) -> Floats:
+    """The table with an axis for each column of the clique, of length 1 where it has none."""
+    order = sorted(range(len(columns)), key=lambda i: clique.index(columns[i]))
+    turned = np.transpose(table, order)
+    sizes = iter(turned.shape)
+    return turned.reshape([next(sizes) if column in columns else 1 for column in clique])
+
+
+def _log_sum(log: Floats, clique: Columns, kept: Columns) -> Floats:
+    """log of the sum of exp over the columns that are not kept."""
+    gone = tuple(axis for axis, column in enumerate(clique) if column not in kept)
+    top = log.max(axis=gone, keepdims=True)
+    sums = np.log(np.exp(log - top).sum(axis=gone, keepdims=True)) + top
+    return np.asarray(np.squeeze(sums, axis=gone))
+
+
+def _first_above(sums: Floats, lines: Integers, targets: Floats) -> Integers:
+    """For each target the first place in its line of running sums that exceeds it."""
+    width = sums.shape[1]
+    low = np.zeros(len(lines), np.int64)
+    high = np.full(len(lines), width - 1, np.int64)
+    for _ in range(math.ceil(math.log2(width)) if width > 1 else 0):
+        middle = (low + high) // 2
+        above = sums[lines, middle] > targets
+        high = np.where(above, middle, high)
+        low = np.where(above, low, np.minimum(middle + 1, high))
+    return low

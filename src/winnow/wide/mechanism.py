@@ -1,0 +1,271 @@
+"""Rounds of selection and measurement of whole marginal tables, for graphical models.
+
+This is the only part of a wide release that touches private counts. The algorithm above it
+sees what a round releases, a set of columns and a noisy table, and answers with the tables of
+a new public model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from threading import Lock
+from typing import ClassVar, NoReturn
+
+import numpy as np
+
+from winnow.core.checks import Real, count, exact, positive, set_counts
+from winnow.core.laws import Law
+from winnow.core.noise import discrete_gaussian_array
+from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.released import Receipt
+from winnow.core.sealed import Sealed
+from winnow.core.tape import Tape
+from winnow.core.workloads.workload import Workload
+from winnow.errors import GrantError, InputError
+from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
+from winnow.select.crossing import check_scale
+from winnow.wide.crossing import LARGEST_WEIGHT, STEPS, Counts, Floats, MeasuredTable, TableRounds
+
+_LARGEST_NOISE = 2**50
+
+
+@dataclass(frozen=True)
+class MeasureMarginals:
+    """`rounds` times: select a marginal table that the model gets wrong, then measure it whole.
+
+    Candidate r has the score w_r (d_r - b_r), with d_r the l1 distance of the table's counts M_r
+    from what the model says, rounded to a public grid, w_r a public whole weight and b_r a
+    public penalty, the noise that measuring it would bring. A round draws r with probability ~
+    exp(epsilon score_r/(2 Delta)) and releases it with M_r plus discrete Gaussian noise in
+    every cell. Before the first round, some tables may be measured without a selection.
+
+    Formal guarantees
+        One person has at most L rows, and each lies in one cell of a table. Adding or removing
+        them moves d_r by at most L either way, and M_r by at most L in the l2 norm
+        (all rows in one cell). Replacing them moves up to L ones out of cells and L into
+        others: at most 2 L in the l1 norm, and sqrt(2) L in the l2 norm. So Delta is
+        L max w_r, or twice that; scores may rise or fall, so nothing is halved. The selection
+        has bounded range epsilon. [McSherry-Talwar 2007; Durfee-Rogers 2019] With variance
+        (noise_multiplier x l2 sensitivity)^2 a measured table has rho =
+        1/(2 noise_multiplier^2). [Canonne-Kamath-Steinke 2020] Models, weights, penalties and
+        the candidates of a round may depend on everything released before, so the rounds
+        compose adaptively; their number and all parameters are fixed beforehand, so the whole
+        is a closed plan, charged once, before the first draw.
+        [the loop: McKenna-Miklau-Sheldon 2021; McKenna et al. 2022]
+    """
+
+    epsilon: Real
+    """Of one selection."""
+    noise_multiplier: Real
+    rounds: int
+    first: int = 0
+    """How many tables are measured before the first round."""
+    first_multiplier: Real | None = None
+    title: ClassVar[str] = "measure-marginals"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
+        set_counts(self, rounds="rounds")
+        if self.first:
+            set_counts(self, first="first")
+        if (self.first_multiplier is None) is not (not self.first):
+            raise InputError("give first_multiplier with the number of first tables, or neither")
+        if self.first_multiplier is not None:
+            positive(first_multiplier=self.first_multiplier)
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        first = f"{self.first} tables, then " if self.first else ""
+        return (
+            f"{self.title}, {first}{rounds} of the exponential mechanism over marginal tables "
+            "and discrete Gaussian noise"
+        )
+
+    def promise(self, relation: Relation) -> Promise:
+        """What the whole run is charged, and why."""
+        selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
+        measured = _gaussian(self.noise_multiplier, relation)
+        event: Event = Repeat(Compose((selection.event, measured.event)), self.rounds)
+        if self.first_multiplier is not None:
+            event = Compose((first_event(self.first_multiplier, self.first, relation), event))
+        return Promise(
+            event,
+            f"McKenna-Miklau-Sheldon 2021; {selection.citation}; counts: {measured.citation}",
+            f"{self.rounds} times: {selection.statement} {measured.statement}",
+        )
+
+    def variance(self, multiplier: Real, relation: Relation, rows_per_person: int) -> Fraction:
+        """Of the noise of each cell: (multiplier x l2 sensitivity of a table)^2, exactly."""
+        squared = rows_per_person**2 * (2 if relation is Relation.SUBSTITUTION else 1)
+        return exact("noise_multiplier", multiplier) ** 2 * squared
+
+    def exponent(self, relation: Relation, rows_per_person: int, heaviest: int) -> Fraction:
+        """What a score in grid steps is multiplied with: epsilon/(2 Delta)."""
+        moved = rows_per_person * (2 if relation is Relation.SUBSTITUTION else 1)
+        return exact("epsilon", self.epsilon) / (2 * moved * heaviest * STEPS)
+
+    def check(self, relation: Relation, rows_per_person: int = 1) -> None:
+        """Refuse what cannot be selected or measured, before anything is charged."""
+        count(rows_per_person=rows_per_person)
+        check_scale(self.exponent(relation, int(rows_per_person), 2**20))
+        for multiplier in (self.noise_multiplier, self.first_multiplier or 1):
+            if self.variance(multiplier, relation, int(rows_per_person)) > _LARGEST_NOISE**2:
+                raise InputError(
+                    "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
+                    "rounds"
+                )
+
+    def open(
+        self,
+        first: Sealed[Counts] | None,
+        tables: Workload | None,
+        grant: Grant,
+        tape: Tape,
+        *,
+        relation: Relation,
+        rows_per_person: int = 1,
+    ) -> MarginalRun:
+        """Spend the grant on the whole run, and measure the first tables.
+
+        ``first`` holds the counts of the marginals in ``tables``, one after another.
+        """
+        self.check(relation, rows_per_person)
+        if (0 if tables is None or first is None else len(tables.parts)) != self.first:
+            raise InputError(f"the run is for {self.first} first tables; give their counts")
+        promised = self.promise(relation)
+        receipt = Receipt(
+            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
+        )
+        tape.claim()
+        grant.redeem(promised.event)
+        measured: tuple[Counts, ...] = ()
+        if first is not None and tables is not None and self.first_multiplier is not None:
+            counts = open_sealed(first)
+            variance = self.variance(self.first_multiplier, relation, int(rows_per_person))
+            noisy = counts + discrete_gaussian_array(tape.child("first"), len(counts), variance)
+            measured = tuple(np.split(noisy, tables.offsets[1:-1]))
+        return MarginalRun(self, measured, receipt, tape, relation, int(rows_per_person))
+
+
+class MarginalRun:
+    """A run that was paid for: the first tables, and rounds that can be started once."""
+
+    def __init__(
+        self,
+        mechanism: MeasureMarginals,
+        first: tuple[Counts, ...],
+        receipt: Receipt,
+        tape: Tape,
+        relation: Relation,
+        rows_per_person: int,
+    ) -> None:
+        self.first = first
+        """The noisy first tables; public."""
+        self.receipt = receipt
+        self._mechanism = mechanism
+        self._tape = tape
+        self._relation = relation
+        self._rows_per_person = rows_per_person
+        self._lock = Lock()
+        self._started = False
+
+    def start(
+        self, counts: Sealed[Counts], candidates: Workload, weights: Sequence[int]
+    ) -> MarginalRounds:
+        """Start the rounds over these candidates, once; weights are public whole numbers.
+
+        ``counts`` holds the counts of the candidates' tables, one after another.
+        """
+        if len(weights) != len(candidates.parts):
+            raise InputError("give one weight for each candidate")
+        count(**{f"weight {i}": weight for i, weight in enumerate(weights)})
+        if max(weights) > LARGEST_WEIGHT:
+            raise InputError(f"a weight exceeds {LARGEST_WEIGHT}; give smaller weights")
+        if any(part.grid != 1 for part in candidates.parts):
+            raise InputError("candidates are marginal tables; give wn.marginals(...)")
+        scale = self._mechanism.exponent(self._relation, self._rows_per_person, max(weights))
+        check_scale(scale)
+        with self._lock:
+            if self._started:
+                raise GrantError("the rounds of this run were started before; they are one charge")
+            self._started = True
+        variance = self._mechanism.variance(
+            self._mechanism.noise_multiplier, self._relation, self._rows_per_person
+        )
+        return MarginalRounds(
+            TableRounds(
+                open_sealed(counts),
+                np.asarray(candidates.offsets, np.int64),
+                np.array(weights, np.int64),
+                scale,
+                variance,
+                self._mechanism.rounds,
+                self._tape,
+            )
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise GrantError("a run is not copied or pickled: it is one charge")
+
+    def __repr__(self) -> str:
+        return f"<run of {self._mechanism.name}>"
+
+
+class MarginalRounds:
+    """Open rounds: ask for the next one with the tables of the current public model.
+
+    They cannot be copied or pickled (a copy would answer again with the same noise), and
+    threads that share them take turns.
+    """
+
+    def __init__(self, rounds: TableRounds) -> None:
+        self._rounds = rounds
+        self._lock = Lock()
+
+    @property
+    def left(self) -> int:
+        """How many rounds are still paid for."""
+        return self._rounds.left
+
+    def next(
+        self, allowed: Sequence[int], tables: Sequence[Floats], penalties: Sequence[float]
+    ) -> MeasuredTable:
+        """One more round among the allowed candidates.
+
+        ``tables`` are the model's counts of their marginals, ``penalties`` in rows; both
+        must be public.
+        """
+        with self._lock:
+            if self._rounds.left <= 0:
+                raise GrantError(
+                    "all rounds of this run were drawn; open a new run with a new charge"
+                )
+            places = np.array(allowed, np.int64)
+            if not len(places) or len(np.unique(places)) != len(places):
+                raise InputError("no candidate is allowed, or one is named twice")
+            if places.min() < 0 or places.max() >= self._rounds.candidates:
+                raise InputError(f"there are {self._rounds.candidates} candidates, from 0 on")
+            if not len(places) == len(tables) == len(penalties):
+                raise InputError("give one table and one penalty for each allowed candidate")
+            return self._rounds.draw(places, tables, penalties)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise GrantError("measured rounds are not copied or pickled: they are one charge")
+
+    def __repr__(self) -> str:
+        return f"<rounds over marginal tables: {self.left} left>"
+
+
+def first_event(multiplier: Real, tables: int, relation: Relation) -> Event:
+    """The event of measuring so many tables before the first round."""
+    one = _gaussian(multiplier, relation).event
+    return one if tables == 1 else Repeat(one, tables)
+
+
+def _gaussian(multiplier: Real, relation: Relation) -> Promise:
+    return promise("discrete-gaussian", "additive", relation, noise_multiplier=multiplier)

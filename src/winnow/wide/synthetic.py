@@ -1,0 +1,176 @@
+"""A synthetic distribution over a wide schema: a graphical model instead of all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.schema import Schema, cells_text
+from winnow.core.tape import Tape
+from winnow.errors import InputError
+from winnow.release.synthetic import SyntheticDistribution
+from winnow.wide.junction_tree import JunctionTree
+from winnow.wide.kernels.tree_tables import TreeTables
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeFactor:
+    """A graphical model as a factor of a synthetic distribution: over all columns."""
+
+    tables: TreeTables
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Every column of the schema."""
+        return tuple(range(len(self.tables.tree.shape)))
+
+    def marginal(self, columns: Sequence[int]) -> Floats:
+        """The table of some columns, in the order in which they are named."""
+        return self.tables.marginal(columns)
+
+    def product_set(self, masks: Mapping[int, NDArray[np.bool_]]) -> float:
+        """The probability that every masked column holds."""
+        return self.tables.probability(masks)
+
+    def draw(self, rows: int, tape: Tape) -> Integers:
+        """Codes of rows drawn clique by clique: a line for each column."""
+        uniform = []
+        for place in range(len(self.tables.tree.cliques)):
+            words = tape.child(f"clique-{place}").words(0, 2 * rows).astype(np.uint64)
+            high, low = words[::2] << np.uint64(21), words[1::2] >> np.uint64(11)
+            uniform.append((high | low) * 2.0**-53)
+        return self.tables.draw(uniform)
+
+    def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
+        """The model as plain data."""
+        tree = self.tables.tree
+        return {
+            "cliques": [
+                {
+                    "columns": [names[column] for column in clique],
+                    "parent": parent,
+                    "weights": belief.ravel().tolist(),
+                }
+                for clique, parent, belief in zip(
+                    tree.cliques, tree.parents, self.tables.beliefs, strict=True
+                )
+            ]
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any], names: Sequence[str], shape: Sequence[int]) -> Any:
+        """The model that ``to_dict`` wrote."""
+        cliques = [tuple(names.index(c) for c in each["columns"]) for each in document["cliques"]]
+        parents = tuple(int(each["parent"]) for each in document["cliques"])
+        tree = JunctionTree(tuple(shape), tuple(cliques), parents)
+        if (
+            not cliques
+            or parents[0] != -1
+            or any(not 0 <= parent < place for place, parent in enumerate(parents) if place)
+        ):
+            raise InputError("the cliques are not a tree, each after its parent")
+        if set(tree.tops) != set(range(len(tree.shape))):
+            raise InputError("the cliques do not cover every column of the schema")
+        beliefs = []
+        for clique, each in zip(cliques, document["cliques"], strict=True):
+            table = np.array(each["weights"], np.float64).reshape(tree.sizes(clique))
+            if not (np.isfinite(table).all() and table.min() >= 0 and table.sum() > 0):
+                raise InputError("weights are finite, not negative, and not all 0")
+            beliefs.append(table / table.sum())
+        return cls(TreeTables(tree, tuple(beliefs)))
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredMarginal:
+    """One released table: its columns, its noisy counts, the noise of each. Public."""
+
+    columns: tuple[str, ...]
+    counts: NDArray[np.int64]
+    """One axis for each column; noise may carry counts below 0."""
+    sigma: float
+    """Standard deviation of the noise of each count, in rows."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measurement as plain data."""
+        return {
+            "columns": list(self.columns),
+            "sigma": self.sigma,
+            "counts": self.counts.ravel().tolist(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class WideSynthetic(SyntheticDistribution):
+    """A graphical model over all columns, fitted to released marginal tables only.
+
+    It answers every workload of marginals, ranges and conjunctions over the schema, however
+    many cells that has; tables are made on demand. Whatever is computed from it is free.
+    """
+
+    marginals: tuple[MeasuredMarginal, ...] = ()
+    """Every released table, in order."""
+
+    @property
+    def cliques(self) -> tuple[tuple[str, ...], ...]:
+        """The sets of columns that the model holds together."""
+        names = self.schema.names
+        return tuple(tuple(names[c] for c in each) for each in self._tree.tables.tree.cliques)
+
+    @property
+    def _tree(self) -> TreeFactor:
+        factor: Any = self.factors[0]
+        if not isinstance(factor, TreeFactor):
+            raise InputError("the factor of a wide distribution is a junction tree")
+        return factor
+
+    def _whole(self) -> Floats | None:
+        return None  # the weights of all cells are nowhere stored
+
+    def to_dict(self) -> dict[str, Any]:
+        """The distribution as plain data, ready for JSON; ``from_dict`` reads it back."""
+        return super().to_dict() | {"marginals": [each.to_dict() for each in self.marginals]}
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> WideSynthetic:
+        """The distribution that ``to_dict`` wrote; its workload is not part of the file."""
+        try:
+            schema = Schema.parse(document["schema"])
+            tree: Any = TreeFactor.from_dict(document["factors"][0], schema.names, schema.shape)
+            measured = tuple(
+                MeasuredMarginal(
+                    tuple(each["columns"]),
+                    np.array(each["counts"], np.int64).reshape(
+                        schema.subset(each["columns"]).shape
+                    ),
+                    float(each["sigma"]),
+                )
+                for each in document["marginals"]
+            )
+            return cls(
+                schema,
+                (tree,),
+                document["total"],
+                rests_on=document.get("rests_on", ""),
+                marginals=measured,
+            )
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                "this is not a wide distribution as to_dict writes it; a field is missing or of "
+                "another type"
+            ) from None
+
+    def __repr__(self) -> str:
+        return (
+            f"<graphical model over {len(self.schema.columns)} columns, "
+            f"{cells_text(self.schema.cells)} cells, {len(self.marginals)} measured tables, "
+            f"{len(self.cliques)} cliques>"
+        )

@@ -1,0 +1,91 @@
+"""The privacy boundary: sealed values show nothing, and the public names are pinned."""
+
+import copy
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import winnow as wn
+from winnow.core.opening import open_sealed
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        len, list, iter, bool, float, int, bytes, pickle.dumps, copy.copy, copy.deepcopy,
+        np.asarray, lambda s: s[0], lambda s: 7 in s, lambda s: s == s, lambda s: s < s,
+        lambda s: s + 1, vars,
+    ],
+)  # fmt: skip
+def test_a_sealed_value_refuses_every_way_in(attempt) -> None:
+    sealed = wn.Sealed(np.array([417, 418]), "two numbers")
+    with pytest.raises(TypeError) as caught:
+        attempt(sealed)
+    assert "417" not in str(caught.value)
+
+
+def test_a_sealed_value_shows_nothing_of_itself() -> None:
+    sealed = wn.Sealed([417], "one number")
+    for text in (repr(sealed), str(sealed), f"{sealed}"):
+        assert text == "<sealed one number>"
+    assert open_sealed(sealed) == [417]
+    scores = wn.seal_scores({"a": 417}, wn.Utility.declare(1))
+    assert "417" not in repr(scores)
+
+
+def test_errors_of_a_release_do_not_carry_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(wn.InputError) as caught:
+        wn.select({"a": 417.5, "b": float("nan")}, epsilon=1.0)
+    assert "417" not in str(caught.value)
+
+
+TABLES_AND_WORKLOADS = {
+    "Column", "Schema", "SealedTable", "Workload", "marginals", "predicates", "prefixes",
+    "queries", "random_queries", "ranges", "read_table", "release", "SyntheticDistribution",
+    "where", "release_wide", "WideSynthetic",
+}  # fmt: skip
+
+
+INNER_PRODUCTS = {
+    "IndexedExponential", "SealedVectors", "SlackExponential", "boost", "max_inner_product",
+    "seal_vectors",
+}  # fmt: skip
+
+
+LEARNING = {
+    "Predictor", "PrivateClassifier", "conjunctions", "intervals", "learn", "load_predictor",
+    "stumps", "thresholds",
+}  # fmt: skip
+
+
+def test_the_public_names_are_pinned() -> None:
+    assert sorted(wn.__all__) == dir(wn)
+    for name in wn.__all__:
+        assert getattr(wn, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = wn.nonsense
+    assert set(wn.__all__) == {
+        "AboveThreshold", "ApproximateOneshot", "Budget", "BudgetError", "BudgetExceeded",
+        "Canonical", "ExponentialMechanism", "ExtraMissing", "GammaMechanism", "GrantError",
+        "Guarantee", "GuaranteeError", "InputError", "Joint", "LargeMargin", "LimitedDomain",
+        "LipschitzMechanism", "NoisyCounts", "PeelGumbel", "PeelPermuteAndFlip",
+        "PermuteAndFlip", "Receipt", "Relation", "RelationMismatch", "Released",
+        "ReportNoisyMax", "Sealed", "SealedCounts", "SealedScores", "Session", "SparseVector",
+        "StabilityThreshold", "Utility", "WinnowError", "__version__", "above",
+        "as_substitution", "calibrate", "counts", "open_above", "plan", "seal_scores",
+        "select", "top_k", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS, *LEARNING,
+        "SealedBaskets", "frequent_itemsets", "read_baskets",
+        "open_interactive", "resume_interactive",
+        "LpModel", "LpSolution", "read_lp", "solve_lp",
+    }  # fmt: skip
+
+
+def test_no_other_randomness_in_the_package() -> None:
+    source = Path(wn.__file__).parent
+    for file in source.rglob("*.py"):
+        text = file.read_text()
+        assert "np.random" not in text, file
+        assert "numpy.random" not in text, file
+        assert "import random\n" not in text, file

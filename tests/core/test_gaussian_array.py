@@ -1,0 +1,52 @@
+"""Discrete Gaussian arrays: the exact law, and the same answer whatever the filter sees."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from winnow.core import noise as gaussian_array
+from winnow.core.noise import discrete_gaussian_array
+from winnow.core.tape import Tape
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 9), Fraction(9, 4), Fraction(7000)])
+def test_the_law_is_the_discrete_gaussian(variance: Fraction) -> None:
+    """False alarm below 1e-8; the seed is fixed."""
+    drawn = discrete_gaussian_array(Tape.seeded(11), 40_000, variance)
+    edge = max(2, round(3 * float(variance) ** 0.5))
+    step = max(1, edge // 6)
+    everything = np.arange(-4000, 4001)
+    mass = np.exp(-(everything**2) / (2 * float(variance)))
+    classes = np.clip(everything // step, -edge // step, edge // step)
+    names = np.unique(classes)
+    chances = np.array([mass[classes == name].sum() for name in names]) / mass.sum()
+    found = np.clip(drawn // step, -edge // step, edge // step)
+    observed = np.array([(found == name).sum() for name in names])
+    assert chi_square_p_value(np.append(observed, 0), chances) >= FALSE_ALARM
+
+
+def test_exact_comparisons_give_what_the_filter_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = discrete_gaussian_array(Tape.seeded(3), 200, Fraction(50))
+    noise = gaussian_array.noise
+
+    def doubtful(*arguments: object) -> tuple[np.ndarray, np.ndarray]:
+        clock, error = noise(*arguments)  # type: ignore[arg-type]
+        return clock, np.full_like(error, np.inf)
+
+    monkeypatch.setattr(gaussian_array, "noise", doubtful)
+    assert discrete_gaussian_array(Tape.seeded(3), 200, Fraction(50)).tolist() == plain.tolist()
+
+
+def test_a_variance_out_of_range_is_refused() -> None:
+    for variance in (Fraction(0), Fraction(2**100)):
+        with pytest.raises(ValueError, match="variance"):
+            discrete_gaussian_array(Tape.seeded(1), 1, variance)
+
+
+def test_many_integers_come_in_parts() -> None:
+    drawn = discrete_gaussian_array(Tape.seeded(5), (1 << 15) + 3, Fraction(4))
+    assert len(drawn) == (1 << 15) + 3 and 3.8 < drawn.var() < 4.2

@@ -1,0 +1,638 @@
+"""Private multiplicative weights: the session object, its states, its bounds and its refusals."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import pickle
+import threading
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import winnow as wn
+from winnow import (
+    Budget,
+    BudgetExceeded,
+    GrantError,
+    InputError,
+    Relation,
+    Schema,
+    Sealed,
+    SealedTable,
+)
+from winnow.interactive.constants import InteractivePlan, InteractiveRequest
+from winnow.interactive.kernels.product_sets import KeptTables, ProductSets
+from winnow.interactive.mechanism import prior_variance
+from winnow.interactive.questions import Question, question_of, questions_of, taken
+from winnow.interactive.session import LARGEST_STEP, log_step
+from winnow.interactive.sizing import noise_bound, plan_interactive
+from winnow.interactive.state import CellState, ImplicitState, PointState
+from winnow.privacy import CappedRounds, Compose, zcdp_cost
+from winnow.read.crossing import Rows, group
+
+SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5})
+HISTOGRAM = np.random.default_rng(7).multinomial(200_000, np.random.default_rng(8).dirichlet(
+    np.full(SCHEMA.cells, 0.15)))  # fmt: skip
+
+
+def table_of(histogram: Any = HISTOGRAM, schema: Schema = SCHEMA, **more: Any) -> SealedTable:
+    cells = np.flatnonzero(histogram)
+    codes = np.unravel_index(cells, schema.shape)
+    rows = group(tuple(c.astype(np.int32) for c in codes), np.asarray(histogram)[cells].astype(
+        np.int64), schema.shape)  # fmt: skip
+    return SealedTable(schema, Sealed(Rows(*rows), "rows"), **more)
+
+
+def opened(seed: int = 1, table: SealedTable | None = None, **options: Any) -> Any:
+    options = {"epsilon": 1, "delta": 1e-6, "max_queries": 200_000} | options
+    return wn.open_interactive(table or table_of(), seed=seed, **options)
+
+
+def truth(question: Any, schema: Schema = SCHEMA, histogram: Any = HISTOGRAM) -> float:
+    return float(question_of(schema, question).row() @ histogram / np.sum(histogram))
+
+
+codes_of = st.fixed_dictionaries(
+    {},
+    optional={
+        i: st.sets(st.integers(0, n - 1), min_size=1, max_size=n)
+        for i, n in enumerate(SCHEMA.shape)
+    },
+)
+
+
+def product(codes: dict[int, set[int]], schema: Schema = SCHEMA) -> Question:
+    held = {i: np.array(sorted(codes[i]), np.int64) for i in sorted(codes)}
+    return Question(schema, held)
+
+
+# Answers.
+
+
+def test_every_answer_keeps_to_its_error_bound() -> None:
+    """All answers of a session together, with probability 0.95 each over 6 fixed seeds."""
+    workload = wn.marginals([1, 2, 3]).over(SCHEMA)
+    true = workload.answers(HISTOGRAM / HISTOGRAM.sum())
+    kept = 0
+    for seed in range(6):
+        session = opened(seed)
+        answers = session.ask_all(workload)
+        kept += all(abs(a.value - t) <= a.error for a, t in zip(answers, true, strict=True))
+        assert {a.kind for a in answers} <= {"hypothesis", "fresh"} and session.updates > 0
+    assert kept >= 5
+
+
+def test_answers_say_where_they_come_from() -> None:
+    session = opened(threshold=0.01)
+    first = session.ask(wn.where(a=[0, 1], b=2))
+    assert first.question == "a in 0 to 1, b=2"
+    assert first.confidence == 0.95 and first.adaptive and first.number == 0
+    assert first.count == pytest.approx(first.value * 200_000)
+    kinds = {session.ask(wn.where(a=i, b=j)).kind for i in range(4) for j in range(3)}
+    assert kinds == {"hypothesis", "fresh"}
+    assert first.to_dict()["kind"] == first.kind and first.kind in str(first)
+
+
+def test_a_question_that_was_answered_is_answered_the_same_and_takes_no_round() -> None:
+    session = opened(threshold=0.02)
+    asked = [wn.where(a=i, c=j) for i in range(4) for j in range(5)]
+    answers = [session.ask(q) for q in asked]
+    fresh = [(q, a) for q, a in zip(asked, answers, strict=True) if a.kind == "fresh"]
+    assert fresh
+    rounds = session.rounds
+    for question, answer in fresh:
+        again = session.ask(question)
+        assert again.value == answer.value and again.number is None
+    last = session.ask(asked[-1])
+    assert session.ask(asked[-1]) == replace(last, number=None)
+    assert session.rounds - rounds <= 1
+
+
+def test_the_same_seed_gives_the_same_session_and_taints_it() -> None:
+    asked = wn.marginals(2).over(SCHEMA)
+    one, two = opened(3), opened(3)
+    assert one.ask_all(asked) == two.ask_all(asked)
+    assert one.receipt.randomness == "seeded"
+    assert wn.open_interactive(table_of(), epsilon=1, delta=1e-6).receipt.randomness == "os"
+
+
+def test_the_receipt_states_the_charge() -> None:
+    session = opened()
+    assert isinstance(session.receipt.event, CappedRounds)
+    assert session.receipt.event.updates == session.plan.updates
+    assert (session.guarantee.epsilon, session.guarantee.delta) == (1, 1e-6)
+    assert "PMW" in session.receipt.citation and session.receipt.ledger == "unrecorded"
+    assert "200,000" in str(session.plan) and "open" in repr(session)
+
+
+# The cap.
+
+
+def test_the_cap_is_a_state_and_not_an_exception() -> None:
+    session = opened(updates=2, threshold=0.001, max_queries=1000)
+    answers = session.ask_all(wn.marginals(2).over(SCHEMA))
+    assert session.exhausted and session.status == "exhausted" and session.updates == 2
+    assert sum(a.kind == "fresh" for a in answers) == 2
+    late = session.ask(wn.where(c=4, a=0))
+    assert late.kind == "unchecked" and late.error is None and late.number is None
+    rounds = session.rounds
+    session.ask_all(wn.marginals(3).over(SCHEMA))
+    assert session.rounds == rounds  # nothing more is drawn
+    with pytest.raises(GrantError, match="all updates"):
+        session._rounds.ask(product({}), 0.0, 0.0)
+
+
+def test_beyond_the_number_of_questions_nothing_is_promised() -> None:
+    session = opened(max_queries=3, updates=500)
+    kinds = [session.ask(wn.where(c=j)).kind for j in range(5)]
+    assert kinds[3:] == ["unchecked", "unchecked"] and session.exhausted
+
+
+# The step and the direction of the update.
+
+PLAN = opened().plan
+
+
+def test_the_printed_direction_diverges_and_ours_converges() -> None:
+    """[PMW, Fig 1 step 2(a)] as printed moves the wrong way."""
+    target = np.zeros(SCHEMA.cells)
+    target[[3, 17, 40]] = 1 / 3
+    questions = [taken(wn.marginals(1).over(SCHEMA), q) for q in range(12)]
+    errors = {}
+    for name, sign in (("ours", 1), ("printed", -1)):
+        state = CellState(SCHEMA)
+        for _ in range(30):
+            for question in questions:
+                gap = float(question.row() @ target) - state.answer(question)
+                if abs(gap) > 0.05:
+                    state.update(question, sign * math.copysign(0.4, gap))
+        errors[name] = max(abs(float(q.row() @ target) - state.answer(q)) for q in questions)
+    assert errors["ours"] < 0.1
+    assert errors["printed"] > 0.6
+
+
+@given(st.floats(0.001, 0.999), st.floats(-0.2, 1.2), st.floats(0.001, 0.2))
+def test_a_step_lowers_the_entropy_by_twice_the_square_of_the_gap(
+    guess: float, measured: float, noise: float
+) -> None:
+    plan = replace(PLAN, noise=noise)
+    nearer = measured - noise if measured > guess else measured + noise
+    if not (nearer - guess) * (measured - guess) > 0:
+        assert log_step(plan, guess, measured) == 0
+        return
+    step = log_step(plan, guess, measured)
+    assert abs(step) <= LARGEST_STEP and step * (measured - guess) > 0
+    target = min(max(nearer, 0.0), 1.0)
+    for true in (target, (target + (1.0 if step > 0 else 0.0)) / 2):  # at the target or beyond
+        fall = step * true - math.log(1 - guess + guess * math.exp(step))
+        assert fall >= 2 * (target - guess) ** 2 * (1 - 1e-9) - 1e-12
+
+
+def test_the_fixed_step_is_the_printed_one() -> None:
+    plan = plan_interactive(
+        InteractiveRequest(SCHEMA.cells, 1, 1e-6, 100, public_rows=200_000, calibration="paper")
+    )
+    eta = math.log(60) ** 0.25 / math.sqrt(200_000)
+    assert log_step(plan, 0.5, 0.9) == pytest.approx(eta)
+    assert log_step(plan, 0.5, 0.1) == pytest.approx(-eta)
+
+
+# The plan.
+
+
+def test_the_constants_of_the_plan() -> None:
+    plan = opened().plan
+    gap = math.sqrt(math.log(SCHEMA.cells) / (2 * plan.updates))
+    assert plan.threshold == pytest.approx(gap + plan.noise)
+    assert plan.bound == pytest.approx(gap + 2 * plan.noise) and plan.guaranteed
+    assert InteractivePlan.from_dict(plan.to_dict()) == plan
+    lower = opened(threshold=0.01).plan
+    assert not lower.guaranteed and "may run out" in str(lower)
+
+
+@given(st.floats(0.001, 2), st.integers(1, 10**6), st.floats(1e-6, 0.5))
+def test_the_noise_bound_covers_all_rounds(epsilon: float, rounds: int, beta: float) -> None:
+    most = round(noise_bound(epsilon, 1, 1, rounds, beta))
+    p = math.exp(-epsilon)
+    assert rounds * 2 * p ** (most + 1) / (1 + p) <= beta * (1 + 1e-9)
+
+
+def test_an_aim_for_the_error_chooses_fewer_updates() -> None:
+    best = opened().plan
+    aimed = opened(alpha=1.5 * best.bound).plan
+    assert aimed.updates < best.updates and aimed.bound <= 1.6 * best.bound
+    with pytest.raises(InputError, match="below what this budget allows"):
+        opened(alpha=0.001)
+
+
+def test_few_questions_are_all_answered_freshly() -> None:
+    """With as many updates as questions the threshold is 0, and every error at most nu."""
+    session = opened(max_queries=50)
+    assert session.plan.updates == 50 and session.plan.threshold == 0
+    assert session.plan.bound == session.plan.noise and session.plan.guaranteed
+    answers = session.ask_all(wn.marginals(2))
+    assert {a.kind for a in answers} <= {"fresh", "hypothesis"} and not session.exhausted
+    assert opened(max_queries=5_000, threshold=0.05).plan.updates < 5_000  # then it shall learn
+    with pytest.raises(InputError, match="nothing would be learned"):
+        opened(max_queries=50, epsilon=0.0001)
+
+
+def test_the_printed_constants_are_unusable_and_are_accounted_for() -> None:
+    session = opened(calibration="paper")
+    assert session.plan.threshold > 1 and session.plan.bound == 1
+    assert session.plan.updates == math.floor(200_000 * math.sqrt(math.log(60)))
+    assert session.guarantee.epsilon <= 1
+    assert session.ask(wn.where(a=1)).value == pytest.approx(0.25)  # uniform, for ever
+
+
+def test_a_plan_compares_with_independent_noise() -> None:
+    few = wn.plan.interactive(120_960, n=48_842, epsilon=1, delta=1e-6, max_queries=10_000)
+    many = wn.plan.interactive(120_960, n=48_842, epsilon=1, delta=1e-6, max_queries=10**6)
+    assert few.recommended == "independent Gaussian noise"
+    assert many.recommended == "multiplicative weights"
+    assert few.independent_deviation == pytest.approx(4.456 * 100 / 48_842, rel=1e-3)
+    assert many.independent_deviation == pytest.approx(10 * few.independent_deviation)
+    assert "recommended: multiplicative weights" in str(many)
+    assert many.to_dict()["session"]["updates"] == many.session.updates
+    hopeless = wn.plan.interactive(10**17, n=50, epsilon=0.1, delta=1e-6)
+    assert hopeless.session is None and hopeless.interactive_bound == 1
+    with pytest.raises(InputError, match="not an option"):
+        wn.plan.interactive(100, n=1000, epsilon=1, delta=1e-6, nonsense=1)
+
+
+# Warm start, sub-universe, real-valued queries, synthetic data.
+
+
+def test_a_warm_start_knows_the_columns_and_is_charged() -> None:
+    session = opened(warm_start=0.2)
+    event = session.receipt.event
+    assert isinstance(event, Compose) and len(event.events) == 2
+    for column in "abc":
+        for code in range(SCHEMA.column(column).cardinality):
+            question = wn.where({column: code})
+            assert session.ask(question).value == pytest.approx(truth(question), abs=0.05)
+    assert session.updates == 0
+    cost = zcdp_cost(event)
+    Budget(1, 1e-6, "substitution", delta_for_events=cost.delta).charge(event)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("rows_per_person", [1, 2])
+def test_one_person_moves_the_one_way_counts_by_the_stated_sensitivity(
+    relation: Relation, rows_per_person: int
+) -> None:
+    """All ways in which the rows of one person can appear or be replaced, over 2 x 3 cells."""
+    cells = list(itertools.product(range(2), range(3)))
+
+    def counts(rows: Any) -> Any:
+        return np.concatenate([
+            np.bincount([row[i] for row in rows], minlength=n) if rows else np.zeros(n)
+            for i, n in enumerate((2, 3))
+        ])  # fmt: skip
+
+    persons = [
+        rows
+        for number in range(rows_per_person + 1)
+        for rows in itertools.combinations_with_replacement(cells, number)
+    ]
+    others = persons if relation is Relation.SUBSTITUTION else [()]
+    worst = max(
+        float(((counts(one) - counts(other)) ** 2).sum()) for one in persons for other in others
+    )
+    assert worst == prior_variance(1, rows_per_person, 2, relation)
+
+
+def test_a_warm_start_fits_a_budget() -> None:
+    budget = Budget(1, 1e-6, "substitution", delta_for_events=1e-7)
+    session = opened(budget=budget, warm_start=0.1)
+    assert budget.events == (session.receipt.event,)
+
+
+def test_a_sampled_universe_raises_the_threshold_and_says_so() -> None:
+    schema = Schema.parse({"a": 40, "b": 30, "c": 50})
+    histogram = np.random.default_rng(3).multinomial(50_000, np.full(60_000, 1 / 60_000))
+    table = table_of(histogram, schema)
+    session = opened(table=table, universe=20_000, smoothness=1 / 60_000, phi=0.01)
+    plan = session.plan
+    expected = math.sqrt(4 * (math.log(2 / 0.05) + math.log(200_000)) / 20_000)
+    assert plan.gamma == pytest.approx(0.01 + expected)
+    answer = session.ask(wn.where(a=range(20)))
+    assert not answer.adaptive and "do not depend on earlier answers" in str(plan)
+    assert abs(answer.value - 0.5) <= answer.error
+    with pytest.raises(InputError, match="smoothness"):
+        opened(table=table, universe=100)
+    with pytest.raises(InputError, match="give universe="):
+        opened(smoothness=0.1)
+    with pytest.raises(InputError, match="some cell always"):
+        opened(table=table, universe=100, smoothness=1e-6)
+    with pytest.raises(InputError, match="not below"):
+        opened(universe=60, smoothness=0.1)
+    with pytest.raises(InputError, match="cell by cell"):
+        session.ask(wn.queries(np.zeros((1, 60_000)), grid=1))
+
+
+def test_queries_in_minus_c_to_c_go_through_the_affine_map() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.integers(-3, 4, (1, SCHEMA.cells)) * Fraction(1)
+    session = opened()
+    answer = session.ask(wn.queries(np.array(values, float), grid=3, bound=3))
+    true = float(np.array(values, float)[0] @ HISTOGRAM / HISTOGRAM.sum())
+    assert abs(answer.value - true) <= answer.error
+    assert answer.error in (
+        pytest.approx(6 * session.plan.bound), pytest.approx(6 * session.plan.noise)
+    )  # fmt: skip
+
+
+def test_passes_end_when_one_is_quiet() -> None:
+    session = opened(threshold=0.05, max_queries=10_000)
+    result = session.synthesise(wn.marginals(2), passes=50)
+    assert result.status == "converged" and 1 < result.passes < 50
+    assert result.weights.sum() == pytest.approx(1) and result.updates == session.updates
+    assert all(a.kind == "hypothesis" for a in result.answers)
+    size = wn.marginals(2).over(SCHEMA).size
+    assert session.rounds > size * (result.passes - 1)
+
+
+def test_passes_end_at_their_limit_and_at_the_end_of_the_session() -> None:
+    limited = opened(threshold=0.02, max_queries=10_000).synthesise(wn.marginals(2), passes=1)
+    assert limited.status == "pass limit" and limited.passes == 1
+    spent = opened(threshold=0.02, max_queries=20)
+    result = spent.synthesise(wn.marginals(2), passes=10)
+    assert result.status == "exhausted" and spent.rounds == 20
+    assert {a.kind for a in result.answers} & {"unchecked"}
+    with pytest.raises(InputError, match="passes"):
+        spent.synthesise(wn.marginals(2), passes=0)
+
+
+# States.
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(codes_of, st.floats(-3, 3)), max_size=6),
+    st.lists(codes_of, min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_the_list_of_updates_equals_the_weights_of_all_cells(
+    updates: list[tuple[dict[int, set[int]], float]], asked: list[dict[int, set[int]]], warm: bool
+) -> None:
+    prior, mix = None, 1.0
+    if warm:
+        rng = np.random.default_rng(1)
+        prior, mix = [rng.dirichlet(np.ones(n)) for n in SCHEMA.shape], 0.1
+    explicit, implicit = CellState(SCHEMA, prior, mix), ImplicitState(SCHEMA, prior, mix)
+    for codes, step in updates:
+        explicit.update(product(codes), step)
+        implicit.update(product(codes), step)
+    for codes in asked:
+        exact = float(product(codes).row() @ explicit.weights())
+        assert explicit.answer(product(codes)) == pytest.approx(exact, rel=1e-9)
+        assert implicit.answer(product(codes)) == pytest.approx(exact, rel=1e-9)
+
+
+def test_a_huge_domain_is_asked_without_holding_it() -> None:
+    schema = Schema.parse({f"c{i}": 50 for i in range(10)})
+    rng = np.random.default_rng(2)
+    codes = tuple(rng.integers(0, 10, 30_000).astype(np.int32) for _ in schema.shape)
+    rows = group(codes, np.ones(30_000, np.int64), schema.shape)
+    table = SealedTable(schema, Sealed(Rows(*rows), "rows"))
+    session = opened(table=table)
+    assert schema.cells > 10**16
+    for i in range(9):
+        answer = session.ask(wn.where({f"c{i}": range(10), f"c{i + 1}": range(5)}))
+        assert abs(answer.value - 0.5) <= answer.error
+    assert session.updates > 0
+    with pytest.raises(InputError, match="cell by cell"):
+        ImplicitState(SCHEMA).check(Question(SCHEMA, None, np.zeros(60, np.int64)))
+
+
+def test_explicit_and_implicit_sessions_answer_alike() -> None:
+    asked = wn.marginals([1, 2]).over(SCHEMA)
+    held, listed = opened(4, threshold=0.03), opened(4, threshold=0.03, memory=1000)
+    for one, two in zip(held.ask_all(asked), listed.ask_all(asked), strict=True):
+        assert one.kind == two.kind and one.value == pytest.approx(two.value, abs=1e-9)
+
+
+def test_sampled_cells_answer_like_all_of_them_when_even() -> None:
+    schema = Schema.parse({"a": 30, "b": 30, "c": 30})
+    points = PointState(schema, 5_000, 0)
+    question = product({0: set(range(15)), 1: {1, 2, 3}}, schema)
+    assert points.answer(question) == pytest.approx(0.05, abs=0.02)
+    points.update(question, 2.0)
+    e = math.exp(2.0)
+    assert points.answer(question) == pytest.approx(0.05 * e / (0.95 + 0.05 * e), abs=0.08)
+
+
+@settings(max_examples=40, deadline=None)
+@given(codes_of)
+def test_sums_over_product_sets_by_tables_and_directly(codes: dict[int, set[int]]) -> None:
+    sets, question = ProductSets(SCHEMA.shape), product(codes)
+    direct = sets.sum(HISTOGRAM, question.codes)
+
+    def make(columns: tuple[int, ...]) -> Any:
+        dropped = tuple(i for i in range(3) if i not in columns)
+        return HISTOGRAM.reshape(SCHEMA.shape).sum(axis=dropped).ravel()
+
+    tables = KeptTables(SCHEMA.shape, make, 60)
+    assert direct == tables.sum(question.codes) == question.row() @ HISTOGRAM
+
+
+def test_large_product_sets_are_walked_in_compiled_loops() -> None:
+    shape, rng = (10, 2, 9, 7, 16), np.random.default_rng(1)
+    sets, values = ProductSets(shape), rng.integers(0, 9, math.prod(shape))
+    floats = values.astype(np.float64)
+    for columns in ((), (0,), (4,), (1, 3), (0, 2, 4)):
+        codes = {c: np.flatnonzero(rng.random(shape[c]) < 0.9) for c in columns}
+        picked = np.ix_(*(codes.get(i, np.arange(n)) for i, n in enumerate(shape)))
+        assert sets.sum(values, codes) == values.reshape(shape)[picked].sum()
+        scaled, expected = floats.copy(), floats.copy().reshape(shape)
+        expected[picked] *= 3
+        sets.scale(scaled, codes, 3.0)
+        assert (scaled == expected.ravel()).all()
+
+
+# Questions.
+
+
+def test_questions_compare_by_content_and_survive_json() -> None:
+    import json
+
+    one = question_of(SCHEMA, wn.where(a=[1, 2]))
+    two = question_of(SCHEMA, wn.where(a=(1, 3)))
+    every = question_of(SCHEMA, wn.where(a=[0, 1, 2, 3], b=1))
+    assert one.key == two.key != every.key
+    assert every.key == question_of(SCHEMA, wn.where(b=1)).key
+    dense = question_of(SCHEMA, wn.queries(np.full((1, 60), 0.5), grid=4, bound=2))
+    bits = taken(wn.random_queries(3, seed=1).over(SCHEMA), 1)
+    interval = taken(wn.ranges("c").over(SCHEMA), 3)
+    for question in (one, every, dense, bits, interval):
+        stored = json.loads(json.dumps(question.to_dict()))
+        back = Question.from_dict(SCHEMA, stored)
+        assert back.key == question.key and back.label == question.label
+        assert (back.row() == question.row()).all() and back.bound == question.bound
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"codes": {0: [1, 1]}},  # a row would count twice
+        {"codes": {0: [2, 1]}},
+        {"codes": {0: [4]}},
+        {"codes": {0: [-1]}},
+        {"codes": {7: [0]}},
+        {"codes": None},
+        {"codes": None, "units": np.full(60, 2)},
+        {"codes": None, "units": np.full(60, -1)},
+        {"codes": None, "units": np.zeros(59)},
+        {"codes": {}, "units": np.zeros(60)},
+        {"codes": {}, "grid": 0},
+    ],
+)
+def test_a_question_counts_every_row_once(made: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Question(SCHEMA, **made)
+
+
+def test_bad_questions_are_refused_and_cost_no_round() -> None:
+    session = opened()
+    with pytest.raises(InputError, match="ask_all"):
+        session.ask(wn.marginals(1))
+    with pytest.raises(InputError, match="not a question"):
+        session.ask("a = 1")
+    with pytest.raises(InputError, match="another schema"):
+        session.ask(wn.where(a=1).over({"a": 4}))
+    with pytest.raises(InputError, match="no column"):
+        session.ask(wn.where(z=1))
+    with pytest.raises(InputError, match="another schema"):
+        session._ask(Question(Schema.parse({"a": 4}), {}))
+    assert session.rounds == 0
+    assert questions_of(SCHEMA, wn.marginals(1)).size == 12
+
+
+# What is refused, and what it may not do.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"delta": 0}, "delta"),
+        ({"beta": 1}, "beta"),
+        ({"max_queries": 0}, "max_queries"),
+        ({"updates": 0}, "updates"),
+        ({"updates": 3, "alpha": 0.2}, "not both"),
+        ({"threshold": -1}, "threshold"),
+        ({"warm_start": 1}, "share"),
+        ({"calibration": "best"}, "calibration"),
+        ({"calibration": "paper", "updates": 3}, "printed constants"),
+        ({"rows": 3}, "public under substitution"),
+        ({"memory": "much"}, "memory"),
+        ({"epsilon": 0.001, "delta": 1e-9}, "nothing would be learned"),
+        ({"relation": "add-remove"}, "give a public number"),
+        ({"phi": -1}, "phi"),
+    ],
+)
+def test_bad_parameters_are_refused_before_anything_is_charged(
+    options: dict[str, Any], message: str
+) -> None:
+    budget = Budget(2, 1e-5, options.get("relation", "substitution"), delta_for_events=1e-6)
+    with pytest.raises(InputError, match=message):
+        opened(**({"budget": budget} | options))
+    assert not budget.events
+
+
+def test_only_sealed_tables_are_asked() -> None:
+    with pytest.raises(InputError, match="not a sealed table"):
+        wn.open_interactive([1, 2], epsilon=1, delta=1e-6)
+    with pytest.raises(InputError, match="not a sealed table"):
+        wn.resume_interactive([1, 2], "nowhere")
+
+
+def test_under_add_remove_a_public_number_of_rows_is_named() -> None:
+    session = opened(relation="add-remove", rows=200_000)
+    assert session.guarantee.relation is Relation.ADD_REMOVE
+    question = wn.where(b=1)
+    answer = session.ask(question)
+    assert abs(answer.value - truth(question)) <= answer.error
+
+
+def test_more_rows_per_person_need_more_noise() -> None:
+    one = opened(rows=200_000, relation="add-remove", updates=50).plan
+    five = opened(
+        rows=200_000, relation="add-remove", updates=50, table=table_of(rows_per_person=5)
+    ).plan
+    assert five.noise == pytest.approx(5 * one.noise, rel=0.01)
+
+
+def test_a_session_is_neither_copied_nor_shown() -> None:
+    session = opened()
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(GrantError, match="not copied"):
+            attempt(session)
+        with pytest.raises(GrantError, match="not copied"):
+            attempt(session._rounds)
+    session.close()
+    assert session.status == "closed"
+    with pytest.raises(InputError, match="closed"):
+        session.ask(wn.where(a=1))
+    with opened() as other:
+        other.ask(wn.where(a=1))
+    assert other.status == "closed"
+
+
+def test_threads_take_turns() -> None:
+    session = opened(threshold=0.02)
+    asked = wn.marginals(2).over(SCHEMA)
+    threads = [threading.Thread(target=session.ask_all, args=(asked,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert session.updates == len(session._measured) or session.exhausted
+    assert len({number for number, _ in session._measured.values()}) == len(session._measured)
+
+
+# Budgets and sessions.
+
+
+def test_a_session_is_charged_whole_to_a_budget() -> None:
+    budget = Budget(1, 1e-6, "substitution", delta_for_events=2e-7)
+    session = opened(budget=budget, epsilon=0.5)
+    assert budget.events == (session.receipt.event,)
+    spent = str(budget.spent)
+    session.ask_all(wn.marginals(2))
+    assert str(budget.spent) == spent
+    with pytest.raises(BudgetExceeded):
+        opened(budget=budget, epsilon=1)
+    with pytest.raises(InputError, match="delta_for_events"):
+        opened(budget=Budget(1, 1e-6, "substitution"))
+    with pytest.raises(InputError, match="delta_for_events"):
+        opened(budget=Budget(1, 1e-6, "substitution", "pure"))
+
+
+def test_a_budget_can_be_used_up_by_one_session() -> None:
+    budget = Budget(1, 1e-6, "substitution", delta_for_events=1e-7)
+    session = opened(budget=budget, epsilon=1, delta=1e-6)
+    assert zcdp_cost(session.receipt.event).delta <= Fraction(1, 10**7)
+
+
+def test_sessions_of_several_verbs_open_interactive_ones() -> None:
+    session = wn.Session(table_of(), epsilon=1, delta=1e-6, delta_for_events=1e-7, seed=1)
+    top = session.top_k("c", k=1, epsilon=0.1)
+    asked = session.interactive(epsilon=0.5, delta=5e-7, max_queries=100)
+    assert asked.ask(wn.where(a=1)).kind in ("fresh", "hypothesis")
+    assert session.budget.events == (top.receipt.event, asked.receipt.event)
+
+
+def test_what_was_checked_of_a_question_cannot_be_changed_afterwards() -> None:
+    """Codes given twice would count one person twice."""
+    question = question_of(SCHEMA, wn.where(a=1))
+    with pytest.raises(TypeError):
+        question.codes[0] = np.array([1, 1, 1, 1])

@@ -1,0 +1,201 @@
+"""``wn.frequent_itemsets`` and ``winnow itemsets``: what is released, charged and refused."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import winnow.kernels.itemsets as miner
+from typer.testing import CliRunner
+
+import winnow as wn
+from reference.itemset_supports import baskets_of, supports_by_counting
+from winnow.cli.app import app
+from winnow.core.noisy_top.ranked import ExplicitRanks
+from winnow.core.tape import Tape
+from winnow.itemsets.cli.command import ItemsetMechanism, Layout
+from winnow.itemsets.table import MECHANISMS, PURE
+from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
+from winnow.read.baskets import LAYOUTS
+from winnow.select.ranked_large_margin import RankedLargeMargin
+
+ITEMS = ["ale", "bread", "cheese", "dates", "eggs", "figs"]
+BASKETS = [["bread", "cheese"]] * 3000 + [["ale", "eggs"]] * 1200 + [["dates", "figs", "ale"]] * 40
+RELATION = wn.Relation.ADD_REMOVE
+
+
+def public(**how) -> wn.SealedBaskets:
+    return wn.read_baskets(BASKETS, unit="basket", items=ITEMS, salt="s", **how)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_mechanism_finds_a_pair_that_stands_out(mechanism) -> None:
+    delta = 0.0 if mechanism in (*PURE, "joint", "canonical") else 1e-6
+    found = wn.frequent_itemsets(
+        public(max_items=3), size=2, epsilon=1.0, delta=delta, mechanism=mechanism, seed=1
+    )
+    assert found.value == ("bread", "cheese")
+    assert found.guarantee.epsilon <= 1.0 and found.guarantee.delta <= 1e-6
+    assert "itemsets of 2" in found.receipt.mechanism
+    top = wn.frequent_itemsets(
+        public(max_items=3), size=2, epsilon=20.0, delta=delta, mechanism=mechanism, k=2, seed=1
+    )
+    assert set(top.value) == {("bread", "cheese"), ("ale", "eggs")}
+    assert top.guarantee.epsilon <= 20.0
+
+
+def test_the_items_may_be_private_and_the_answer_none() -> None:
+    hidden = wn.read_baskets(BASKETS, unit="basket")
+    found = wn.frequent_itemsets(hidden, size=2, epsilon=1.0, delta=1e-6)
+    assert found.value == ("bread", "cheese")
+    few = wn.read_baskets(BASKETS[-40:], unit="basket")
+    nothing = wn.frequent_itemsets(few, size=3, epsilon=0.5, delta=1e-6)
+    assert nothing.value is None
+    assert wn.frequent_itemsets(few, size=3, epsilon=0.5, delta=1e-6, k=2).value == []
+    empty = wn.read_baskets([], unit="basket")
+    assert wn.frequent_itemsets(empty, size=2, epsilon=1.0, delta=1e-6).value is None
+
+
+def test_what_is_charged() -> None:
+    budget = wn.Budget(3.0, 1e-5, accountant="pure")
+    wn.frequent_itemsets(public(), size=2, epsilon=1.0, delta=1e-6, budget=budget)
+    found = wn.frequent_itemsets(public(), size=2, epsilon=1.0, delta=1e-6, k=2, budget=budget)
+    assert found.receipt.event == Repeat(ApproxDP(Fraction(1, 2), 5e-7, RELATION), 2)
+    counted = wn.frequent_itemsets(
+        public(), size=2, epsilon=1.0, mechanism="permute-and-flip", with_counts=True, seed=3
+    )
+    assert counted.receipt.event == Compose((PureDP(0.5, RELATION), DiscreteLaplace(2, RELATION)))
+    itemset, noisy = counted.value
+    assert itemset == ("bread", "cheese") and abs(noisy - 3000) < 80
+    assert counted.guarantee.epsilon == 1.0
+
+
+def test_a_session_charges_its_budget_and_its_relation() -> None:
+    session = wn.Session(epsilon=1.0, delta=1e-5, accountant="pure")
+    session.frequent_itemsets(public(), size=2, epsilon=0.75, delta=1e-6)
+    with pytest.raises(wn.BudgetExceeded):
+        session.frequent_itemsets(public(), size=2, epsilon=0.5, delta=1e-6)
+    replaced = public(relation="substitution")
+    with pytest.raises(wn.RelationMismatch):
+        session.frequent_itemsets(replaced, size=2, epsilon=0.1, delta=1e-6)
+
+
+def test_many_rounds_compose_better_than_by_dividing() -> None:
+    from winnow.itemsets.table import rounds_of
+
+    assert rounds_of(Fraction(1), Fraction(1, 10**6), 2) == (Fraction(1, 2), Fraction(1, 2 * 10**6))
+    epsilon, delta = rounds_of(Fraction(1), Fraction(1, 10**6), 200)
+    assert epsilon > Fraction(1, 100) and delta == Fraction(1, 4 * 10**8)
+
+
+def test_how_deep_is_mined_does_not_change_where_the_search_stops(monkeypatch) -> None:
+    """The same tape on lazily mined baskets, and on the list of all supports."""
+    rng = np.random.default_rng(2)
+    codes = rng.choice(25, size=(4000, 7), p=np.arange(25, 0, -1) / 325)
+    rows = [sorted(set(row)) for row in codes.tolist()]
+    supports = [s for s, _ in supports_by_counting(rows, 2)]
+    monkeypatch.setattr(miner, "_PLAIN", -1)
+    ranks = set()
+    for seed in range(25):
+        search = RankedLargeMargin(1.0, 1e-3).search(wn.Utility.declare(1, monotone=True))
+        lazy = miner.ItemsetRanks(baskets_of(rows, 25), 2, known_items=False)
+        stopped = search.stopping_rank(lazy, Tape.seeded(seed))
+        assert stopped == search.stopping_rank(
+            ExplicitRanks(supports, endless=True), Tape.seeded(seed)
+        )
+        ranks.add(stopped)
+    assert len(ranks) > 3
+
+
+def test_a_seed_repeats_the_release() -> None:
+    one, two = (
+        wn.frequent_itemsets(BASKETS, unit="basket", size=2, epsilon=0.1, delta=1e-6, k=3, seed=7)
+        for _ in range(2)
+    )
+    assert one.value == two.value and one.receipt.randomness == "seeded"
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"size": 5}, "above 4"),
+        ({"size": 0}, "below 1"),
+        ({"delta": 0.0}, "needs delta"),
+        ({"mechanism": "magic"}, "choose one of"),
+        ({"mechanism": "joint"}, "no use for it"),
+        ({"mechanism": "joint", "delta": 0.0}, "public list of all items"),
+        ({"mechanism": "exponential", "delta": 0.0}, "public list of all items"),
+        ({"mechanism": "choosing"}, "max_items"),
+        ({"growth": 3}, "for choosing"),
+        ({"reach": 3}, "for limited-domain"),
+        ({"mechanism": "limited-domain", "thresholds": "tight"}, "for large-margin"),
+        ({"thresholds": "loose"}, "choose one of"),
+        ({"unit": "basket"}, "read already"),
+        ({"k": 0}, "below 1"),
+        ({"epsilon": 0}, "not positive"),
+    ],
+)
+def test_bad_requests_are_refused_before_anything_is_charged(how, message) -> None:
+    budget = wn.Budget(1.0, 1e-5, accountant="pure")
+    request = {"size": 2, "epsilon": 1.0, "delta": 1e-6} | how
+    with pytest.raises(wn.InputError, match=message):
+        wn.frequent_itemsets(wn.read_baskets(BASKETS, unit="basket"), budget=budget, **request)
+    wn.frequent_itemsets(public(), size=2, epsilon=1.0, delta=1e-6, budget=budget)  # all is left
+
+
+def test_k_and_sizes_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(wn.InputError, match="exceeds the 15"):
+        wn.frequent_itemsets(public(), size=2, epsilon=1, mechanism="joint", k=16)
+    two = wn.read_baskets(BASKETS, unit="basket", items=ITEMS[:2])
+    with pytest.raises(wn.InputError, match="have no itemsets"):
+        wn.frequent_itemsets(two, size=3, epsilon=1, delta=1e-6)
+    with pytest.raises(wn.InputError, match="hold no itemset"):
+        wn.frequent_itemsets(public(max_items=1), size=2, epsilon=1, delta=1e-6)
+    with pytest.raises(wn.InputError, match="read_baskets"):
+        wn.frequent_itemsets({"a": 1}, size=2, epsilon=1, delta=1e-6)
+
+
+def test_a_growth_below_what_the_baskets_allow_is_refused() -> None:
+    few, how = public(max_items=3), {"size": 2, "epsilon": 1, "delta": 1e-6}
+    with pytest.raises(wn.InputError, match="may hold 3 itemsets"):
+        wn.frequent_itemsets(few, mechanism="choosing", growth=2, **how)
+    assert wn.frequent_itemsets(few, mechanism="choosing", growth=3, **how).receipt
+
+
+def test_the_command_names_what_the_library_has() -> None:
+    assert {str(m) for m in ItemsetMechanism} == set(MECHANISMS)
+    assert {str(layout) for layout in Layout} == set(LAYOUTS)
+
+
+def test_the_command_prints_saves_and_draws(tmp_path) -> None:
+    file, items = tmp_path / "b.csv", tmp_path / "items.txt"
+    file.write_text("".join(",".join(row) + "\n" for row in BASKETS))
+    items.write_text("\n".join(ITEMS))
+    common = ["itemsets", str(file), "--size", "2", "--epsilon", "2", "--seed", "1"]
+    shown = CliRunner().invoke(app, [*common, "--delta", "1e-6"])
+    assert shown.exit_code == 0 and "bread + cheese" in shown.output, shown.output
+    assert "one basket" in shown.output
+    out, plot = tmp_path / "o.json", tmp_path / "p.svg"
+    asked = [*common, "--items", str(items), "--mechanism", "canonical", "--k", "2", "--counts"]
+    drawn = CliRunner().invoke(app, [*asked, "--out", str(out), "--plot", str(plot), "--json"])
+    assert drawn.exit_code == 0, drawn.output
+    released = json.loads(drawn.stdout)
+    assert [tuple(itemset) for itemset, _ in released["value"]] == [
+        ("ale", "eggs"), ("bread", "cheese")
+    ]  # fmt: skip
+    assert plot.read_bytes().startswith(b"<?xml") and json.loads(out.read_text())["value"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--delta", "0"], ["--plot", "p.gif", "--delta", "1e-6"], ["--user", "u", "--delta", "1e-6"]],
+)
+def test_the_command_refuses_with_code_2(tmp_path, arguments) -> None:
+    file = tmp_path / "b.csv"
+    file.write_text("secret,b\n")
+    asked = ["itemsets", str(file), "--size", "2", "--epsilon", "1", *arguments]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 2 and "secret" not in result.output
+    assert "Traceback" not in result.output

@@ -1,0 +1,113 @@
+"""``winnow learn``: what it prints, saves, records and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import winnow as wn
+from winnow.cli.app import app
+from winnow.learn.bound import MECHANISMS
+from winnow.learn.cli import LearnMechanism
+
+SCHEMA = {
+    "age": {"edges": [0, 30, 50, 100]},
+    "sex": {"values": ["f", "m"]},
+    "rich": {"values": ["no", "yes"]},
+}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    generator = np.random.default_rng(4)
+    age, sex = generator.integers(0, 100, 1717), generator.choice(["f", "m"], 1717)
+    rich = np.where((age >= 50) & (sex == "m"), "yes", "no")
+    frame = pd.DataFrame({"age": age, "sex": sex, "rich": rich, "who": np.arange(1717) // 2})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    return tmp_path / "people.csv", tmp_path / "schema.json"
+
+
+def words(files: tuple[Path, Path], *more: object, kind: str = "conjunctions:2") -> list[Any]:
+    return [
+        "learn", files[0], "--target", "rich", "--hypotheses", kind, "--schema", files[1], *more,
+    ]  # fmt: skip
+
+
+def test_the_command_knows_every_mechanism() -> None:
+    assert tuple(map(str, LearnMechanism)) == MECHANISMS
+
+
+def test_the_rule_the_bound_and_the_receipt_are_shown(files: tuple[Path, Path]) -> None:
+    result = run(*words(files, "--epsilon", 3, "--delta", 1e-6, "--seed", 1))
+    assert result.exit_code == 0 and result.stderr == ""
+    for part in ("yes if age >= 50 and sex = m", "large-margin", "on new rows", "(3, 1e-06)-DP"):
+        assert part in result.stdout
+    hidden = run(*words(files, "--epsilon", 3, "--relation", "add-remove"))
+    assert hidden.exit_code == 0 and "1717" not in hidden.stdout + hidden.stderr
+    assert "on new rows" not in hidden.stdout
+
+
+def test_a_model_is_saved_and_tested_on_public_rows(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "model.json"
+    result = run(
+        *words(files, "--epsilon", 3, "--test", files[0], "--out", out, "--json", "--accuracy")
+    )
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["test_accuracy"] == 1.0
+    assert abs(document["value"]["correct"] - 1717) < 60
+    loaded = wn.load_predictor(out)
+    assert loaded.predict([[70, "m"], [70, "f"]]).tolist() == ["yes", "no"]
+
+
+def test_persons_with_several_rows_are_declared(files: tuple[Path, Path]) -> None:
+    result = run(*words(files, "--epsilon", 3, "--person", "who", "--max-rows-per-person", 2))
+    assert result.exit_code == 0 and "on new rows" not in result.stdout
+
+
+def test_a_ledger_is_charged(files: tuple[Path, Path], tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    made = run(
+        "ledger", "init", ledger, "--dataset", "people", "--epsilon", 1, "--relation",
+        "substitution",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.stderr
+    record = ("--ledger", ledger, "--dataset", "people")
+    first = run(*words(files, "--epsilon", 0.75, *record, "--json"))
+    assert first.exit_code == 0, first.stderr
+    assert json.loads(first.stdout)["receipt"]["ledger"] != "unrecorded"
+    assert run(*words(files, "--epsilon", 0.75, *record)).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "kind", "message"),
+    [
+        (("--epsilon", 0), "stumps", "epsilon"),
+        (("--epsilon", 1), "trees", "unknown"),
+        (("--epsilon", 1, "--mechanism", "large-margin"), "stumps", "needs delta"),
+        (("--epsilon", 1, "--out", "model.csv"), "stumps", "cannot save"),
+        (("--epsilon", 1, "--test", "nowhere.csv"), "stumps", "no file"),
+        (("--epsilon", 1, "--target", "age"), "stumps", "3 labels"),
+        (("--epsilon", 1, "--dataset", "x"), "stumps", "ledger"),
+        (("--epsilon", 1, "--max-rows-per-person", 2), "stumps", "needs person"),
+    ],
+)
+def test_bad_input_is_refused_without_a_traceback(
+    files: tuple[Path, Path], more: tuple[object, ...], kind: str, message: str
+) -> None:
+    result = run(*words(files, *more, kind=kind))
+    assert result.exit_code == 2 and message in result.stderr
+    assert "Traceback" not in result.output

@@ -1,0 +1,447 @@
+"""``wn.solve_lp`` and ``wn.plan.lp``: promises kept, public refusals, nothing private shown."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import winnow as wn
+from winnow import Relation, Utility
+from winnow.core.tape import Tape
+from winnow.lp.bounds import LpSetting
+from winnow.lp.calibration import LpBudget, plan_lp
+from winnow.lp.constraint import ConstraintPrivateLp
+from winnow.lp.crossing import as_upper_rows, seal_offsets, seal_rows
+from winnow.lp.scalar import ScalarPrivateLp, in_steps
+from winnow.privacy import pure_cost, single_use_grant, zcdp_cost
+
+SHIFTS = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], float)
+NEEDED = np.array([3000.0, 4200, 3800, 3500])
+
+
+def _shifts(**options):
+    asked = {
+        "private": "scalar", "senses": ">=", "maximise": False, "opt": 7500, "sensitivity": 1,
+        "epsilon": 1, "delta": 1e-6, "seed": 5,
+    }  # fmt: skip
+    return wn.solve_lp(SHIFTS, NEEDED, np.ones(4), **(asked | options))
+
+
+def test_a_scalar_private_solution_keeps_its_promise_over_many_seeds() -> None:
+    """The bound may fail once in twenty; here it has room to spare."""
+    for seed in range(10):
+        value = _shifts(seed=seed, rounds=300).value
+        assert value.objective == pytest.approx(7500)
+        assert (NEEDED - SHIFTS @ value.x).max() <= value.violation
+
+
+def test_the_whole_run_is_one_charge() -> None:
+    budget = wn.Budget(epsilon=2, delta=1e-5)
+    released = _shifts(budget=budget, rounds=50)
+    assert "50 x BoundedRange" in str(released)
+    with pytest.raises(wn.BudgetExceeded):
+        _shifts(budget=budget, epsilon=2, delta=9e-6)
+
+
+def test_the_same_seed_repeats_and_sparse_rows_change_nothing() -> None:
+    one, other = _shifts(), _shifts()
+    assert one.value.x.tolist() == other.value.x.tolist()
+    sparse = wn.solve_lp(
+        csr_matrix(SHIFTS), NEEDED, np.ones(4), private="scalar", senses=">=", maximise=False,
+        opt=7500, sensitivity=1, epsilon=1, delta=1e-6, seed=5,
+    )  # fmt: skip
+    np.testing.assert_allclose(sparse.value.x, one.value.x)
+
+
+def test_much_budget_comes_within_alpha_of_every_row() -> None:
+    value = _shifts(epsilon=1000, alpha=300, sensitivity=0.01).value
+    assert value.violation <= 300
+    assert (NEEDED - SHIFTS @ value.x).max() <= 300
+
+
+def test_a_search_finds_the_optimum_within_what_it_accepts() -> None:
+    best = wn.plan.lp_optimum(SHIFTS, NEEDED, np.ones(4), senses=">=", maximise=False)
+    value = _shifts(opt=(5000, 10000), epsilon=200, sensitivity=0.1, alpha=300).value
+    assert value.feasible
+    assert value.measured is not None
+    assert best - 1500 <= value.opt <= best + 200
+
+
+def test_a_search_says_when_nothing_passed() -> None:
+    value = _shifts(opt=(10, 20), epsilon=50, alpha=100, sensitivity=0.1, searches=2).value
+    assert value.feasible is False
+
+
+def test_measuring_takes_part_of_the_budget_and_is_near_the_truth() -> None:
+    released = _shifts(measure=True, epsilon=50)
+    truth = (NEEDED - SHIFTS @ released.value.x).max()
+    assert abs(released.value.measured - truth) < 40
+    assert "Gaussian" in str(released)
+
+
+def test_costs_of_any_sign_need_a_bound_and_then_work() -> None:
+    matrix, sides, costs = np.array([[1.0, 1.0], [1.0, -1.0]]), [1.0, 0.5], [1.0, -0.5]
+    asked = {"private": "scalar", "sensitivity": 1e-4, "epsilon": 10, "delta": 1e-6, "seed": 1}
+    with pytest.raises(wn.InputError, match="bound=R"):
+        wn.solve_lp(matrix, sides, costs, opt=0.6, **asked)
+    value = wn.solve_lp(matrix, sides, costs, opt=0.6, bound=2, **asked).value
+    assert (matrix @ value.x - sides).max() <= value.violation
+    assert value.objective >= 0.6 - value.violation
+
+
+def test_all_but_few_rows_of_people_are_met() -> None:
+    rng = np.random.default_rng(2)
+    matrix = rng.uniform(0, 1, (3000, 5))
+    sides = np.full(3000, 1.0)
+    opt = wn.plan.lp_optimum(matrix, sides, np.ones(5))
+    released = wn.solve_lp(
+        matrix, sides, np.ones(5), private="constraint", opt=opt, entries=(0, 1), sides=(1, 1),
+        rows=3000, exceptions=200, epsilon=1, delta=1e-6, seed=1,
+    )  # fmt: skip
+    unmet = int((matrix @ released.value.x - sides > released.value.violation).sum())
+    assert unmet <= released.value.exceptions == 199
+    assert released.value.x.min() >= 0
+    large = wn.solve_lp(
+        csr_matrix(matrix), sides, np.ones(5), private="constraint", opt=opt, entries=(0, 1),
+        sides=(1, 1), rows=3000, exceptions=200, epsilon=500, alpha=0.12, seed=1, delta=1e-6,
+    )  # fmt: skip
+    assert int((matrix @ large.value.x - sides > 0.12).sum()) < 200
+
+
+def test_constraint_sensitivity_is_that_of_the_errata() -> None:
+    scale = np.array([2.0, 4.0])
+    assert ConstraintPrivateLp(1, 1, 8, (0, 3), (0, 1)).sensitivity(scale) == 1.5
+    signed = ConstraintPrivateLp(1, 1, 8, (-3, 3), (0, 1))
+    assert signed.sensitivity(scale) == 3
+    power, steps = signed.steps(scale)
+    assert 3 < steps * 2.0**power < 3.02
+
+
+def test_a_replaced_row_of_a_person_costs_no_more_than_an_added_one() -> None:
+    asked = {
+        "private": "constraint", "opt": 1, "entries": (0, 1), "sides": (1, 1), "rows": 10_000,
+        "exceptions": 500, "epsilon": 1, "delta": 1e-6,
+    }  # fmt: skip
+    added, replaced = (
+        wn.plan.lp([[1.0, 0.5]], [1.0, 1.0], relation=relation, **asked) for relation in Relation
+    )
+    assert added.violation == replaced.violation < 1
+
+
+def test_few_rows_of_people_are_no_reason_to_refuse() -> None:
+    released = wn.solve_lp(
+        [[1.0, 0.5]], [1.0], [1.0, 1.0], private="constraint", opt=1, entries=(0, 1),
+        sides=(1, 1), rows=100, exceptions=10, epsilon=1, delta=1e-6, seed=1,
+    )  # fmt: skip
+    assert released.value.x.sum() == pytest.approx(1)
+
+
+PLACES = np.zeros((2_000, 12))
+np.put_along_axis(
+    PLACES, np.random.default_rng(3).random((2_000, 12)).argsort(axis=1)[:, :4], 1.0, axis=1
+)
+
+
+def _cover(matrix=PLACES, **options):
+    asked = {
+        "private": "constraint", "senses": ">=", "maximise": False, "opt": 3, "entries": (0, 1),
+        "sides": (1, 1), "rows": 2_000, "exceptions": 200, "epsilon": 20, "delta": 1e-6,
+        "seed": 1, "rounds": 60,
+    }  # fmt: skip
+    return wn.solve_lp(matrix, np.ones(len(PLACES)), np.ones(12), **(asked | options))
+
+
+def test_every_way_to_select_columns_has_one_charge_and_keeps_the_promise() -> None:
+    dense = _cover()
+    ways = [{"selection": "lazy"}, {"index": "flat"}, {"index": "lsh"}]
+    for released in (dense, _cover(csr_matrix(PLACES)), *(_cover(**way) for way in ways)):
+        assert released.receipt.event == dense.receipt.event
+        unmet = int((1 - PLACES @ released.value.x > released.value.violation).sum())
+        assert unmet < 200
+        assert released.value.objective == pytest.approx(3)
+    assert "(lazy)" in _cover(selection="lazy", rounds=2).receipt.mechanism
+    with pytest.raises(wn.InputError, match="exclude each other"):
+        _cover(selection="lazy", index="flat")
+    with pytest.raises(wn.InputError, match="selection"):
+        _cover(selection="tree")
+    with pytest.raises(wn.InputError, match="too large"):
+        _cover(index="flat", rows=1 << 40)
+    assert _shifts(selection="lazy", rounds=30).value.rounds == 30
+
+
+def test_a_missing_library_is_noticed_before_anything_is_charged(monkeypatch) -> None:
+    monkeypatch.setattr("winnow.lp.arguments.find_spec", lambda name: None)
+    budget = wn.Budget(epsilon=20.5, delta=1e-5)
+    with pytest.raises(wn.ExtraMissing, match="faiss"):
+        _cover(index="hnsw", budget=budget)
+    _cover(budget=budget)
+
+
+def test_rows_of_people_that_are_not_met_are_counted_with_noise() -> None:
+    """The noise has a deviation of about 2; twelve of them are a false alarm of 1e-30."""
+    released = _cover(measure=True, alpha=0.2, epsilon=30)
+    truth = int((1 - PLACES @ released.value.x > 0.2).sum())
+    assert abs(released.value.unmet - truth) < 25
+    assert released.value.tolerance == 0.2
+    assert released.value.measured is None
+    assert "Gaussian" in str(released)
+
+
+def test_a_search_over_rows_of_people_finds_a_value_that_passes() -> None:
+    value = _cover(opt=(0.5, 8), alpha=0.4, epsilon=300, searches=5).value
+    assert value.feasible
+    assert value.unmet < 200
+    assert 1.2 <= value.opt <= 3.2
+    never = _cover(opt=(0.1, 0.2), alpha=0.4, epsilon=300, searches=2).value
+    assert never.feasible is False
+    with pytest.raises(wn.InputError, match="alpha is missing"):
+        _cover(opt=(1, 5))
+    with pytest.raises(wn.InputError, match="unbounded whatever the rows are"):
+        _cover(opt=(1, 5), alpha=0.4, maximise=True)
+    with pytest.raises(wn.InputError, match="no equation"):
+        _cover(senses="=")
+    with pytest.raises(wn.InputError, match="all <= or all >="):
+        _cover(senses=["<=", *[">="] * 1_999])
+
+
+def test_a_hopeless_plan_says_so_and_takes_as_many_rounds_as_weights_need() -> None:
+    asked = {
+        "private": "constraint", "maximise": False, "opt": 144, "entries": (0, 1),
+        "sides": (1, 1), "senses": ">=", "rows": 9_835, "exceptions": 491, "delta": 1e-6,
+    }  # fmt: skip
+    plan = wn.plan.lp(None, np.ones(171), epsilon=1, **asked)
+    assert plan.hopeless
+    assert plan.setting.trivial == 1
+    assert 2_000 < plan.rounds < 6_000
+    rich = wn.plan.lp(None, np.ones(171), epsilon=1e5, **asked)
+    assert not rich.hopeless
+    assert rich.violation < 0.6
+
+
+def test_an_objective_of_large_costs_is_a_row_in_larger_units() -> None:
+    matrix, sides = np.array([[1.0, 1.0], [1.0, -1.0]]), [1.0, 0.5]
+    asked = {"private": "scalar", "sensitivity": 1e-4, "epsilon": 10, "delta": 1e-6, "seed": 1}
+    value = wn.solve_lp(matrix, sides, [1e6, -5e5], opt=6e5, bound=2, **asked).value
+    assert value.objective_misses == pytest.approx(1e6 * value.violation)
+    assert value.objective >= 6e5 - value.objective_misses
+    assert value.violation < 0.5
+
+
+def test_rounding_moves_right_sides_by_whole_steps_only() -> None:
+    """floor(b/u + 1/2) commutes with shifts, where rounding half to even does not."""
+    b = np.array([0.5, 1.5, 2.5, -0.5]) * 2.0**-3
+    shifted = in_steps(b + 2.0**-3, -3, 100.0) - in_steps(b, -3, 100.0)
+    assert shifted.tolist() == [1, 1, 1, 1]
+    assert in_steps(np.array([1e9, -1e9]), -3, 4.0).tolist() == [32, -32]
+
+
+@pytest.mark.parametrize("name", ["objective", "row", "matrix", "column"])
+def test_other_neighbour_models_are_refused_by_name(name: str) -> None:
+    with pytest.raises(wn.GuaranteeError, match="Hsu-Roth-Roughgarden-Ullman 2014"):
+        _shifts(private=name)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"private": "both"}, "choose one of: scalar, constraint"),
+        ({"opt": None}, "opt is missing"),
+        ({"opt": (2, 1)}, "is empty"),
+        ({"opt": -1}, "not positive"),
+        ({"sensitivity": None}, "sensitivity is missing"),
+        ({"sensitivity": 0}, "not positive"),
+        ({"sensitivity": 1e-15}, "too small"),
+        ({"epsilon": 0}, "not positive"),
+        ({"searches": 3}, "opt=\\(low, high\\)"),
+        ({"entries": (0, 1)}, "entries does nothing"),
+        ({"senses": "<"}, "senses"),
+        ({"alpha": 1e-9}, "rounds"),
+        ({"names": ["a"]}, "1 names for 4"),
+        ({"seed": 0.5}, "seed"),
+        ({"measure": 1}, "measure"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_charged(options, said) -> None:
+    budget = wn.Budget(epsilon=5, delta=1e-4)
+    with pytest.raises(wn.InputError, match=said):
+        _shifts(budget=budget, **options)
+    _shifts(budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "sides", "costs"),
+    [
+        ([[math.nan, 1.0]], [1.0], [1.0, 1.0]),
+        ([[1.0, 1.0]], [math.inf], [1.0, 1.0]),
+        ([[1.0, 1.0]], [1.0, 2.0], [1.0, 1.0]),
+        ([[1.0, 1.0]], [1.0], [1.0]),
+        ([1.0, 1.0], [1.0], [1.0]),
+        ([["a", "b"]], [1.0], [1.0, 1.0]),
+    ],
+)
+def test_unusable_arrays_are_refused(matrix, sides, costs) -> None:
+    with pytest.raises(wn.InputError):
+        wn.solve_lp(matrix, sides, costs, private="scalar", opt=1, sensitivity=1, epsilon=1)
+
+
+def test_an_unbounded_program_is_a_clear_answer() -> None:
+    with pytest.raises(wn.InputError, match="unbounded whatever b is"):
+        wn.solve_lp(
+            [[1.0, -1.0]], [1.0], [1.0, 1.0], private="scalar", opt=(1, 2), sensitivity=1, epsilon=1
+        )
+    with pytest.raises(wn.InputError, match="infeasible"):
+        wn.plan.lp_optimum([[1.0]], [-1.0], [1.0])
+    with pytest.raises(wn.InputError, match="unbounded"):
+        wn.plan.lp_optimum([[-1.0]], [1.0], [1.0])
+
+
+def test_equations_become_two_rows_and_count_as_mixed() -> None:
+    matrix, sides, mixed = as_upper_rows(np.eye(2), [1.0, 2.0], ["=", "<="])
+    assert mixed
+    assert matrix.tolist() == [[1, 0], [0, 1], [-1, 0]]
+    assert sides.tolist() == [1, 2, -1]
+    assert as_upper_rows(np.eye(2), [1.0, 2.0], ">=")[2] is False
+
+
+def test_the_plan_is_what_is_run_and_knows_hopeless_budgets() -> None:
+    asked = {
+        "private": "scalar", "senses": ">=", "maximise": False, "opt": 7500, "sensitivity": 1,
+        "epsilon": 1, "delta": 1e-6,
+    }  # fmt: skip
+    plan = wn.plan.lp(SHIFTS, np.ones(4), **asked)
+    released = _shifts()
+    assert plan.violation == released.value.violation
+    assert plan.event == released.receipt.event
+    assert not plan.hopeless
+    assert wn.plan.lp(SHIFTS, np.ones(4), **(asked | {"sensitivity": 1000})).hopeless
+    assert wn.plan.lp(SHIFTS, np.ones(4), **(asked | {"alpha": 2000})).meets_alpha is True
+    assert "hopeless" in str(wn.plan.lp(SHIFTS, np.ones(4), **(asked | {"epsilon": 1e-4})))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("searches", [1, 5])
+def test_planned_events_stay_within_the_target(delta: float, searches: int) -> None:
+    setting = LpSetting("scalar", 100, math.log(5), 1.0, 0.01, 0.01)
+    budget = LpBudget(1.0, delta, wn.Relation.ADD_REMOVE, searches=searches, checked=searches > 1)
+    plan = plan_lp(setting, budget)
+    if delta:
+        assert float(zcdp_cost(plan.event).rho) < 0.03
+    else:
+        assert float(pure_cost(plan.event).epsilon) <= 1.0
+    tighter = plan_lp(replace(setting, sensitivity=0.001), budget)
+    assert tighter.violation < plan.violation
+
+
+def test_nothing_private_is_shown_copied_or_drawn_twice() -> None:
+    utility = wn.Utility.declare(1)
+    offsets = seal_offsets([12345.0, 1.0], 2, utility)
+    rows = seal_rows(np.array([[12345.0, 1.0]]), [54321.0])
+    assert "12345" not in repr(offsets) + repr(rows)
+    mechanism = ScalarPrivateLp(1.0, 1)
+    event = mechanism.promise(wn.Relation.ADD_REMOVE).event
+    run = mechanism.open(offsets, single_use_grant(event), Tape.seeded(1))
+    for act in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(wn.GrantError):
+            act(run)
+    from winnow.lp.kernels.constraint_program import Rows
+
+    run.solve(Rows.of(np.eye(2)), np.ones(2), 0.1)
+    with pytest.raises(wn.GrantError):
+        run.solve(Rows.of(np.eye(2)), np.ones(2), 0.1)
+
+
+@pytest.mark.parametrize("index", ["flat", "lsh"])
+def test_the_papers_index_path_keeps_the_promise_too(index: str) -> None:
+    released = _shifts(index=index, rounds=30)
+    assert (NEEDED - SHIFTS @ released.value.x).max() <= released.value.violation
+    assert "30 rounds of indexed exponential" in released.receipt.mechanism
+    assert released.receipt.event == _shifts(rounds=30).receipt.event
+    with pytest.raises(wn.InputError, match="public opt"):
+        _shifts(index=index, opt=(5000, 9000))
+    with pytest.raises(wn.InputError, match="index"):
+        _shifts(index="tree")
+
+
+def test_a_plan_refuses_what_the_solver_refuses() -> None:
+    people = {"private": "constraint", "entries": (0, 1), "sides": (1, 1), "rows": 100,
+              "exceptions": 10, "epsilon": 1, "delta": 1e-6}  # fmt: skip
+    assert wn.plan.lp(None, [1.0, 1.0], opt=1, **people).violation > 0
+    for more in ({"opt": (1, 2)}, {"opt": 1, "searches": 2}, {"opt": 1, "sensitivity": 1}):
+        with pytest.raises(wn.InputError):
+            wn.plan.lp(None, [1.0, 1.0], **(people | more))
+    with pytest.raises(wn.InputError, match="rows does nothing"):
+        wn.plan.lp(SHIFTS, np.ones(4), private="scalar", opt=1, sensitivity=1, epsilon=1, rows=5)
+
+
+def test_a_session_charges_it_to_its_budget() -> None:
+    session = wn.Session(epsilon=2, delta=1e-5)
+    released = session.solve_lp(
+        SHIFTS, NEEDED, np.ones(4), private="scalar", senses=">=", maximise=False, opt=7500,
+        sensitivity=1, epsilon=1, delta=1e-6, rounds=20,
+    )  # fmt: skip
+    assert released.value.rounds == 20
+    with pytest.raises(wn.BudgetExceeded):
+        session.solve_lp(
+            SHIFTS, NEEDED, np.ones(4), private="scalar", senses=">=", maximise=False, opt=7500,
+            sensitivity=1, epsilon=2, delta=9e-6, rounds=20,
+        )  # fmt: skip
+
+
+_PEOPLE = {
+    "private": "constraint", "epsilon": 1, "delta": 1e-6, "opt": 10.0, "entries": (0, 1),
+    "sides": (0, 20), "rows": 100, "exceptions": 5, "rounds": 20, "seed": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("side", [-1e12, -1e300, -1.7e308, 1e300])
+def test_no_persons_side_can_end_a_constraint_private_run(side: float) -> None:
+    """Sides outside the public range are clipped to it, as entries are."""
+    rows = np.vstack([np.full((30, 4), 0.5), np.ones((1, 4))])
+    assert wn.solve_lp(rows, np.append(np.full(30, 5.0), side), np.ones(4), **_PEOPLE).value.x.size
+
+
+@pytest.mark.parametrize("rows", [0, 1, 30])
+def test_an_equation_of_one_person_would_be_two_rows_and_is_refused(rows: int) -> None:
+    """Whether anybody is there or not."""
+    with pytest.raises(wn.InputError, match="no equation"):
+        wn.solve_lp(np.ones((rows, 4)), np.ones(rows), np.ones(4), senses="=", **_PEOPLE)
+
+
+def test_nobody_is_a_neighbour_of_one_person() -> None:
+    for way in ({}, {"selection": "lazy", "measure": True}, {"index": "flat"}, {"index": "lsh"}):
+        for rows in (0, 1):
+            asked = _PEOPLE | way
+            found = wn.solve_lp(np.ones((rows, 4)), np.ones(rows), np.ones(4), **asked)
+            assert found.value.x.size == 4
+
+
+def test_a_person_who_asks_for_at_least_keeps_the_row() -> None:
+    """The range of the entries is that of the row as given, not of its negation."""
+    rows = np.zeros((30, 4))
+    rows[:, 0] = 1.0
+    asked = _PEOPLE | {"epsilon": 1e6, "rounds": 400, "maximise": False}
+    found = wn.solve_lp(rows, np.full(30, 8.0), np.ones(4), senses=">=", **asked)
+    assert found.value.x[0] >= 5
+
+
+@pytest.mark.parametrize("epsilon", [1e4, 1e7])
+def test_lazy_selection_ends_at_an_epsilon_that_hides_nothing(epsilon: float) -> None:
+    """Found in review: with steps of many nats hardly a proposal was accepted."""
+    scalar, people = ScalarPrivateLp(epsilon, 3), ConstraintPrivateLp(epsilon, 3, 5, (0, 1), (0, 1))
+    utility = Utility.declare(1, relation="add-remove")
+    grid = scalar.grid(seal_offsets(np.ones(4), 4, utility), mixed=False)
+    assert scalar.rate(grid) <= 1
+    _, steps = people.steps(np.ones(4))
+    assert epsilon / (2 * steps) <= 1
+    rows = np.random.default_rng(1).random((300, 4))
+    found = wn.solve_lp(
+        rows, np.full(300, 0.6), np.ones(4), private="scalar", epsilon=epsilon, opt=1.0,
+        sensitivity=1, rounds=3, selection="lazy", seed=1,
+    )  # fmt: skip
+    assert found.value.selected[0] == np.argmax(rows @ np.full(4, 0.25))

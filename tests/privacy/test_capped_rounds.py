@@ -1,0 +1,227 @@
+"""Capped rounds: the decomposition behind them, exact sums, and adaptive adversaries."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from reference.adaptive_adversary import capped_delta
+from winnow import Budget, BudgetExceeded, GuaranteeError, InputError, Relation, as_substitution
+from winnow.privacy import (
+    CappedRounds,
+    PureDP,
+    Repeat,
+    calibrate_capped,
+    describe,
+    from_json,
+    pure_cost,
+    tight_delta,
+    to_json,
+    zcdp_cost,
+    zcdp_delta,
+)
+from winnow.privacy.capped import lost_mass, optimal_composition
+
+SUB = Relation.SUBSTITUTION
+ADD = Relation.ADD_REMOVE
+
+# The decomposition, in exact fractions; g stands for e^epsilon.
+
+parts = st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=1000)
+
+
+@given(st.fractions(Fraction(101, 100), 20, max_denominator=100), parts, parts)
+def test_a_round_is_a_free_part_and_an_access(g: Fraction, p: Fraction, other: Fraction) -> None:
+    """p and p' are the probabilities of "no update"; the round allows ratios up to g."""
+    lowest = max(p / g, 1 - g * (1 - p), Fraction(0))
+    p_other = lowest + other * (p - lowest)  # every p' <= p that the round allows
+    free = (g * p_other - p) / (g - 1)
+    assert 0 <= free <= p_other
+    quiet, quiet_other = (p - free) / (1 - free), (p_other - free) / (1 - free)
+    assert quiet <= g * quiet_other  # with equality: the access is epsilon-DP
+    assert min(1 - quiet, 1 - quiet_other) >= 1 / (1 + g)
+
+
+# The two sums.
+
+
+@pytest.mark.parametrize(("updates", "steps"), [(1, 1), (1, 22), (10, 55), (500, 1184)])
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 2.0])
+def test_the_lost_mass_is_the_binomial_tail_rounded_up(
+    updates: int, steps: int, epsilon: float
+) -> None:
+    exact = stats.binom.cdf(updates - 1, steps, 1 / (1 + math.exp(epsilon)))
+    found = float(lost_mass(updates, Fraction(repr(epsilon)), steps))
+    assert exact * (1 - 1e-10) <= found <= min(1.0, exact * (1 + 1e-9)) + 1e-280
+
+
+def test_the_lost_mass_is_above_the_exact_one() -> None:
+    """In exact fractions, with odds that are certainly too large for e^-epsilon."""
+    updates, steps, epsilon = 3, 12, Fraction(1, 2)
+    odds = Fraction(math.exp(-0.5)) * (1 + Fraction(1, 2**52))
+    terms = [math.comb(steps, i) * odds**i for i in range(steps + 1)]
+    assert lost_mass(updates, epsilon, steps) >= sum(terms[:updates]) / sum(terms)
+
+
+@pytest.mark.parametrize(("epsilon", "steps"), [(0.5, 1), (0.1, 60), (0.01, 1500)])
+def test_the_optimal_composition_is_that_of_randomized_responses(
+    epsilon: float, steps: int
+) -> None:
+    wins = np.arange(steps + 1)
+    loss = (2 * wins - steps) * epsilon
+    mass = stats.binom.pmf(wins, steps, 1 / (1 + math.exp(-epsilon)))
+    size = Fraction(repr(epsilon))
+    for a in (0.0, 0.2, 0.45, 1.0):
+        exact = float(np.sum(mass * -np.expm1(np.minimum(a - loss, 0))))
+        found = optimal_composition(size, steps, Fraction(repr(a)))
+        assert exact * (1 - 1e-9) <= found <= exact * (1 + 1e-8) + 1e-280
+
+
+def test_the_tight_accountant_agrees_with_the_two_sums() -> None:
+    event = CappedRounds(3, 0.05, 30, SUB)
+    for a in (0.1, 0.4):
+        both = float(lost_mass(3, Fraction(1, 20), 30)) + optimal_composition(
+            Fraction(1, 20), 30, Fraction(repr(a))
+        )
+        assert tight_delta(event, a) == pytest.approx(both, rel=1e-3)
+    with pytest.raises(GuaranteeError, match="more steps"):
+        tight_delta(CappedRounds(30, 800, 30, SUB), 1)
+
+
+# Adversaries that choose every round by what they saw.
+
+Claim = Callable[[float, int, float], float]
+ADVERSARIES = [
+    (epsilon, updates, a, capped_delta(epsilon, updates, rounds, a))
+    for epsilon, updates, rounds, levels in (
+        (0.5, 1, 40, (0.25, 1.0, 2.0)),
+        (0.5, 2, 60, (0.5, 1.5)),
+        (1.0, 1, 60, (0.5, 2.0, 4.0)),
+        (0.2, 2, 80, (0.2, 0.6)),
+    )
+    for a in levels
+]
+
+
+def claimed(epsilon: float, updates: int, a: float) -> float:
+    size, target = Fraction(repr(epsilon)), Fraction(repr(a))
+    return min(
+        float(lost_mass(updates, size, steps)) + optimal_composition(size, steps, target)
+        for steps in range(updates, 40 * updates + 40)
+    )
+
+
+def by_rho(epsilon: float, updates: int, a: float) -> float:
+    def total(steps: int) -> float:
+        cost = zcdp_cost(CappedRounds(updates, epsilon, steps, SUB))
+        return float(cost.delta) + zcdp_delta(cost.rho, a)
+
+    return min(map(total, range(updates, 40 * updates + 40)))
+
+
+def only_updates_cost(epsilon: float, updates: int, a: float) -> float:
+    """As if quiet rounds were free."""
+    return optimal_composition(Fraction(repr(epsilon)), updates, Fraction(repr(a)))
+
+
+def twice_the_updates_cost(epsilon: float, updates: int, a: float) -> float:
+    """The expected number of accesses, and no lost mass."""
+    return optimal_composition(Fraction(repr(epsilon)), 2 * updates, Fraction(repr(a)))
+
+
+def understated(claim: Claim) -> list[tuple[float, int, float]]:
+    return [(e, c, a) for e, c, a, reached in ADVERSARIES if reached > claim(e, c, a)]
+
+
+@pytest.mark.parametrize("claim", [claimed, by_rho])
+def test_no_adversary_does_better_than_claimed(claim: Claim) -> None:
+    assert understated(claim) == []
+
+
+def test_the_claim_is_within_a_factor_of_the_best_adversary_found() -> None:
+    assert all(claimed(e, c, a) < 2.5 * reached for e, c, a, reached in ADVERSARIES)
+
+
+@pytest.mark.parametrize("broken", [only_updates_cost, twice_the_updates_cost])
+def test_the_same_check_catches_broken_claims(broken: Claim) -> None:
+    assert understated(broken)
+
+
+# The event and its calibration.
+
+
+def test_the_event_costs_its_steps_and_its_lost_mass() -> None:
+    event = CappedRounds(500, 0.00686, 1184, SUB)
+    lost = lost_mass(500, Fraction("0.00686"), 1184)
+    steps = zcdp_cost(Repeat(PureDP(0.00686, SUB), 1184))
+    assert zcdp_cost(event).rho == steps.rho and zcdp_cost(event).delta == lost
+    assert pure_cost(event).epsilon == 1184 * Fraction("0.00686")
+    assert pure_cost(event).delta == lost < Fraction(1, 10**7)
+    assert describe(event) == (
+        "CappedRounds(updates=500, epsilon=0.00686, steps=1184) under substitution"
+    )
+
+
+def test_the_event_is_stored_and_read() -> None:
+    event = CappedRounds(np.int64(5), Fraction(1, 3), np.int64(40), ADD)
+    stored = json.dumps(to_json(event))
+    assert json.loads(stored) == {
+        "type": "CappedRounds",
+        "updates": 5,
+        "epsilon": "1/3",
+        "steps": 40,
+        "relation": "add-remove",
+    }
+    assert from_json(json.loads(stored)) == event
+    assert as_substitution(event) == CappedRounds(5, Fraction(2, 3), 40, SUB)
+    with pytest.raises(InputError, match="updates"):
+        from_json({**to_json(event), "updates": 5.5})
+
+
+@pytest.mark.parametrize("bad", [(0, 0.1, 5), (2, 0.0, 5), (6, 0.1, 5), (1, 0.1, 10**8)])
+def test_bad_events_are_refused(bad: tuple[int, float, int]) -> None:
+    with pytest.raises(InputError):
+        CappedRounds(*bad, SUB)
+
+
+def test_five_hundred_updates_at_one_and_a_millionth() -> None:
+    plan = calibrate_capped(500, epsilon=1, delta=1e-6, relation=SUB)
+    assert plan.epsilon == pytest.approx(0.00686, abs=1e-5)
+    assert plan.event == CappedRounds(500, plan.epsilon, plan.steps, SUB)
+    assert str(plan.guarantee) == "(1, 1e-06)-DP, replace one person's record"
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(1, 100), st.floats(0.1, 4), st.floats(1e-10, 1e-3))
+def test_plans_keep_to_their_target_and_use_it_up(
+    updates: int, epsilon: float, delta: float
+) -> None:
+    target, allowed = Fraction(repr(epsilon)), Fraction(repr(delta))
+    tight = calibrate_capped(updates, epsilon=epsilon, delta=delta, relation=SUB)
+    size = Fraction(repr(tight.epsilon))
+    lost = lost_mass(updates, size, tight.steps)
+    assert lost + optimal_composition(size, tight.steps, target) <= allowed
+    more = calibrate_capped(updates + 1, epsilon=epsilon, delta=delta, relation=SUB)
+    assert more.epsilon <= tight.epsilon * 1.001
+    zcdp = calibrate_capped(updates, epsilon=epsilon, delta=delta, relation=SUB, accountant="zcdp")
+    assert zcdp.epsilon <= tight.epsilon * 1.001
+    own = zcdp_cost(zcdp.event).delta
+    Budget(epsilon, delta, SUB, delta_for_events=own).charge(zcdp.event)
+
+
+def test_a_budget_needs_room_for_the_lost_mass() -> None:
+    plan = calibrate_capped(20, epsilon=1, delta=1e-6, relation=ADD, accountant="zcdp")
+    with pytest.raises(BudgetExceeded, match="delta"):
+        Budget(1, 1e-6).charge(plan.event)
+    with pytest.raises(InputError, match="accountant"):
+        calibrate_capped(20, epsilon=1, delta=1e-6, relation=ADD, accountant="pure")
+    with pytest.raises(InputError, match="delta"):
+        calibrate_capped(20, epsilon=1, delta=0, relation=ADD)

@@ -1,0 +1,238 @@
+"""Rounds over whole marginal tables: one charge, exact scores, native sensitivities."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from winnow import GrantError, InputError, Relation, Schema, Sealed, marginals, queries
+from winnow.core.tape import Tape
+from winnow.privacy import BoundedRange, Compose, Gaussian, Repeat, single_use_grant
+from winnow.wide import crossing as table_rounds
+from winnow.wide import mechanism as marginal_rounds
+from winnow.wide.crossing import STEPS
+from winnow.wide.mechanism import MarginalRounds, MarginalRun, MeasureMarginals
+
+SCHEMA = Schema.parse({"a": 2, "b": 3, "c": 2})
+PAIRS = marginals(2).over(SCHEMA)
+SINGLES = marginals(1).over(SCHEMA)
+HERE = Relation.SUBSTITUTION
+SIZES = [6, 4, 6]
+
+
+def counts_of(rows: np.ndarray) -> Sealed[np.ndarray]:
+    return Sealed(PAIRS.counts(list(rows.T), np.ones(len(rows), np.int64)), "counts")
+
+
+ROWS = np.array([[0, 0, 0]] * 417 + [[1, 2, 1]] * 83)
+UNIFORM = [np.full(size, 500 / size) for size in SIZES]
+
+
+def open_run(mechanism: MeasureMarginals, seed: int = 1, relation: Relation = HERE) -> MarginalRun:
+    grant = single_use_grant(mechanism.promise(relation).event)
+    first = Sealed(SINGLES.counts(list(ROWS.T), np.ones(500, np.int64)), "counts")
+    return mechanism.open(
+        first if mechanism.first else None,
+        SINGLES if mechanism.first else None,
+        grant,
+        Tape.seeded(seed),
+        relation=relation,
+    )
+
+
+def start(mechanism: MeasureMarginals, seed: int = 1) -> MarginalRounds:
+    return open_run(mechanism, seed).start(counts_of(ROWS), PAIRS, (1, 1, 1))
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_the_whole_closed_plan_is_one_event(relation: Relation) -> None:
+    loop = Repeat(Compose((BoundedRange(0.1, relation), Gaussian(30, relation))), 7)
+    assert MeasureMarginals(0.1, 30, 7).promise(relation).event == loop
+    first = Repeat(Gaussian(12.5, relation), 3)
+    assert MeasureMarginals(0.1, 30, 7, 3, 12.5).promise(relation).event == Compose((first, loop))
+
+
+def test_sensitivities_are_native_to_the_relation() -> None:
+    mechanism = MeasureMarginals(1.0, Fraction(5, 2), 1)
+    assert mechanism.variance(Fraction(5, 2), Relation.ADD_REMOVE, 3) == Fraction(25, 4) * 9
+    assert mechanism.variance(Fraction(5, 2), HERE, 3) == Fraction(25, 4) * 9 * 2
+    assert mechanism.exponent(Relation.ADD_REMOVE, 3, 2) == Fraction(1, 2 * 3 * 2 * STEPS)
+    assert mechanism.exponent(HERE, 3, 2) == Fraction(1, 2 * 6 * 2 * STEPS)
+
+
+@given(st.data())
+def test_one_person_moves_tables_and_distances_by_at_most_the_sensitivity(
+    data: st.DataObject,
+) -> None:
+    """The two bounds that the guarantee rests on, on random neighbours."""
+    row = st.tuples(*(st.integers(0, size - 1) for size in SCHEMA.shape))
+    others = data.draw(st.lists(row, max_size=6))
+    person = data.draw(st.integers(1, 3))
+    mine = data.draw(st.lists(row, min_size=0, max_size=person))
+    new = data.draw(st.lists(row, min_size=0, max_size=person))
+    relation = data.draw(st.sampled_from(list(Relation)))
+    if relation is Relation.ADD_REMOVE:
+        new = []
+    one, other = (
+        PAIRS.counts(list(np.array(rows, np.int64).reshape(-1, 3).T), np.ones(len(rows), np.int64))
+        for rows in (others + mine, others + new)
+    )
+    model = data.draw(st.lists(st.integers(0, 100), min_size=16, max_size=16))
+    mechanism = MeasureMarginals(1.0, 1, 1)
+    moved = 1 / (2 * mechanism.exponent(relation, person, 1))  # in grid steps
+    variance = mechanism.variance(1, relation, person)
+    for first, last in zip(PAIRS.offsets, PAIRS.offsets[1:], strict=False):
+        x, y, m = one[first:last], other[first:last], np.array(model)[first:last]
+        distance = [int(np.abs(STEPS * each - m).sum()) for each in (x, y)]
+        assert abs(distance[0] - distance[1]) <= moved
+        assert int(((x - y) ** 2).sum()) <= variance
+
+
+def test_scores_are_exact_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def spy(scores: np.ndarray, *_: object) -> list[int]:
+        seen.append(scores.copy())
+        return [1]
+
+    monkeypatch.setattr(table_rounds, "noisy_top", spy)
+    rounds = open_run(MeasureMarginals(1.0, 1, 1)).start(counts_of(ROWS), PAIRS, (1, 2, 3))
+    model = [UNIFORM[0] + 0.0301, UNIFORM[2]]
+    found = rounds.next([0, 2], model, [10.0, 0.3])
+    true = [PAIRS.parts[i].counts(list(ROWS.T), np.ones(500, np.int64)) for i in (0, 2)]
+    wanted = [
+        weight * (int(np.abs(STEPS * t - np.rint(STEPS * m)).sum()) - penalty)
+        for weight, t, m, penalty in zip((1, 3), true, model, (160, 5), strict=True)
+    ]
+    assert seen[0].dtype == np.int64 and seen[0].tolist() == wanted
+    assert found.candidate == 2 and len(found.counts) == 6
+
+
+def test_the_worst_table_is_selected_and_measured_where_noise_is_small() -> None:
+    good = [PAIRS.parts[i].counts(list(ROWS.T), np.ones(500, np.int64)) for i in range(3)]
+    found = start(MeasureMarginals(50.0, 0.01, 1)).next(
+        range(3), [good[0], UNIFORM[1], good[2]], [0, 0, 0]
+    )
+    assert found.candidate == 1 and found.counts.tolist() == good[1].tolist()
+
+
+def test_first_tables_are_measured_with_their_own_noise() -> None:
+    run = open_run(MeasureMarginals(1.0, 2.0, 1, 3, 0.01))
+    assert [table.tolist() for table in run.first] == [[417, 83], [417, 0, 83], [417, 83]]
+    noisy = np.concatenate(
+        [np.concatenate(open_run(MeasureMarginals(1.0, 2, 1, 3, 20), s).first) for s in range(60)]
+    )
+    # 20 sqrt(2) around means that are known: 420 values, within 20 % but for 1 in 10^7
+    errors = noisy.reshape(60, 7) - [417, 83, 417, 0, 83, 417, 83]
+    assert 0.8 < errors.std() / (20 * 2**0.5) < 1.2
+
+
+def test_no_more_rounds_are_drawn_than_were_paid_for() -> None:
+    rounds = start(MeasureMarginals(1.0, 2.0, 2))
+    for left in (1, 0):
+        rounds.next(range(3), UNIFORM, [0, 0, 0])
+        assert rounds.left == left
+    with pytest.raises(GrantError, match="all rounds"):
+        rounds.next(range(3), UNIFORM, [0, 0, 0])
+
+
+def test_a_run_is_charged_once_and_started_once() -> None:
+    mechanism = MeasureMarginals(1.0, 2.0, 2)
+    grant = single_use_grant(mechanism.promise(HERE).event)
+    run = mechanism.open(None, None, grant, Tape.seeded(1), relation=HERE)
+    with pytest.raises(GrantError, match="used before"):
+        mechanism.open(None, None, grant, Tape.seeded(2), relation=HERE)
+    run.start(counts_of(ROWS), PAIRS, (1, 1, 1))
+    with pytest.raises(GrantError, match="started before"):
+        run.start(counts_of(ROWS), PAIRS, (1, 1, 1))
+    other = single_use_grant(MeasureMarginals(1.0, 2.0, 3).promise(HERE).event)
+    with pytest.raises(GrantError, match="charge the event"):
+        mechanism.open(None, None, other, Tape.seeded(3), relation=HERE)
+
+
+def test_nothing_is_drawn_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr(
+        marginal_rounds, "discrete_gaussian_array", lambda *_: drawn.append(1) or np.zeros(7, int)
+    )
+    mechanism = MeasureMarginals(1.0, 2.0, 1, 3, 1.0)
+    first = Sealed(SINGLES.counts(list(ROWS.T), np.ones(500, np.int64)), "counts")
+    wrong = single_use_grant(Gaussian(1, HERE))
+    with pytest.raises(GrantError):
+        mechanism.open(first, SINGLES, wrong, Tape.seeded(1), relation=HERE)
+    assert not drawn
+
+
+def test_runs_and_rounds_show_nothing_and_are_not_copied() -> None:
+    run = open_run(MeasureMarginals(1.0, 2.0, 2))
+    rounds = run.start(counts_of(ROWS), PAIRS, (1, 1, 1))
+    assert repr(rounds) == "<rounds over marginal tables: 2 left>" and "417" not in repr(run)
+    for opaque in (run, rounds):
+        for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(GrantError, match="not copied"):
+                attempt(opaque)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "tables", "penalties"),
+    [
+        ([], [], []),
+        ([0, 0], UNIFORM[:2], [0, 0]),
+        ([3], UNIFORM[:1], [0]),
+        ([-1], UNIFORM[:1], [0]),
+        ([0], UNIFORM[:2], [0]),
+        ([0], [np.full(4, 1.0)], [0]),
+        ([0], [np.full(6, np.nan)], [0]),
+        ([0], UNIFORM[:1], [float("inf")]),
+        ([0], [np.full(6, 1e300)], [0]),
+    ],
+)
+def test_a_model_that_does_not_fit_is_refused_and_costs_no_round(
+    allowed: list[int], tables: list[np.ndarray], penalties: list[float]
+) -> None:
+    rounds = start(MeasureMarginals(1.0, 2.0, 2))
+    with pytest.raises(InputError) as caught:
+        rounds.next(allowed, tables, penalties)
+    assert rounds.left == 2 and "417" not in str(caught.value)
+
+
+@pytest.mark.parametrize("rows", [2**40, 2**59, 2**62])
+@pytest.mark.parametrize("weight", [1, 2**20, 2**30])
+def test_counts_of_any_size_are_clipped_after_the_charge_and_not_refused(
+    rows: int, weight: int
+) -> None:
+    counts = np.zeros(sum(SIZES), np.int64)
+    counts[[0, 6, 10]] = 83, 83, rows  # only the last candidate is far from the model
+    run = open_run(MeasureMarginals(50.0, 2.0, 1))
+    rounds = run.start(Sealed(counts, "counts"), PAIRS, (1, 1, weight))
+    found = rounds.next(range(3), UNIFORM, [0.0] * 3)
+    assert found.candidate == 2
+    assert min(rows, 2**54) - 100 <= found.counts[0] <= rows + 100
+
+
+def test_parameters_are_checked() -> None:
+    for parameters in ((0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1, 2), (1, 1, 1, 0, 3)):
+        with pytest.raises(InputError):
+            MeasureMarginals(*parameters)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="64 bits"):
+        MeasureMarginals(1, 1e30, 1).check(HERE)
+    with pytest.raises(InputError, match="first tables"):
+        MeasureMarginals(1, 1, 1, 2, 1).open(
+            None, None, single_use_grant(Gaussian(1, HERE)), Tape.seeded(1), relation=HERE
+        )
+    run = open_run(MeasureMarginals(1.0, 2.0, 2))
+    with pytest.raises(InputError, match="one weight"):
+        run.start(counts_of(ROWS), PAIRS, (1, 1))
+    with pytest.raises(InputError, match="weight 1"):
+        run.start(counts_of(ROWS), PAIRS, (1, 0, 1))
+    with pytest.raises(InputError, match="smaller weights"):
+        run.start(counts_of(ROWS), PAIRS, (1, 2**31, 1))
+    fine = queries(np.ones((1, 12)), grid=100).over(SCHEMA)
+    with pytest.raises(InputError, match="marginal tables"):
+        run.start(counts_of(ROWS), fine, (1,))

@@ -1,0 +1,158 @@
+"""The plan of a wide release: all public, all refusals before anything is charged."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import winnow as wn
+from winnow import ExtraMissing, GuaranteeError, InputError, Relation, Schema, WideSynthetic
+from winnow.wide.junction_tree import junction_tree
+from winnow.wide.kernels.tree_tables import tree_tables
+from winnow.wide.plan import PlannedWide, WideRequest, plan_wide
+from winnow.wide.rounds import NoisyTable, allowed_candidates, merged
+from winnow.wide.synthetic import MeasuredMarginal, TreeFactor
+
+SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5, "d": 2})
+
+
+def planned(**changes: object) -> PlannedWide:
+    request = {
+        "workload": wn.marginals(3),
+        "schema": SCHEMA,
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "relation": Relation.SUBSTITUTION,
+        "public_rows": 10_000,
+    }
+    return plan_wide(WideRequest(**(request | changes)))  # type: ignore[arg-type]
+
+
+def test_candidates_are_the_tables_inside_the_workload_weighted_by_overlap() -> None:
+    plan = planned()
+    sets = [part.columns for part in plan.candidates.parts]  # type: ignore[attr-defined]
+    assert len(sets) == 6 + 4 and all(len(each) >= 2 for each in sets)
+    assert set(plan.weights) == {2, 3}
+    assert [w for s, w in zip(sets, plan.weights, strict=True) if len(s) == 3] == [3] * 4
+    assert len(plan.first.parts) == 4
+
+
+def test_the_plan_meets_its_budget_and_says_so() -> None:
+    plan = planned(rounds=5)
+    assert plan.mechanism.promise(Relation.SUBSTITUTION).event == plan.rounds.event
+    assert plan.rounds.guarantee.epsilon <= 1.0 and plan.rounds.guarantee.delta <= 1e-6
+    assert "5 rounds as asked" in plan.reason and "accountant" in plan.reason
+    assert planned().mechanism.rounds == planned(public_rows=None).mechanism.rounds
+    substituted, added = planned(), planned(relation=Relation.ADD_REMOVE)
+    assert substituted.sigma > 1.3 * added.sigma
+
+
+def test_tables_of_mere_noise_are_left_out() -> None:
+    plan = planned()
+    assert plan.worthwhile(10**9) == list(range(10))
+    assert plan.worthwhile(1) == []
+    with pytest.raises(InputError, match="noise of every table"):
+        planned(public_rows=50)
+
+
+def test_the_junction_tree_stays_within_its_bound() -> None:
+    plan = planned(model_cells=30)
+    assert all(part.size <= 30 for part in plan.candidates.parts)
+    zeros = NoisyTable((0, 2), np.zeros((4, 5), np.int64), 1.0)
+    allowed = allowed_candidates(plan, plan.candidates, [zeros])
+    chosen = [plan.candidates.parts[i].columns for i in allowed]  # type: ignore[attr-defined]
+    assert (0, 2) in chosen and (1, 3) in chosen and (0, 1) not in chosen
+
+
+def test_repeated_tables_are_merged_by_their_accuracy() -> None:
+    tables = [
+        NoisyTable((0,), np.array([10, 20]), 1.0),
+        NoisyTable((1,), np.array([5]), 3.0),
+        NoisyTable((0,), np.array([20, 40]), 2.0),
+    ]
+    (first, values, sigma), (second, alone, noise) = merged(tables)
+    assert first == (0,) and values == pytest.approx([12, 24])
+    assert sigma == pytest.approx((1 + 1 / 4) ** -0.5)
+    assert second == (1,) and alone == pytest.approx([5]) and noise == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"workload": wn.prefixes("a")}, "marginal tables"),
+        ({"workload": wn.marginals(2).over(SCHEMA.subset(["a", "b"]))}, "another schema"),
+        ({"workload": wn.marginals(2, columns=["a", "b"])}, "c, d"),
+        ({"workload": wn.marginals(1)}, "two or more columns"),
+        ({"epsilon": -1}, "epsilon"),
+        ({"share": 1.5}, "share"),
+        ({"first_share": 0}, "first_share"),
+        ({"rounds": 0}, "rounds"),
+        ({"model_cells": 0}, "model_cells"),
+        ({"rows": 5}, "rows=5"),
+        ({"memory": "1kB"}, "memory"),
+        ({"public_rows": 0}, "no rows"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(changes: dict[str, object], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        planned(**changes)
+
+
+def test_pure_privacy_has_no_gaussian_noise() -> None:
+    for changes in ({"delta": 0}, {"accountant": "pure"}):
+        with pytest.raises(GuaranteeError, match="delta > 0"):
+            planned(**changes)
+
+
+def test_a_missing_extra_is_named_before_anything_is_charged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "mbi", None)
+    frame = pd.DataFrame({"a": [0] * 400, "b": [1] * 400})
+    table = wn.read_table(frame, schema={"a": 2, "b": 2})
+    budget = wn.Budget(5, 1e-5, relation="substitution")
+    with pytest.raises(ExtraMissing, match=r"winnow-dp\[wide\]"):
+        wn.release_wide(table, wn.marginals(2), epsilon=1, delta=1e-6, budget=budget)
+    assert budget.events == ()
+    with pytest.raises(InputError, match="read_table"):
+        wn.release_wide([1], wn.marginals(2), epsilon=1, delta=1e-6)  # type: ignore[arg-type]
+
+
+def small_model() -> WideSynthetic:
+    generator = np.random.default_rng(3)
+    sets = [(0, 1), (1, 2), (2, 3)]
+    potentials = [(s, generator.normal(size=[SCHEMA.shape[i] for i in s])) for s in sets]
+    factor = TreeFactor(tree_tables(junction_tree(SCHEMA.shape, sets), potentials))
+    measured = MeasuredMarginal(("d", "a"), np.arange(8).reshape(2, 4), 2.5)
+    return WideSynthetic(SCHEMA, (factor,), 100, marginals=(measured,))  # type: ignore[arg-type]
+
+
+def test_a_model_answers_every_workload_like_its_weights() -> None:
+    model = small_model()
+    cells = model.weights()
+    where = wn.where(a=[0, 1], d=[1])
+    for workload in (wn.marginals([1, 2, 3]), wn.prefixes("c"), where):
+        bound = workload.over(SCHEMA)
+        assert np.allclose(model.answers(workload), bound.answers(cells), atol=1e-12)
+    assert model.marginal("d", "b").shape == (2, 3)
+    assert "graphical model over 4 columns" in repr(model)
+
+
+def test_a_model_is_kept_in_json_and_rows_are_repeatable(tmp_path: Path) -> None:
+    model = small_model()
+    model.save(tmp_path / "model.json")
+    again = WideSynthetic.from_dict(json.loads((tmp_path / "model.json").read_text()))
+    assert np.allclose(again.weights(), model.weights())
+    assert again.marginals[0].counts.tolist() == model.marginals[0].counts.tolist()
+    one, two = model.sample(50, seed=4), again.sample(50, seed=4)
+    assert all((one[name] == two[name]).all() for name in SCHEMA.names)
+    model.save(tmp_path / "rows.csv", rows=20, seed=1)
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 21
+    for broken in ({}, {"factors": [{"cliques": []}]}, {"factors": [{}]}):
+        with pytest.raises(InputError):
+            WideSynthetic.from_dict({"schema": SCHEMA.to_dict(), "marginals": [], **broken})
