@@ -35,8 +35,8 @@ from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
 from winnow.privacy import calibrate_rounds, paper_round_epsilon
 from winnow.read.crossing import true_counts
+from winnow.release.crossing.lazy_selection import LazySelector
 from winnow.release.kernels.hypothesis import Hypothesis
-from winnow.release.lazy_selection import LazySelector
 
 ADULT = {
     "24k": ("workclass", "education-num", "marital-status", "relationship", "sex", "income>50K"),

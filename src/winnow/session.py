@@ -27,7 +27,8 @@ from winnow.read.baskets import SealedBaskets
 from winnow.read.crossing import SealedTable, column_counts, fingerprint
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.verb import release
-from winnow.select.sparse_vector import AboveAnswer, SparseVectorStream
+from winnow.select.crossing import SparseVectorStream
+from winnow.select.sparse_vector import AboveAnswer
 from winnow.select.verb import above, open_above, select
 from winnow.topk.verb import top_k
 from winnow.wide.synthetic import WideSynthetic

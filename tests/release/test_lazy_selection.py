@@ -17,11 +17,11 @@ from winnow.core.tape import Tape
 from winnow.core.workloads.bits import BitsPart, pack
 from winnow.core.workloads.real import GridPart
 from winnow.errors import InternalError
+from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
 from winnow.release.kernels import block_sampler, clocked_sampler
 from winnow.release.kernels.block_sampler import BlockSampler
 from winnow.release.kernels.clocked_sampler import ClockedSampler
 from winnow.release.kernels.hypothesis import Hypothesis, hypothesis_for
-from winnow.release.lazy_selection import LazyExponential, LazySelector
 
 REJECT = 1e-4
 DRAWS = 8_000

@@ -12,7 +12,7 @@ from winnow import InputError, Relation, Schema, Sealed, Workload, marginals, pr
 from winnow.core.noise import discrete_gaussian
 from winnow.core.tape import Tape
 from winnow.privacy import single_use_grant
-from winnow.release.crossing import Measurement, SelectAndMeasure, Task
+from winnow.release.crossing.rounds import Measurement, SelectAndMeasure, Task
 from winnow.release.kernels.hypothesis import hypothesis_for
 from winnow.release.mwem import Fit, Mwem, default_rounds
 

@@ -30,7 +30,7 @@ from winnow.privacy import (
     Repeat,
     single_use_grant,
 )
-from winnow.release.crossing import MeasuredRounds, OpenRun, SelectAndMeasure, Task
+from winnow.release.crossing.rounds import MeasuredRounds, OpenRun, SelectAndMeasure, Task
 from winnow.release.kernels.hypothesis import hypothesis_for
 
 SCHEMA = Schema.parse({"a": 2, "b": 3})
@@ -93,7 +93,7 @@ def test_a_grant_pays_for_one_run_and_only_for_its_own_event() -> None:
 def test_the_charge_comes_before_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     order = []
     monkeypatch.setattr(
-        import_module("winnow.release.crossing"),
+        import_module("winnow.release.crossing.rounds"),
         "discrete_gaussian",
         lambda *_: order.append("noise") or 0,
     )
@@ -119,7 +119,9 @@ def test_an_interrupted_round_stays_paid(monkeypatch: pytest.MonkeyPatch) -> Non
     def interrupt(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("winnow.release.crossing"), "discrete_gaussian", interrupt)
+    monkeypatch.setattr(
+        import_module("winnow.release.crossing.rounds"), "discrete_gaussian", interrupt
+    )
     rounds = open_run(SelectAndMeasure(1.0, 2.0, 2)).tasks[0]
     with pytest.raises(KeyboardInterrupt):
         rounds.next(hypothesis_for(WORKLOAD, 500))

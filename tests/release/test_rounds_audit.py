@@ -18,7 +18,7 @@ from winnow.release.audit import (
     fidelity_of_rounds,
     pairs,
 )
-from winnow.release.crossing import SelectAndMeasure
+from winnow.release.crossing.rounds import SelectAndMeasure
 
 FEW = 1000
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from winnow import GrantError, InputError, Relation, Schema, Sealed, marginals, queries
 from winnow.core.tape import Tape
 from winnow.privacy import BoundedRange, Compose, Gaussian, Repeat, single_use_grant
+from winnow.wide import crossing
 from winnow.wide import crossing as table_rounds
-from winnow.wide import mechanism as marginal_rounds
 from winnow.wide.crossing import STEPS
 from winnow.wide.mechanism import MarginalRounds, MarginalRun, MeasureMarginals
 
@@ -159,7 +159,7 @@ def test_a_run_is_charged_once_and_started_once() -> None:
 def test_nothing_is_drawn_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
     monkeypatch.setattr(
-        marginal_rounds, "discrete_gaussian_array", lambda *_: drawn.append(1) or np.zeros(7, int)
+        crossing, "discrete_gaussian_array", lambda *_: drawn.append(1) or np.zeros(7, int)
     )
     mechanism = MeasureMarginals(1.0, 2.0, 1, 3, 1.0)
     first = Sealed(SINGLES.counts(list(ROWS.T), np.ones(500, np.int64)), "counts")

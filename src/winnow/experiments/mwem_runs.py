@@ -33,8 +33,8 @@ from winnow.inner_product.index.building import build_index
 from winnow.inner_product.index.flat import Index
 from winnow.inner_product.kernels.lazy_gumbel import lazy_gumbel
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
+from winnow.release.crossing.lazy_selection import LazySelector
 from winnow.release.kernels.hypothesis import Hypothesis
-from winnow.release.lazy_selection import LazySelector
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

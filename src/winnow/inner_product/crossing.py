@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
+from winnow.core.mechanism import spend
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt, Released
+from winnow.core.released import Released
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -177,11 +178,7 @@ class IndexedSelection(ABC):
         self.check(vectors, query)
         promised = self.promise(query.utility.relation)
         guarantee = guarantee_of(promised.event)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
-        tape.claim()
-        grant.redeem(promised.event)
+        receipt = spend(self.name, promised, grant, tape)
         chosen = self.drawn(vectors, query, tape, upper_bounds)
         value: list[Any] = [vectors.label(position % vectors.size) for position in chosen]
         if self.signed:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from threading import Lock
 from typing import NoReturn
 
 from winnow.core.checks import count
-from winnow.core.released import Receipt
+from winnow.core.mechanism import spend
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import GrantError, InputError
@@ -33,22 +34,14 @@ class IndexedRounds:
         grant: Grant,
         tape: Tape,
     ) -> None:
-        event = rounds_event(mechanism, utility, rounds)
-        promised = mechanism.promise(utility.relation)
-        times = "1 round" if rounds == 1 else f"{rounds} rounds"
-        self.receipt = Receipt(
-            f"{times} of {mechanism.name}",
-            event,
-            promised.citation,
-            tape.kind,
-            exact=True,
-            ledger=grant.record,
+        promised = replace(
+            mechanism.promise(utility.relation), event=rounds_event(mechanism, utility, rounds)
         )
+        times = "1 round" if rounds == 1 else f"{rounds} rounds"
         self.left = int(rounds)
         """How many draws are still allowed."""
         self._mechanism, self._vectors, self._utility = mechanism, vectors, utility
-        tape.claim()
-        grant.redeem(event)
+        self.receipt = spend(f"{times} of {mechanism.name}", promised, grant, tape)
         self._tape = tape
         self._lock = Lock()
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from winnow.core.charging import grant_for
 from winnow.core.checks import Real, count, exact
+from winnow.core.mechanism import grant_for
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness

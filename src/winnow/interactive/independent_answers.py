@@ -15,6 +15,7 @@ from threading import Lock
 from typing import ClassVar, NoReturn, Protocol
 
 from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.mechanism import receipt_of, spend
 from winnow.core.noise import discrete_gaussian_array
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
@@ -100,11 +101,7 @@ class IndependentAnswers:
         """Spend the grant on all answers; questions are then asked one by one."""
         self.check(table.rows_per_person)
         promised = self.promise(table.relation)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
-        tape.claim()
-        grant.redeem(promised.event)
+        receipt = spend(self.name, promised, grant, tape)
         return OpenAnswers(self, table, tape, receipt, keeper)
 
     def reopen(
@@ -112,9 +109,7 @@ class IndependentAnswers:
     ) -> OpenAnswers:
         """Go on with answers that were charged before, behind everything that was written down."""
         promised = self.promise(table.relation)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=kept.record
-        )
+        receipt = receipt_of(self.name, promised, tape, kept.record)
         tape.claim()
         run = OpenAnswers(self, table, tape, receipt, keeper)
         run._used = run._allowed = min(kept.crossings, self.queries)

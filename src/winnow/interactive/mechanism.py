@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.mechanism import receipt_of, spend
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
@@ -143,19 +144,13 @@ class MultiplicativeWeights:
         """Spend the grant on the whole run; rounds are then asked for one by one."""
         self.check(table.rows_per_person)
         promised = self.promise(table.relation)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
-        tape.claim()
-        grant.redeem(promised.event)
+        receipt = spend(self.name, promised, grant, tape)
         return OpenRounds(self, table, tape, receipt, keeper)
 
     def reopen(self, table: SealedTable, tape: Tape, keeper: Keeper, kept: Kept) -> OpenRounds:
         """Go on with a run that was charged before, behind everything that was written down."""
         promised = self.promise(table.relation)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=kept.record
-        )
+        receipt = receipt_of(self.name, promised, tape, kept.record)
         tape.claim()
         run = OpenRounds(self, table, tape, receipt, keeper)
         run._position = run._reserved = kept.rounds

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from winnow.core.charging import grant_for
 from winnow.core.checks import exact, one_of, probability
+from winnow.core.mechanism import grant_for
 from winnow.core.schema import Schema
 from winnow.core.tape import Randomness
 from winnow.errors import BudgetError, InputError, LedgerError

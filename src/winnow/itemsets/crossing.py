@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.mechanism import spend
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt, Released
+from winnow.core.released import Released
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -123,11 +124,7 @@ class FrequentItemsets:
         relation = baskets.utility.relation
         promised = self.promise(relation)
         guarantee = self.guarantee(relation)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
-        tape.claim()
-        grant.redeem(promised.event)
+        receipt = spend(self.name, promised, grant, tape)
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
             value = self._value(baskets, baskets.utility, tape)
         return Released(value, guarantee, receipt)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from winnow.core.charging import grant_for, rounds_accountant
 from winnow.core.checks import Real, count, exact
+from winnow.core.mechanism import grant_for, rounds_accountant
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.errors import InputError

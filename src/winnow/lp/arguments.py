@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from winnow.core.charging import sizing_accountant
 from winnow.core.checks import Real, exact, one_of
+from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import ExtraMissing, InputError

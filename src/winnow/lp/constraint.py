@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, one_of, positive, set_counts
 from winnow.core.laws import Law
+from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt
 from winnow.core.tape import Tape
 from winnow.errors import InputError
 from winnow.inner_product.index.building import INDEX_NAMES
@@ -158,9 +158,5 @@ class ConstraintPrivateLp:
     ) -> ConstraintRun:
         """Spend the grant on the whole run."""
         promised = self.promise(relation)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
-        tape.claim()
-        grant.redeem(promised.event)
+        receipt = spend(self.name, promised, grant, tape)
         return ConstraintRun(self, rows, tape, receipt)

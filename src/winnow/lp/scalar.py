@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact, positive, set_counts
 from winnow.core.laws import Law
+from winnow.core.mechanism import spend
 from winnow.core.noise import discrete_gaussian, discrete_laplace
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
@@ -127,12 +128,8 @@ class ScalarPrivateLp:
     ) -> ScalarRun:
         """Spend the grant on the whole run."""
         promised = self.promise(offsets.utility.relation)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
         grid = self.grid(offsets, mixed=mixed)
-        tape.claim()
-        grant.redeem(promised.event)
+        receipt = spend(self.name, promised, grant, tape)
         return ScalarRun(self, offsets, grid, tape, receipt)
 
 

@@ -20,7 +20,7 @@ from winnow.core.tape import Tape
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
 from winnow.privacy import guarantee_of, pure_cost, single_use_grant, zcdp_cost
-from winnow.release.crossing import SelectAndMeasure, Task
+from winnow.release.crossing.rounds import SelectAndMeasure, Task
 from winnow.release.kernels.hypothesis import hypothesis_for
 from winnow.release.mwem import Mwem
 

@@ -46,7 +46,7 @@ from winnow.errors import InputError
 
 if TYPE_CHECKING:
     from winnow.core.workloads.workload import Workload
-    from winnow.release.crossing import MeasuredRounds, Measurement
+    from winnow.release.crossing.rounds import MeasuredRounds, Measurement
     from winnow.release.kernels.hypothesis import Hypothesis
 
 

@@ -28,7 +28,7 @@ from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import InputError
 from winnow.privacy import DiscreteLaplace, Event, Gaussian, Guarantee, zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
-from winnow.release.crossing import SelectAndMeasure
+from winnow.release.crossing.rounds import SelectAndMeasure
 from winnow.release.mwem import default_rounds
 
 BYTES_PER_CELL = 64

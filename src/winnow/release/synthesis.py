@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from winnow.release.crossing import OpenRun
+from winnow.release.crossing.rounds import OpenRun
 from winnow.release.factors import Factor
 from winnow.release.kernels.hypothesis import hypothesis_for
 from winnow.release.mwem import Fit, Mwem

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.charging import grant_for, sizing_accountant
 from winnow.core.checks import Real
+from winnow.core.mechanism import grant_for, sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.sealed import Sealed
@@ -20,7 +20,7 @@ from winnow.core.workloads.workload import Workload
 from winnow.errors import InputError
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable, true_counts
-from winnow.release.crossing import Task
+from winnow.release.crossing.rounds import Task
 from winnow.release.mwem import Mwem
 from winnow.release.settings import PlannedRelease, ReleaseRequest, plan_release
 from winnow.release.synthesis import synthesise

@@ -1,25 +1,33 @@
-"""What every selection mechanism has in common: check, charge, draw, release, in that order."""
+"""The crossing for scores: check, charge, draw, release, in that order.
+
+``Selection`` is what every selection mechanism has in common. ``SparseVectorStream`` asks value
+after value under one charge. Only these open sealed scores.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from threading import Lock
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real, positive, set_counts
+from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.mechanism import spend
 from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE, Scores
+from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.opening import open_sealed
+from winnow.core.process import Owner
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import GrantError, InputError
 from winnow.privacy import Grant, Guarantee, Promise, guarantee_of
-from winnow.read.scores import SealedScores
+from winnow.read.scores import SealedScores, seal_scores
 
 
 class Selection(ABC):
@@ -62,11 +70,7 @@ class Selection(ABC):
         self.check(scores)
         promised = self.promise(scores.utility.relation)
         guarantee = self.guarantee(promised)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
-        tape.claim()
-        grant.redeem(promised.event)
+        receipt = spend(self.name, promised, grant, tape)
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
             chosen, counts = self._select(open_sealed(scores.values), scores.utility, tape)
         value = [scores.label(position) for position in chosen]
@@ -127,3 +131,123 @@ def check_scale(scale: Fraction) -> None:
             "epsilon and sensitivity differ by more than 280 orders of magnitude; "
             "give scores in other units"
         )
+
+
+class Comparing(Protocol):
+    """What a stream of comparisons needs to know of its mechanism."""
+
+    @property
+    def threshold(self) -> Real:
+        """The public threshold."""
+
+    @property
+    def cutoff(self) -> int:
+        """How many reports are paid for."""
+
+    def scales(self, utility: Utility) -> tuple[Fraction, Fraction]:
+        """The noise scales of the threshold and of each value."""
+
+
+class SparseVectorStream:
+    """An open run of the sparse vector: ask until `exhausted`.
+
+    One stream is one charge: it cannot be copied, pickled or used by a fork (a copy would
+    answer again with the same noise), and threads that share it take turns.
+    """
+
+    def __init__(
+        self,
+        mechanism: Comparing,
+        utility: Utility,
+        tape: Tape,
+        guarantee: Guarantee,
+        receipt: Receipt,
+    ) -> None:
+        self.guarantee = guarantee
+        self.receipt = receipt
+        self._run = AboveRun(mechanism, utility, tape)
+        self._lock = Lock()
+        self._owner = Owner()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the cutoff is reached: no further question will be answered."""
+        return self._run.left <= 0
+
+    @property
+    def answered(self) -> int:
+        """How many questions were answered."""
+        return self._run.asked
+
+    def ask(self, values: Any) -> Released[list[bool]]:
+        """Whether each further value is reported above; shorter if the cutoff is reached.
+
+        ``values`` is a number, or whatever ``winnow.select`` takes as scores.
+        """
+        self._owner.check("this stream", "ask there, or open another one with a charge of its own")
+        if isinstance(values, SealedScores):
+            scores = values
+        else:
+            if isinstance(values, int | float | np.number):
+                values = [values]
+            scores = seal_scores(values, self._run.utility, copy=False)
+        if scores.utility != self._run.utility:
+            raise InputError(
+                "these values declare another sensitivity or relation than this stream; "
+                "seal them with the utility that it was opened with"
+            )
+        with self._lock:
+            if self.exhausted:
+                raise InputError(
+                    "this sparse vector has reached its cutoff; open a new one with a new charge"
+                )
+            reports = self._run.ask(open_sealed(scores.values))
+        return Released([bool(report) for report in reports], self.guarantee, self.receipt)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise GrantError("a sparse vector stream is not copied or pickled: it is one charge")
+
+    def __repr__(self) -> str:
+        state = "exhausted" if self.exhausted else f"{self._run.left} reports left"
+        return f"<sparse vector stream: {self.answered} answered, {state}>"
+
+
+class AboveRun:
+    """The comparisons of one run, with their place on the tape. Private."""
+
+    def __init__(self, mechanism: Comparing, utility: Utility, tape: Tape) -> None:
+        threshold_scale, value_scale = mechanism.scales(utility)
+        self.utility = utility
+        self.left = mechanism.cutoff
+        self.asked = 0
+        self._threshold = exact("threshold", mechanism.threshold)
+        self._tests = LaplaceTests(tape, (threshold_scale,), value_scale)
+
+    def ask(self, values: Scores) -> NDArray[np.bool_]:
+        """Reports for the values in order, up to the cutoff."""
+        start, threshold = self.asked, float(self._threshold)
+
+        def offset(index: int) -> Fraction:
+            return Fraction(values[index - start].item()) - self._threshold
+
+        reports: list[NDArray[np.bool_]] = []
+        with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
+            floats = values.astype(np.float64)
+            errors = 2.0**-50 * (np.abs(floats) + abs(threshold))
+            for first in range(0, len(values), _BATCH):
+                part = slice(first, first + _BATCH)
+                passed = self._tests.outcomes(
+                    start + first, floats[part] - threshold, errors[part], offset
+                )
+                hits = np.flatnonzero(passed)
+                if len(hits) >= self.left:
+                    passed = passed[: hits[self.left - 1] + 1]
+                reports.append(passed)
+                self.left -= int(np.count_nonzero(passed))
+                self.asked += len(passed)
+                if self.left <= 0:
+                    break
+        return np.concatenate(reports)
+
+
+_BATCH = 4096

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from winnow.core.charging import grant_for
 from winnow.core.checks import Real, count
 from winnow.core.laws import Law
+from winnow.core.mechanism import grant_for
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.core.utility import Utility
 from winnow.privacy import Budget
 from winnow.read.scores import seal_scores
-from winnow.select.sparse_vector import AboveAnswer, SparseVector, SparseVectorStream
+from winnow.select.crossing import SparseVectorStream
+from winnow.select.sparse_vector import AboveAnswer, SparseVector
 from winnow.select.table import selection_named
 
 

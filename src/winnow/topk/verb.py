@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from winnow.core.charging import grant_for, rounds_accountant
 from winnow.core.checks import Real, count
 from winnow.core.laws import Law
+from winnow.core.mechanism import grant_for, rounds_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness

@@ -1,4 +1,4 @@
-"""The private inside of rounds over marginal tables: true counts, exact scores, noise."""
+"""The crossing for wide tables: true counts of marginal tables, exact scores, noise."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from winnow.core.laws import Law
 from winnow.core.noise import discrete_gaussian_array
 from winnow.core.noisy_top.draw import noisy_top
+from winnow.core.opening import open_sealed
+from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.errors import InputError
 
@@ -35,6 +37,15 @@ class MeasuredTable:
     """Its counts, flat, each with noise; some may be below 0."""
 
 
+def first_tables(
+    counts: Sealed[Counts], offsets: Counts, variance: Fraction, tape: Tape
+) -> tuple[Counts, ...]:
+    """Noisy tables that are measured before any selection, cut at the offsets."""
+    true = open_sealed(counts)
+    noisy = true + discrete_gaussian_array(tape, len(true), variance)
+    return tuple(np.split(noisy, offsets[1:-1]))
+
+
 class TableRounds:
     """True tables and the place on the tape. Private.
 
@@ -44,7 +55,7 @@ class TableRounds:
 
     def __init__(
         self,
-        counts: Counts,
+        counts: Sealed[Counts],
         offsets: Counts,
         weights: Counts,
         scale: Fraction,
@@ -54,7 +65,7 @@ class TableRounds:
     ) -> None:
         self.left = rounds
         self.candidates = len(weights)
-        self._counts, self._offsets, self._weights = counts, offsets, weights
+        self._counts, self._offsets, self._weights = open_sealed(counts), offsets, weights
         self._most = LARGEST_SCORE // (STEPS * int(np.diff(offsets).max()))
         self._scale, self._variance = scale, variance
         self._tape = tape

@@ -17,8 +17,7 @@ import numpy as np
 
 from winnow.core.checks import Real, count, exact, positive, set_counts
 from winnow.core.laws import Law
-from winnow.core.noise import discrete_gaussian_array
-from winnow.core.opening import open_sealed
+from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt
 from winnow.core.sealed import Sealed
@@ -27,7 +26,15 @@ from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, InputError
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 from winnow.select.crossing import check_scale
-from winnow.wide.crossing import LARGEST_WEIGHT, STEPS, Counts, Floats, MeasuredTable, TableRounds
+from winnow.wide.crossing import (
+    LARGEST_WEIGHT,
+    STEPS,
+    Counts,
+    Floats,
+    MeasuredTable,
+    TableRounds,
+    first_tables,
+)
 
 _LARGEST_NOISE = 2**50
 
@@ -138,17 +145,11 @@ class MeasureMarginals:
         if (0 if tables is None or first is None else len(tables.parts)) != self.first:
             raise InputError(f"the run is for {self.first} first tables; give their counts")
         promised = self.promise(relation)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
-        tape.claim()
-        grant.redeem(promised.event)
+        receipt = spend(self.name, promised, grant, tape)
         measured: tuple[Counts, ...] = ()
         if first is not None and tables is not None and self.first_multiplier is not None:
-            counts = open_sealed(first)
             variance = self.variance(self.first_multiplier, relation, int(rows_per_person))
-            noisy = counts + discrete_gaussian_array(tape.child("first"), len(counts), variance)
-            measured = tuple(np.split(noisy, tables.offsets[1:-1]))
+            measured = first_tables(first, tables.offsets, variance, tape.child("first"))
         return MarginalRun(self, measured, receipt, tape, relation, int(rows_per_person))
 
 
@@ -199,7 +200,7 @@ class MarginalRun:
         )
         return MarginalRounds(
             TableRounds(
-                open_sealed(counts),
+                counts,
                 np.asarray(candidates.offsets, np.int64),
                 np.array(weights, np.int64),
                 scale,

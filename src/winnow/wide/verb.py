@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from winnow.core.charging import grant_for
 from winnow.core.checks import Real
+from winnow.core.mechanism import grant_for
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness

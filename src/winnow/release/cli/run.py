@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.cli.files import refuse_overwriting
-from winnow.core.charging import sizing_accountant
 from winnow.core.checks import count
+from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.saving import check_target, save, write_whole
 from winnow.core.schema import Schema

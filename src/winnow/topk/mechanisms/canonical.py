@@ -11,9 +11,8 @@ from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.classes import CanonicalClasses
 from winnow.core.noisy_top.draw import Scores
-from winnow.core.noisy_top.grid import Grid, check_grid
+from winnow.core.noisy_top.grid import Grid
 from winnow.core.noisy_top.ranking import Ranking
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -21,6 +20,7 @@ from winnow.errors import InputError
 from winnow.privacy import Promise, promise
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, check_scale, check_size
+from winnow.topk.crossing import check_on_grid
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Canonical(Selection):
         """Refuse what cannot be released, before anything is charged."""
         check_size(self.k, scores)
         check_scale(self.scale(scores.utility))
-        check_grid(open_sealed(scores.values), scores.utility)
+        check_on_grid(scores)
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         grid = Grid.of(utility, scores)

@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.noise import discrete_laplace_array
-from winnow.core.noisy_top.draw import SMALLEST_SCALE, Scores
+from winnow.core.noisy_top.draw import Scores
 from winnow.core.noisy_top.grid import largest
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
 from winnow.privacy import Compose, Guarantee, Promise, guarantee_of, promise
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, check_size
+from winnow.topk.crossing import check_whole
 
 
 @dataclass(frozen=True)
@@ -171,14 +170,3 @@ class WithCounts(Selection):
         chosen = self.selection._select(scores, utility, tape.child("selection"))[0]
         drawn = discrete_laplace_array(tape.child("counts"), len(chosen), self.scale(utility))
         return chosen, [int(scores[p]) + int(z) for p, z in zip(chosen, drawn, strict=True)]
-
-
-def check_whole(scores: SealedScores, scale: Fraction) -> None:
-    """Refuse scores or noise that do not add up to a 64-bit integer."""
-    values = open_sealed(scores.values)
-    if values.dtype != np.int64:
-        raise InputError("noisy counts are for whole numbers, and these scores are real")
-    if max(int(values.max()), -int(values.min())) > 2**62:
-        raise InputError("counts reach beyond 2^62; give them in larger units")
-    if not SMALLEST_SCALE < scale < 2**50:
-        raise InputError("epsilon is too small or too large for noisy counts of 64 bits")

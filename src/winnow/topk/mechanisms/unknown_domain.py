@@ -8,101 +8,30 @@ below.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real, exact, positive, probability, set_counts
+from winnow.core.checks import exact, set_counts
 from winnow.core.laws import Law
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
 from winnow.core.noisy_top.grid import largest
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt, Released
-from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import InputError
-from winnow.privacy import Grant, Promise, guarantee_of, promise
-from winnow.read.counts import SealedCounts
+from winnow.privacy import Promise, promise
 from winnow.select.crossing import check_scale
+from winnow.topk.crossing import UnknownDomain
 from winnow.topk.mechanisms.peeling import calibrated_rounds
 
 
 @dataclass(frozen=True)
-class _UnknownDomain:
-    """What the two procedures share; counts are sealed together with their labels."""
-
-    epsilon: Real
-    delta: Real
-    k: int
-    max_items_per_user: int | None = None
-    with_counts: bool = False
-
-    def __post_init__(self) -> None:
-        positive(epsilon=self.epsilon)
-        probability(delta=self.delta)
-        if exact("delta", self.delta) < Fraction(1, 10**100):
-            raise InputError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
-        set_counts(self, k="k")
-        if self.max_items_per_user is not None:
-            set_counts(self, max_items_per_user="max_items_per_user")
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What the receipt calls it."""
-
-    @abstractmethod
-    def promise(self, relation: Relation) -> Promise:
-        """What one release is charged, and why."""
-
-    @abstractmethod
-    def check(self, utility: Utility) -> None:
-        """Refuse what cannot be released, before anything is charged."""
-
-    @abstractmethod
-    def _draw(
-        self, counts: NDArray[np.int64], utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
-        """Positions of the released labels, and their noisy counts where released."""
-
-    def release(self, counts: SealedCounts, grant: Grant, tape: Tape) -> Released[list[Any]]:
-        """Spend the grant on one draw; the value lists at most k labels in order."""
-        self.check(counts.utility)
-        promised = self.promise(counts.utility.relation)
-        guarantee = guarantee_of(promised.event, self.delta)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
-        tape.claim()
-        grant.redeem(promised.event)
-        with np.errstate(all="ignore"):
-            values = np.asarray(open_sealed(counts.values), np.int64)
-            chosen, noisy = self._draw(values, counts.utility, tape)
-        labels = counts.labels
-        if isinstance(labels, Sealed):
-            labels = open_sealed(labels)
-        value: list[Any] = [labels[position] for position in chosen]
-        if noisy is not None:
-            value = list(zip(value, noisy, strict=True))
-        return Released(value, guarantee, receipt)
-
-    def simulate(
-        self, counts: NDArray[np.int64], utility: Utility, draws: int, seed: int
-    ) -> list[list[int]]:
-        """Draws on public or made-up counts, for audits: the released positions of each."""
-        root = Tape.seeded(seed)
-        return [self._draw(counts, utility, root.child(f"draw-{r}"))[0] for r in range(draws)]
-
-
-@dataclass(frozen=True)
-class LimitedDomain(_UnknownDomain):
+class LimitedDomain(UnknownDomain):
     """Peel the exponential mechanism over the `reach` largest counts and a threshold item.
 
     The threshold item stands at the (reach+1)-th largest count plus a public lead T. Gumbel
@@ -206,7 +135,7 @@ class LimitedDomain(_UnknownDomain):
 
 
 @dataclass(frozen=True)
-class StabilityThreshold(_UnknownDomain):
+class StabilityThreshold(UnknownDomain):
     """Noise on every count that is there, and only labels whose noisy count is large leave.
 
     Every label in the data gets discrete Laplace noise of scale b = L w'/epsilon; of those

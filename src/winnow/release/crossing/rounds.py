@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact, one_of, positive, set_counts
 from winnow.core.laws import Law
+from winnow.core.mechanism import spend
 from winnow.core.noise import discrete_gaussian, discrete_laplace
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
@@ -28,8 +29,8 @@ from winnow.core.tape import BitStream, Tape
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, InputError
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
+from winnow.release.crossing.lazy_selection import LazySelector
 from winnow.release.kernels.hypothesis import Hypothesis
-from winnow.release.lazy_selection import LazySelector
 
 MEASUREMENTS = ("gaussian", "laplace")
 _LARGEST_NOISE = 2**50
@@ -164,11 +165,7 @@ class SelectAndMeasure:
         if (total is None) is not (self.total_multiplier is None):
             raise InputError("give the sealed number of rows where it is measured, and only there")
         promised = self.promise(relation)
-        receipt = Receipt(
-            self.name, promised.event, promised.citation, tape.kind, exact=True, ledger=grant.record
-        )
-        tape.claim()
-        grant.redeem(promised.event)
+        receipt = spend(self.name, promised, grant, tape)
         found = None
         if total is not None:
             noise = self._noise(tape.child("total").stream(), self.total_scale(rows_per_person))

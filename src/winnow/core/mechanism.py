@@ -1,0 +1,45 @@
+"""What every mechanism does before it draws: get a grant, spend it, write the receipt.
+
+Charge first, then draw, then release. ``grant_for`` charges; ``spend`` is the one place where
+a tape is claimed and a grant redeemed. Nothing may draw before it.
+"""
+
+from __future__ import annotations
+
+from winnow.core.checks import Real, exact
+from winnow.core.released import Receipt
+from winnow.core.tape import Tape
+from winnow.privacy import Budget, Event, Grant, Promise, single_use_grant
+
+
+def grant_for(event: Event, budget: Budget | None) -> Grant:
+    """The grant for an event, charged to the budget where there is one."""
+    return single_use_grant(event) if budget is None else budget.charge(event)
+
+
+def spend(mechanism: str, promised: Promise, grant: Grant, tape: Tape) -> Receipt:
+    """Use up the tape and the grant for what was promised; noise may be drawn after it, once.
+
+    The tape is claimed first: a tape that was used before must not cost a grant.
+    """
+    receipt = receipt_of(mechanism, promised, tape, grant.record)
+    tape.claim()
+    grant.redeem(promised.event)
+    return receipt
+
+
+def receipt_of(mechanism: str, promised: Promise, tape: Tape, record: str) -> Receipt:
+    """The receipt of a mechanism that draws the stated law exactly."""
+    return Receipt(
+        mechanism, promised.event, promised.citation, tape.kind, exact=True, ledger=record
+    )
+
+
+def sizing_accountant(budget: Budget, delta: Real) -> str:
+    """What sizes the noise under a budget: its own accountant, or pure sums without a delta."""
+    return budget.accountant if exact("delta", delta) else "pure"
+
+
+def rounds_accountant(budget: Budget | None) -> str:
+    """What sizes rounds that could be composed better: not better than a pure budget adds up."""
+    return "pure" if budget is not None and budget.accountant == "pure" else "best"

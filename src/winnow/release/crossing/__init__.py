@@ -1,0 +1,1 @@
+"""The only part of a release that opens private counts."""

@@ -1,0 +1,105 @@
+"""The crossing for counts: what is checked of them, and the release of private labels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import Real, exact, positive, probability, set_counts
+from winnow.core.mechanism import spend
+from winnow.core.noisy_top.draw import SMALLEST_SCALE
+from winnow.core.noisy_top.grid import check_grid
+from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.sealed import Sealed
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+from winnow.privacy import Grant, Promise, guarantee_of
+from winnow.read.counts import SealedCounts
+from winnow.read.scores import SealedScores
+
+
+def check_on_grid(scores: SealedScores) -> None:
+    """Refuse scores that do not fit the public grid, before anything is charged."""
+    check_grid(open_sealed(scores.values), scores.utility)
+
+
+def check_whole(scores: SealedScores, scale: Fraction) -> None:
+    """Refuse scores or noise that do not add up to a 64-bit integer."""
+    values = open_sealed(scores.values)
+    if values.dtype != np.int64:
+        raise InputError("noisy counts are for whole numbers, and these scores are real")
+    if max(int(values.max()), -int(values.min())) > 2**62:
+        raise InputError("counts reach beyond 2^62; give them in larger units")
+    if not SMALLEST_SCALE < scale < 2**50:
+        raise InputError("epsilon is too small or too large for noisy counts of 64 bits")
+
+
+@dataclass(frozen=True)
+class UnknownDomain:
+    """What the two procedures share; counts are sealed together with their labels."""
+
+    epsilon: Real
+    delta: Real
+    k: int
+    max_items_per_user: int | None = None
+    with_counts: bool = False
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        probability(delta=self.delta)
+        if exact("delta", self.delta) < Fraction(1, 10**100):
+            raise InputError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
+        set_counts(self, k="k")
+        if self.max_items_per_user is not None:
+            set_counts(self, max_items_per_user="max_items_per_user")
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the receipt calls it."""
+
+    @abstractmethod
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+
+    @abstractmethod
+    def check(self, utility: Utility) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+
+    @abstractmethod
+    def _draw(
+        self, counts: NDArray[np.int64], utility: Utility, tape: Tape
+    ) -> tuple[list[int], list[int] | None]:
+        """Positions of the released labels, and their noisy counts where released."""
+
+    def release(self, counts: SealedCounts, grant: Grant, tape: Tape) -> Released[list[Any]]:
+        """Spend the grant on one draw; the value lists at most k labels in order."""
+        self.check(counts.utility)
+        promised = self.promise(counts.utility.relation)
+        guarantee = guarantee_of(promised.event, self.delta)
+        receipt = spend(self.name, promised, grant, tape)
+        with np.errstate(all="ignore"):
+            values = np.asarray(open_sealed(counts.values), np.int64)
+            chosen, noisy = self._draw(values, counts.utility, tape)
+        labels = counts.labels
+        if isinstance(labels, Sealed):
+            labels = open_sealed(labels)
+        value: list[Any] = [labels[position] for position in chosen]
+        if noisy is not None:
+            value = list(zip(value, noisy, strict=True))
+        return Released(value, guarantee, receipt)
+
+    def simulate(
+        self, counts: NDArray[np.int64], utility: Utility, draws: int, seed: int
+    ) -> list[list[int]]:
+        """Draws on public or made-up counts, for audits: the released positions of each."""
+        root = Tape.seeded(seed)
+        return [self._draw(counts, utility, root.child(f"draw-{r}"))[0] for r in range(draws)]
