@@ -103,3 +103,28 @@ def test_spark_problems_are_clear_and_show_no_data(spark: Any) -> None:
             wn.read_table(data, schema=schema)
         said = everything_said(caught.value)
         assert CANARY not in said and "417" not in said
+
+
+def test_a_view_of_the_user_is_left_alone_and_threads_read_their_own_rows(spark: Any) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    spark.createDataFrame([("mine",)], "x string").createOrReplaceTempView("winnow_table")
+    frames = [spark.createDataFrame([(i,)] * (i + 1), "rank int") for i in range(6)]
+
+    def read(data: Any) -> Counter[tuple[int, ...]]:
+        return opened(wn.read_table(data, schema={"rank": 6}))
+
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(read, frames))
+    assert found == [Counter({(i,): i + 1}) for i in range(6)]
+    assert [row["x"] for row in spark.sql("SELECT x FROM winnow_table").collect()] == ["mine"]
+    assert [table.name for table in spark.catalog.listTables()] == ["winnow_table"]
+    spark.catalog.dropTempView("winnow_table")
+
+
+def test_spark_columns_without_a_type_are_taken(spark: Any) -> None:
+    data = spark.createDataFrame([(None, None)], "who void, a void")
+    table = wn.read_table(data, schema={"a": {"values": ["x"], "other": True}})
+    assert open_sealed(table.rows).weights.tolist() == [1]
+    counts = wn.counts(data, item="a", user="who", items=["x"])
+    assert open_sealed(counts.values).tolist() == [0]

@@ -125,7 +125,7 @@ def test_a_long_basket_is_cut_by_what_it_holds_itself():
         ({"unit": "basket", "items": []}, "empty"),
         ({"unit": "basket", "items": ["a", "a"]}, "more than once"),
         ({"unit": "basket", "layout": "pairs"}, "name both columns"),
-        ({"unit": "basket", "separator": ","}, "is for files"),
+        ({"unit": "basket", "separator": ","}, "are for files"),
     ],
 )
 def test_bad_requests_are_refused(how, message):
@@ -239,7 +239,7 @@ def test_what_is_missing_in_a_list_is_no_item():
 
 def test_quotes_that_do_not_match_are_an_error_and_no_long_item(tmp_path):
     (tmp_path / "b.csv").write_text('milk,"417-secret\nbread,milk\n')
-    with pytest.raises(wn.InputError, match="quotes of the file do not match") as caught:
+    with pytest.raises(wn.InputError, match="double quotes do not match") as caught:
         wn.read_baskets(tmp_path / "b.csv", unit="basket")
     assert "secret" not in str(caught.value) and caught.value.__context__ is None
     with pytest.raises(wn.InputError, match="is a folder"):

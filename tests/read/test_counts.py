@@ -164,11 +164,11 @@ def test_text_files_are_not_guessed(tmp_path: Path) -> None:
 def test_no_row_is_skipped_because_of_another(tmp_path: Path, text: str) -> None:
     (tmp_path / "log.csv").write_text(text)
     how: dict[str, Any] = {"basket": "u", "item": "i", "unit": "basket"}
-    with pytest.raises(wn.InputError, match="cannot be counted"):
+    with pytest.raises(wn.InputError, match=r"cannot be counted|no column"):
         wn.counts(tmp_path / "log.csv", item="i", user="u")
-    with pytest.raises(wn.InputError, match="cannot be read"):
+    with pytest.raises(wn.InputError, match=r"cannot be read|no column"):
         wn.read_table(tmp_path / "log.csv", schema={"i": {"values": ["x", "y", "z"]}})
-    with pytest.raises(wn.InputError, match="cannot be read"):
+    with pytest.raises(wn.InputError, match=r"cannot be read|no column"):
         wn.read_baskets(tmp_path / "log.csv", **how)
 
 

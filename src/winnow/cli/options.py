@@ -249,6 +249,13 @@ MaxRowsPerPersonOption = Annotated[
         rich_help_panel=TABLE,
     ),
 ]
+LineBreaksOption = Annotated[
+    bool,
+    typer.Option(
+        "--line-breaks",
+        help="Fields of CSV and TSV between double quotes may hold line breaks.",
+    ),
+]
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print JSON and nothing else.", rich_help_panel=_OUTPUT),

@@ -112,3 +112,10 @@ def one_of(choices: tuple[str, ...], **values: object) -> None:
     for name, value in values.items():
         if value not in choices:
             raise InputError(f"{name}={value!r} is unknown; choose one of: {', '.join(choices)}")
+
+
+def flag(**values: object) -> None:
+    """Every value is True or False."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise InputError(f"{name}={value!r} is not True or False")

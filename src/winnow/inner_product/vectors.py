@@ -95,7 +95,7 @@ def seal_vectors(
 def seal_query(query: Any, utility: Utility) -> SealedQuery:
     """Seal a query vector."""
     values = _real_array(query, "the query")
-    if values.ndim != 1 or values.size == 0:
+    if values.ndim != 1:
         raise InputError(f"the query has {values.ndim} dimensions; give one vector of numbers")
     _check_entries(values, "the query")
     return SealedQuery(Sealed(np.array(values, np.float64), "a query vector"), len(values), utility)
@@ -107,10 +107,8 @@ def _matrix(candidates: Any) -> NDArray[Any]:
         raise InputError(
             f"candidates have {vectors.ndim} dimensions; give a matrix with one candidate per row"
         )
-    if vectors.shape[0] == 0 or vectors.shape[1] == 0:
-        raise InputError(
-            f"candidates have the shape {vectors.shape}; give one row and one column at least"
-        )
+    if vectors.shape[0] == 0:  # columns may be people, of whom there may be none
+        raise InputError("the matrix of candidates has no rows; give one candidate at least")
     _check_entries(vectors, "the matrix of candidates")
     return np.ascontiguousarray(vectors)
 
@@ -131,6 +129,8 @@ def _real_array(values: Any, what: str) -> NDArray[Any]:
 
 
 def _check_entries(array: NDArray[Any], what: str) -> None:
+    if array.size == 0:
+        return
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         if int(array.max()) > 2**53 or int(array.min()) < -(2**53):
             raise InputError(f"{what} has integers beyond 2^53; give it in larger units")

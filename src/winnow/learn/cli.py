@@ -12,6 +12,7 @@ import typer
 from winnow.cli.options import (
     EpsilonOption,
     JsonOption,
+    LineBreaksOption,
     SeedOption,
     ThresholdsOption,
     relation_of_people,
@@ -85,6 +86,7 @@ def learn(
         ),
     ] = 0.0,
     seed: SeedOption = None,
+    line_breaks: LineBreaksOption = False,
     mechanism: Annotated[
         LearnMechanism | None,
         typer.Option(
@@ -179,7 +181,7 @@ def learn(
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
     warn_of_other_labels(budget, [table])
     if test is not None:  # what cannot be read is refused before anything is spent
-        public = read_table(test, schema=declared)
+        public = read_table(test, schema=declared, line_breaks=line_breaks)
         labelled_table(public, target)
     with working(f"reading {table}") if are_large([table]) else nullcontext():
         private = read_table(
@@ -188,6 +190,7 @@ def learn(
             person=person,
             max_rows_per_person=max_rows_per_person,
             relation=relation,
+            line_breaks=line_breaks,
             salt=None if seed is None else f"seed {seed}",  # repeatable, too
         )
         released = winnow_learn(

@@ -95,6 +95,8 @@ def labelled_arrays(
 
     def read() -> LabelledRows:
         positive = positive_of(labels, classes)
+        if not len(positive) and relation is Relation.SUBSTITUTION:  # their number is public
+            raise InputError("there are no rows; give at least one")
         codes = []
         for feature, values in zip(features, columns, strict=True):
             held = feature.encode(values)
@@ -119,8 +121,6 @@ def positive_of(labels: Any, classes: Classes) -> NDArray[np.bool_]:
     held = np.asarray(labels)
     if held.ndim != 1:
         raise InputError(f"the labels have {held.ndim} dimensions; give one label for each row")
-    if not len(held):
-        raise InputError("there are no rows; give at least one")
     positive = np.asarray(held == classes[1])
     if positive.shape != held.shape or not (positive | np.asarray(held == classes[0])).all():
         raise InputError(

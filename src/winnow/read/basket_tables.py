@@ -36,6 +36,7 @@ def pairs_of(
     max_baskets_per_user: int | None,
     salt: str,
     memory: str,
+    line_breaks: bool,
 ) -> tuple[Baskets, list[str]]:
     """Baskets from rows (basket, item), each item once per basket; and the labels.
 
@@ -46,7 +47,7 @@ def pairs_of(
     from winnow.read.engines.row_sources import Wanted
 
     texts = {"b": basket, "i": item} | ({} if user is None else {"u": user})
-    with _opened(source, memory, list(texts.values())) as rows:
+    with _opened(source, memory, list(texts.values()), line_breaks) as rows:
         check_columns(rows.types, basket=basket, item=item, user=user)
         rows.bring(Wanted(texts, {}, distinct=True), "pairs")
         ask = _Asked(rows.private)
@@ -92,6 +93,7 @@ def indicators_of(
     max_baskets_per_user: int | None,
     salt: str,
     memory: str,
+    line_breaks: bool,
 ) -> tuple[Baskets, list[str]]:
     """Baskets from a table with a column for each item: 1, true or yes where a row has it.
 
@@ -101,7 +103,7 @@ def indicators_of(
     from winnow.read.engines.row_sources import Wanted
 
     texts = {} if user is None else {"u": user}
-    with _opened(source, memory, list(texts.values())) as rows:
+    with _opened(source, memory, list(texts.values()), line_breaks) as rows:
         named = [c for c in rows.types if c != user] if items is None else list(items)
         check_columns(rows.types, user=user)
         _check_indicators(rows.types, named)
@@ -180,7 +182,7 @@ class _Asked:
 
 
 @contextmanager
-def _opened(source: Any, memory: str, used: list[str]) -> Iterator[Any]:
+def _opened(source: Any, memory: str, used: list[str], line_breaks: bool) -> Iterator[Any]:
     """The rows of a source, next to a private in-memory database.
 
     ``used`` are the columns that name people, baskets or items.
@@ -193,7 +195,8 @@ def _opened(source: Any, memory: str, used: list[str]) -> Iterator[Any]:
     problem = None
     with private_connection(memory) as private:
         try:
-            with row_source(_engine(source, memory, used), private, used) as rows:
+            engine = _engine(source, memory, used, line_breaks=line_breaks)
+            with row_source(engine, private, used) as rows:
                 yield rows
         except duckdb.OutOfMemoryException:
             problem = f"memory={memory!r} is not enough to read these baskets; allow more"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
-import io
 import os
-import zlib
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import count as check_count
-from winnow.core.checks import one_of
+from winnow.core.checks import flag, one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
@@ -26,6 +22,7 @@ from winnow.errors import InputError
 from winnow.itemsets.kernels.mine import Baskets
 from winnow.read.basket_tables import ending_of, indicators_of, pairs_of, readable
 from winnow.read.engines.quiet import quietly
+from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
 
 Codes = NDArray[np.uint64]
 
@@ -116,6 +113,7 @@ def read_baskets(
     basket: str | None = None,
     item: str | None = None,
     separator: str | None = None,
+    line_breaks: bool = False,
     relation: str | Relation = Relation.ADD_REMOVE,
     salt: str | None = None,
     memory: str = "2GB",
@@ -132,6 +130,11 @@ def read_baskets(
     pattern, or a list of them), a pandas, Polars or Arrow table, a Spark data frame, a DuckDB
     relation, or a pair (connection, table or query) of a DuckDB or psycopg connection.
 
+    A line ends at LF, or CR LF, and nowhere else. In comma-separated lines, and in tables that are
+    text files, a double quote encloses a whole field and closes on its line; other quotes are
+    refused, because one would swallow other people's lines. ``line_breaks=True`` says that fields
+    between quotes may hold line breaks; a basket or row then may take several lines.
+
     Say whose presence is protected: ``unit="basket"`` (every basket is a person's only one), or
     ``user=`` names the column of people, of whom at most ``max_baskets_per_user`` baskets each
     are kept.
@@ -147,6 +150,7 @@ def read_baskets(
     what a table may take while it is read; nothing is spilled to disk.
     """
     one_of(LAYOUTS, layout=layout)
+    flag(line_breaks=line_breaks)
     bounds = _unit(unit, user, max_baskets_per_user)
     if max_items is not None:
         check_count(max_items=max_items)
@@ -159,7 +163,7 @@ def read_baskets(
     if layout == "lines":
         if user is not None:
             raise InputError("lines say nothing about users; give a table, or unit='basket'")
-        data, labels = _from_lines(source, separator, texts)
+        data, labels = _from_lines(_rows(source, separator, line_breaks), texts)
     else:
         if separator is not None:
             raise InputError("separator= is for lines; a table has the separator of its ending")
@@ -169,6 +173,7 @@ def read_baskets(
             "max_baskets_per_user": None if user is None else bounds,
             "salt": key.hex(),
             "memory": memory,
+            "line_breaks": line_breaks,
         }
         if layout == "pairs":
             if basket is None or item is None:
@@ -196,14 +201,7 @@ def read_baskets(
 def public_items(items: Sequence[Any] | str | Path) -> list[Any]:
     """The public list of items, each once."""
     if isinstance(items, str | Path):
-        try:
-            text = Path(items).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(
-                f"the list of items {str(items)!r} cannot be read ({type(error).__name__}); give "
-                "a text file with one item per line"
-            ) from None
-        public: list[Any] = [line.strip() for line in text.splitlines() if line.strip()]
+        public: list[Any] = [line.strip() for line in lines_of_file(items)]
     else:
         public = list(items)
     if not public:
@@ -255,12 +253,12 @@ def _asked(source: Any) -> bool:
 
 
 def _from_lines(
-    source: Any, separator: str | None, items: Sequence[str] | None
+    rows: Iterable[Iterable[str]], items: Sequence[str] | None
 ) -> tuple[Baskets, list[str]]:
     """Baskets coded in one pass, then recoded in the order of the labels."""
     codes: dict[str, int] = {} if items is None else {text: i for i, text in enumerate(items)}
     found, starts = array("i"), array("q", [0])
-    for row in _rows(source, separator):
+    for row in rows:
         texts = {text for text in row if text}
         if items is None:
             basket = [codes.setdefault(text, len(codes)) for text in texts]
@@ -279,10 +277,10 @@ def _from_lines(
     return Baskets(ends, flat[np.lexsort((flat, owner))], len(labels)), labels
 
 
-def _rows(source: Any, separator: str | None) -> Iterable[Iterable[str]]:
+def _rows(source: Any, separator: str | None, line_breaks: bool) -> Iterable[Iterable[str]]:
     if not isinstance(source, str | Path):
-        if separator is not None:
-            raise InputError("separator= is for files; this is a list of baskets")
+        if separator is not None or line_breaks:
+            raise InputError("separator= and line_breaks= are for files; this is a list of baskets")
         return _from_list(source)
     path = Path(source)
     readable(path)
@@ -292,26 +290,28 @@ def _rows(source: Any, separator: str | None) -> Iterable[Iterable[str]]:
             raise InputError(
                 f"the ending of {path.name!r} does not say what separates items; give separator="
             )
-    elif not isinstance(separator, str) or not separator:
-        raise InputError("separator= is a text of one character or more")
-    text = _text(path)
-    if separator == " ":
-        return (line.split() for line in text.splitlines())
-    if separator == ",":
-        return _from_csv(text)
-    return ([part.strip() for part in line.split(separator)] for line in text.splitlines())
-
-
-def _from_csv(text: str) -> Iterable[list[str]]:
+    elif not isinstance(separator, str) or not separator or set(separator) & set("\r\n"):
+        raise InputError("separator= is a text of one character or more, and no line end")
+    if line_breaks and separator != ",":
+        raise InputError("line_breaks=True is for comma-separated lines, which may have quotes")
     try:
-        lines = io.StringIO(text, newline="")
-        for row in csv.reader(lines, skipinitialspace=True, strict=True):
-            yield [part.strip() for part in row]
-    except csv.Error:
-        problem = "the double quotes of the file do not match, or a field is huge; mend it"
-    else:
-        return
-    raise InputError(problem)
+        return _cut(text_of(path.read_bytes()), separator, line_breaks)
+    except InputError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = f"it cannot be read ({error.strerror}); check its permissions"
+    raise InputError(f"the file {path.name!r}: {problem}")  # outside: nothing private is chained
+
+
+def _cut(text: str, separator: str, line_breaks: bool) -> Iterable[Iterable[str]]:
+    """The items of each line."""
+    if separator == ",":
+        rows = csv_records(text, separator, line_breaks=line_breaks)
+        return [[part.strip() for part in row] for _, row in rows]
+    lines = lines_of(text)
+    if separator == " ":
+        return (line.split() for line in lines)
+    return ([part.strip() for part in line.split(separator)] for line in lines)
 
 
 def _from_list(source: Any) -> Iterable[list[str]]:
@@ -326,18 +326,3 @@ def _missing(item: Any) -> bool:
     if item is None or type(item).__name__ == "NAType":
         return True
     return isinstance(item, float | np.floating) and bool(item != item)
-
-
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        problem = "is not UTF-8 text; save it again as UTF-8"
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        problem = "is a damaged gzip file; copy it again"
-    except OSError as error:
-        problem = f"cannot be read ({error.strerror}); check its permissions"
-    raise InputError(f"the file {path.name!r} {problem}")  # outside: nothing private is chained

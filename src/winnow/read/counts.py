@@ -17,10 +17,12 @@ from uuid import UUID
 import numpy as np
 
 from winnow.core.checks import count as check_count
+from winnow.core.checks import flag as check_flag
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
 from winnow.errors import ExtraMissing, InputError
+from winnow.read.records import lines_of_file
 from winnow.read.scores import Scores, SealedScores
 
 
@@ -63,7 +65,7 @@ class SealedCounts:
 
 def public_list(items: Sequence[Any] | str | Path) -> tuple[list[Any], tuple[str, ...]]:
     """The labels of a list, or of a text file with one per line, and their different texts."""
-    public = _lines(items) if isinstance(items, str | Path) else list(items)
+    public: list[Any] = lines_of_file(items) if isinstance(items, str | Path) else list(items)
     if not public:
         raise InputError("the public list of items is empty; give at least one item")
     texts = tuple(map(label_text, public))
@@ -105,21 +107,8 @@ def _checked(text: str) -> str:
     return text
 
 
-def _lines(path: str | Path) -> list[Any]:
-    problem = None
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        problem = type(error).__name__
-    if problem is not None:
-        raise InputError(
-            f"the list of items {str(path)!r} cannot be read ({problem}); give a text file with "
-            "one item per line"
-        )
-    return [line for line in text.splitlines() if line.strip()]
-
-
 ENDINGS = (".csv", ".tsv", ".parquet")
+ONLY_TEXT_FILES = "line_breaks=True is for CSV and TSV files, in which a quoted field may go on"
 
 
 class _Engine(Protocol):
@@ -134,6 +123,7 @@ def counts(
     max_items_per_user: int | None = None,
     items: Sequence[Any] | str | Path | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
+    line_breaks: bool = False,
     memory: str = "2GB",
     parts: int | None = None,
     salt: str | None = None,
@@ -159,6 +149,11 @@ def counts(
     engines. With people numbered by whole numbers other items may be chosen than with the same
     numbers as texts.
 
+    One line of a CSV or TSV file is one row: a file is refused where a double quote stands inside
+    a field that does not begin with one, or does not close on its line, because such a quote
+    swallows other people's rows. ``line_breaks=True`` says that fields between quotes may hold
+    line breaks; a row is then a record that may take several lines.
+
     ``memory`` limits DuckDB for files and data frames, and nothing is spilled to disk: people
     are counted in ``parts`` (rounded up to a power of two), as many as that needs; ``progress``
     is called with (parts done, parts in all). A connection or relation of yours keeps its own
@@ -181,7 +176,8 @@ def counts(
         )
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
-    engine = _engine(source, memory, [item] if user is None else [item, user])
+    used = [item] if user is None else [item, user]
+    engine = _engine(source, memory, used, line_breaks=line_breaks)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = CountQuery(item, user, max_items_per_user, key, listed)
     totals = engine.count(query, parts, progress)
@@ -195,13 +191,16 @@ def counts(
     return SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
 
 
-def _engine(source: Any, memory: str, used: list[str]) -> _Engine:
+def _engine(source: Any, memory: str, used: list[str], *, line_breaks: bool = False) -> _Engine:
     """The engine that can see the source; none of them is imported before it is needed."""
     module = type(source).__module__.split(".")[0]
+    check_flag(line_breaks=line_breaks)
     if isinstance(source, str | Path) or (
         isinstance(source, list) and source and all(isinstance(p, str | Path) for p in source)
     ):
-        return _files(source if isinstance(source, list) else [source], memory)
+        return _files(source if isinstance(source, list) else [source], memory, line_breaks)
+    if line_breaks:
+        raise InputError(f"{ONLY_TEXT_FILES}; this source is none")
     if isinstance(source, tuple) and len(source) == 2:
         return _connected(*source)
     if module == "pyspark":
@@ -211,7 +210,7 @@ def _engine(source: Any, memory: str, used: list[str]) -> _Engine:
     return _in_memory(source, module, memory, used)
 
 
-def _files(sources: list[str | Path], memory: str) -> _Engine:
+def _files(sources: list[str | Path], memory: str, line_breaks: bool) -> _Engine:
     from winnow.read.engines.duck import DuckFiles
 
     paths: list[Path] = []
@@ -235,7 +234,10 @@ def _files(sources: list[str | Path], memory: str) -> _Engine:
             f"the files end in {', '.join(sorted(endings))}; give files of one kind: "
             f"{', '.join(ENDINGS)} (text may be gzipped)"
         )
-    return DuckFiles(paths, endings.pop(), memory)
+    (ending,) = endings
+    if line_breaks and ending == ".parquet":
+        raise InputError(f"{ONLY_TEXT_FILES}; these files are Parquet")
+    return DuckFiles(paths, ending, memory, line_breaks=line_breaks)
 
 
 def _connected(connection: Any, what: Any) -> _Engine:
@@ -262,7 +264,8 @@ def _in_memory(source: Any, module: str, memory: str, used: list[str]) -> _Engin
     from winnow.read.engines.duck import DuckFrame, DuckTable, RelationConnection
 
     if type(source).__name__ == "DuckDBPyRelation":
-        return DuckTable(RelationConnection(source), exp.to_table("source"))
+        relation = RelationConnection(source)
+        return DuckTable(relation, exp.to_table(relation.name))
     if module in ("polars", "pyarrow") and importlib.util.find_spec("pyarrow") is None:
         # DuckDB reads both through it
         raise ExtraMissing("pyarrow", "parquet", "counting a Polars or Arrow table")
@@ -270,22 +273,39 @@ def _in_memory(source: Any, module: str, memory: str, used: list[str]) -> _Engin
         source = source.collect() if hasattr(source, "collect") else source
         source = source.to_arrow()
     elif module == "pandas":
-        check_pandas(source, used)
+        source = checked_pandas(source, used)
     return DuckFrame(source, memory)
 
 
-def check_pandas(frame: Any, used: Sequence[str]) -> None:
-    """Refuse an object column that may mix 1 and '1', which would become one text."""
+def checked_pandas(frame: Any, used: Sequence[str]) -> Any:
+    """The frame, unless an object column may mix 1 and '1', which would become one text.
+
+    A column without values has the type of the values that it has not: pandas calls it float or a
+    category of nothing. It becomes one of objects, which every use may have: to refuse it, and to
+    take the column that one person's row fills, would tell whether somebody is there.
+    """
     names = [str(name) for name in getattr(frame, "columns", ())]  # a Series has none
     if len({name.lower() for name in names}) < len(names):  # DuckDB would rename some of them
         raise InputError(
             "the data frame has several columns of one name, or of names that differ in letter "
             "case only; rename or drop some"
         )
+    seen = frame
     for name in set(names).intersection(used):  # if one is not there, that is said later
-        column = frame.iloc[:, names.index(name)]
+        place = names.index(name)
+        column = frame.iloc[:, place]
         if column.dtype == object and len({type(v) for v in column.dropna()}) > 1:
             raise InputError(
                 f"the column {name!r} mixes several types; convert it to one, for example with "
                 "astype(str)"
             )
+        if _may_be_untyped(column) and column.isna().all():
+            seen = frame.copy(deep=False) if seen is frame else seen
+            seen.isetitem(place, column.astype(object))
+    return seen
+
+
+def _may_be_untyped(column: Any) -> bool:
+    if str(column.dtype) == "category":
+        return len(column.cat.categories) == 0
+    return bool(column.dtype.kind == "f")

@@ -7,11 +7,7 @@ score. Integers are read as integers, so nothing is rounded on the way in.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import sys
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +28,7 @@ from winnow.read.file_columns import (
     not_a_number,
     two_columns,
 )
+from winnow.read.records import csv_records, text_of
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
 STDIN = "-"
@@ -43,27 +40,34 @@ def read_scores(
     *,
     label_column: str | None = None,
     score_column: str | None = None,
+    line_breaks: bool = False,
     options: tuple[str, str] = ("--label", "--score"),
 ) -> tuple[list[Any], Scores]:
     """The public labels and the private scores of a file, or of CSV on stdin for "-".
 
     The ending of the name says what it holds; text files may be gzipped. A table has a
     label column and a score column: its only two, or those named. ``options`` are the words
-    with which the user names them, for messages.
+    with which the user names them, for messages. ``line_breaks`` says that fields between
+    double quotes may hold line breaks.
     """
     columns = Columns(label_column, score_column, options)
     try:
         if str(source) == STDIN:
-            return _checked(_from_rows(_text(sys.stdin.buffer.read()), ",", columns))
+            return _checked(_from_rows(_text(sys.stdin.buffer.read()), ",", columns, line_breaks))
         path = Path(source)
-        match _ending(path):
+        ending = _ending(path)
+        if line_breaks and ending not in (".csv", ".tsv"):
+            raise InputError(
+                "line breaks within fields are for CSV and TSV files; leave out --line-breaks"
+            )
+        match ending:
             case ".parquet":
                 return _from_parquet(path, columns)
             case ".json":
                 return _checked(from_json(_text(path.read_bytes()), columns))
-            case ending:
-                delimiter = "\t" if ending == ".tsv" else ","
-                return _checked(_from_rows(_text(path.read_bytes()), delimiter, columns))
+            case _:
+                delimiter, text = "\t" if ending == ".tsv" else ",", _text(path.read_bytes())
+                return _checked(_from_rows(text, delimiter, columns, line_breaks))
     except ExtraMissing:
         raise
     except InputError as error:
@@ -98,18 +102,10 @@ def _unreadable(error: OSError) -> str:
 
 
 def _text(data: bytes) -> str:
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error):
-            raise InputError("the gzip file is damaged or cut off; copy it again") from None
     if data[:4] in (b"PAR1", b"PK\x03\x04"):
         held = "Parquet" if data[:4] == b"PAR1" else "Excel or zip"
         raise InputError(f"this is a file of the kind {held}, not text; rename it or save as CSV")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("this is not UTF-8 text; save it again as UTF-8") from None
+    text = text_of(data)
     if "\0" in text:
         raise InputError("this is not plain text (it has NUL bytes); save it again as UTF-8")
     if not text.strip():
@@ -117,20 +113,13 @@ def _text(data: bytes) -> str:
     return text
 
 
-def _from_rows(text: str, delimiter: str, columns: Columns) -> Content:
+def _from_rows(text: str, delimiter: str, columns: Columns, line_breaks: bool) -> Content:
     """CSV or TSV with the names of the columns in the first line."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows, lines = [], []
-    try:
-        for row in reader:
-            if len(row) > 1 or "".join(row).strip():
-                rows.append(row)
-                lines.append(reader.line_num)
-    except csv.Error:
-        raise InputError(
-            f"line {reader.line_num}: the double quotes do not match, or a field is huge; "
-            'write a quote inside quotes twice, as in "the ""big"" one"'
-        ) from None
+    for line, row in csv_records(text, delimiter, line_breaks=line_breaks):
+        if len(row) > 1 or "".join(row).strip():
+            rows.append(row)
+            lines.append(line)
     if not rows:
         raise InputError(NOBODY)
     header = [name.strip() for name in rows[0]]

@@ -95,6 +95,7 @@ def read_table(
     person: str | None = None,
     max_rows_per_person: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
+    line_breaks: bool = False,
     memory: str = "2GB",
     salt: str | None = None,
 ) -> SealedTable:
@@ -114,7 +115,8 @@ def read_table(
     The privacy unit is one row per person, or, with ``person`` naming a column, one person
     with at most ``max_rows_per_person`` rows: further rows are left out, chosen by a keyed
     hash of the person's own rows (``salt``: fresh and secret by default). Rows without a
-    person are left out too.
+    person are left out too. One line of a text file is one row, as for ``winnow.counts``;
+    ``line_breaks=True`` says that fields between double quotes may hold line breaks.
 
     ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
     when a person has one row; under 'add-remove' it is private.
@@ -141,7 +143,8 @@ def read_table(
     used = [*declared.names, *([] if person is None else [person])]
 
     def read() -> Rows:
-        (values, weights), as_text = distinct_rows(_engine(source, memory, used), query)
+        engine = _engine(source, memory, used, line_breaks=line_breaks)
+        (values, weights), as_text = distinct_rows(engine, query)
         pairs = zip(declared.columns, values, strict=True)
         codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)
         return group(codes, weights, declared.shape)

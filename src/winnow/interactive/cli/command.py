@@ -14,6 +14,7 @@ from winnow.cli.options import (
     ColumnsOption,
     EpsilonOption,
     JsonOption,
+    LineBreaksOption,
     MaxRowsPerPersonOption,
     PersonOption,
     SeedOption,
@@ -84,6 +85,7 @@ def ask(
         ),
     ] = 10_000,
     seed: SeedOption = None,
+    line_breaks: LineBreaksOption = False,
     columns: ColumnsOption = None,
     person: PersonOption = None,
     max_rows_per_person: MaxRowsPerPersonOption = 1,
@@ -210,6 +212,7 @@ def ask(
             person=person,
             max_rows_per_person=max_rows_per_person,
             relation=relation,
+            line_breaks=line_breaks,
             salt=salt,
         )
     lines = None if batch is None else read_batch(batch, sealed.schema)

@@ -283,13 +283,15 @@ def _complete_with(schema: Schema) -> None:
 
 def read_batch(path: Path, schema: Schema) -> list[Any]:
     """The questions of a file, all checked before anything is charged."""
+    from winnow.read.records import lines_of, text_of
+
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the questions {str(path)!r} cannot be read ({type(error).__name__})") \
-            from None  # fmt: skip
+        lines = lines_of(text_of(path.read_bytes()))
+    except (OSError, InputError) as error:
+        why = error if isinstance(error, InputError) else type(error).__name__
+        raise InputError(f"the questions {str(path)!r} cannot be read ({why})") from None
     found = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         content = line.strip()
         if not content or content.startswith("#"):
             continue

@@ -10,6 +10,7 @@ import typer
 
 from winnow.cli.options import (
     JsonOption,
+    LineBreaksOption,
     OutOption,
     SeedOption,
     Thresholds,
@@ -93,6 +94,7 @@ def itemsets(
         typer.Option("--counts", help="Release noisy supports, too, for half of epsilon."),
     ] = False,
     seed: SeedOption = None,
+    line_breaks: LineBreaksOption = False,
     items: Annotated[
         Path | None,
         typer.Option(
@@ -219,12 +221,13 @@ def itemsets(
         unit="basket" if user is None else "user",
         user=user,
         max_baskets_per_user=max_baskets_per_user,
-        items=None if items is None else read_items(items),
+        items=None if items is None else read_items(items, line_breaks=line_breaks),
         max_items=max_items,
         layout=str(layout),
         basket=basket,
         item=item,
         separator=separator,
+        line_breaks=line_breaks,
         relation=relation,
         salt=None if seed is None else f"seed {seed}",  # repeatable, too
     )

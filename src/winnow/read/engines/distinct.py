@@ -21,6 +21,7 @@ from winnow.read.engines.duck import (
 )
 from winnow.read.engines.histogram import HistogramQuery, check_types
 from winnow.read.engines.keys import column_types
+from winnow.read.engines.names import own_name
 from winnow.read.engines.postgres import PostgresTable, _types, tuple_cursor
 from winnow.read.engines.private_duck import private_connection, run
 from winnow.read.engines.spark import MERGES, SparkFrame
@@ -48,17 +49,11 @@ def distinct_rows(engine: Any, query: HistogramQuery) -> tuple[Distinct, bool]:
 def _files(engine: DuckFiles, query: HistogramQuery) -> tuple[Distinct, bool]:
     as_text = engine.ending != ".parquet"
     with private_connection(engine.memory) as connection:
-        source = engine._source(engine.paths)
-        types = column_types(connection, source)
-        check_types(query, types, as_text=as_text)
         names = [column.name for column in query.columns]
         names += [] if query.person is None else [query.person]
-        for path in () if as_text or len(engine.paths) == 1 else engine.paths:
-            own = column_types(connection, engine._source([path]))
-            if [own.get(name) for name in names] != [types[name] for name in names]:
-                raise InputError(  # DuckDB would turn the texts of one into numbers
-                    "the files give a column different types; write them all with one type"
-                )
+        source = engine.source(connection, names)
+        types = column_types(connection, source)
+        check_types(query, types, as_text=as_text)
         return _fetched(connection, source, types, query, as_text), as_text
 
 
@@ -120,14 +115,14 @@ def _fetched(
 def _spark(engine: SparkFrame, query: HistogramQuery) -> Distinct:
     types = dict(engine.frame.dtypes)
     check_types(query, types, as_text=False)
-    view, session = "winnow_table", engine.frame.sparkSession
+    view, session = own_name("table"), engine.frame.sparkSession
     if session.sql(MERGES).collect()[0]["merges"]:
         raise InputError(
             "this Spark session compares texts by a collation that takes different ones for one; "
             "reset its default collation"
         )
-    engine.frame.createOrReplaceTempView(view)
     try:
+        engine.frame.createOrReplaceTempView(view)
         asked = query.over(exp.to_table(view), types, "spark", as_text=False)
         rows = session.sql(asked.sql(dialect="spark")).collect()
     finally:

@@ -6,14 +6,18 @@ and the connection's own settings of memory and spilling hold.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlglot import exp
 
 from winnow.errors import InputError
+from winnow.read.engines.csv_files import csv_table
 from winnow.read.engines.keys import column_types, typed
+from winnow.read.engines.names import own_name
 from winnow.read.engines.packed import people_of_part
+from winnow.read.engines.parquet_files import parquet_table
 from winnow.read.engines.private_duck import (
     Counts,
     PartsCounter,
@@ -28,17 +32,21 @@ from winnow.read.engines.query import CountQuery, listed_in_one_text
 class DuckFiles:
     """CSV, TSV or Parquet files."""
 
-    def __init__(self, paths: list[Path], ending: str, memory: str) -> None:
+    def __init__(
+        self, paths: list[Path], ending: str, memory: str, *, line_breaks: bool = False
+    ) -> None:
         self.paths, self.ending, self.memory = paths, ending, memory
+        self.line_breaks = line_breaks
 
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts of all files together."""
         import duckdb
 
-        size, source = gigabytes(self.memory), self._source(self.paths)
+        size = gigabytes(self.memory)
+        used = [name for name in (query.item, query.user) if name is not None]
         with private_connection(self.memory) as connection:
             try:
-                self._check_same_types(connection, query)
+                source = self.source(connection, used)
                 query = typed(query, column_types(connection, source))
                 rows = self._rows(connection, source)
                 counter = PartsCounter(connection, source, query, size)
@@ -48,23 +56,12 @@ class DuckFiles:
                 refusal = _refusal(error, self.paths[0].name, self.memory, check)
         raise refusal  # outside, so that DuckDB's error does not hang on it
 
-    def _source(self, paths: list[Path]) -> exp.Expression:
-        return table_of_files(paths, self.ending)
-
-    def _check_same_types(self, connection: Any, query: CountQuery) -> None:
-        """Refuse files that disagree: DuckDB would read '007' as 7 and make two people one."""
-        if self.ending != ".parquet":
-            return
-        names = [name for name in (query.item, query.user) if name is not None]
-        kinds = set()
-        for path in self.paths:
-            types = column_types(connection, self._source([path]))
-            kinds.add(tuple(types.get(name) for name in names))
-        if len(kinds) > 1:
-            raise InputError(
-                "the files give the columns of items or people different types; write them all "
-                "with one type"
-            )
+    def source(self, connection: Any, used: Sequence[str]) -> exp.Expression:
+        """The files as one table; they must agree on the types of the columns ``used``."""
+        if self.ending == ".parquet":
+            return parquet_table(connection, self.paths, used)
+        delimiter = "\t" if self.ending == ".tsv" else ","
+        return csv_table(self.paths, delimiter, line_breaks=self.line_breaks)
 
     def _rows(self, connection: Any, source: exp.Expression) -> int:
         """How many rows there are, roughly for text files."""
@@ -105,26 +102,6 @@ class DuckFrame:
                 check = "check that its columns hold one type"
                 refusal = _refusal(error, "the table", self.memory, check)
         raise refusal
-
-
-def table_of_files(paths: list[Path], ending: str) -> exp.Expression:
-    """CSV, TSV or Parquet files as a table; the columns of text files are texts."""
-    files = exp.array(*(exp.Literal.string(str(path)) for path in paths))
-    if ending == ".parquet":
-        return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=[files]))
-    # nothing is guessed from a sample: a quote may come in the last file only, and rows that
-    # look like a title or a comment are somebody's
-    options: list[tuple[str, exp.Expression]] = [
-        ("all_varchar", exp.true()),
-        ("header", exp.true()),
-        ("delim", exp.Literal.string("\t" if ending == ".tsv" else ",")),
-        ("quote", exp.Literal.string('"')),
-        ("escape", exp.Literal.string('"')),
-        ("skip", exp.Literal.number(0)),
-        ("comment", exp.Literal.string("")),
-    ]
-    named = [exp.PropertyEQ(this=exp.to_identifier(n), expression=v) for n, v in options]
-    return exp.Table(this=exp.Anonymous(this="read_csv", expressions=[files, *named]))
 
 
 def _rows(connection: Any, source: exp.Expression) -> int:
@@ -214,14 +191,14 @@ def check_collation(connection: Any) -> None:
 
 
 class RelationConnection:
-    """A DuckDB relation, asked like a connection that has it as the table `source`."""
+    """A DuckDB relation, asked like a connection that has it as the table `name`."""
 
     def __init__(self, relation: Any) -> None:
-        self.relation = relation
+        self.relation, self.name = relation, own_name("relation")
 
     def execute(self, sql: str) -> Any:
         """Run a query over the relation."""
-        return self.relation.query("source", sql)
+        return self.relation.query(self.name, sql)
 
     def column_types(self) -> dict[str, str]:
         """The columns and their types."""

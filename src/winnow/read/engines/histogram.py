@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from winnow.core.column import Column
 from winnow.errors import InputError
+from winnow.read.engines.keys import check_columns, is_untyped
 
 Dialect = Literal["duckdb", "postgres", "spark"]
 
@@ -84,7 +85,7 @@ class HistogramQuery:
         if column.content == "text" or (as_text and column.content == "boolean"):
             return _text(node, dialect)
         if column.content == "boolean":
-            return node
+            return exp.cast(node, "BOOLEAN") if is_untyped(kind) else node
         if not as_text:
             whole = plain_type(kind).lower() in _WHOLE and column.kind != "bins"
             return exp.cast(node, "BIGINT" if whole else "DOUBLE")
@@ -114,7 +115,7 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
                 f"there is no column {column.name!r} among the {len(types)} columns of the "
                 "source; the schema and the source must use the same names"
             )
-        if as_text:
+        if as_text or is_untyped(types[column.name]):
             continue
         found = _content(types[column.name])
         if found != column.content:
@@ -125,8 +126,6 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
                 "what it holds"
             )
     if query.person is not None:
-        from winnow.read.engines.keys import check_columns
-
         check_columns(types, person=query.person)
 
 

@@ -21,6 +21,8 @@ _OTHER = {
     *("boolean", "bool", "date", "uuid", "enum"),
     *("ubigint", "hugeint", "uhugeint"),
 }
+_UNTYPED = {'"null"', "null", "void"}
+"""A column of nothing but nulls, or of no rows, in DuckDB, Arrow and Spark."""
 
 
 def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
@@ -36,7 +38,7 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
                 f"there is no column {name!r} for {role}= among the {len(types)} columns of the "
                 "source; check its name"
             )
-        if _base(types[name]) not in _WHOLE | _OTHER:
+        if _base(types[name]) not in _WHOLE | _OTHER | _UNTYPED:
             raise InputError(
                 f"the column {name!r} has the type {_shown(types[name])}, whose text is not the "
                 "same in every engine; cast it to text or to whole numbers first"
@@ -48,6 +50,15 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
 def is_whole(types: Mapping[str, str], user: str | None) -> bool:
     """Whether people are numbered by whole numbers of at most 64 bits."""
     return user is not None and _base(types[user]) in _WHOLE
+
+
+def is_untyped(kind: str) -> bool:
+    """Whether a column has no type because it has no value: it is taken for whatever is needed.
+
+    Frames of Python objects have types only through their rows. To refuse one without rows and
+    take one with a single row would tell whether somebody is there.
+    """
+    return _base(kind) in _UNTYPED
 
 
 def _base(kind: str) -> str:

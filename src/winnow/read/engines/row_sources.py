@@ -25,6 +25,7 @@ from winnow.read.engines.duck import (
     check_collation,
 )
 from winnow.read.engines.keys import column_types
+from winnow.read.engines.names import own_name
 from winnow.read.engines.postgres import _SETTINGS, PostgresTable, _types, tuple_cursor
 from winnow.read.engines.private_duck import run
 from winnow.read.engines.query import column, not_null
@@ -165,7 +166,7 @@ class _Postgres(RowSource):
     def bring(self, wanted: Wanted, table: str) -> None:
         """Through a cursor of the server, so that it sends no more than a batch at a time."""
         receive = self._receive(wanted, table)
-        with tuple_cursor(self._engine.connection, "winnow_rows") as cursor:
+        with tuple_cursor(self._engine.connection, own_name("rows")) as cursor:
             cursor.execute(wanted.over(self._engine.source, _in_bytes).sql(dialect="postgres"))
             while rows := cursor.fetchmany(BATCH):
                 receive(rows)
@@ -234,7 +235,7 @@ def row_source(engine: Any, private: Any, used: Sequence[str]) -> Iterator[RowSo
     """The source behind an engine; ``used`` are the columns whose types files must agree on."""
     match engine:
         case DuckFiles():
-            yield _Private(private, _files(engine, private, used))
+            yield _Private(private, engine.source(private, used))
         case DuckFrame():
             _register(private, engine.frame)
             yield _Private(private, exp.to_table("winnow_source"))
@@ -247,19 +248,6 @@ def row_source(engine: Any, private: Any, used: Sequence[str]) -> Iterator[RowSo
             yield _Spark(private, engine)
         case _:
             raise InputError(f"a {type(engine).__name__} cannot be read as a table")
-
-
-def _files(engine: DuckFiles, private: Any, used: Sequence[str]) -> exp.Expression:
-    whole = engine._source(engine.paths)
-    if engine.ending == ".parquet" and len(engine.paths) > 1:
-        types = column_types(private, whole)
-        for path in engine.paths:
-            own = column_types(private, engine._source([path]))
-            if [own.get(name) for name in used] != [types.get(name) for name in used]:
-                raise InputError(  # DuckDB would read '007' as 7 and make two people one
-                    "the files give a column different types; write them all with one type"
-                )
-    return whole
 
 
 def _register(private: Any, frame: Any) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from sqlglot import exp
 
 from winnow.errors import InputError
 from winnow.read.engines.keys import typed
+from winnow.read.engines.names import own_name
 from winnow.read.engines.query import CountQuery
 
 Counts = dict[str, int]
@@ -26,7 +26,7 @@ class SparkFrame:
         """The counts; Spark splits the work itself."""
         query = typed(query, dict(self.frame.dtypes))
         session = self.frame.sparkSession
-        source, labels = (f"winnow_{what}_{os.urandom(8).hex()}" for what in ("source", "labels"))
+        source, labels = own_name("source"), own_name("labels")
         listed = None if query.items is None else exp.select("i").from_(labels)
         try:
             self._exact_texts(query).createOrReplaceTempView(source)

@@ -14,6 +14,7 @@ from winnow.cli.options import (
     ColumnsOption,
     EpsilonOption,
     JsonOption,
+    LineBreaksOption,
     MaxRowsPerPersonOption,
     PersonOption,
     SeedOption,
@@ -120,6 +121,7 @@ def release(
         ),
     ] = 0.0,
     seed: SeedOption = None,
+    line_breaks: LineBreaksOption = False,
     columns: ColumnsOption = None,
     person: PersonOption = None,
     max_rows_per_person: MaxRowsPerPersonOption = 1,
@@ -260,6 +262,7 @@ def release(
         accountant=str(accountant),
         memory=memory,
         seed=seed,
+        line_breaks=line_breaks,
     )
     targets = Targets(out, answers, report, plot, sample, unsafe_show_private)
     read = named_by(table)

@@ -98,6 +98,7 @@ class ReleaseOrder:
     accountant: str = "best"
     memory: str = "4GB"
     seed: int | None = None
+    line_breaks: bool = False
 
     def files(self) -> list[Path]:
         """The public files that are read."""
@@ -149,6 +150,7 @@ class ReleaseOrder:
             person=self.person,
             max_rows_per_person=self.max_rows_per_person,
             relation=self.relation,
+            line_breaks=self.line_breaks,
             memory=self.memory,
             salt=None if self.seed is None else f"seed {self.seed}",  # repeatable, too
         )

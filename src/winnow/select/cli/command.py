@@ -12,6 +12,7 @@ from winnow.cli.options import (
     DeltaOption,
     EpsilonOption,
     JsonOption,
+    LineBreaksOption,
     Mechanism,
     MechanismOption,
     MonotoneOption,
@@ -58,6 +59,7 @@ def select(
         typer.Option("-k", metavar="K", help="Select K items instead of one."),
     ] = None,
     seed: SeedOption = None,
+    line_breaks: LineBreaksOption = False,
     label: Annotated[
         str | None,
         typer.Option(
@@ -108,7 +110,9 @@ def select(
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
     warn_of_other_labels(budget, [file])
     with working(f"reading {file}") if are_large([file]) else nullcontext():
-        labels, scores = read_scores(file, label_column=label, score_column=score)
+        labels, scores = read_scores(
+            file, label_column=label, score_column=score, line_breaks=line_breaks
+        )
         released = winnow_select(
             scores,
             labels=labels,

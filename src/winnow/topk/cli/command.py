@@ -12,6 +12,7 @@ from winnow.cli.options import (
     EpsilonOption,
     GammaOption,
     JsonOption,
+    LineBreaksOption,
     OutOption,
     SeedOption,
     SizeOption,
@@ -77,6 +78,7 @@ def topk(
         bool, typer.Option("--counts", help="Release noisy counts of the winners, too.")
     ] = False,
     seed: SeedOption = None,
+    line_breaks: LineBreaksOption = False,
     user: Annotated[
         str | None,
         typer.Option(
@@ -193,7 +195,7 @@ def topk(
     check_source(file, count, max_items_per_user, user=user, items=items, memory=memory)
     read = named_by(file)
     _check_targets([*read, *([] if items is None else [items])], out, plot, request)
-    public = None if items is None else read_items(items)
+    public = None if items is None else read_items(items, line_breaks=line_breaks)
     chosen = request.chosen(public=count is not None or public is not None)
     how: dict[str, Any] = {
         "ordered": getattr(chosen, "ordered", True),
@@ -205,9 +207,15 @@ def topk(
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         if count is not None:
-            released = from_counts(file, item, count, request, seed, budget)
+            released = from_counts(
+                file, item, count, request, seed, budget, line_breaks=line_breaks
+            )
         else:
-            how_to_count: dict[str, Any] = {"items": public, "progress": progress}
+            how_to_count: dict[str, Any] = {
+                "items": public,
+                "progress": progress,
+                "line_breaks": line_breaks,
+            }
             if memory is not None:
                 how_to_count["memory"] = memory
             released = from_log(file, item, user, how_to_count, request, seed, budget)

@@ -13,6 +13,7 @@ from winnow.cli.options import (
     ConfidenceOption,
     GammaOption,
     JsonOption,
+    LineBreaksOption,
     OutOption,
     PlannedEpsilonOption,
     SizeOption,
@@ -170,6 +171,7 @@ def topk(
             rich_help_panel=_MECHANISM,
         ),
     ] = 0,
+    line_breaks: LineBreaksOption = False,
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[
@@ -191,7 +193,7 @@ def topk(
         check_figure(plot)
     if out is not None:
         check_target(out)
-    assumed = _assumed(counts, item, count, zipf, top, candidates)
+    assumed = _assumed(counts, item, count, zipf, top, candidates, line_breaks)
     question: dict[str, Any] = {
         "k": k,
         "delta": delta,
@@ -236,6 +238,7 @@ def _assumed(
     zipf: float | None,
     top: int | None,
     candidates: int | None,
+    line_breaks: bool,
 ) -> Any:
     """The public counts of a file, or made-up ones."""
     import numpy as np
@@ -249,10 +252,16 @@ def _assumed(
         if any(part is not None for part in made_up):
             raise InputError("--counts and made-up counts are both given; leave out one of them")
         return read_scores(
-            counts, label_column=item, score_column=count, options=("--item", "--count")
+            counts,
+            label_column=item,
+            score_column=count,
+            line_breaks=line_breaks,
+            options=("--item", "--count"),
         )[1]
-    if item is not None or count is not None:
-        raise InputError("--item and --count name columns of --counts FILE; give the file, too")
+    if item is not None or count is not None or line_breaks:
+        raise InputError(
+            "--item, --count and --line-breaks say how to read --counts FILE; give the file, too"
+        )
     if zipf is None or top is None or candidates is None:
         raise InputError(
             "there are no counts to plan with; give --counts FILE, or --zipf with --top and "

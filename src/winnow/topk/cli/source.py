@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from winnow.core.utility import Utility
 from winnow.errors import InputError
 from winnow.privacy import Budget
 from winnow.read.files import STDIN, read_scores
+from winnow.read.records import csv_records, lines_of, text_of
 from winnow.select.crossing import Selection
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
@@ -143,51 +143,50 @@ class TopKRequest:
         return max(0, math.ceil(b * math.log(2 / ((1 - confidence) * (1 + q)))) - 1)
 
 
-def read_items(path: Path) -> list[str]:
-    """One item per line; in a .csv or .tsv file one column, its name in the first line."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"--items {path}: this is not UTF-8 text; save it as UTF-8") from None
-    except OSError as error:
-        raise InputError(f"--items {path}: {error.strerror}; check the path") from None
+def read_items(path: Path, *, line_breaks: bool = False) -> list[str]:
+    """One item per line; in a .csv or .tsv file one column, its name in the first line.
+
+    ``line_breaks`` says that the fields of such a file may hold line breaks.
+    """
     ending = path.suffix.lower()
-    if ending in (".csv", ".tsv"):
-        numbered = _column(path, text, "\t" if ending == ".tsv" else ",")
-    else:
-        numbered = list(enumerate(io.StringIO(text, newline=None), start=1))
+    try:
+        text = text_of(path.read_bytes())
+        if ending in (".csv", ".tsv"):
+            return _each_once(_column(text, "\t" if ending == ".tsv" else ",", line_breaks))
+        return _each_once(enumerate(lines_of(text), start=1))
+    except InputError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = f"{error.strerror}; check the path"
+    raise InputError(f"--items {path}: {problem}")
+
+
+def _each_once(numbered: Iterable[tuple[int, str]]) -> list[str]:
     seen: dict[str, int] = {}
-    for line, raw in numbered:
-        item = raw.rstrip("\n")
+    for line, item in numbered:
         if not item.strip():
             continue
         if item in seen:
             raise InputError(
-                f"--items {path}: {item!r} stands in line {seen[item]} and again in line {line}; "
+                f"{item!r} stands in line {seen[item]} and again in line {line}; "
                 "list every item once"
             )
         seen[item] = line
     if not seen:
-        raise InputError(f"--items {path}: there are no items; write one on each line")
+        raise InputError("there are no items; write one on each line")
     return list(seen)
 
 
-def _column(path: Path, text: str, delimiter: str) -> list[tuple[int, str]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+def _column(text: str, delimiter: str, line_breaks: bool) -> list[tuple[int, str]]:
     rows = []
-    try:
-        for row in reader:
-            if len(row) > 1:
-                raise InputError(
-                    f"--items {path}: line {reader.line_num} has {len(row)} fields; give a file "
-                    "with one column, its name in the first line"
-                )
-            if row:
-                rows.append((reader.line_num, row[0]))
-    except csv.Error:
-        raise InputError(
-            f"--items {path}: line {reader.line_num}: the double quotes do not match; mend them"
-        ) from None
+    for line, row in csv_records(text, delimiter, line_breaks=line_breaks):
+        if len(row) > 1:
+            raise InputError(
+                f"line {line} has {len(row)} fields; give a file with one column, its name in "
+                "the first line"
+            )
+        if row:
+            rows.append((line, row[0]))
     return rows[1:]
 
 
@@ -198,10 +197,16 @@ def from_counts(
     request: TopKRequest,
     seed: int | None,
     budget: Budget | None = None,
+    *,
+    line_breaks: bool = False,
 ) -> Released[list[Any]]:
     """A top k of ready counts, each item of the file being public."""
     labels, counts = read_scores(
-        file, label_column=item, score_column=count, options=("--item", "--count")
+        file,
+        label_column=item,
+        score_column=count,
+        line_breaks=line_breaks,
+        options=("--item", "--count"),
     )
     if counts.dtype.kind != "i" or (counts < 0).any():
         raise InputError(
