@@ -6,6 +6,7 @@ They land in docs/_generated, which is not under version control, and pages incl
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import benchmark_tables
@@ -16,12 +17,13 @@ import scale_tables
 from sphinx.application import Sphinx
 from table_text import table
 
-from winnow import GuaranteeError
+from winnow import GuaranteeError, calibrate
 from winnow.privacy import (
     ApproxDP,
     BoundedRange,
     CappedRounds,
     Compose,
+    DiscreteGaussian,
     DiscreteLaplace,
     Event,
     Gaussian,
@@ -29,10 +31,12 @@ from winnow.privacy import (
     Repeat,
     Truncated,
     calibrate_rounds,
+    largest_squared_ratio,
     paper_round_epsilon,
     pure_cost,
     rows,
     zcdp_cost,
+    zcdp_rho,
 )
 from winnow.select.margin_search import THRESHOLDS, stopping_margin
 
@@ -63,6 +67,7 @@ def events() -> str:
         ("ApproxDP(1, 1e-6)", ApproxDP(1, 1e-6, relation)),
         ("DiscreteLaplace(1)", DiscreteLaplace(1, relation)),
         ("Gaussian(1)", Gaussian(1, relation)),
+        ("DiscreteGaussian(1/4, 4)", DiscreteGaussian(Fraction(1, 4), 4, relation)),
         ("CappedRounds(10, 0.03, 56)", CappedRounds(10, 0.03, 56, relation)),
         ("Repeat(BoundedRange(1), 10)", Repeat(BoundedRange(1, relation), 10)),
         (
@@ -98,6 +103,26 @@ def rounds() -> str:
     return table(["rounds", "sized by", "selection epsilon", "noise / sensitivity"], lines, right=2)
 
 
+def gaussian_noise() -> str:
+    """Noise over sensitivity for (epsilon, 1e-6), by accountant; and with the 2 of before."""
+    lines = []
+    for epsilon in (0.5, 1, 2, 4, 8):
+        normal = 1 / largest_squared_ratio(epsilon, 1e-6, least_variance=10**12)
+        cells = [f"{1 / math.sqrt(2 * zcdp_rho(epsilon, 1e-6)):.4f}"]
+        for answers in (1, 10):
+            found = calibrate(
+                lambda x, answers=answers: DiscreteGaussian(
+                    x**2, Fraction(answers) / Fraction(x) ** 2, "add-remove"
+                ),
+                epsilon=epsilon,
+                delta=1e-6,
+            )
+            cells.append(f"{1 / found.parameter:.4f}")
+        lines.append([f"{epsilon:g}", f"{math.sqrt(normal + 2):.4f}", *cells, f"{normal**0.5:.4f}"])
+    heads = ["ε", "tight, with 2", "zcdp", "best, one integer", "best, ten", "continuous noise"]
+    return table(heads, lines, right=5)
+
+
 def margin_thresholds() -> str:
     """The noisy margin at which the large margin mechanism stops, by rank."""
     ranks = np.array([1, 2, 5, 10, 100])
@@ -112,6 +137,7 @@ TABLES = (
     guarantees,
     events,
     rounds,
+    gaussian_noise,
     margin_thresholds,
     *benchmark_tables.TABLES,
     *decision_tables.TABLES,

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.special import ndtr
 
 import winnow as wn
 from winnow import BudgetExceeded, GrantError, InputError, Schema, Sealed, SealedTable
@@ -18,7 +20,7 @@ from winnow.interactive.constants import InteractiveRequest
 from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.independent_plan import IndependentPlan, plan_independent
 from winnow.interactive.questions import question_of, taken
-from winnow.privacy import Gaussian, guarantee_of, zcdp_cost
+from winnow.privacy import DiscreteGaussian, Gaussian, guarantee_of, zcdp_cost
 from winnow.read.crossing import Rows, group
 
 SCHEMA = Schema.parse({"a": 4, "b": 3})
@@ -65,7 +67,10 @@ def test_the_noise_has_the_planned_variance() -> None:
 def test_all_answers_together_cost_one_gaussian_event() -> None:
     session = opened(max_queries=50)
     plan = session.plan
-    assert session.receipt.event == Gaussian(plan.noise_multiplier, "substitution")
+    squared = Fraction(repr(plan.noise_multiplier)) ** 2
+    assert isinstance(plan.event, DiscreteGaussian) and session.receipt.event == plan.event
+    assert 0 <= Fraction(plan.event.squared_ratio) * squared - 1 < 1e-15
+    assert 0 <= 1 - Fraction(repr(plan.event.least_variance)) / (50 * squared) < 1e-15
     one = Gaussian(plan.noise_multiplier * math.sqrt(50), "substitution")
     assert 50 * float(zcdp_cost(one).rho) == pytest.approx(float(zcdp_cost(plan.event).rho))
     assert guarantee_of(plan.event, 1e-6, plan.accountant).epsilon <= 1 + 1e-12
@@ -207,10 +212,19 @@ def test_more_rows_per_person_need_more_noise() -> None:
     assert IndependentAnswers(10_000, 2).block == 64 and IndependentAnswers(20, 2).block == 1
 
 
-def test_beyond_what_the_tight_proof_has_room_for_sessions_are_sized_by_zcdp() -> None:
-    """Its bound on the rounding holds for ten million integers at once."""
+@pytest.mark.parametrize("queries", [1, 10, 10**8])
+def test_answers_have_the_noise_of_continuous_ones_at_every_size_and_epsilon(queries: int) -> None:
+    """One answer pays some percent for being an integer, many pay nothing."""
+    for epsilon in (1, 2, 4, 8):
 
-    def sized(queries: int) -> str:
-        return plan_independent(InteractiveRequest(12, 1, 1e-6, queries, rows=10**9)).accountant
+        def missed(deviation: float, epsilon: int = epsilon) -> float:
+            upper, lower = (epsilon * deviation + sign / (2 * deviation) for sign in (-1, 1))
+            return float(ndtr(-upper) - math.exp(epsilon) * ndtr(-lower)) - 1e-6
 
-    assert (sized(10**7), sized(10**7 + 1)) == ("tight", "zcdp")
+        normal = brentq(missed, 0.3, 9)  # [Balle-Wang 2018, Thm 8]
+        plan = plan_independent(InteractiveRequest(12, epsilon, 1e-6, queries, rows=10**9))
+        if plan.accountant == "tight":
+            variance = normal**2 + (1 / 11) / queries
+            assert plan.noise_multiplier == pytest.approx(math.sqrt(variance), rel=3e-4)
+        else:
+            assert (epsilon, queries) == (8, 1)  # here zCDP is better

@@ -1,10 +1,14 @@
 """Audit 4: the accountant adds up, rounds up, and agrees with numbers computed elsewhere."""
 
+from fractions import Fraction
+
 import pytest
 
 from winnow.audit.accounting import ROUNDS, accounted
-from winnow.audit.closed_plans import costs_dominate_divergences
+from winnow.audit.closed_plans import costs_dominate_divergences, integers_stay_below
 from winnow.audit.result import AuditResult
+from winnow.privacy import DiscreteGaussian, tight_delta
+from winnow.privacy.discrete_gaussian import normal_delta
 
 RESULTS = [*accounted(), *costs_dominate_divergences()]
 
@@ -28,3 +32,11 @@ def test_no_charge_is_wasteful_by_more_than_a_third_at_epsilon_of_one_or_less() 
     for result in costs_dominate_divergences():
         if "(0.1)" in result.claim or "(1)" in result.claim:
             assert result.measured > 0.66 * result.claimed
+
+
+def test_gaussian_noise_that_is_taken_as_continuous_is_caught() -> None:
+    def broken(event: DiscreteGaussian, epsilon: float) -> float:
+        return normal_delta(Fraction(event.squared_ratio), Fraction(epsilon))
+
+    assert integers_stay_below(tight_delta).passed
+    assert not integers_stay_below(broken).passed

@@ -34,9 +34,15 @@ def test_pure_calibration_divides_exactly() -> None:
 
 def test_the_better_accountant_is_found() -> None:
     assert calibrate(rounds(2), epsilon=1, delta=1e-6).accountant == "pure"
-    many = calibrate(rounds(1000), epsilon=1, delta=1e-6)
+    many = calibrate(rounds(1000), epsilon=1, delta=1e-6, accountant="summed")
     assert many.accountant == "zcdp"
     assert many.parameter > 6 * calibrate(rounds(1000), epsilon=1).parameter
+    some = calibrate(rounds(100), epsilon=1, delta=1e-6, accountant="summed")
+    best = calibrate(rounds(100), epsilon=1, delta=1e-6)
+    assert best.accountant == "tight" and best.parameter > 1.05 * some.parameter
+    assert guarantee_of(rounds(100)(best.parameter), 1e-6).epsilon <= 1 + 1e-9
+    too_long = calibrate(rounds(10**6), epsilon=1, delta=1e-6)
+    assert too_long.accountant == "zcdp"
     assert calibrate(rounds(1000), epsilon=1, delta=1e-6, accountant="pure").parameter == 0.001
 
 
@@ -52,9 +58,11 @@ def test_the_result_meets_the_target_and_a_little_more_does_not(
     def plan(size: float) -> Event:
         return Repeat(Compose((BoundedRange(size, ADD), PureDP(size, ADD))), count)
 
-    found = calibrate(plan, epsilon=epsilon, delta=delta)
+    found = calibrate(plan, epsilon=epsilon, delta=delta, accountant="summed")
     assert found.guarantee.epsilon <= epsilon and found.guarantee.delta <= delta
-    assert guarantee_of(plan(found.parameter * (1 + 1e-9)), delta).epsilon > epsilon
+    more = plan(found.parameter * (1 + 1e-9))
+    for name in ("pure", "zcdp") if delta else ("pure",):
+        assert guarantee_of(more, delta, name).epsilon > epsilon
     # And so the calibrated plan fits into a budget of the same size, in one charge.
     Budget(epsilon, delta, accountant=found.accountant).charge(plan(found.parameter))
 
@@ -62,17 +70,21 @@ def test_the_result_meets_the_target_and_a_little_more_does_not(
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.05, 5), st.floats(1e-9, 1e-2), st.integers(1, 50))
 def test_more_rounds_get_less_each(epsilon: float, delta: float, count: int) -> None:
-    one = calibrate(rounds(count), epsilon=epsilon, delta=delta).parameter
-    assert calibrate(rounds(count + 1), epsilon=epsilon, delta=delta).parameter <= one
-    assert calibrate(rounds(count), epsilon=epsilon * 1.1, delta=delta).parameter >= one
-    assert calibrate(rounds(count), epsilon=epsilon, delta=delta * 1.1).parameter >= one
+    def each(count: int, epsilon: float, delta: float) -> float:
+        found = calibrate(rounds(count), epsilon=epsilon, delta=delta, accountant="summed")
+        return found.parameter
+
+    one = each(count, epsilon, delta)
+    assert each(count + 1, epsilon, delta) <= one
+    assert each(count, epsilon * 1.1, delta) >= one
+    assert each(count, epsilon, delta * 1.1) >= one
 
 
 def test_own_deltas_are_respected() -> None:
     def plan(size: float) -> Event:
         return Repeat(ApproxDP(size, 1e-9, ADD), 100)
 
-    found = calibrate(plan, epsilon=1, delta=1e-6)
+    found = calibrate(plan, epsilon=1, delta=1e-6, accountant="summed")
     assert found.guarantee.delta <= 1e-6
     Budget(1, 1e-6, delta_for_events=1e-7).charge(plan(found.parameter))
     with pytest.raises(InputError):
@@ -80,8 +92,11 @@ def test_own_deltas_are_respected() -> None:
 
 
 def test_noise_is_calibrated_through_its_inverse() -> None:
-    found = calibrate(lambda x: Gaussian(1 / x, ADD), epsilon=1, delta=1e-6)
+    found = calibrate(lambda x: Gaussian(1 / x, ADD), epsilon=1, delta=1e-6, accountant="zcdp")
     assert found.parameter**2 / 2 == pytest.approx(zcdp_rho(1, 1e-6), rel=1e-9)
+    best = calibrate(lambda x: Gaussian(1 / x, ADD), epsilon=1, delta=1e-6)
+    assert best.accountant == "tight"
+    assert 1 / best.parameter**2 == pytest.approx(4.224679**2 + 1 / 11, rel=1e-3)
     for start in ({}, {"low": 1.0}, {"high": 50.0}, {"low": 1.0, "high": 50.0}):
         with pytest.raises(InputError, match=r"costs? more"):
             calibrate(lambda m: Gaussian(m, ADD), epsilon=1, delta=1e-6, **start)

@@ -65,11 +65,15 @@ def test_with_delta_the_better_accountant_is_stated() -> None:
     few = PureDP(1, ADD)
     assert guarantee_of(few, 1e-6) == guarantee_of(few)
     assert guarantee_of(few, 1e-6, "zcdp").epsilon > 1
+    some = Repeat(BoundedRange(0.1, ADD), 10)
+    best = guarantee_of(some, 1e-6)
+    assert best.epsilon < 0.999 * min(guarantee_of(some, 1e-6, n).epsilon for n in ("pure", "zcdp"))
+    assert best.epsilon == pytest.approx(guarantee_of(some, 1e-6, "tight").epsilon, rel=1e-3)
 
 
 def test_own_deltas_are_taken_out_of_the_total() -> None:
     many = Repeat(ApproxDP(0.01, 1e-9, ADD), 500)
-    stated = guarantee_of(many, 1e-6)
+    stated = guarantee_of(many, 1e-6, "zcdp")
     rho = 500 * 0.01 * math.tanh(0.005)
     assert stated.delta == 1e-6
     assert stated.epsilon == pytest.approx(zcdp_epsilon(rho, 5e-7), rel=1e-9)
@@ -81,9 +85,10 @@ def test_own_deltas_are_taken_out_of_the_total() -> None:
 
 
 def test_gaussian_needs_a_delta() -> None:
-    stated = guarantee_of(Gaussian(10, ADD), 1e-6)
+    stated = guarantee_of(Gaussian(10, ADD), 1e-6, "zcdp")
     assert stated.rho == 0.005
     assert stated.epsilon == zcdp_epsilon(0.005, 1e-6)
+    assert guarantee_of(Gaussian(10, ADD), 1e-6).epsilon < 0.93 * stated.epsilon
     for delta, accountant in ((0, None), (1e-6, "pure")):
         with pytest.raises(GuaranteeError, match="no pure epsilon"):
             guarantee_of(Gaussian(10, ADD), delta, accountant)

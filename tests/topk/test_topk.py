@@ -134,9 +134,12 @@ def test_peel_gumbel_uses_the_better_accountant_and_beats_lemma_4_2() -> None:
     for k in (20, 100, 500):
         log_delta = math.log(1e6)
         printed = math.sqrt((8 * log_delta + 8) / k) - math.sqrt(8 * log_delta / k)
-        calibrated = PeelGumbel(1.0, 1e-6, k).calibrated()
+        calibrated = PeelGumbel(1.0, 1e-6, k, "summed").calibrated()
         assert calibrated.parameter > 1.1 * printed
         assert calibrated.accountant == "zcdp"
+    best = PeelGumbel(1.0, 1e-6, 20).calibrated()
+    assert best.accountant == "tight"
+    assert best.parameter > 1.07 * PeelGumbel(1.0, 1e-6, 20, "summed").calibrated().parameter
     assert PeelGumbel(1.0, 1e-6, 1).calibrated().parameter == 1.0
     released = wn.top_k(list(range(200)), k=100, epsilon=1.0, delta=1e-6, mechanism="peel-gumbel")
     assert released.guarantee.epsilon <= 1.0 + 1e-9

@@ -41,5 +41,7 @@ def sizing_accountant(budget: Budget, delta: Real) -> str:
 
 
 def rounds_accountant(budget: Budget | None) -> str:
-    """What sizes rounds that could be composed better: not better than a pure budget adds up."""
-    return "pure" if budget is not None and budget.accountant == "pure" else "best"
+    """What sizes rounds that could be composed better: not better than a budget adds up."""
+    if budget is None:
+        return "best"
+    return "pure" if budget.accountant == "pure" else "summed"

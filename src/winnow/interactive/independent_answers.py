@@ -26,6 +26,7 @@ from winnow.interactive.crossing import PrivateCounts
 from winnow.interactive.mechanism import ELSEWHERE, Kept
 from winnow.interactive.questions import Question
 from winnow.privacy import Grant, Promise, promise
+from winnow.privacy.rounding import rounded_up, stated_at_most
 from winnow.read.crossing import SealedTable
 
 _LARGEST_VARIANCE = 2**100
@@ -50,12 +51,10 @@ class IndependentAnswers:
 
     Formal guarantees
         A count moves by at most L g, by a whole number, when one person's rows are added,
-        removed or replaced. So one answer has rho = 1/(2 noise_multiplier^2 queries), and all of
-        them together, chosen one after another, the rho of one Gaussian(noise_multiplier) event
-        [Canonne-Kamath-Steinke 2020]. In the tight accountant, too: each answer is a rounding of
-        a continuous one with the variance smaller by 2 (``privacy.loss_laws``), that is mu-GDP
-        with mu^2 <= 1/(noise_multiplier^2 queries - 2), and those add up under adaptive
-        composition [Dong-Roth-Su 2022] to at most 1/(noise_multiplier^2 - 2).
+        removed or replaced: squared and divided by the variance, at most 1/(noise_multiplier^2
+        queries). All answers together, chosen one after another, are one DiscreteGaussian event
+        with the squared ratio 1/noise_multiplier^2; no variance is below that of g = 1.
+        [Canonne-Kamath-Steinke 2020; Dong-Roth-Su 2022; ``privacy.discrete_gaussian``]
     """
 
     queries: int
@@ -78,8 +77,13 @@ class IndependentAnswers:
 
     def promise(self, relation: Relation) -> Promise:
         """What all answers together are charged, and why."""
+        squared = exact("noise_multiplier", self.noise_multiplier) ** 2
         return promise(
-            "discrete-gaussian", "additive", relation, noise_multiplier=self.noise_multiplier
+            "discrete-gaussian",
+            "additive-joint",
+            relation,
+            squared_ratio=rounded_up(1 / squared),
+            least_variance=stated_at_most(squared * self.queries),
         )
 
     def variance(self, rows_per_person: int, grid: int = 1) -> Fraction:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from winnow.core.checks import Real, count, exact, positive, probability
-from winnow.core.relation import Relation
-from winnow.errors import GuaranteeError, InputError
+from winnow.core.checks import count, exact, positive, probability
+from winnow.errors import InputError
 from winnow.interactive.constants import InteractiveRequest
 from winnow.interactive.independent_answers import IndependentAnswers, answer_bound
 from winnow.interactive.sizing import rows_of
-from winnow.privacy import Calibration, Event, Gaussian, Guarantee, calibrate, from_json, to_json
-from winnow.privacy.loss_laws import MOST_INTEGERS
+from winnow.privacy import Calibration, Event, Guarantee, calibrate, from_json, to_json
 
 
 @dataclass(frozen=True)
@@ -102,30 +99,25 @@ def plan_independent(request: InteractiveRequest) -> IndependentPlan:
         )
     rows = rows_of(request)
     queries, width = int(request.max_queries), int(request.rows_per_person)
-    tight = request.accountant == "tight" and queries <= MOST_INTEGERS
-    found = independent_noise(request.epsilon, request.delta, request.relation, tight=tight)
+    found = _noise(request, queries)
     multiplier = 1 / found.parameter
     beta = float(request.beta)
     noise = answer_bound(multiplier, width, queries, beta) / rows
-    event = Gaussian(multiplier, request.relation)
+    event = _event(multiplier, queries, request)
     return IndependentPlan(
         rows, width, queries, beta, multiplier, noise, event, found.guarantee, found.accountant
     )
 
 
-def independent_noise(
-    epsilon: Real, delta: Real, relation: Relation, *, tight: bool = True
-) -> Calibration:
+def _noise(request: InteractiveRequest, queries: int) -> Calibration:
     """The smallest noise that the budget allows; its parameter is 1/noise_multiplier."""
-    found = calibrate(
-        lambda x: Gaussian(1 / x, relation), epsilon=epsilon, delta=delta, accountant="zcdp"
+    return calibrate(
+        lambda x: _event(1 / x, queries, request),
+        epsilon=request.epsilon,
+        delta=request.delta,
+        accountant="best" if request.accountant == "tight" else "zcdp",
     )
-    if tight:
-        with suppress(GuaranteeError):  # for little noise there is no tight bound
-            found = calibrate(
-                lambda x: Gaussian(1 / x, relation),
-                epsilon=epsilon,
-                delta=delta,
-                accountant="tight",
-            )
-    return found
+
+
+def _event(multiplier: float, queries: int, request: InteractiveRequest) -> Event:
+    return IndependentAnswers(queries, multiplier).promise(request.relation).event

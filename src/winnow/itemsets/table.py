@@ -94,9 +94,9 @@ def itemset_mechanism(
 def rounds_of(
     epsilon: Fraction, delta: Fraction, k: int, accountant: str = "best"
 ) -> tuple[Fraction, Fraction]:
-    """(epsilon, delta) of each of k rounds: plainly divided, or composed as zCDP if better.
+    """(epsilon, delta) of each of k rounds: plainly divided, or composed if that is better.
 
-    Composition as zCDP needs a delta of its own, so the rounds get half of it then.
+    Composition needs a delta of its own, so the rounds get half of it then.
     """
     if accountant == "pure":
         return epsilon / k, delta / k
@@ -105,7 +105,7 @@ def rounds_of(
     def plan(e: float) -> Event:
         return Repeat(ApproxDP(e, own, Relation.ADD_REMOVE), k)
 
-    composed = calibrate(plan, epsilon=epsilon, delta=delta)
+    composed = calibrate(plan, epsilon=epsilon, delta=delta, accountant=accountant)
     if exact("epsilon", composed.parameter) > epsilon / k:
         return exact("epsilon", composed.parameter), own
     return epsilon / k, delta / k

@@ -15,10 +15,12 @@ from winnow.privacy.capped_plan import calibrate_capped as calibrate_capped
 from winnow.privacy.closed_plan import RoundsPlan as RoundsPlan
 from winnow.privacy.closed_plan import calibrate_rounds as calibrate_rounds
 from winnow.privacy.closed_plan import paper_round_epsilon as paper_round_epsilon
+from winnow.privacy.discrete_gaussian import largest_squared_ratio as largest_squared_ratio
 from winnow.privacy.events import ApproxDP as ApproxDP
 from winnow.privacy.events import BoundedRange as BoundedRange
 from winnow.privacy.events import CappedRounds as CappedRounds
 from winnow.privacy.events import Compose as Compose
+from winnow.privacy.events import DiscreteGaussian as DiscreteGaussian
 from winnow.privacy.events import DiscreteLaplace as DiscreteLaplace
 from winnow.privacy.events import Event as Event
 from winnow.privacy.events import Gaussian as Gaussian

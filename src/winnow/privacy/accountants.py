@@ -16,6 +16,7 @@ from winnow.privacy.events import (
     BoundedRange,
     CappedRounds,
     Compose,
+    DiscreteGaussian,
     DiscreteLaplace,
     Event,
     Gaussian,
@@ -167,7 +168,7 @@ def pure_cost(event: Event) -> PureCost:
         case CappedRounds(updates, epsilon, steps):
             size = exact("epsilon", epsilon)
             return PureCost(steps * size, lost_mass(updates, size, steps))
-        case Gaussian():
+        case Gaussian() | DiscreteGaussian():
             raise GuaranteeError(
                 f"{describe(event)} has no pure epsilon: Gaussian noise is private only with a "
                 "delta; use a budget with delta > 0 and the zcdp accountant, or discrete Laplace "
@@ -199,7 +200,8 @@ def zcdp_cost(event: Event) -> ZcdpCost:
     - BoundedRange: epsilon^2/8 [Cesar-Rogers 2021]; above epsilon = 8 the rho
       of pure privacy is smaller and holds too.
     - Gaussian: 1/(2 noise_multiplier^2), for integers with discrete noise as for reals
-      with continuous noise [Canonne-Kamath-Steinke 2020].
+      with continuous noise [Canonne-Kamath-Steinke 2020]. DiscreteGaussian: squared_ratio/2,
+      for every variance: rhos add up over the integers.
     - ApproxDP: every (epsilon, delta)-DP pair is a post-processing of: with probability
       delta the data are revealed, otherwise randomized response [Kairouz-Oh-Viswanath
       2015]. Leave the first branch out as the truncation; what is left is (1 - delta)
@@ -219,6 +221,8 @@ def zcdp_cost(event: Event) -> ZcdpCost:
         case Gaussian(multiplier):
             precision = 1 / exact("noise_multiplier", multiplier) ** 2
             return ZcdpCost(rounded_up(precision / 2), ZERO)
+        case DiscreteGaussian(ratio, _):
+            return ZcdpCost(rounded_up(exact("squared_ratio", ratio) / 2), ZERO)
         case ApproxDP(epsilon, delta):
             rho = randomized_response_rho(exact("epsilon", epsilon))
             return ZcdpCost(rho, exact("delta", delta))
@@ -289,6 +293,8 @@ def as_substitution(event: Event) -> Event:
             return DiscreteLaplace(exact("noise_multiplier", multiplier) / 2, to)
         case Gaussian(multiplier):
             return Gaussian(exact("noise_multiplier", multiplier) / 2, to)
+        case DiscreteGaussian(ratio, least):
+            return DiscreteGaussian(4 * exact("squared_ratio", ratio), least, to)
         case ApproxDP(epsilon, delta):
             size = exact("epsilon", epsilon)
             return ApproxDP(2 * size, delta_for_substitution(size, exact("delta", delta)), to)

@@ -17,7 +17,7 @@ from winnow.privacy.accountants import pure_cost, zcdp_cost, zcdp_epsilon, zcdp_
 from winnow.privacy.events import Event
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS, Guarantee, guarantee_of
 from winnow.privacy.rounding import at_most, stated_at_least
-from winnow.privacy.tight import tight_delta
+from winnow.privacy.tight import MOST_WORK, QUICK_WORK, WORTH, tight_delta
 
 _DOUBLINGS = 200
 _STEPS = 64
@@ -29,6 +29,10 @@ _TIGHT_MISS = 0.003
 
 _TIGHT_WIDTH = 2e-5
 """Stop when what is safe and what is not are relatively this close."""
+
+
+SIZINGS = ("best", "summed", *CLOSED_ACCOUNTANTS)
+"""By what a plan may be sized."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +56,61 @@ def calibrate(
     """The largest parameter with which the plan is (epsilon, delta)-DP.
 
     ``plan`` makes the events for a parameter, and must cost more for a larger one (for
-    noise, use its inverse). ``accountant`` is "pure", "zcdp" or "best", the better of
-    the two, or "tight", which takes seconds instead of milliseconds and finds the
-    parameter to about four digits; with ``delta=0`` only "pure" is valid. ``low`` and
-    ``high`` bound the search; without them it starts at 1 and doubles or halves.
+    noise, use its inverse). ``accountant`` is "pure", "zcdp", "summed" (the better of these
+    two, for a plan that a budget pays for), "tight", which takes seconds instead of
+    milliseconds, or "best": the best of all, with "tight" on a coarser grid and not for long
+    plans. "tight" finds the parameter to about four digits. With ``delta=0`` only "pure" is
+    valid. ``low`` and ``high`` bound the search; without them it starts at 1 and doubles or
+    halves.
 
     The result errs on the safe side only: the returned parameter was itself checked.
     """
     positive(epsilon=epsilon)
     delta_range(delta=delta)
-    one_of(("best", *CLOSED_ACCOUNTANTS), accountant=accountant)
+    one_of(SIZINGS, accountant=accountant)
+    work = QUICK_WORK if accountant == "best" else MOST_WORK
+    return sized(plan, epsilon, delta, accountant, low=low, high=high, work=work)
+
+
+def sized(
+    plan: Callable[[float], Event],
+    epsilon: Real,
+    delta: Real,
+    accountant: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    work: float = MOST_WORK,
+) -> Calibration:
+    """``calibrate`` with a limit on the work of the tight accountant."""
     if accountant == "tight":
         return _calibrate_tight(plan, epsilon, delta, low, high)
+    found = _calibrate_summed(plan, epsilon, delta, accountant, low, high)
+    if accountant != "best" or exact("delta", delta) == 0:
+        return found
+    try:
+        parameter = largest_tight(
+            lambda parameter: tight_delta(plan(parameter), epsilon, work=work),
+            at_most(exact("delta", delta)),
+            start=found.parameter,
+            high=high,
+            below=False,
+        )
+    except GuaranteeError:  # there are plans that it has no theorem or time for
+        return found
+    if parameter is None or parameter <= found.parameter * (1 + WORTH):
+        return found
+    return Calibration(parameter, "tight", target_guarantee(plan(parameter), epsilon, delta))
+
+
+def _calibrate_summed(
+    plan: Callable[[float], Event],
+    epsilon: Real,
+    delta: Real,
+    accountant: str,
+    low: float | None,
+    high: float | None,
+) -> Calibration:
     target = (exact("epsilon", epsilon), exact("delta", delta))
     names = _valid_accountants(accountant, target[1])
 
@@ -97,7 +144,7 @@ def _calibrate_tight(
 ) -> Calibration:
     if exact("delta", delta) == 0:
         raise InputError("the tight accountant needs a delta; give delta > 0, or use 'pure'")
-    start = calibrate(plan, epsilon=epsilon, delta=delta, high=high).parameter
+    start = _calibrate_summed(plan, epsilon, delta, "summed", None, high).parameter
     found = largest_tight(
         lambda parameter: tight_delta(plan(parameter), epsilon),
         at_most(exact("delta", delta)),
@@ -174,7 +221,7 @@ def _valid_accountants(accountant: str, delta: Fraction) -> tuple[str, ...]:
         if accountant == "zcdp":
             raise InputError("the zcdp accountant needs a delta; give delta > 0, or use 'pure'")
         return ("pure",)
-    return ("pure", "zcdp") if accountant == "best" else (accountant,)
+    return ("pure", "zcdp") if accountant in ("best", "summed") else (accountant,)
 
 
 def meets(event: Event, accountant: str, epsilon: Fraction, delta: Fraction) -> bool:

@@ -20,7 +20,7 @@ from fractions import Fraction
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.relation import Relation
 from winnow.errors import GuaranteeError, InputError
-from winnow.privacy.calibration import calibrate, largest_tight, meets, target_guarantee
+from winnow.privacy.calibration import meets, sized, target_guarantee
 from winnow.privacy.events import (
     BoundedRange,
     Compose,
@@ -32,8 +32,6 @@ from winnow.privacy.events import (
     describe,
 )
 from winnow.privacy.guarantee import ACCOUNTANTS, CLOSED_ACCOUNTANTS, Guarantee
-from winnow.privacy.rounding import at_most
-from winnow.privacy.tight import tight_delta
 
 MEASUREMENTS = ("gaussian", "laplace")
 
@@ -169,28 +167,8 @@ class _Shape:
 
 def _precision(shape: _Shape, epsilon: Real, delta: Real, accountant: str) -> tuple[float, str]:
     """The largest precision found, and by which accountant."""
-    simple = "best" if accountant == "tight" else accountant
-    found = calibrate(shape.short, epsilon=epsilon, delta=delta, accountant=simple)
-    if exact("delta", delta) == 0:
-        if accountant == "tight":
-            raise InputError("the tight accountant needs a delta; give delta > 0, or use 'pure'")
-        return found.parameter, "pure"
-    if accountant not in ("best", "tight"):
-        return found.parameter, found.accountant
-    try:
-        precision = largest_tight(
-            lambda y: tight_delta(shape.short(y), epsilon),
-            at_most(exact("delta", delta)),
-            start=found.parameter,
-            below=accountant == "tight",
-        )
-    except GuaranteeError:
-        if accountant == "tight":
-            raise
-        precision = None  # too long, or too little noise, for the tight accountant
-    if precision is None or (accountant == "best" and precision <= found.parameter):
-        return found.parameter, found.accountant
-    return precision, "tight"
+    found = sized(shape.short, epsilon, delta, accountant)
+    return found.parameter, found.accountant
 
 
 def _measured(multiplier: Real, measurement: str, relation: Relation) -> Gaussian | DiscreteLaplace:

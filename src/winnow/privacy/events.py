@@ -77,10 +77,28 @@ class DiscreteLaplace(_Single):
 class Gaussian(_Single):
     """Integers released with discrete Gaussian noise, sigma = noise_multiplier x sensitivity.
 
-    Sensitivity is in the l2 norm, and the released values are integers before the noise.
+    Sensitivity is in the l2 norm, and the released values are integers before the noise. It is
+    not part of the event: where it moves a value at all it is at least 1, so that no variance
+    is below noise_multiplier^2. ``DiscreteGaussian`` can say more.
     """
 
     noise_multiplier: Real
+    relation: Relation
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteGaussian(_Single):
+    """Integers released together with discrete Gaussian noise, perhaps of different variances.
+
+    Neighbours move the integers by whole numbers. Their squares, each divided by the variance
+    of its integer's noise, add up to at most ``squared_ratio``; no variance is below
+    ``least_variance``. (At l2 sensitivity s with one sigma these are s^2/sigma^2 and sigma^2.)
+    Integers may be chosen one after another, by what was released before, if each one's part
+    of the sum was fixed beforehand.
+    """
+
+    squared_ratio: Real
+    least_variance: Real
     relation: Relation
 
 
@@ -189,6 +207,7 @@ Event = (
     | BoundedRange
     | DiscreteLaplace
     | Gaussian
+    | DiscreteGaussian
     | ApproxDP
     | CappedRounds
     | Repeat
@@ -197,7 +216,15 @@ Event = (
 )
 """Everything that a budget can be charged with."""
 
-SINGLE_EVENTS = (PureDP, BoundedRange, DiscreteLaplace, Gaussian, ApproxDP, CappedRounds)
+SINGLE_EVENTS = (
+    PureDP,
+    BoundedRange,
+    DiscreteLaplace,
+    Gaussian,
+    DiscreteGaussian,
+    ApproxDP,
+    CappedRounds,
+)
 EVENT_NAMES = (*(kind.__name__ for kind in SINGLE_EVENTS), "Repeat", "Compose", "Truncated")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -12,7 +13,7 @@ from winnow.errors import GuaranteeError, InputError, RelationMismatch
 from winnow.privacy.accountants import delta_for_substitution, pure_cost, zcdp_cost, zcdp_epsilon
 from winnow.privacy.events import Event, check_event, describe
 from winnow.privacy.rounding import stated_at_least, text_up
-from winnow.privacy.tight import tight_epsilon
+from winnow.privacy.tight import MOST_WORK, QUICK_WORK, WORTH, tight_epsilon
 
 ACCOUNTANTS = ("pure", "zcdp")
 """What a budget may use: their sums hold for charges that are chosen adaptively."""
@@ -74,9 +75,10 @@ def guarantee_of(event: Event, delta: Real = 0.0, accountant: str | None = None)
     """What one event, or one closed plan of events, guarantees.
 
     With ``delta=0`` costs are summed and nothing is added to the deltas that the events
-    have themselves. With ``delta > 0`` the total delta is at most that, and the smaller
-    epsilon of the pure and the zcdp accountant is stated, unless one is named. The tight
-    accountant has to be named: it takes up to some seconds.
+    have themselves. With ``delta > 0`` the total delta is at most that, and the smallest
+    epsilon of the accountants is stated, unless one is named. The tight accountant works on
+    a coarser grid, or not at all for long plans, unless it is named: it takes up to some
+    seconds then.
 
     The statement is about a plan that was fixed beforehand. What adaptive analysts spend
     is governed by a ``Budget``, whose guarantee is its cap.
@@ -97,7 +99,7 @@ def _guarantee_of(event: Event, allowed: Fraction, accountant: str | None) -> Gu
             )
         return _pure(event, Fraction(1))
     if accountant == "tight":
-        return _tight(event, allowed)
+        return _tight(event, allowed, MOST_WORK)
     stated: list[Guarantee] = []
     refusals: list[GuaranteeError] = []
     for name in ACCOUNTANTS if accountant is None else (accountant,):
@@ -107,7 +109,13 @@ def _guarantee_of(event: Event, allowed: Fraction, accountant: str | None) -> Gu
             refusals.append(refusal)
     if not stated:
         raise refusals[-1]
-    return min(stated, key=lambda guarantee: guarantee.epsilon)
+    best = min(stated, key=lambda guarantee: guarantee.epsilon)
+    if accountant is None:
+        with suppress(GuaranteeError):  # there are plans that it has no theorem or time for
+            tight = _tight(event, allowed, QUICK_WORK)
+            if tight.epsilon < best.epsilon * (1 - WORTH):
+                return tight
+    return best
 
 
 def _pure(event: Event, delta: Fraction) -> Guarantee:
@@ -127,8 +135,8 @@ def _zcdp(event: Event, delta: Fraction) -> Guarantee:
     return Guarantee(epsilon, stated_at_least(delta), event.relation, _rho(event))
 
 
-def _tight(event: Event, delta: Fraction) -> Guarantee:
-    epsilon = stated_at_least(Fraction(tight_epsilon(event, delta)))
+def _tight(event: Event, delta: Fraction, work: float) -> Guarantee:
+    epsilon = stated_at_least(Fraction(tight_epsilon(event, delta, work=work)))
     return Guarantee(epsilon, stated_at_least(delta), event.relation, _rho(event))
 
 

@@ -27,17 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.errors import GuaranteeError
-from winnow.privacy.rounding import SLACK, at_least, at_most
+from winnow.privacy.rounding import SLACK, at_least
 
 _SLACK = float(SLACK)
 _ABOVE, _BELOW = 9.0, 6.5
-"""Standard deviations kept: 1e-19 is lost above, 4e-11 is moved up below."""
+"""Standard deviations kept: of P 1e-19 is lost above, of Q 4e-11 below."""
 
-_ROUNDING_VARIANCE = 2
-_RAISE = 1e-9
-MOST_INTEGERS = 10**7
-"""For so many integers with discrete Gaussian noise the tight accountant's proof has room."""
-"""See ``gaussian_losses``."""
+_LARGEST_MU = 16
+"""Beyond it the masses of cells would need more careful arithmetic, and nothing is private."""
 
 
 @dataclass(frozen=True)
@@ -75,58 +72,38 @@ def _upper_part(offset: float, h: float) -> float:
     return min(1.0, math.expm1(-offset * h) / math.expm1(-h) * (1 + _SLACK))
 
 
-def gaussian_losses(noise_multiplier: Fraction, h: float) -> LossLaw:
-    """Integers with discrete Gaussian noise, by a continuous law that is at least as bad.
+def gaussian_losses(mu_squared: Fraction, h: float) -> LossLaw:
+    """Two unit normals at distance mu; ``discrete_gaussian`` says what they stand for.
 
-    Claim: with sigma^2 > t = 2 the discrete Gaussian with variance sigma^2 around an integer
-    vector is, but for factors within 1 +- 1e-9, a post-processing of the continuous one with
-    variance sigma^2 - t around the same vector. So it is charged as continuous noise with
-    multiplier sqrt(m^2 - 2) (at sensitivity s it is sqrt(m^2 - 2/s^2), which is private by
-    more), with losses and masses raised by 1e-9. That holds for every sensitivity and for up
-    to ten million integers at once. (The discrete law itself depends on the sensitivity,
-    which an event does not carry; and of the discrete and the continuous law of one
-    variance neither dominates the other.)
-
-    Proof. Round each coordinate y of the continuous release to the integer z with
-    probability e^(-(z-y)^2/2t)/r(y), where r(y) is the sum of the numerators over all z. By
-    Poisson summation r(y) is sqrt(2 pi t) (1 + 2 sum over n >= 1 of e^(-2 pi^2 t n^2)
-    cos(2 pi n y)), so it is sqrt(2 pi t) up to a factor within 1 +- g, g = 1.5e-17. The
-    integral over y convolves two Gaussian densities, so the rounded release has law P' with
-    (1-g) P' <= N(.; mean, sigma^2) <= (1+g) P', and the discrete law is N(.; mean, sigma^2)/C
-    with C >= 1 the same for every integer mean. Hence P <= (1+g) P'/C and Q >= (1-g) Q'/C;
-    by (2) above masses grow by 1 + g and losses by log((1+g)/(1-g)) <= 3.1e-17, for each
-    coordinate; and a post-processing is dominated by what it processes.
-
-    The continuous pair at distance d sigma has loss N(d^2/2, d^2), is symmetric, and grows
-    with d: sets of large values are the best, and they gain with d.
+    The loss is normal with mean mu^2/2 and variance mu^2, in both directions, and the pair
+    grows with mu: sets of large values are the best, and they gain with mu.
     """
-    left = noise_multiplier**2 - _ROUNDING_VARIANCE
-    if left <= Fraction(1, 16):
+    mu = math.sqrt(at_least(mu_squared)) * (1 + _SLACK)
+    if mu > _LARGEST_MU:
         raise GuaranteeError(
-            f"the tight accountant needs a noise multiplier above 1.44 for Gaussian noise, and "
-            f"{float(noise_multiplier):g} was given; use accountant='zcdp'"
+            f"Gaussian noise of {1 / mu:.3g} times the sensitivity is too little for the tight "
+            "accountant; use accountant='zcdp'"
         )
-    mu = 1 / math.sqrt(at_most(left)) * (1 + _SLACK)
     cell = h / mu
-    first = math.floor((mu * mu / 2 - _BELOW * mu) / h)
+    first = math.floor((-mu * mu / 2 - _BELOW * mu) / h)
     last = max(math.ceil((mu * mu / 2 + _ABOVE * mu) / h), first + 1)
-    # Boundaries of cells in standard deviations; loss + shift lies in [k h, (k+1) h].
-    under_p = [(k * h - _RAISE - mu * mu / 2) / mu for k in range(first, last + 1)]
-    under_q = [(k * h - _RAISE + mu * mu / 2) / mu for k in range(first, last + 1)]
+    # Boundaries of cells in standard deviations; the loss lies in [k h, (k+1) h].
+    under_p = [(k * h - mu * mu / 2) / mu for k in range(first, last + 1)]
+    under_q = [(k * h + mu * mu / 2) / mu for k in range(first, last + 1)]
     # Relative error of a cell's mass. A boundary is off by at most 4 roundings of
     # (10 + 2 mu); the density changes within a cell by e^((10 + mu) cell) at most; erfc is
     # off by a few units in the last place of a tail that is at most 2/cell cells.
     error = _SLACK * (12 + 2 * mu) * math.exp(min(500.0, (10 + mu) * cell)) / cell
     p = _cells(under_p) * (1 + error)
     q = _cells(under_q) * max(0.0, 1 - error)
-    growth = np.exp(h * np.arange(first, last) - _RAISE) * (1 - 64 * _SLACK)
+    growth = np.exp(h * np.arange(first, last)) * (1 - 64 * _SLACK)
     # u + v = p at the lower and the upper end, and u + v e^-h = q e^(k h): solve for v.
     upper = np.clip((p - growth * q) / -math.expm1(-h) * (1 + _SLACK), 0.0, p)
     masses = np.zeros(last - first + 1)
     masses[1:] = upper
     masses[:-1] += p - upper
     masses[0] += _tail(-under_p[0]) * (1 + error)
-    return LossLaw(first, masses * (1 + _RAISE), _tail(under_p[-1]) * (1 + error + _RAISE))
+    return LossLaw(first, masses * (1 + _SLACK), _tail(under_p[-1]) * (1 + error))
 
 
 def _tail(z: float) -> float:

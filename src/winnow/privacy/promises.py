@@ -27,6 +27,7 @@ from winnow.privacy.events import (
     ApproxDP,
     BoundedRange,
     CappedRounds,
+    DiscreteGaussian,
     DiscreteLaplace,
     Event,
     Gaussian,
@@ -49,6 +50,7 @@ class Charge(StrEnum):
     TRUNCATED_LAPLACE = "DiscreteLaplace(noise_multiplier), up to delta"
     DISCRETE_LAPLACE = "DiscreteLaplace(noise_multiplier)"
     GAUSSIAN = "Gaussian(noise_multiplier)"
+    JOINT_GAUSSIAN = "DiscreteGaussian(squared_ratio, least_variance)"
     CAPPED = "CappedRounds(updates, epsilon, steps)"
 
 
@@ -223,6 +225,13 @@ TABLE: tuple[Row, ...] = (
         "integers, each plus discrete Gaussian noise; sensitivity in the l2 norm",
         "Canonne-Kamath-Steinke 2020",
     ),
+    Row(
+        "discrete-gaussian",
+        "additive-joint",
+        Charge.JOINT_GAUSSIAN,
+        "integers, each plus discrete Gaussian noise of its own variance",
+        "Canonne-Kamath-Steinke 2020; Dong-Roth-Su 2022, proved beside the accountant",
+    ),
 )
 
 
@@ -240,6 +249,8 @@ def promise(
     delta: Real = 0,
     kappa: int = 1,
     noise_multiplier: Real | None = None,
+    squared_ratio: Real | None = None,
+    least_variance: Real | None = None,
     updates: int | None = None,
     steps: int | None = None,
 ) -> Promise:
@@ -247,11 +258,20 @@ def promise(
 
     Selections take ``epsilon`` (the total of the run), the large margin mechanism also
     ``delta``, top sets and sequences also ``kappa``; released integers take
-    ``noise_multiplier``, the noise scale over the sensitivity; capped rounds take the
+    ``noise_multiplier``, the noise scale over the sensitivity, or ``squared_ratio`` and
+    ``least_variance`` where their noise has several variances; capped rounds take the
     ``epsilon`` of one round, ``updates`` and ``steps``.
     """
     relation = Relation.parse(relation)
     row = _find(law, reduction, relation)
+    if row.charge is Charge.JOINT_GAUSSIAN:
+        if squared_ratio is None or least_variance is None:
+            raise InputError("additive-joint needs squared_ratio and least_variance; give both")
+        if (epsilon, noise_multiplier, updates, steps) != (None,) * 4 or kappa != 1 or delta:
+            raise InputError("additive-joint takes squared_ratio and least_variance only")
+        return _stated(row, DiscreteGaussian(squared_ratio, least_variance, relation))
+    if squared_ratio is not None or least_variance is not None:
+        raise InputError(f"{row.reduction} takes no squared_ratio and no least_variance")
     number = _number(row, epsilon, delta, kappa, noise_multiplier)
     if row.charge is Charge.CAPPED:
         if updates is None or steps is None:
@@ -340,5 +360,5 @@ def _event(charge: Charge, relation: Relation, number: Real, delta: Real, kappa:
             return DiscreteLaplace(number, relation)
         case Charge.GAUSSIAN:
             return Gaussian(number, relation)
-        case Charge.CAPPED:
-            raise AssertionError("capped rounds have two more parameters")
+        case Charge.CAPPED | Charge.JOINT_GAUSSIAN:
+            raise AssertionError(f"{charge} has other parameters")

@@ -13,7 +13,9 @@ bounds D for everything from step j on, against every adaptive adversary: the su
 inside the recursion, anew at every a. Written in x = e^a, D_j is a sup of averages of
 F(x q/p) with F convex and falling from F(0) = 1, hence so again.
 
-- *Measurement*: one law dominates all (``loss_laws``); D_j is a convolution with it.
+- *Measurement*: one law dominates all (``loss_laws``); D_j is a convolution with it. Discrete
+  Gaussian noise is dominated by two normals (``discrete_gaussian``); a plan of nothing else is
+  two normals again, at the distance mu with mu^2 summed up, and needs no grid.
 - *Bounded range* r: log(p/q) lies in [t - r, t] for some t in [0, r]. F is convex, so the
   sup over laws is reached at the two ends, at the losses t and t - r; the masses add up to
   1 under P and under Q, so that of t is p_t = (1 - e^(t-r))/(1 - e^-r)
@@ -61,11 +63,13 @@ from winnow.core.checks import Real, exact, nonnegative, probability
 from winnow.errors import GuaranteeError
 from winnow.privacy.accountants import zcdp_cost, zcdp_epsilon
 from winnow.privacy.capped import lost_mass
+from winnow.privacy.discrete_gaussian import continuous_ratio, normal_delta, normal_epsilon
 from winnow.privacy.events import (
     ApproxDP,
     BoundedRange,
     CappedRounds,
     Compose,
+    DiscreteGaussian,
     DiscreteLaplace,
     Event,
     Gaussian,
@@ -149,46 +153,61 @@ def _padded(bound: Floats, left: int, right: int, h: float) -> Floats:
     return np.concatenate([before, bound, np.full(right, bound[-1])])
 
 
-Single = PureDP | BoundedRange | DiscreteLaplace | Gaussian | ApproxDP
+Single = PureDP | BoundedRange | DiscreteLaplace | Gaussian | DiscreteGaussian | ApproxDP
 
 _SLACK = float(SLACK)
-_MOST_WORK = 1e9
+MOST_WORK = 1e9
 """Vector elements touched by one run of the recursion: about a second."""
+
+QUICK_WORK = 1e8
+"""The same where nobody asked for this accountant: a tenth of a second."""
+
+WORTH = Fraction(1, 100)
+"""Unless it gains so much, relatively, the simpler accountants are preferred."""
 
 _FINENESS = (64, 48, 32, 24, 16, 12, 8)
 """Cells to the smallest step of a plan; with 64 the grid costs some 1e-4 of epsilon, with 8
 about half a percent."""
 
 
-def tight_delta(event: Event, epsilon: Real) -> float:
-    """A delta at which the closed plan is (epsilon, delta)-DP; rounded up, at most 1."""
+def tight_delta(event: Event, epsilon: Real, *, work: float = MOST_WORK) -> float:
+    """A delta at which the closed plan is (epsilon, delta)-DP; rounded up, at most 1.
+
+    ``work`` limits how fine the grid is; a plan that is too long for it is refused.
+    """
     check_event(event)
     nonnegative(epsilon=epsilon)
-    return _tight_delta(event, exact("epsilon", epsilon))
+    return _tight_delta(event, exact("epsilon", epsilon), work)
 
 
-def tight_epsilon(event: Event, delta: Real) -> float:
+def tight_epsilon(event: Event, delta: Real, *, work: float = MOST_WORK) -> float:
     """An epsilon at which the closed plan is (epsilon, delta)-DP, rounded up."""
     check_event(event)
     probability(delta=delta)
-    return _tight_epsilon(event, exact("delta", delta))
+    return _tight_epsilon(event, exact("delta", delta), work)
 
 
 @lru_cache(maxsize=64)
-def _tight_delta(event: Event, epsilon: Fraction) -> float:
+def _tight_delta(event: Event, epsilon: Fraction, work: float) -> float:
+    normals = _normals(event)
+    if normals is not None:
+        return normal_delta(normals, epsilon)
     anchor = at_most(epsilon)
-    grid = _grid(event, anchor, anchor)
+    grid = _grid(event, anchor, anchor, work)
     return min(1.0, float(_run(event, grid)[-grid.low]))
 
 
 @lru_cache(maxsize=64)
-def _tight_epsilon(event: Event, delta: Fraction) -> float:
+def _tight_epsilon(event: Event, delta: Fraction, work: float) -> float:
+    normals = _normals(event)
+    if normals is not None:
+        return normal_epsilon(normals, delta)
     cost = zcdp_cost(event)
     if cost.delta >= delta:
         raise GuaranteeError(
             f"{describe(event)} has a delta of its own that leaves no room; ask for a larger delta"
         )
-    grid = _grid(event, 0.0, zcdp_epsilon(cost.rho, delta - cost.delta))
+    grid = _grid(event, 0.0, zcdp_epsilon(cost.rho, delta - cost.delta), work)
     bound = _run(event, grid)[-grid.low :]  # at 0, h, 2 h, ...
     target = at_most(delta)
     below = np.flatnonzero(bound <= target)
@@ -253,7 +272,14 @@ def _backwards(event: Event) -> Iterator[Single]:
             raise GuaranteeError(
                 f"the tight accountant has no theorem for {describe(event)}; use 'zcdp' or 'pure'"
             )
-        case PureDP() | BoundedRange() | DiscreteLaplace() | Gaussian() | ApproxDP():
+        case (
+            PureDP()
+            | BoundedRange()
+            | DiscreteLaplace()
+            | Gaussian()
+            | DiscreteGaussian()
+            | ApproxDP()
+        ):
             yield event
         case _:
             refuse_unknown(event)
@@ -285,6 +311,25 @@ def _inventory(event: Event, times: int, found: Counter[Single]) -> Counter[Sing
     return found
 
 
+def _normals(event: Event) -> Fraction | None:
+    """mu^2 of a plan that is nothing but Gaussian noise."""
+    total = Fraction(0)
+    for single, times in _inventory(event, 1, Counter()).items():
+        if not isinstance(single, Gaussian | DiscreteGaussian):
+            return None
+        total += times * _mu_squared(single)
+    return total
+
+
+def _mu_squared(single: Gaussian | DiscreteGaussian) -> Fraction:
+    if isinstance(single, DiscreteGaussian):
+        ratio = exact("squared_ratio", single.squared_ratio)
+        return continuous_ratio(ratio, exact("least_variance", single.least_variance))
+    # Integers move by at least 1 or not at all: no variance is below this.
+    squared = exact("noise_multiplier", single.noise_multiplier) ** 2
+    return continuous_ratio(1 / squared, squared)
+
+
 def _size(single: Single) -> float:
     """The range of a mechanism's loss, or twice its standard deviation."""
     match single:
@@ -292,11 +337,13 @@ def _size(single: Single) -> float:
             return at_least(exact("epsilon", epsilon))
         case PureDP(epsilon) | ApproxDP(epsilon, _):
             return 2 * at_least(exact("epsilon", epsilon))
-        case DiscreteLaplace(multiplier) | Gaussian(multiplier):
+        case DiscreteLaplace(multiplier):
             return 2 * at_least(1 / exact("noise_multiplier", multiplier))
+        case Gaussian() | DiscreteGaussian():
+            return 2 * math.sqrt(at_least(_mu_squared(single)))
 
 
-def _grid(event: Event, anchor: float, top: float) -> _Grid:
+def _grid(event: Event, anchor: float, top: float, work: float) -> _Grid:
     """A grid around 0 and top, as fine as the work allows; any grid gives a valid bound."""
     inventory = _inventory(event, 1, Counter())
     deviation = math.sqrt(2 * at_least(zcdp_cost(event).rho))
@@ -313,7 +360,7 @@ def _grid(event: Event, anchor: float, top: float) -> _Grid:
             times * (6 if isinstance(single, BoundedRange) else 8) * (_size(single) / h + 2)
             for single, times in inventory.items()
         )
-        if width * (high - low) <= _MOST_WORK:
+        if width * (high - low) <= work:
             return _Grid(anchor, h, low - 2, high + 2)
     raise GuaranteeError(
         f"{describe(event)} is too long a plan for the tight accountant; use accountant='zcdp', "
@@ -330,8 +377,8 @@ def _step(single: Single, h: float) -> Step:
         case DiscreteLaplace(multiplier):
             x = 1 / exact("noise_multiplier", multiplier)
             return measurement_step(randomized_response_losses(x, h), h)
-        case Gaussian(multiplier):
-            return measurement_step(gaussian_losses(exact("noise_multiplier", multiplier), h), h)
+        case Gaussian() | DiscreteGaussian():
+            return measurement_step(gaussian_losses(_mu_squared(single), h), h)
         case ApproxDP(epsilon, delta):
             law = randomized_response_losses(exact("epsilon", epsilon), h)
             lost = at_least(exact("delta", delta))

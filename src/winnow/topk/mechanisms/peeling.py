@@ -25,7 +25,6 @@ from winnow.privacy import (
     Repeat,
     Truncated,
     calibrate,
-    guarantee_of,
     promise,
 )
 from winnow.read.scores import SealedScores
@@ -99,8 +98,8 @@ class PeelGumbel(Selection):
 
     Formal guarantees
         (epsilon, delta)-DP under the relation of the utility, order included: k rounds of
-        e-bounded range, the largest e for which the better of pure and zCDP composition
-        (with the optimal conversion) meets (epsilon, delta). One draw of Gumbel(1/e) noise
+        e-bounded range, the largest e for which the best of pure, zCDP (with the optimal
+        conversion) and tight composition meets (epsilon, delta). One draw of Gumbel(1/e) noise
         equals peeling. [Joint, Alg 3 with Gumbel(1/e) as in the errata; Durfee-Rogers 2019;
         better than Joint's Lemma 4.2, which uses a looser conversion]
     """
@@ -109,7 +108,7 @@ class PeelGumbel(Selection):
     delta: Real
     k: int
     accountant: str = "best"
-    """What sizes the rounds: "pure" under a budget that adds up epsilons."""
+    """What sizes the rounds: under a budget "pure" or "summed", as it adds up."""
     title: ClassVar[str] = "peel-gumbel"
 
     def __post_init__(self) -> None:
@@ -155,5 +154,5 @@ class PeelGumbel(Selection):
         return self._mechanism().simulate(scores, utility, draws, seed)
 
     def guarantee(self, promised: Promise) -> Guarantee:
-        """(epsilon, delta) by the better accountant."""
-        return guarantee_of(promised.event, self.delta)
+        """(epsilon, delta) by the accountant that sized the rounds."""
+        return self.calibrated(promised.event.relation).guarantee
