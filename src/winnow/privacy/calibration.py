@@ -98,7 +98,8 @@ def sized(
         )
     except GuaranteeError:  # there are plans that it has no theorem or time for
         return found
-    if parameter is None or parameter <= found.parameter * (1 + WORTH):
+    worth = WORTH if found.accountant == "pure" else 0
+    if parameter is None or parameter <= found.parameter * (1 + worth):
         return found
     return Calibration(parameter, "tight", target_guarantee(plan(parameter), epsilon, delta))
 

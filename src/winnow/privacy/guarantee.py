@@ -113,7 +113,7 @@ def _guarantee_of(event: Event, allowed: Fraction, accountant: str | None) -> Gu
     if accountant is None:
         with suppress(GuaranteeError):  # there are plans that it has no theorem or time for
             tight = _tight(event, allowed, QUICK_WORK)
-            if tight.epsilon < best.epsilon * (1 - WORTH):
+            if tight.epsilon < best.epsilon * (1 - (0 if best.delta else WORTH)):
                 return tight
     return best
 

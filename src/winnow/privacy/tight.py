@@ -163,7 +163,7 @@ QUICK_WORK = 1e8
 """The same where nobody asked for this accountant: a tenth of a second."""
 
 WORTH = Fraction(1, 100)
-"""Unless it gains so much, relatively, the simpler accountants are preferred."""
+"""Unless it gains so much, relatively, pure privacy is preferred."""
 
 _FINENESS = (64, 48, 32, 24, 16, 12, 8)
 """Cells to the smallest step of a plan; with 64 the grid costs some 1e-4 of epsilon, with 8
