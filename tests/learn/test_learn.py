@@ -194,6 +194,20 @@ NAN[7, 1] = np.nan
 
 
 @pytest.mark.parametrize(
+    "hypotheses",
+    [wn.stumps(cuts=[0.5]), [[], []], np.zeros((2, 0), bool), [lambda x: np.zeros(len(x), int)]],
+    ids=["cut points", "lists", "an array", "functions"],
+)
+def test_nobody_at_all_is_learned_from_where_that_is_private(hypotheses: Any) -> None:
+    """Under add-remove an error would tell it; under substitution it is public."""
+    nobody = {"X": np.zeros((0, 1)), "y": [], "hypotheses": hypotheses, "epsilon": 1, "seed": 4}
+    released = wn.learn(**nobody, relation="add-remove")
+    assert released.guarantee.epsilon == 1
+    with pytest.raises(wn.InputError, match="no rows"):
+        wn.learn(**nobody, relation="substitution")
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"hypotheses": "stumps"}, "public cut points"),

@@ -1,4 +1,4 @@
-"""Audits of every guarantee, run by ``winnow audit``: enumeration, sampling, fidelity, accounting.
+"""Audits of every guarantee, run by ``winnow audit``: from enumeration to replay.
 
 Nothing here touches private data: audits run on made-up scores. Every audit is also run on
 deliberately broken twins, which it has to catch.

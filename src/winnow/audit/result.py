@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["enumeration", "sampling", "fidelity", "accounting", "twin"]
+Kind = Literal["enumeration", "sampling", "fidelity", "accounting", "replay", "twin"]
 
-KINDS: tuple[Kind, ...] = ("enumeration", "sampling", "fidelity", "accounting", "twin")
+KINDS: tuple[Kind, ...] = ("enumeration", "sampling", "fidelity", "accounting", "replay", "twin")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Audits of every guarantee, run by ``winnow audit``: enumeration, sampling, fidelity, accounting.
+"""Audits of every guarantee, run by ``winnow audit``: from enumeration to replay.
 
 Nothing here touches private data: audits run on made-up scores. Every audit is also run on
 deliberately broken twins, which it has to catch.
@@ -12,6 +12,10 @@ from winnow.audit.accounting import accounted
 from winnow.audit.closed_plans import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
 from winnow.audit.fidelity import faithful
+from winnow.audit.replay import replayed
+from winnow.audit.replay_broken import replay_twins
+from winnow.audit.replay_coverage import nothing_is_left_out
+from winnow.audit.replay_table import replays
 from winnow.audit.result import AuditResult
 from winnow.audit.sampling import sampled
 from winnow.audit.twins import caught
@@ -73,9 +77,12 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from lp_faithful(quick=quick, seed=seed)
     yield from accounted()
     yield from costs_dominate_divergences()
+    yield nothing_is_left_out(replays())
+    yield from replayed(replays(), quick=quick, seed=seed)
     yield from caught(quick=quick, seed=seed)
     yield from baskets_twins(quick=quick, seed=seed)
     yield from rounds_twins(quick=quick, seed=seed)
     yield from marginal_rounds_twins(quick=quick, seed=seed)
     yield from interactive_twins(quick=quick, seed=seed)
     yield from lp_twins(quick=quick, seed=seed)
+    yield from replay_twins(seed=seed)

@@ -92,6 +92,7 @@ _MEANING = {
     "sampling": "claimed: the promise. measured: what draws of the real sampler can prove.",
     "fidelity": "claimed: the level of rejection. measured: a p-value, which has to be larger.",
     "accounting": "claimed: a number known otherwise. measured: what the accountant says.",
+    "replay": "claimed: nothing else differs. measured: fields that neighbours can be told by.",
     "twin": "broken on purpose: a check passes when it notices.",
 }
 

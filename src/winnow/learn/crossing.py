@@ -143,7 +143,7 @@ def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedSc
         raise InputError(
             "the predictions need one row for each hypothesis and one column for each label"
         )
-    if predicted.dtype.kind not in "biu":
+    if predicted.size and predicted.dtype.kind not in "biu":  # an empty list has no type
         raise InputError(
             f"the predictions have the type {predicted.dtype}; give booleans, or 0 and 1"
         )

@@ -1,0 +1,197 @@
+"""What may differ between neighbours, field by field, and why. All else must not.
+
+The table is the claim: whatever it does not name is the same, to the last byte, whoever is in the
+data. A field is a pattern of paths of an observation, in which a star stands for anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
+
+Why = Literal["released", "derived", "keyed", "refusal"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field that may differ.
+
+    released   it is what the mechanism drew: that is what epsilon pays for;
+    derived    a function of what was released and of public things: equal wherever that is equal;
+    keyed      a clock, or a code under a secret key: only its type and its length are compared;
+    refusal    the text of an error that unusable data meet, which is for the curator.
+    """
+
+    path: str
+    why: Why
+    reason: str
+
+    def matches(self, path: str) -> bool:
+        """Whether the pattern fits."""
+        return fnmatchcase(path, self.path)
+
+
+def _released(reason: str, *paths: str) -> tuple[Field, ...]:
+    return tuple(Field(path, "released", reason) for path in paths)
+
+
+def _derived(reason: str, *paths: str) -> tuple[Field, ...]:
+    return tuple(Field(path, "derived", reason) for path in paths)
+
+
+def _keyed(reason: str, *paths: str) -> tuple[Field, ...]:
+    return tuple(Field(path, "keyed", reason) for path in paths)
+
+
+def _refused(*texts: str) -> tuple[Field, ...]:
+    reason = "unusable data are refused; the message is for the curator (sharp edges)"
+    return tuple(Field(text, "refusal", reason) for text in texts)
+
+
+_SHOWN = _derived("how the released value is shown", "repr", "str", "json")
+_VALUE = _released("what the mechanism drew", "result.value", "result.value.*")
+_FITTED = tuple(
+    f"result*.value.{name}*" for name in ("factors", "errors", "total", "rests_on", "marginals")
+)
+_ANSWERS = _released(
+    "the answers, and whether a private test found the hypothesis near the data",
+    *(f"result*.answers.*.{name}" for name in ("value", "count", "kind", "number", "error")),
+) + _derived(
+    "how often tests crossed, and what is left of the session",
+    "result*.texts.*", "result*.before.*", "result*.after", "result*.state.updates",
+)  # fmt: skip
+
+_TEXT = _derived(
+    "how the released value is shown and written",
+    "result.*.stdout",
+    "files.*.content",
+    "files.*.size",
+)
+_DOCUMENT = _released("what the mechanism drew", "*.json.value", "*.json.value.*")
+_JOURNAL = (
+    _released("what the journal keeps of the answers", "*.line.*.count", "*.line.*.update")
+    + _keyed(
+        "the name and the key of a session, and the mark of its data under that key",
+        "*.line.*.session",
+        "*.line.*.data",
+        "*.line.*.entropy",
+        "files.*.session.content",
+    )
+    + _derived("what the journal keeps of the answers", "*.line.*", "files.*.session.size")
+)
+_CODES = (
+    "*.time",
+    "*.tag",
+    "*.previous",
+    "*.receipt.ledger",
+    "*.fingerprint",
+    "*.head",
+    "*.opened",
+    "files.*.ledger.content",
+    "files.*.key.content",
+)
+
+ALLOWED: dict[str, tuple[Field, ...]] = {
+    "select": _VALUE + _SHOWN,
+    "top_k": _VALUE + _SHOWN,
+    "above": _VALUE + _SHOWN,
+    "open_above": _released("which values were reported", "result.answers*.value*")
+    + _derived(
+        "how many were asked, and what is left",
+        "result.answers",
+        "result.shown",
+        "result.answers.*",
+        "result.exhausted",
+        "result.answered",
+    ),
+    "max_inner_product": _VALUE + _SHOWN,
+    "frequent_itemsets": _VALUE + _SHOWN,
+    "release": _released(
+        "the noisy counts of the queries that were selected",
+        "result.value.measurements*",
+        "result.value.total",
+    )
+    + _derived("fitted to the noisy counts", *_FITTED)
+    + _SHOWN,
+    "release_wide": _released("the noisy tables that were selected", "result.value.marginals*")
+    + _derived("fitted to the noisy tables", *_FITTED)
+    + _SHOWN,
+    "open_interactive": _ANSWERS,
+    "resume_interactive": _ANSWERS + _JOURNAL,
+    "Session": _released("what the verbs drew", "result.*.value", "result.*.value.*")
+    + _ANSWERS
+    + _keyed("times and codes of the ledger, under its key", *_CODES),
+    "learn": _released(
+        "which hypothesis was chosen, and the noisy number of correct rows",
+        "result.value.number",
+        "result.value.correct",
+    )
+    + _derived(
+        "the rule of that number, and bounds that follow from the noisy number",
+        "result.value.rule*",
+        "result.value.bound.error",
+        "result.value.function",
+    )
+    + _SHOWN,
+    "PrivateClassifier": _released("which hypothesis was chosen", "result.released.value.number")
+    + _derived(
+        "the rule of that number", "result.released.value.rule*", "result.said*", "result.text"
+    ),
+    "boost": _VALUE + _SHOWN,
+    "solve_lp": _released(
+        "the point of the selected rows or columns, and noisy looks at it",
+        "result.value.x",
+        "result.value.selected",
+        "result.value.opt",
+        "result.value.measured",
+        "result.value.unmet",
+        "result.value.feasible",
+    )
+    + _derived("c'x, from the released point", "result.value.objective")
+    + _SHOWN,
+    "counts": _released("the top k of what was counted", "result.top.value*"),
+    "read_table": _released("noisy counts of what was read", "result.measured*")
+    + _refused("the column * holds a value outside the schema, or an empty one; *"),
+    "read_baskets": _released("an itemset of what was read", "result.found.value*"),
+    "read_lp": (),
+    "seal_scores": (),
+    "seal_vectors": (),
+    "winnow select": _DOCUMENT + _TEXT,
+    "winnow topk": _DOCUMENT + _TEXT,
+    "winnow itemsets": _DOCUMENT + _TEXT,
+    "winnow lp": _DOCUMENT + _TEXT,
+    "winnow learn": _released(
+        "which hypothesis was chosen, and the noisy number of correct rows",
+        "*.json.value.number",
+        "*.json.value.correct",
+    )
+    + _derived(
+        "the rule of that number, and what follows from the noisy number",
+        "*.json.value.rule",
+        "*.json.value.tests*",
+        "*.json.value.accuracy",
+        "*.json.value.bound.error",
+    )
+    + _TEXT,
+    "winnow release": _released(
+        "the noisy counts of the queries that were selected", "*.json.value.measurements*"
+    )
+    + _derived("fitted to the noisy counts", "*.json.value.factors*", "*.json.value.errors*")
+    + _TEXT,
+    "winnow ask": _released(
+        "the answers, and whether a private test found the hypothesis near the data",
+        *(f"*.json.answers.*.{name}" for name in ("value", "count", "kind", "number", "error")),
+    )
+    + _derived("how many tests crossed", "*.json.status", "result.*.stderr")
+    + _JOURNAL
+    + _TEXT,
+    "winnow ledger": _released("what was released before", "*.json.value.*")
+    + _keyed(
+        "times and codes of the ledger, under its key",
+        *_CODES,
+        "result.*.stdout",
+        "files.export.json.content",
+        "files.export.json.size",
+    ),
+}

@@ -1,0 +1,204 @@
+"""Replays of the command line: what every command shows and writes, on neighbours under one tape.
+
+A command runs twice with one tape: with --json, where the released value stands in a field of its
+own, and without, where everything shown has to follow from that value.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from winnow.audit.replay import Place, Replay
+from winnow.audit.replay_observation import Shown
+from winnow.audit.replay_people import Family, People
+from winnow.audit.replay_readers import events_of, model_of, text_of
+from winnow.audit.replay_selections import HOLDERS, STEPS, counted
+from winnow.core.relation import Relation
+
+WITHOUT_PRIVATE_DATA = {
+    "audit": "runs on made-up data",
+    "demo": "makes its data up",
+    "reproduce": "runs on public data",
+    "plan select": "takes public numbers",
+    "plan topk": "takes public numbers",
+    "plan margin": "takes public numbers",
+    "plan release": "takes a public schema",
+    "plan interactive": "takes a public schema",
+    "ledger init": "makes an empty ledger",
+}
+"""The commands that see nobody's data, and why there is nothing to replay."""
+
+_LOG = Family((("a",), ("b", "a")), odd=((("a",),), (("b", "a"), ("a",)), ()), most=2)
+_PEOPLE = Family((("f", "10"), ("m", "60")), odd=((("f", "10"),), (("m", "60"),) * 2), most=3)
+_FEW = Family((("m", "60"),), odd=((("f", "10"),),))
+_SCHEMA = {"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}}
+
+
+@lru_cache(maxsize=1)
+def _command() -> Any:
+    from typer.main import get_command
+
+    from winnow.cli.app import app
+
+    return get_command(app)
+
+
+def commands() -> list[str]:
+    """Every command of the command line, in words."""
+    found = []
+    for name, command in _command().commands.items():
+        inner = getattr(command, "commands", None)
+        found += [name] if inner is None else [f"{name} {each}" for each in inner]
+    return found
+
+
+def shown(*words: object) -> Shown:
+    """Run a command here, and keep what it shows."""
+    out, err = io.StringIO(), io.StringIO()
+    code: object = 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            _command()([str(word) for word in words], prog_name="winnow")
+        except SystemExit as end:
+            code = end.code or 0
+    return Shown(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
+
+
+def command_replays() -> Iterator[Replay]:
+    """One entry for each command that reads private data."""
+    yield _entry("select", HOLDERS, _select, groups=(1, 3))
+    yield _entry("topk", HOLDERS, _counts, "ready counts", groups=(1, 3))
+    yield _entry("topk", _LOG, _log, "an event log", groups=(1, 2))
+    yield _entry("itemsets", _LOG, _itemsets, groups=(1, 2))
+    yield _entry("learn", _PEOPLE, _learn, relation=Relation.SUBSTITUTION, groups=(0, 2))
+    yield _entry("release", _PEOPLE, _release, groups=(0, 2))
+    yield _entry("release", _FEW, _report, "a report", groups=(0, 1), needs="matplotlib")
+    yield _entry("ask", _PEOPLE, _ask, groups=(0, 1))
+    yield _entry("lp", STEPS, _lp, groups=(0, 2), needs="highspy")
+    for name in ("ledger show", "ledger verify", "ledger export"):
+        yield _entry(name, _FEW, _kept(name), groups=(0, 1))
+
+
+def _entry(
+    name: str,
+    family: Family,
+    call: Callable[[People, Place], Any],
+    way: str = "",
+    *,
+    groups: tuple[int, int],
+    relation: Relation = Relation.ADD_REMOVE,
+    needs: str = "",
+) -> Replay:
+    verb, _, inner = name.partition(" ")
+    words = {"command": name}
+    return Replay(
+        f"winnow {verb}", way or inner or "a file", call, family, relation, words, groups, needs
+    )
+
+
+def _both(place: Place, *words: object, out: str = "--out") -> list[Shown]:
+    """With --json and a file, then for people to read."""
+    words = (*words, "--seed", place.seed)
+    return [shown(*words, "--json", out, place.outputs / "released.json"), shown(*words)]
+
+
+def _select(people: People, place: Place) -> Any:
+    file = place.write("votes.csv", text_of(("item", "votes"), _texts(counted(people))))
+    return _both(place, "select", file, "--epsilon", 0.5, "--monotone")
+
+
+def _counts(people: People, place: Place) -> Any:
+    file = place.write("votes.csv", text_of(("item", "votes"), _texts(counted(people))))
+    words = ("topk", file, "--item", "item", "--count", "votes", "-k", 2, "--epsilon", 0.5)
+    return _both(place, *words)
+
+
+def _texts(held: dict[str, int]) -> Any:
+    return [(item, str(number)) for item, number in held.items()]
+
+
+def _log(people: People, place: Place) -> Any:
+    file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
+    words = ("topk", file, "--item", "item", "--user", "user", "-k", 2, "--max-items-per-user", 2)
+    return _both(place, *words, "--epsilon", 3, "--delta", 0.2, "--counts")
+
+
+def _itemsets(people: People, place: Place) -> Any:
+    file = place.write("baskets.csv", "".join(f"{','.join(held)}\n" for held in people))
+    words = ("itemsets", file, "--size", 1, "--max-items", 2, "--mechanism", "choosing")
+    return _both(place, *words, "--epsilon", 20, "--delta", 0.2)
+
+
+def _table(people: People, place: Place) -> list[object]:
+    """A private table and its public schema."""
+    schema = place.write("schema.json", json.dumps(_SCHEMA))
+    return [place.write("people.csv", text_of(("sex", "age"), people)), "--schema", schema]
+
+
+def _learn(people: People, place: Place) -> Any:
+    table = _table(people, place)
+    words = ("--target", "sex", "--hypotheses", "stumps", "--epsilon", 1, "--accuracy")
+    return _both(place, "learn", *table, *words)
+
+
+_PRIVATE_ROWS = ("--relation", "add-remove", "--rows", 3)
+_ROUNDS = ("--workload", "marginals:1", "--epsilon", 2, "--rounds", 1, *_PRIVATE_ROWS)
+
+
+def _release(people: People, place: Place) -> Any:
+    words = ("release", *_table(people, place), *_ROUNDS, "--seed", place.seed)
+    out, answers = place.outputs / "rows.csv", place.outputs / "answers.csv"
+    return [shown(*words, "--json"), shown(*words, "--out", out, "--answers", answers)]
+
+
+def _report(people: People, place: Place) -> Any:
+    words = ("release", *_table(people, place), *_ROUNDS, "--seed", place.seed)
+    page, plot = place.outputs / "page.html", place.outputs / "plot.png"
+    return [shown(*words, "--json"), shown(*words, "--report", page, "--plot", plot)]
+
+
+def _ask(people: People, place: Place) -> Any:
+    batch = place.write("questions.txt", "sex = f\nsex = f, age = 30..60\nsex = f\n")
+    words = ("ask", *_table(people, place), "--epsilon", 4, "--delta", 0.01, "--batch", batch)
+    words = (*words, "--max-queries", 8, "--relation", "add-remove", "--rows", 40)
+    state = place.outputs / "kept.session"
+    return [
+        shown(*words, "--json", "--seed", place.seed),
+        shown(*words, "--seed", place.seed),
+        shown(*words, "--seed", place.seed, "--state", state),
+        shown(*words, "--state", state),
+    ]
+
+
+def _lp(people: People, place: Place) -> Any:
+    model = model_of(people, place.inputs / "model.mps")
+    words = ("lp", model, "--private", "scalar", "--sensitivity", 1, "--opt", 3, "--rounds", 3)
+    return _both(place, *words, "--epsilon", 2)
+
+
+def _kept(name: str) -> Callable[[People, Place], Any]:
+    """A ledger after a release and a refusal, as the command shows it."""
+
+    def call(people: People, place: Place) -> Any:
+        ledger = place.outputs / "kept.ledger"
+        cap = ("--dataset", "people", "--epsilon", 3, "--relation", "add-remove")
+        words = ("release", *_table(people, place), *_ROUNDS, "--json", "--seed", place.seed)
+        words = (*words, "--ledger", ledger, "--dataset", "people")
+        return [
+            shown("ledger", "init", ledger, *cap),
+            shown(*words),
+            shown(*words),  # the second one is refused
+            shown(*name.split(), ledger, *_how(name, place.outputs)),
+        ]
+
+    return call
+
+
+def _how(name: str, folder: Path) -> tuple[object, ...]:
+    return ("--out", folder / "export.json") if name == "ledger export" else ()

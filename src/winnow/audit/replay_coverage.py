@@ -1,0 +1,105 @@
+"""Which verbs and words have to be replayed: a new one without a replay is a failed audit."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+
+from winnow.audit.replay import Replay
+from winnow.audit.result import AuditResult
+from winnow.core.laws import Law
+from winnow.inner_product.index.building import INDEX_NAMES
+from winnow.inner_product.vectors import EXACT
+from winnow.interactive.opening import METHODS
+from winnow.itemsets.table import MECHANISMS as ITEMSETS
+from winnow.learn.bound import MECHANISMS as LEARNING
+from winnow.lp.problem import PRIVATE
+from winnow.privacy.closed_plan import MEASUREMENTS
+from winnow.read.baskets import LAYOUTS
+from winnow.release.mwem import UPDATES
+from winnow.select.table import SELECTION
+from winnow.session import Session
+from winnow.topk.table import KNOWN_DOMAIN, UNKNOWN_DOMAIN
+
+Word = tuple[str, str, str]
+"""A verb, one of its options, and a word for it; both empty: the verb itself."""
+
+WORDS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("select", "mechanism"): SELECTION,
+    ("select", "noise"): tuple(Law),
+    ("top_k", "mechanism"): ("auto", *KNOWN_DOMAIN, *UNKNOWN_DOMAIN),
+    ("top_k", "noise"): tuple(Law),
+    ("frequent_itemsets", "mechanism"): ITEMSETS,
+    ("learn", "mechanism"): LEARNING,
+    ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
+    ("boost", "index"): (EXACT, *INDEX_NAMES),
+    ("release", "update"): UPDATES,
+    ("release", "measurement"): MEASUREMENTS,
+    ("open_interactive", "method"): METHODS,
+    ("solve_lp", "private"): PRIVATE,
+    ("solve_lp", "selection"): ("dense", "lazy"),
+    ("solve_lp", "index"): INDEX_NAMES,
+    ("read_baskets", "layout"): LAYOUTS,
+}
+"""The words that users write; the lists are those of the code that takes them."""
+
+WITHOUT_PRIVATE_DATA = {
+    "as_substitution": "adds up events",
+    "calibrate": "adds up events",
+    "conjunctions": "names a public class",
+    "intervals": "names a public class",
+    "stumps": "names a public class",
+    "thresholds": "names a public class",
+    "marginals": "names public queries",
+    "predicates": "names public queries",
+    "prefixes": "names public queries",
+    "queries": "names public queries",
+    "random_queries": "names public queries",
+    "ranges": "names public queries",
+    "where": "names public queries",
+    "load_predictor": "reads what was released",
+}
+"""Public functions that see nobody's data, and why there is nothing to replay."""
+
+
+def required() -> Iterator[Word]:
+    """All that the table of replays has to have."""
+    import winnow
+
+    for name in dir(winnow):
+        if inspect.isfunction(getattr(winnow, name)) and name not in WITHOUT_PRIVATE_DATA:
+            yield name, "", ""
+    yield from (("PrivateClassifier", "", ""), ("Session", "", ""))
+    for name in vars(Session):
+        if not name.startswith("_"):
+            yield "Session", "method", name
+    for (verb, option), words in WORDS.items():
+        yield from ((verb, option, str(word)) for word in words)
+
+
+def replayed_words(entries: Iterable[Replay]) -> set[Word]:
+    """All that a table of replays has."""
+    found: set[Word] = set()
+    for entry in entries:
+        found.add((entry.verb, "", ""))
+        for option, said in entry.words.items():
+            words = said if isinstance(said, tuple) else (said,)
+            found |= {(entry.verb, option, str(word)) for word in words}
+    return found
+
+
+def nothing_is_left_out(entries: Iterable[Replay]) -> AuditResult:
+    """Every verb, every mechanism and every other word of the verbs is replayed."""
+    needed = list(required())
+    missing = sorted(set(needed) - replayed_words(entries))
+    return AuditResult(
+        "replay",
+        "Every public verb, and every word that it takes for a mechanism, is replayed.",
+        "the table of replays",
+        "both",
+        "",
+        0.0,
+        float(len(missing)),
+        not missing,
+        f"{len(needed)} verbs and words" + (f"; missing: {missing}" if missing else ""),
+    )

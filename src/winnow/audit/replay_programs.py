@@ -1,0 +1,198 @@
+"""Replays of what learns and optimises: learn, PrivateClassifier, boost, solve_lp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from winnow.audit.replay import FULL_ONLY, Call, Place, Replay, calling
+from winnow.audit.replay_people import Family, People
+from winnow.audit.replay_tables import ROWS, table_of
+from winnow.core.relation import Relation
+from winnow.inner_product.boost import boost
+from winnow.inner_product.index.building import INDEX_NAMES
+from winnow.inner_product.vectors import EXACT
+from winnow.learn.bound import MECHANISMS
+from winnow.learn.classifier import PrivateClassifier
+from winnow.learn.rules import stumps
+from winnow.learn.verb import learn
+from winnow.lp.verb import solve_lp
+
+_LABELLED = ((0.0, 0), (0.5, 1), (1.0, 0), (1.0, 1))
+LABELLED = Family(
+    _LABELLED, odd=((_LABELLED[1],), (*_LABELLED[:3],), (), (_LABELLED[3],) * 3, _LABELLED)
+)
+"""People with a number and a class; half of them at the cut point."""
+
+
+def program_replays() -> Iterator[Replay]:
+    """One entry for each mechanism, kind of input and neighbour model."""
+    yield from _learning()
+    yield from _boosting()
+    yield from _right_hand_sides()
+    yield from _rows_of_people()
+
+
+def _arrays(people: People) -> tuple[Any, Any]:
+    return (
+        np.array([x for x, _ in people], np.float64).reshape(-1, 1),
+        np.array([y for _, y in people], np.int64),
+    )
+
+
+def _learning() -> Iterator[Replay]:
+    for mechanism, relation in product(MECHANISMS, Relation):
+        words: dict[str, Any] = {"mechanism": mechanism, "relation": str(relation)}
+        words |= {"delta": 0.1} if mechanism == "large-margin" else {}
+        cuts = {"hypotheses": stumps(cuts=[0.5])}
+        quick = (int(relation is Relation.ADD_REMOVE), 4)
+        functions = {"hypotheses": [_zero, _high]}
+        shared = {"epsilon": 1.0, **words}
+        kinds: list[tuple[str, Call, Family, tuple[int, int]]] = [
+            ("cut points", calling(learn, _arrays, **shared, **cuts), LABELLED, quick),
+            ("functions", calling(learn, _arrays, **shared, **functions), LABELLED, FULL_ONLY),
+            ("predictions", _predicted(words), LABELLED, FULL_ONLY),
+            ("a table", _from_table(words, relation), ROWS, quick),
+        ]
+        for kind, call, family, groups in kinds:
+            yield Replay("learn", f"{mechanism}, {kind}", call, family, relation, words, groups)
+
+    def fitted(people: People, place: Place) -> Any:
+        model = PrivateClassifier(stumps(cuts=[0.5]), relation="add-remove", seed=place.seed)
+        model.fit(*_arrays(people))
+        said = model.predict(np.array([[0.0], [1.0]])).tolist()
+        return {
+            "released": model.released_,
+            "said": said,
+            "features": model.n_features_in_,
+            "classes": model.classes_,
+            "text": model.rule_,
+            "shown": repr(model),
+        }
+
+    yield Replay("PrivateClassifier", "fit and predict", fitted, LABELLED)
+
+
+def _from_table(words: dict[str, Any], relation: Relation) -> Call:
+    def given(people: People) -> tuple[Any, ...]:
+        return table_of(people, relation), "sex"
+
+    return calling(learn, given, hypotheses="stumps", epsilon=1.0, with_accuracy=True, **words)
+
+
+def _predicted(words: dict[str, Any]) -> Call:
+    def call(people: People, place: Place) -> Any:
+        said = np.array([[x > cut for x, _ in people] for cut in (0.25, 0.75)])
+        labels = [label for _, label in people]
+        return learn(None, labels, hypotheses=said, epsilon=1.0, seed=place.seed, **words)
+
+    return call
+
+
+def _zero(data: Any) -> Any:
+    return np.zeros(len(data), np.int64)
+
+
+def _high(data: Any) -> Any:
+    return (np.asarray(data)[:, 0] >= 0.5).astype(np.int64)
+
+
+_EXAMPLES = (((1, 1), 1), ((1, -1), -1), ((0, -1), 1), ((-1, -1), -1))
+EXAMPLES = Family(_EXAMPLES, odd=((_EXAMPLES[0],), _EXAMPLES[:3], (), (_EXAMPLES[1],) * 3))
+"""People with what two learners say about them, and a label."""
+
+
+def _examples(people: People) -> tuple[Any, ...]:
+    said = np.array([said for said, _ in people], np.int64).reshape(-1, 2).T
+    return said, np.array([label for _, label in people], np.int64)
+
+
+def _boosting() -> Iterator[Replay]:
+    for index in (EXACT, *INDEX_NAMES):
+        words: dict[str, Any] = {"index": index}
+        words |= {} if index == EXACT else {"slack": 0.05}
+        needs = "faiss" if index in ("ivf", "hnsw") else ""
+        for relation in Relation:
+            yield Replay(
+                "boost",
+                f"{index} index",
+                calling(boost, _examples, epsilon=2.0, rounds=2, relation=relation, **words),
+                EXAMPLES,
+                relation,
+                words,
+                (int(index in (EXACT, "flat") and relation is Relation.ADD_REMOVE), 3),
+                needs,
+            )
+
+
+_MATRIX = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0]])
+_DEMANDS = ((0.0, 0.0, 0.0), (1.0, 0.0, 1.0), (0.5, 1.0, 0.0))
+DEMANDS = Family(_DEMANDS, odd=((_DEMANDS[1],), _DEMANDS, (), (_DEMANDS[2],) * 4))
+"""People who add at most 1 to each of three right-hand sides."""
+
+
+def _demanded(people: People) -> tuple[Any, ...]:
+    sides = [3.0 + sum(person[i] for person in people) for i in range(3)]
+    return _MATRIX, sides, [1.0, 1.0]
+
+
+def _right_hand_sides() -> Iterator[Replay]:
+    known: dict[str, Any] = {"private": "scalar", "opt": 3.0, "rounds": 3, "epsilon": 2.0}
+    ways: list[tuple[str, dict[str, Any]]] = [
+        ("dense", known | {"selection": "dense"}),
+        ("lazy", known | {"selection": "lazy"}),
+        ("measured", known | {"measure": True}),
+        ("searched", known | {"opt": (1.0, 5.0), "searches": 2}),
+        ("equations", known | {"senses": "="}),
+        *((f"{index} index", known | {"index": index}) for index in INDEX_NAMES),
+    ]
+    for way, options in ways:
+        yield Replay(
+            "solve_lp",
+            f"scalar, {way}",
+            calling(solve_lp, _demanded, sensitivity=1, monotone=True, **options),
+            DEMANDS,
+            words=options,
+            groups=(int(way in ("dense", "lazy", "flat index")), 3),
+            needs="faiss" if options.get("index") in ("ivf", "hnsw") else "",
+        )
+
+
+_OWNED = ((1.0, 0.5, 1.0), (0.0, 1.0, 1.0), (5.0, -2.0, 0.25))
+OWNED = Family(_OWNED, odd=((_OWNED[0],), _OWNED, (), (_OWNED[1],) * 4, (_OWNED[2],) * 2))
+"""People who own a row of two entries and a side; one of them outside of the public ranges."""
+
+
+def _owned(people: People) -> tuple[Any, ...]:
+    matrix = np.array([row[:2] for row in people], np.float64).reshape(-1, 2)
+    return matrix, [row[2] for row in people], [1.0, 1.0]
+
+
+_PUBLIC = {"entries": (0, 1), "sides": (0, 1), "rows": 6, "exceptions": 2, "senses": ">="}
+
+
+def _rows_of_people() -> Iterator[Replay]:
+    known: dict[str, Any] = {"private": "constraint", "maximise": False, **_PUBLIC}
+    known |= {"opt": 3.0, "rounds": 3, "epsilon": 2.0, "delta": 0.1}
+    ways: list[tuple[str, dict[str, Any]]] = [
+        ("dense", known | {"selection": "dense"}),
+        ("lazy", known | {"selection": "lazy"}),
+        ("measured", known | {"measure": True, "alpha": 0.5}),
+        ("searched", known | {"opt": (1.0, 5.0), "searches": 2, "alpha": 0.5}),
+        *((f"{index} index", known | {"index": index}) for index in INDEX_NAMES),
+    ]
+    for way, options in ways:
+        for relation in Relation if way == "dense" else (Relation.ADD_REMOVE,):
+            yield Replay(
+                "solve_lp",
+                f"constraint, {way}",
+                calling(solve_lp, _owned, relation=relation, **options),
+                OWNED,
+                relation,
+                words=options,
+                groups=(int(way == "dense" and relation is Relation.ADD_REMOVE), 2),
+                needs="faiss" if options.get("index") in ("ivf", "hnsw") else "",
+            )

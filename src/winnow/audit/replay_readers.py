@@ -1,0 +1,264 @@
+"""Replays of what reads private data: event logs, tables, baskets, scores, vectors."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.audit.replay import Place, Replay
+from winnow.audit.replay_people import Family, People
+from winnow.audit.replay_selections import MOVERS, STEPS, summed
+from winnow.core.relation import Relation
+from winnow.core.utility import Utility
+from winnow.inner_product.vectors import seal_vectors
+from winnow.itemsets.verb import frequent_itemsets
+from winnow.lp.files import read_lp
+from winnow.read.baskets import read_baskets
+from winnow.read.counts import counts
+from winnow.read.scores import seal_scores
+from winnow.read.table import read_table
+from winnow.release.verb import release
+from winnow.topk.verb import top_k
+
+Rows = Iterable[Sequence[str]]
+
+EVENTS = Family(
+    (("a",), ("b", "a", "b"), ("", "unseen"), ("a", "b", "c")),
+    odd=((("a",),), (("a", "b", "c"), ("",)), (), (("b", "a", "b"),) * 3),
+    most=3,
+)
+"""People with the items of their events: some twice, some without an item, some unseen before."""
+
+RECORDS = Family(
+    (("f", "0"), ("m", "60"), ("", ""), ("new", "-5")),
+    odd=((("f", "0"),), (("", ""), ("new", "-5")), (), (("m", "60"),) * 3),
+    most=3,
+)
+"""People with a row each: values at the bounds and outside of them, unseen and missing ones."""
+
+BASKETS = Family(
+    (("a", "b"), (), ("a", "a", "new"), ("a", "b", "c")),
+    odd=((("a", "b"),), ((), ("a", "b", "c")), (), (("a", "b"),) * 3),
+    most=3,
+)
+"""People with a basket each: empty, with an item twice, longer than the bound."""
+
+_HELD = {"sex": ["f", "m"], "age": ["0", "60"]}
+_SCHEMA = {
+    "sex": {"values": ["f", "m"], "other": True},
+    "age": {"edges": [0, 30, 60], "clip": True, "other": True},
+}
+_TEXTS = {name: {"values": held, "other": True} for name, held in _HELD.items()}
+_STRICT = {"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}}
+_SLOW = (0, 2)
+
+
+def reader_replays() -> Iterator[Replay]:
+    """One entry for each reader and kind of source."""
+    yield from _logs()
+    yield from _tables()
+    yield from _transactions()
+    yield from _in_memory()
+
+
+def text_of(names: Sequence[str], rows: Rows) -> str:
+    """A CSV file with a first line of names."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([names, *rows])
+    return text.getvalue()
+
+
+def events_of(people: People) -> Rows:
+    """A row for each event: a person and an item."""
+    return ((str(number), item) for number, held in enumerate(people) for item in held)
+
+
+def _source(kind: str, place: Place, names: Sequence[str], rows: Rows) -> Any:
+    """Rows of texts, an empty text being a missing one, as a file or a table in memory."""
+    if kind == "csv":
+        return place.write("data.csv", text_of(names, rows))
+    held = [[text or None for text in row] for row in rows]
+    columns = {name: [row[i] for row in held] for i, name in enumerate(names)}
+    if kind == "pandas":
+        import pandas
+
+        return pandas.DataFrame(columns, dtype=object)
+    import pyarrow
+    import pyarrow.parquet
+
+    declared = pyarrow.schema([(name, pyarrow.string()) for name in names])
+    path = place.inputs / "data.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(columns, schema=declared), path)
+    return path
+
+
+_NEEDS = {"csv": "", "pandas": "pandas", "parquet": "pyarrow"}
+
+
+def _logs() -> Iterator[Replay]:
+    for kind, needs in _NEEDS.items():
+        for public in (True, False):
+            for relation in Relation if kind == "csv" and public else (Relation.ADD_REMOVE,):
+                yield Replay(
+                    "counts",
+                    f"{kind}, {'public' if public else 'private'} items",
+                    _counting(kind, relation, public=public),
+                    EVENTS,
+                    relation,
+                    groups=(int(kind == "csv" and not public), 2 if kind == "csv" else 1),
+                    needs=needs,
+                )
+
+
+def _counting(kind: str, relation: Relation, *, public: bool) -> Any:
+    def call(people: People, place: Place) -> Any:
+        found = counts(
+            _source(kind, place, ("user", "item"), events_of(people)), item="item", user="user",
+            max_items_per_user=2, items=["a", "b", "c"] if public else None, relation=relation,
+            salt=f"{place.seed}",
+        )  # fmt: skip
+        sized: dict[str, Any] = {} if public else {"delta": 0.2}
+        top = top_k(found, k=2, epsilon=2.0, relation=relation, seed=place.seed, **sized)
+        return {"sealed": found, "shown": repr(found), "top": top}
+
+    return call
+
+
+def _tables() -> Iterator[Replay]:
+    for relation in Relation:
+        yield _reading("csv, one row each", "csv", _SCHEMA, relation)
+    yield _reading("csv, strict", "csv", _STRICT, Relation.SUBSTITUTION)
+    for kind in ("pandas", "parquet"):
+        yield _reading(f"{kind}, one row each", kind, _TEXTS, Relation.ADD_REMOVE)
+
+    def owned(people: People, place: Place) -> Any:
+        ages = ("30", "60")  # two rows each, one too many
+        rows = [(str(i), sex, age) for i, (sex, _) in enumerate(people) for age in ages]
+        source = place.write("data.csv", text_of(("who", "sex", "age"), rows))
+        return _read(source, _SCHEMA, place, person="who", max_rows_per_person=1,
+                     relation=Relation.ADD_REMOVE)  # fmt: skip
+
+    yield Replay("read_table", "csv, people at their limit", owned, RECORDS, groups=_SLOW)
+
+
+def _reading(way: str, kind: str, schema: Any, relation: Relation) -> Replay:
+    def call(people: People, place: Place) -> Any:
+        source = _source(kind, place, ("sex", "age"), people)
+        return _read(source, schema, place, relation=relation)
+
+    groups = (int(schema is _SCHEMA and relation is Relation.ADD_REMOVE), 2 if kind == "csv" else 1)
+    return Replay("read_table", way, call, RECORDS, relation, groups=groups, needs=_NEEDS[kind])
+
+
+def _read(source: Any, schema: Any, place: Place, **options: Any) -> Any:
+    from winnow.core.workloads.tables import marginals
+
+    table = read_table(source, schema=schema, salt=f"{place.seed}", **options)
+    shown = {"sealed": table, "shown": repr(table), "rows": table.n}
+    if table.n == 0:
+        return shown
+    known: dict[str, Any] = {"rows": 3} if table.n is None else {}
+    released = release(table, marginals(1), epsilon=1.0, rounds=1, seed=place.seed, **known)
+    return shown | {"measured": released.value.measurements, "receipt": released.receipt}
+
+
+def _transactions() -> Iterator[Replay]:
+    def lines(people: People, place: Place, name: str, separator: str) -> Any:
+        text = "".join(f"{separator.join(held)}\n" for held in people)
+        return _mined(place.write(name, text), place, layout="lines")
+
+    def pairs(people: People, place: Place) -> Any:
+        source = place.write("data.csv", text_of(("order", "product"), events_of(people)))
+        return _mined(source, place, layout="pairs", basket="order", item="product")
+
+    def users(people: People, place: Place) -> Any:
+        rows = [
+            (str(number), f"{number}-{order}", item)
+            for number, held in enumerate(people)
+            for order, item in enumerate(held)
+        ]
+        source = place.write("data.csv", text_of(("user", "order", "product"), rows))
+        return _mined(source, place, unit="user", user="user", max_baskets_per_user=2,
+                      layout="pairs", basket="order", item="product")  # fmt: skip
+
+    def indicators(people: People, place: Place) -> Any:
+        rows = [["1" if item in held else "0" for item in ("a", "b", "c")] for held in people]
+        source = place.write("data.csv", text_of(("a", "b", "c"), rows))
+        return _mined(source, place, layout="indicators")
+
+    def listed(people: People, place: Place) -> Any:
+        return _mined([list(held) for held in people], place, layout="auto")
+
+    def commas(people: People, place: Place) -> Any:
+        return lines(people, place, "data.csv", ",")
+
+    def spaces(people: People, place: Place) -> Any:
+        return lines(people, place, "data.dat", " ")
+
+    yield _basket("auto", "a list", listed, (1, 6))
+    yield _basket("lines", "csv", commas, (1, 4))
+    yield _basket("lines", "dat", spaces, (1, 4))
+    yield _basket("pairs", "csv", pairs)
+    yield _basket("pairs", "people at their limit", users)
+    yield _basket("indicators", "csv", indicators)
+
+
+def _basket(layout: str, way: str, call: Any, groups: tuple[int, int] = _SLOW) -> Replay:
+    words = {"layout": layout}
+    return Replay("read_baskets", f"{layout}, {way}", call, BASKETS, words=words, groups=groups)
+
+
+def _mined(source: Any, place: Place, **options: Any) -> Any:
+    chosen: dict[str, Any] = {"unit": "basket", "max_items": 2, "salt": f"{place.seed}"}
+    chosen |= options
+    sealed = read_baskets(source, **chosen)
+    found = frequent_itemsets(
+        sealed, size=1, epsilon=20.0, delta=0.2, mechanism="choosing", seed=place.seed
+    )
+    return {"sealed": sealed, "shown": repr(sealed), "found": found}
+
+
+_MODEL = """NAME replay
+OBJSENSE
+    MAX
+ROWS
+ N  COST
+ L  ONE
+ L  TWO
+COLUMNS
+    X  COST  1.0  ONE  1.0
+    X  TWO  1.0
+    Y  COST  1.0  ONE  1.0
+RHS
+    RHS  ONE  {one:g}  TWO  {two:g}
+ENDATA
+"""
+
+
+def model_of(people: People, path: Path) -> Path:
+    """A linear program whose right-hand sides people move."""
+    one, two = (3.0 + sum(person[i] for person in people) for i in range(2))
+    path.write_text(_MODEL.format(one=one, two=two), encoding="utf-8")
+    return path
+
+
+def _in_memory() -> Iterator[Replay]:
+    def scores(people: People, place: Place) -> Any:
+        return seal_scores(summed(people), Utility.declare(1))
+
+    def vectors(people: People, place: Place) -> Any:
+        return seal_vectors(np.array([*people, (0.5, 0.5)], np.float64)[:1], index="flat")
+
+    def model(people: People, place: Place) -> Any:
+        found = read_lp(model_of(people, place.inputs / "model.mps"))
+        return {"shown": repr(found), "senses": found.senses, "names": found.names}
+
+    yield Replay("seal_scores", "scores", scores, MOVERS)
+    yield Replay("seal_vectors", "vectors that depend on people", vectors, STEPS)
+    yield Replay("read_lp", "right-hand sides", model, STEPS, needs="highspy", groups=(1, 2))

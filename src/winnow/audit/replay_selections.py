@@ -1,0 +1,290 @@
+"""Replays of what selects and counts: select, top_k, above, inner products, itemsets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from winnow.audit.replay import FULL_ONLY, Place, Replay, calling
+from winnow.audit.replay_people import Family, People
+from winnow.core.laws import Law
+from winnow.core.relation import Relation
+from winnow.core.sealed import Sealed
+from winnow.core.utility import Utility
+from winnow.inner_product.index.building import INDEX_NAMES
+from winnow.inner_product.vectors import EXACT
+from winnow.inner_product.verb import max_inner_product
+from winnow.itemsets.table import MECHANISMS as ITEMSET
+from winnow.itemsets.table import NEED_DELTA
+from winnow.itemsets.verb import frequent_itemsets
+from winnow.read.baskets import read_baskets
+from winnow.read.counts import SealedCounts
+from winnow.select.table import SELECTION
+from winnow.select.verb import above, open_above, select
+from winnow.topk.table import KNOWN_DOMAIN, UNKNOWN_DOMAIN, WITH_DELTA
+from winnow.topk.verb import top_k
+
+ITEMS = ("a", "b", "c")
+EPSILON = 0.5
+
+_SETS = tuple(held for size in range(4) for held in combinations(ITEMS, size))
+HOLDERS = Family(
+    _SETS,
+    odd=(
+        (("a",),),
+        (("a",), ("b",), ("c",)),
+        (),
+        (ITEMS, ITEMS, ITEMS),
+        (("b",),) * 4,
+        ((), ("a", "b")),
+    ),
+)
+"""People with some of three items."""
+
+HOLDERS_OF_TWO = Family(
+    tuple(held for held in _SETS if len(held) <= 2),
+    odd=((("a",),), (("a", "b"), ("a", "c"), ("b", "c")), (), (("a", "b"),) * 3),
+)
+"""The same with at most two each."""
+
+_MOVES = ((0.0, 0.0, 0.0), (1.0, -1.0, 0.5), (-1.0, 1.0, 1.0), (0.25, -0.75, -1.0), (1.0, 1.0, 1.0))
+MOVERS = Family(
+    _MOVES, odd=((_MOVES[1],), (_MOVES[1], _MOVES[2]), (), (_MOVES[4],) * 3, (_MOVES[3],) * 2)
+)
+"""People who move each of three scores by at most 1, up or down."""
+
+
+def counted(people: People) -> dict[str, int]:
+    """How many people have each item of the public list."""
+    held = Counter(item for person in people for item in person)
+    return {item: held[item] for item in ITEMS}
+
+
+def summed(people: People) -> dict[str, float]:
+    """The scores that people add up to."""
+    return {item: 2.0 + sum(person[i] for person in people) for i, item in enumerate(ITEMS)}
+
+
+def _counts(people: People) -> tuple[Any, ...]:
+    return (counted(people),)
+
+
+def selection_replays() -> Iterator[Replay]:
+    """One entry for each mechanism of these verbs."""
+    yield from _selections()
+    yield from _top_k()
+    yield from _thresholds()
+    yield from _inner_products()
+    yield from _itemsets()
+
+
+def _selections() -> Iterator[Replay]:
+    for mechanism in SELECTION:
+        for noise in Law if mechanism == "lipschitz" else (None,):
+            options: dict[str, Any] = {"mechanism": mechanism, "epsilon": EPSILON}
+            options |= {} if noise is None else {"noise": str(noise)}
+            options |= {"delta": 0.01} if mechanism == "large-margin" else {}
+            yield _select(options)
+            yield _select(options, Relation.SUBSTITUTION, FULL_ONLY)
+            more = {"thresholds": "printed"} if mechanism == "large-margin" else {"k": 2}
+            yield _select(options | more, groups=FULL_ONLY)
+            yield Replay(
+                "select",
+                f"{_way(options)}, scores",
+                calling(select, lambda people: (summed(people),), **options),
+                MOVERS,
+                words=options,
+                groups=(int(noise is None), 4),
+            )
+
+
+def _select(
+    options: dict[str, Any],
+    relation: Relation = Relation.ADD_REMOVE,
+    groups: tuple[int, int] = (1, 6),
+) -> Replay:
+    return Replay(
+        "select",
+        f"{_way(options)}, counts",
+        calling(select, _counts, monotone=True, relation=relation, **options),
+        HOLDERS,
+        relation,
+        options,
+        groups,
+    )
+
+
+def _way(options: dict[str, Any]) -> str:
+    return " ".join(
+        f"{name}={value}" if not isinstance(value, str) else value
+        for name, value in options.items()
+        if name not in ("epsilon", "delta") and value is not None
+    )
+
+
+def _top_k() -> Iterator[Replay]:
+    for mechanism in ("auto", *KNOWN_DOMAIN):
+        options: dict[str, Any] = {"mechanism": mechanism, "epsilon": EPSILON, "k": 2}
+        options |= {"delta": 0.01} if mechanism in WITH_DELTA else {}
+        options |= {"epsilon": 0.2} if mechanism == "oneshot-approximate" else {}
+        options |= {"max_items_per_user": 2} if mechanism == "laplace" else {}
+        yield _public(options)
+        for noise in Law if mechanism in ("canonical", "oneshot") else ():
+            yield _public(options | {"noise": str(noise)}, groups=FULL_ONLY)
+        yield _public(options | {"with_counts": True}, groups=FULL_ONLY)
+        yield _public(options, Relation.SUBSTITUTION, FULL_ONLY)
+    rounded = {"mechanism": "canonical", "epsilon": EPSILON, "k": 2, "rounded": True}
+    yield _public(rounded, groups=FULL_ONLY)
+    for mechanism in ("auto", *UNKNOWN_DOMAIN):
+        options = {"mechanism": mechanism, "epsilon": 2.0, "delta": 0.2, "k": 2}
+        bounds = (2,) if mechanism == "stability" else (None, 2)
+        for bound in bounds:
+            yield _hidden(options, bound)
+        if mechanism != "limited-domain":  # which releases no counts
+            yield _hidden(options | {"with_counts": True}, 2)
+        yield _hidden(options, 2, Relation.SUBSTITUTION, FULL_ONLY)
+
+
+def _public(
+    options: dict[str, Any],
+    relation: Relation = Relation.ADD_REMOVE,
+    groups: tuple[int, int] = (1, 6),
+) -> Replay:
+    family = HOLDERS_OF_TWO if "max_items_per_user" in options else HOLDERS
+    return Replay(
+        "top_k",
+        f"{_way(options)}, public labels",
+        calling(top_k, _counts, relation=relation, **options),
+        family,
+        relation,
+        options,
+        groups,
+    )
+
+
+def _hidden(
+    options: dict[str, Any],
+    bound: int | None,
+    relation: Relation = Relation.ADD_REMOVE,
+    groups: tuple[int, int] = (1, 6),
+) -> Replay:
+    def call(people: People, place: Place) -> Any:
+        held = Counter(item for person in people for item in person)
+        labels = sorted(held)  # as winnow.counts has them: those that somebody has
+        values = np.array([held[label] for label in labels], np.int64)
+        utility = Utility.declare(1, monotone=True, relation=relation)
+        sealed = SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
+        return top_k(sealed, relation=relation, seed=place.seed, **options)
+
+    limit = "" if bound is None else f", at most {bound} items each"
+    return Replay(
+        "top_k",
+        f"{_way(options)}, private labels{limit}",
+        call,
+        HOLDERS if bound is None else HOLDERS_OF_TWO,
+        relation,
+        options,
+        groups,
+    )
+
+
+def _thresholds() -> Iterator[Replay]:
+    options = {"threshold": 1.5, "epsilon": EPSILON, "monotone": True}
+    for cutoff in (1, 2):
+        for relation in Relation:
+            yield Replay(
+                "above",
+                f"cutoff={cutoff}",
+                calling(above, _counts, cutoff=cutoff, relation=relation, **options),
+                HOLDERS,
+                relation,
+            )
+
+    def asked(people: People, place: Place) -> Any:
+        stream = open_above(threshold=2.0, epsilon=EPSILON, cutoff=2, seed=place.seed)
+        answers = []
+        for value in summed(people).values():
+            if not stream.exhausted:
+                answers.append(stream.ask(value))
+        return {
+            "answers": answers,
+            "shown": repr(stream),
+            "exhausted": stream.exhausted,
+            "answered": stream.answered,
+            "guarantee": stream.guarantee,
+            "receipt": stream.receipt,
+        }
+
+    yield Replay("open_above", "cutoff=2, scores", asked, MOVERS)
+
+
+_CANDIDATES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]])
+_STEPS = ((0.0, 0.0), (1.0, 0.0), (0.0, -1.0), (-0.5, 0.5))
+STEPS = Family(_STEPS, odd=((_STEPS[1],), (_STEPS[1], _STEPS[2]), (), (_STEPS[3],) * 3))
+"""People who move a vector of two numbers by at most 1 in the sum."""
+
+
+def _moved(people: People) -> tuple[Any, ...]:
+    return _CANDIDATES, np.array(people, np.float64).reshape(-1, 2).sum(axis=0)
+
+
+def _inner_products() -> Iterator[Replay]:
+    for index in (EXACT, *INDEX_NAMES):
+        needs = "faiss" if index in ("ivf", "hnsw") else ""
+        options: dict[str, Any] = {"index": index, "epsilon": EPSILON}
+        ways = [options, options | {"k": 2}, options | {"signed": True}]
+        if index != EXACT:
+            ways.append(options | {"slack": 0.05})
+        for chosen in ways:
+            yield Replay(
+                "max_inner_product",
+                _way(chosen),
+                calling(max_inner_product, _moved, sensitivity=1, **chosen),
+                STEPS,
+                words=chosen,
+                groups=(int(chosen is options), 4),
+                needs=needs,
+            )
+
+
+def _itemsets() -> Iterator[Replay]:
+    for mechanism in ITEMSET:
+        needs_delta = mechanism in NEED_DELTA
+        options: dict[str, Any] = {"mechanism": mechanism, "epsilon": 2.0, "size": 1}
+        options |= {"delta": 0.2, "epsilon": 20.0} if needs_delta else {}
+        yield _mined(options, public=not needs_delta)
+        counted_too = options | {"k": 2, "with_counts": True}
+        yield _mined(counted_too, public=not needs_delta, groups=FULL_ONLY)
+        pairs = options | {"size": 2}
+        yield _mined(pairs, public=True, relation=Relation.SUBSTITUTION, groups=FULL_ONLY)
+
+
+def _mined(
+    options: dict[str, Any],
+    *,
+    public: bool,
+    relation: Relation = Relation.ADD_REMOVE,
+    groups: tuple[int, int] = (1, 4),
+) -> Replay:
+    def call(people: People, place: Place) -> Any:
+        sealed = read_baskets(
+            [list(person) for person in people], unit="basket", max_items=2,
+            items=list(ITEMS) if public else None, relation=relation, salt=f"{place.seed}",
+        )  # fmt: skip
+        return frequent_itemsets(sealed, seed=place.seed, **options)
+
+    kind = "public" if public else "private"
+    slow = options["mechanism"] == "large-margin"  # some hundred thresholds for each call
+    return Replay(
+        "frequent_itemsets",
+        f"{_way(options)}, {kind} items",
+        call,
+        HOLDERS,
+        relation,
+        options,
+        groups=(groups[0], 2) if slow else groups,
+    )

@@ -1,0 +1,19 @@
+"""The table of replays: every verb in every way that it can be called, and every command."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from winnow.audit.replay import Replay
+from winnow.audit.replay_commands import command_replays
+from winnow.audit.replay_programs import program_replays
+from winnow.audit.replay_readers import reader_replays
+from winnow.audit.replay_selections import selection_replays
+from winnow.audit.replay_tables import table_replays
+
+
+@lru_cache(maxsize=1)
+def replays() -> tuple[Replay, ...]:
+    """All entries, those of commands last."""
+    of_tables = (*table_replays(), *program_replays(), *reader_replays())
+    return (*selection_replays(), *of_tables, *command_replays())

@@ -1,0 +1,233 @@
+"""Replays of what answers questions about a table: release, wide tables, sessions, the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from winnow.audit.replay import FULL_ONLY, Place, Replay
+from winnow.audit.replay_people import Family, People
+from winnow.audit.replay_selections import HOLDERS, counted
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema
+from winnow.core.sealed import Sealed
+from winnow.core.workloads.conditions import where
+from winnow.core.workloads.tables import marginals
+from winnow.errors import BudgetExceeded
+from winnow.interactive.opening import METHODS
+from winnow.interactive.verb import open_interactive, resume_interactive
+from winnow.privacy.closed_plan import MEASUREMENTS
+from winnow.privacy.ledger import Ledger
+from winnow.read.baskets import read_baskets
+from winnow.read.crossing import Rows, SealedTable, group
+from winnow.release.mwem import UPDATES
+from winnow.release.verb import release
+from winnow.session import Session
+from winnow.wide.verb import release_wide
+
+SCHEMA = Schema.parse({"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}})
+_ROWS = ((0, 0), (0, 1), (1, 0), (1, 1))
+ROWS = Family(
+    _ROWS,
+    odd=((_ROWS[0],), (_ROWS[0], _ROWS[3], _ROWS[1]), (), (_ROWS[2],) * 4, _ROWS),
+    most=5,
+)
+"""People with one row each over four cells."""
+
+QUESTIONS = [where(sex="f"), where(sex="f", age=(0, 30)), where(sex="f", age=(30, 60))]
+QUESTIONS += [where(sex="f")]  # again, for the same answer
+
+
+def table_of(people: People, relation: Relation) -> SealedTable:
+    """A made-up table with a row for each person."""
+    codes = np.array(people, np.int32).reshape(-1, 2)
+    columns = tuple(np.ascontiguousarray(codes[:, i]) for i in range(2))
+    rows: Rows = group(columns, np.ones(len(codes), np.int64), SCHEMA.shape)
+    return SealedTable(SCHEMA, Sealed(rows, "rows"), 1, relation)
+
+
+def table_replays() -> Iterator[Replay]:
+    """One entry for each way of asking about a table."""
+    yield from _releases()
+    yield from _sessions()
+    yield from _budgets()
+
+
+def _releases() -> Iterator[Replay]:
+    for update in UPDATES:
+        for measurement in MEASUREMENTS:
+            gaussian = measurement == "gaussian"
+            words: dict[str, Any] = {"update": update, "measurement": measurement}
+            sized: dict[str, Any] = {
+                "epsilon": 2.0,
+                "delta": 0.01 if gaussian else 0.0,
+                "rounds": 2,
+            }
+            sized |= {"accountant": "zcdp" if gaussian else "pure"}
+            known = Relation.SUBSTITUTION
+            groups = (int(update == "gap" or not gaussian), 3)
+            yield _release(f"{update}, {measurement}", words, sized, known, groups)
+            if update == "gap":
+                private = {"rows": 3} if gaussian else {}  # else they are measured, too
+                yield _release(f"{measurement}, n private", words, sized | private, groups=(1, 3))
+    more: dict[str, Any] = {"epsilon": 2.0, "rounds": [1, 1], "groups": [["sex"], ["age"]]}
+    yield _release("two groups of columns", {}, more | {"rows": 3})
+    more = {"epsilon": 2.0, "rounds": 2, "universe": 3, "rows": 3}
+    yield _release("a sampled universe", {}, more)
+
+    def wide(people: People, place: Place) -> Any:
+        table = table_of(people, Relation.ADD_REMOVE)
+        return release_wide(
+            table, marginals(2), epsilon=20.0, delta=0.01, rounds=1, rows=50, seed=place.seed
+        )
+
+    yield Replay("release_wide", "one round", wide, ROWS, groups=(0, 1), needs="mbi")
+
+    def wide_session(people: People, place: Place) -> Any:
+        table = table_of(people, Relation.ADD_REMOVE)
+        with Session(table, epsilon=20.0, delta=0.01, seed=place.seed) as session:
+            return {"wide": session.release_wide(
+                table, marginals(2), epsilon=20.0, delta=0.01, rounds=1, rows=50
+            )}  # fmt: skip
+
+    words = {"method": "release_wide"}
+    yield Replay("Session", "a wide table", wide_session, ROWS, words=words, groups=(0, 1),
+                 needs="mbi")  # fmt: skip
+
+
+def _release(
+    way: str,
+    words: dict[str, Any],
+    options: dict[str, Any],
+    relation: Relation = Relation.ADD_REMOVE,
+    groups: tuple[int, int] = FULL_ONLY,
+) -> Replay:
+    return Replay(
+        "release",
+        way,
+        lambda people, place: release(
+            table_of(people, relation), marginals(1), seed=place.seed, **words, **options
+        ),
+        ROWS,
+        relation,
+        words,
+        groups,
+    )
+
+
+def _asked(session: Any) -> dict[str, Any]:
+    """Some questions, one of them twice, and all that a session then says of itself."""
+    answers = [session.ask(question) for question in QUESTIONS]
+    before = {"shown": repr(session), "status": session.status, "rounds": session.rounds}
+    state = session.state()
+    session.close()
+    return {
+        "answers": answers,
+        "texts": [str(answer) for answer in answers],
+        "before": before,
+        "after": repr(session),
+        "plan": session.plan,
+        "planned": str(session.plan),
+        "state": {"plan": state["plan"], "updates": state.get("updates", 0)},
+        "receipt": session.receipt,
+        "guarantee": session.guarantee,
+    }
+
+
+_OPEN: dict[str, Any] = {"epsilon": 4.0, "delta": 0.01, "max_queries": 8, "rows": 40}
+
+
+def _sessions() -> Iterator[Replay]:
+    for method in METHODS:
+        yield _session(method, {"method": method}, (int(method != "recommended"), 3))
+    yield _session("warm start", {"warm_start": 0.2})
+    yield _session("a sampled universe", {"universe": 3, "smoothness": 0.5})
+    yield _session("an implicit hypothesis", {"memory": 8})
+
+    def kept(people: People, place: Place) -> Any:
+        table, state = table_of(people, Relation.ADD_REMOVE), place.outputs / "kept.session"
+        options = _OPEN | {"threshold": 0.3, "state": state, "seed": place.seed}
+        first = _asked(open_interactive(table, **options))
+        return {"first": first, "second": _asked(resume_interactive(table, state))}
+
+    yield Replay("resume_interactive", "from a state file", kept, ROWS)
+
+
+def _session(way: str, words: dict[str, Any], groups: tuple[int, int] = FULL_ONLY) -> Replay:
+    def call(people: People, place: Place) -> Any:
+        table = table_of(people, Relation.ADD_REMOVE)
+        return _asked(open_interactive(table, **_OPEN, **words, seed=place.seed))
+
+    return Replay("open_interactive", way, call, ROWS, words=words, groups=groups)
+
+
+def _budgets() -> Iterator[Replay]:
+    def spent(people: People, place: Place) -> Any:
+        """All that a session offers for counts and tables, until its budget refuses."""
+        table = table_of(people, Relation.ADD_REMOVE)
+        with Session(table, epsilon=2.0, seed=place.seed) as session:
+            done: dict[str, Any] = {
+                "select": session.select({"f": len(people), "m": 1}, epsilon=0.25, monotone=True),
+                "top_k": session.top_k("sex", k=1, epsilon=0.25),
+                "above": session.above([len(people)], threshold=2, epsilon=0.25, monotone=True),
+                "release": session.release(table, marginals(1), epsilon=1.0, rounds=1, rows=3),
+            }
+            try:
+                session.top_k("age", k=1, epsilon=1.0)
+            except BudgetExceeded as refusal:
+                done["refusal"] = str(refusal)
+            return done | {"budget": repr(session.budget), "session": repr(session)}
+
+    words: dict[str, Any] = {"method": ("select", "top_k", "above", "release")}
+    yield Replay("Session", "one budget, until it refuses", spent, ROWS, words=words)
+
+    def learned(people: People, place: Place) -> Any:
+        table = table_of(people, Relation.ADD_REMOVE)
+        with Session(table, epsilon=9.0, delta=0.1, delta_for_events=0.05, seed=place.seed) as all_:
+            stream = all_.open_above(threshold=1, epsilon=0.5)
+            baskets = read_baskets(
+                [["f" if sex == 0 else "m"] for sex, _ in people], unit="basket", items=["f", "m"]
+            )
+            return {
+                "above": stream.ask([len(people)]),
+                "interactive": _asked(all_.interactive(**_OPEN)),
+                "itemsets": all_.frequent_itemsets(
+                    baskets, size=1, epsilon=0.5, mechanism="exponential"
+                ),
+                "learn": all_.learn(table, "sex", hypotheses="stumps", epsilon=0.5),
+                "lp": all_.solve_lp(
+                    [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0],
+                    private="scalar", opt=1.0, rounds=1, sensitivity=1, epsilon=0.5,
+                ),
+                "left": repr(all_.budget),
+            }  # fmt: skip
+
+    words = {"method": ("open_above", "interactive", "frequent_itemsets", "learn", "solve_lp")}
+    yield Replay(
+        "Session", "one budget for other verbs", learned, ROWS, words=words, groups=FULL_ONLY
+    )
+
+    def recorded(people: People, place: Place) -> Any:
+        table, path = table_of(people, Relation.ADD_REMOVE), place.outputs / "kept.ledger"
+        options: dict[str, Any] = {"epsilon": 1.0, "ledger": path, "seed": place.seed}
+        for label in ("people", "the same people"):  # the second time with a warning
+            with Session(table, dataset=label, **options) as session:
+                released = session.top_k("sex", k=1, epsilon=0.75)
+        try:
+            session.top_k("age", k=1, epsilon=0.75)
+        except BudgetExceeded as refusal:
+            text = str(refusal)
+        ledger = Ledger.open(path)
+        entries = [entry.to_dict() for entry in ledger.entries()]
+        return {"released": released, "refusal": text, "entries": entries, "all": str(ledger.name)}
+
+    yield Replay("Session", "recorded in a ledger", recorded, ROWS, groups=(1, 3))
+
+    def counts_of_people(people: People, place: Place) -> Any:
+        with Session(epsilon=1.0, delta=0.1, accountant="zcdp", seed=place.seed) as session:
+            found = session.top_k(counted(people), k=2, epsilon=0.5)
+            return {"found": found, "spent": str(session.budget.spent)}
+
+    yield Replay("Session", "added up as zCDP", counts_of_people, HOLDERS)
