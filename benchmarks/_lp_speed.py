@@ -17,8 +17,8 @@ from winnow.core.tape import Tape
 from winnow.inner_product.problem import Grid
 from winnow.lp.arguments import lp_setting
 from winnow.lp.calibration import LpBudget, plan_lp
-from winnow.lp.kernels.constraint_program import Rows, Shapes
-from winnow.lp.kernels.constraint_solver import ConstraintLoop, words_for
+from winnow.lp.kernels.scalar_program import ROUNDS, Rows, Shapes
+from winnow.lp.kernels.scalar_solver import ScalarLoop, words_for
 from winnow.lp.scalar import in_steps
 from winnow.plots.figures import STYLES, as_file, new_figure
 
@@ -38,11 +38,11 @@ def planned(matrix: Any, sensitivity: float) -> Any:
     return plan_lp(setting, LpBudget(EPSILON, DELTA, wn.Relation.ADD_REMOVE, rounds=T))
 
 
-def loop_for(matrix: Any, b: Any, sensitivity: float, plan: Any) -> ConstraintLoop:
+def loop_for(matrix: Any, b: Any, sensitivity: float, plan: Any) -> ScalarLoop:
     grid = Grid.of(Utility.declare(sensitivity), signed=False)
     rows, scale = Rows.of(matrix), np.ones(D)
     rate = Fraction(plan.selection_epsilon) / (2 * grid.utility.half_width)
-    return ConstraintLoop(
+    return ScalarLoop(
         rows, Shapes.of(rows, scale), scale, in_steps(b, grid.power, 1e6), power=grid.power,
         rate=rate, step=plan.step, rounds=T,
     )  # fmt: skip
@@ -77,10 +77,10 @@ def speed(m: int, sensitivity: float, rounds: int, *, printed: bool = False) -> 
         start = time.process_time()
         loop = loop_for(matrix, b, sensitivity, plan)
         words = words_for(Tape.seeded(1), T)
-        loop._state[17] = 1
+        loop._state[ROUNDS] = 1
         loop.finish(words)
         setup = min(setup, time.process_time() - start)
-        loop._state[17] = rounds
+        loop._state[ROUNDS] = rounds
         start = time.process_time()
         loop.finish(words)
         ours = min(ours, (time.process_time() - start) / (rounds - 1))

@@ -12,14 +12,17 @@ import pytest
 from reference import envelope as reference
 from reference.rigged_tape import RiggedTape
 from winnow import GrantError, InputError, Schema, Sealed, Workload, marginals, prefixes
+from winnow.core.kernels import draw_state
+from winnow.core.kernels.draw_state import BOUND, SCORE, SIGN, WORD
+from winnow.core.kernels.groups import UNIFORM
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.tape import Tape
 from winnow.core.workloads.bits import BitsPart, pack
 from winnow.core.workloads.real import GridPart
 from winnow.errors import InternalError
 from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
-from winnow.release.kernels import block_sampler, clocked_sampler
 from winnow.release.kernels.block_sampler import BlockSampler
+from winnow.release.kernels.clocked_draw import OUTGROWN
 from winnow.release.kernels.clocked_sampler import ClockedSampler
 from winnow.release.kernels.hypothesis import Hypothesis, hypothesis_for
 
@@ -101,7 +104,7 @@ def test_a_wrong_scale_would_be_noticed(name: str) -> None:
     assert reference.p_value(seen, expected) < REJECT
 
 
-def test_blocks_under_a_low_parent_are_not_looked_at_and_the_law_stays() -> None:
+def test_blocks_under_a_low_parent_are_not_evaluated_and_the_law_stays() -> None:
     """Data drawn from a concentrated hypothesis: most parents are nearly empty."""
     rng = np.random.default_rng(12)
     workload, _, hypothesis = setting("marginals")
@@ -120,16 +123,14 @@ def test_blocks_under_a_low_parent_are_not_looked_at_and_the_law_stays() -> None
     assert reference.p_value(seen, expected) > REJECT
 
 
-def test_blocks_without_a_look_are_proposed_from_by_their_bound() -> None:
-    """With no threshold nothing is looked at beforehand but the highest block."""
+def test_blocks_that_are_not_evaluated_are_proposed_from_by_their_bound() -> None:
+    """With no threshold nothing is evaluated beforehand but the highest block."""
     workload, counts, hypothesis = setting("marginals")
     selector = LazySelector(Sealed(counts, "counts"), workload, 0.02)
     selector._open(hypothesis)
     sampler = selector._sampler
     assert isinstance(sampler, BlockSampler)
-    fixed = list(sampler._fixed)
-    fixed[7] = 0
-    sampler._fixed = tuple(fixed)
+    sampler._plain = tuple(sampler._blocks._replace(depth=0))
     seen = tally(selector, hypothesis, Tape.seeded(3))
     expected = DRAWS * reference.law(exponents(workload, counts, hypothesis, 0.02))
     assert reference.p_value(seen, expected) > REJECT
@@ -150,7 +151,7 @@ def test_the_law_holds_through_steps_epochs_and_merges(name: str, epsilon: float
         expected += 20 * reference.law(exponents(workload, counts, hypothesis, epsilon))
         sampler = selector._sampler
         assert isinstance(sampler, ClockedSampler)
-        slots |= set(np.flatnonzero(sampler._members).tolist())
+        slots |= set(np.flatnonzero(sampler._clocked.groups.members).tolist())
     assert len(slots) == 8  # all were used, so some were merged
     assert reference.p_value(seen, expected) > REJECT
 
@@ -166,8 +167,9 @@ def test_the_law_holds_when_draws_end_in_a_full_scan(allowed: int) -> None:
         seen += tally(selector, hypothesis, tape, 1)
         sampler = selector._sampler
         assert isinstance(sampler, ClockedSampler)
-        sampler._keys[:] = np.minimum(sampler._keys + 3.0, sampler._cap)  # stale keys
-        sampler._state[14] = 1  # are arranged anew
+        keys, cap = sampler._clocked.groups.keys, sampler._clocked.cap
+        keys[:] = np.minimum(keys + 3.0, cap)  # stale keys
+        sampler._state[OUTGROWN] = 1  # are arranged anew
         sampler._allowed = allowed
     expected = DRAWS // 2 * reference.law(exponents(workload, counts, hypothesis, 0.1))
     assert reference.p_value(seen, expected) > REJECT
@@ -185,12 +187,13 @@ def test_bad_bounds_cost_time_only() -> None:
     rng = np.random.default_rng(8)
     seen = np.zeros((workload.size, 2))
     sampler.draw(hypothesis, words)
-    sampler._references[:] = hypothesis.whole_weights(sampler._units)
+    clocked, groups = sampler._clocked, sampler._clocked.groups
+    clocked.references[:] = hypothesis.whole_weights(sampler._units)
     sampler._allowed = sampler._most = 10**6
     for _ in range(draws):
-        sampler._keys[:] = np.minimum(true + 0.01 + rng.exponential(2, len(x)), sampler._cap)
-        sampler._group[:] = rng.integers(0, 8, len(x))
-        sampler._state[14] = 30
+        groups.keys[:] = np.minimum(true + 0.01 + rng.exponential(2, len(x)), clocked.cap)
+        groups.group[:] = rng.integers(0, 8, len(x)) << UNIFORM.bucket_bits
+        sampler._state[OUTGROWN] = 30
         hypothesis.version += 1
         query, sign = sampler.draw(hypothesis, words)
         seen[query, (1 - sign) // 2] += 1
@@ -240,17 +243,18 @@ def test_the_size_of_the_buffer_has_no_influence(name: str) -> None:
 def test_open_comparisons_are_decided_exactly(monkeypatch, name: str, inside: bool) -> None:
     """The tape agrees with the chance of acceptance in its first 140 bits, then differs."""
     workload, counts, hypothesis = setting(name)
-    module = block_sampler if name == "marginals" else clocked_sampler
     calls = []
-    exact = module.exact_acceptance
-    monkeypatch.setattr(module, "exact_acceptance", lambda *a: calls.append(exact(*a)) or calls[-1])
+    exact = draw_state.exact_acceptance
+    monkeypatch.setattr(
+        draw_state, "exact_acceptance", lambda *a: calls.append(exact(*a)) or calls[-1]
+    )
     tried = 0
     for seed in range(12):
         selector = LazySelector(Sealed(counts, "counts"), workload, 0.05)
         tape = Tape.seeded(seed)
         first = selector.draw(hypothesis, tape)
         sampler = selector._sampler
-        sign, bound, score, at = (int(x) for x in sampler._state[6:10])
+        sign, bound, score, at = (int(sampler._state[k]) for k in (SIGN, BOUND, SCORE, WORD))
         beta = sampler._beta if name == "marginals" else sampler._exact[0]
         chance = _bits_of_exp(beta * sign * score, bound, 140)
         if chance == 1 << 140:
@@ -284,8 +288,8 @@ def test_a_violated_certificate_raises_and_says_nothing() -> None:
     tape = Tape.seeded(11)
     selector.draw(hypothesis, tape)
     sampler = selector._sampler
-    sampler._keys[:] = 0.1
-    sampler._state[14] = 1
+    sampler._clocked.groups.keys[:] = 0.1
+    sampler._state[OUTGROWN] = 1
     hypothesis.version += 1
     with pytest.raises(InternalError, match="certified") as raised:
         tally(selector, hypothesis, tape, 100)
@@ -296,11 +300,13 @@ def test_a_violated_parent_bound_raises() -> None:
     workload, counts, hypothesis = setting("marginals")
     selector = LazySelector(Sealed(counts, "counts"), workload, 0.5)
     selector._open(hypothesis)
-    fixed = list(selector._sampler._fixed)
-    fixed[2] = np.full_like(fixed[2], hypothesis.table_place((0, 1)))  # one parent for all
-    fixed[3] = np.zeros_like(fixed[3])
-    fixed[7] = 0
-    selector._sampler._fixed = tuple(fixed)
+    blocks = selector._sampler._blocks
+    broken = blocks._replace(
+        parents=np.full_like(blocks.parents, hypothesis.table_place((0, 1))),  # one for all
+        highest=np.zeros_like(blocks.highest),
+        depth=0,
+    )
+    selector._sampler._plain = tuple(broken)
     with pytest.raises(InternalError, match="certified"):
         tally(selector, hypothesis, Tape.seeded(1), 50)
 
@@ -316,7 +322,7 @@ def test_large_tables_are_drawn_from_in_wider_numbers(total: int) -> None:
     counts = np.rint(total * hypothesis.answers() * grids).astype(np.int64) + off
     selector = LazySelector(Sealed(counts, "counts"), workload, 0.3)
     seen = tally(selector, hypothesis, Tape.seeded(14), 3000)
-    assert selector._sampler._references.dtype == np.int64
+    assert selector._sampler._clocked.references.dtype == np.int64
     x = 0.15 * (counts - total * grids * hypothesis.answers()) / grids
     assert reference.p_value(seen, 3000 * reference.law(x)) > REJECT
 

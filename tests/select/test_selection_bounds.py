@@ -43,9 +43,8 @@ def test_a_block_is_bounded_above_although_an_answer_is_negative() -> None:
     counts[query], counts[firsts[parents < 0][0]] = 12, 18
     rate = Fraction(math.log(2) / 4 * (1 - 1e-8))  # 12 rows: just below 3 ln 2
     sampler = BlockSampler(counts, hypothesis, rate)
-    fixed = list(sampler._fixed)
-    fixed[7] = 0  # blocks below the best are not looked at beforehand
-    sampler._fixed = tuple(fixed)
+    # blocks below the best are not evaluated beforehand
+    sampler._plain = tuple(sampler._blocks._replace(depth=0))
     words = TapeWords(Tape.seeded(1))
     drawn = [sampler.draw(hypothesis, words)[0] for _ in range(2000)]
     assert query in drawn

@@ -17,7 +17,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.lp.constraint import ConstraintPrivateLp
 from winnow.lp.crossing import seal_offsets, seal_rows
-from winnow.lp.kernels.constraint_program import Rows
+from winnow.lp.kernels.scalar_program import Rows
 from winnow.lp.scalar import ScalarPrivateLp
 from winnow.privacy import single_use_grant
 from winnow.release.audit import as_twin

@@ -15,7 +15,7 @@ from winnow.errors import GuaranteeError, InputError
 from winnow.inner_product.problem import Grid
 from winnow.lp.bounds import LpSetting
 from winnow.lp.constraint import ConstraintPrivateLp
-from winnow.lp.kernels.constraint_program import Rows, Shapes
+from winnow.lp.kernels.scalar_program import Rows, Shapes
 
 Floats = NDArray[np.float64]
 

@@ -24,9 +24,9 @@ from winnow.core.tape import Tape
 from winnow.errors import GrantError, InputError
 from winnow.inner_product.problem import Grid, fineness_for
 from winnow.lp.crossing import SealedOffsets
-from winnow.lp.kernels.constraint_plain import is_small, plain_rounds
-from winnow.lp.kernels.constraint_program import Rows, Shapes
-from winnow.lp.kernels.constraint_solver import ConstraintLoop, words_for
+from winnow.lp.kernels.scalar_plain import is_small, plain_rounds
+from winnow.lp.kernels.scalar_program import Rows, Shapes
+from winnow.lp.kernels.scalar_solver import ScalarLoop, words_for
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 
 Floats = NDArray[np.float64]
@@ -185,7 +185,7 @@ class ScalarRun:
             turns = self._mechanism.rounds * self._mechanism.searches
             lazy = not is_small(rows.size, len(scale), turns)
         if lazy:
-            loop = ConstraintLoop(rows, shapes, scale, steps, **how)
+            loop = ScalarLoop(rows, shapes, scale, steps, **how)
             z = loop.finish(words_for(drawn, self._mechanism.rounds))
             chosen = loop.chosen.astype(np.int64)
         else:

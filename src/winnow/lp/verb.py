@@ -203,13 +203,13 @@ def _with_index(
     """Rows selected over an index of (A_i, b_i) with the queries (x, -1)."""
     if not problem.target.known or plan.check_multiplier is not None:
         raise InputError("index= is for a public opt and without measure; leave it out")
-    if problem.simplex.bound is not None or len(problem.rows.dense) == 0:
+    if problem.simplex.bound is not None or not problem.rows.is_dense:
         raise InputError("index= needs a dense A and c > 0; leave it out")
     mechanism = IndexedExponential(plan.selection_epsilon)
     utility = offsets.utility
     if problem.mixed:
         utility = Utility(utility.relation, utility.one_sided, utility.one_sided)
-    vectors = seal_offset_vectors(problem.rows.dense, offsets, index)
+    vectors = seal_offset_vectors(problem.rows.matrix.dense, offsets, index)
     event = rounds_event(mechanism, utility, plan.rounds)
     grant = grant_for(event, budget)
     run = IndexedRounds(mechanism, vectors, utility, plan.rounds, grant, randomness.tape())

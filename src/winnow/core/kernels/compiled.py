@@ -24,12 +24,18 @@ def bare(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(error_model="numpy", _nrt=False)(function)  # type: ignore[no-any-return]
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A bare helper that is never called: passing a record of many arrays on would take time."""
+    return numba.njit(error_model="numpy", _nrt=False, forceinline=True)(function)  # type: ignore[no-any-return]
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """The kernel, kept on disk where a writable cache is to be found, else only in memory."""
+    options = _OPTIONS | options
     try:
-        kernel = numba.njit(cache=True, **_OPTIONS)(function)
+        kernel = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no place that it may write to
-        return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]
 
     def call(*arguments: Any) -> Any:
         try:
@@ -38,3 +44,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             return kernel(*arguments)
 
     return call
+
+
+def compiled_bare(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that makes no arrays: records of many arrays cost nothing in it."""
+    return compiled(function, _nrt=False)

@@ -39,7 +39,6 @@ _TAYLOR = tuple(1.0 / math.factorial(j) for j in range(13, -1, -1))
 _POWERS = np.array([2.0**n for n in range(-8, 40)])
 
 REJECT, ACCEPT, OPEN = 0, 1, 2
-DONE, NEED_WORDS, UNDECIDED, VIOLATED, SCAN = 0, 1, 2, 3, 4
 
 
 @bare

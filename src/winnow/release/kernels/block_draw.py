@@ -4,54 +4,105 @@ Candidate i has the score s_i = h_i - A_i, A_i = rint(answer_i * scale), and sig
 block is a run of candidates that lie inside one parent cell, so 0 <= A_i <= A_parent and
 |s_i| <= max(largest h of the block, A_parent), all to within the rounding that `slack` covers (an
 answer that is kept up to date may fall below 0): blocks whose bound is far below the best score
-are not looked at. A block that is looked at has every score
-computed; one that is not is proposed from by its bound, and looked at when it was proposed in
-vain. Either way the law is that of ``envelope``.
-
-State, an int64 array: 0 phase, 1 largest bound, 2 total weight, 3 largest bound of the last
-draw, 4 evaluations, 5 candidate, 6 sign, 7 bound, 8 score, 9 place of the acceptance word.
+are not evaluated. A block that is evaluated has every score computed; one that is not is proposed
+from by its bound, and evaluated when it was proposed in vain. Either way the law is that of
+``envelope``.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from winnow.core.kernels.compiled import bare, compiled
-from winnow.core.kernels.envelope import (
-    ACCEPT,
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.kernels.compiled import bare, compiled_bare, inlined
+from winnow.core.kernels.draw_state import (
+    BEGIN,
+    BOUND,
+    CANDIDATE,
     DONE,
+    DRAWING,
+    EVALUATIONS,
     NEED_WORDS,
-    REJECT,
+    OWN,
+    PHASE,
+    SCORE,
+    SIGN,
+    TOP,
+    TOTAL,
     UNDECIDED,
     VIOLATED,
-    below,
-    decide,
-    exponent_bound,
+    WORD,
 )
+from winnow.core.kernels.envelope import ACCEPT, REJECT, below, decide, exponent_bound
 
-STATE = 10
-
-
-@bare
-def _score(answers, counts, i, scale):  # type: ignore[no-untyped-def]
-    return counts[i] - np.int64(np.rint(answers[i] * scale))
+BEST, STATE = OWN, OWN + 1
+"""The largest bound that the last draw found; the number of entries of the state."""
 
 
-@bare
-def _look(  # type: ignore[no-untyped-def]
-    answers, counts, scale, per_unit, first, stop, bounds
-):
+class Blocks(NamedTuple):
+    """All candidates with their private counts, in blocks, and what proposals go by."""
+
+    counts: NDArray[np.int64]
+    """h_i in units."""
+    firsts: NDArray[np.int64]
+    """The first candidate of each block."""
+    parents: NDArray[np.int64]
+    """The candidate whose answer bounds those of a block, or -1."""
+    highest: NDArray[np.float64]
+    """The largest count of each block."""
+    slack: float
+    beta: float
+    """The exponent of one unit."""
+    per_unit: float
+    """The same in units of ln 2, rounded up."""
+    depth: int
+    """How far below the best a block's bound may be to be evaluated."""
+    reach: int
+    """Bounds are raised to this far below the largest, so that all weights fit."""
+    evaluated: NDArray[np.bool_]
+    block_bounds: NDArray[np.int32]
+    bounds: NDArray[np.int32]
+    """Of each candidate of a block that is evaluated."""
+    weights: NDArray[np.int64]
+    """Of each block, relative to the largest bound."""
+
+    def __repr__(self) -> str:
+        return "<private counts in blocks>"
+
+
+@inlined
+def _score(answers, scale, blocks, i):  # type: ignore[no-untyped-def]
+    return blocks.counts[i] - np.int64(np.rint(answers[i] * scale))
+
+
+@inlined
+def _stop(blocks, b):  # type: ignore[no-untyped-def]
+    """Behind the last candidate of a block."""
+    if b + 1 < blocks.firsts.shape[0]:
+        return blocks.firsts[b + 1]
+    return np.int64(blocks.counts.shape[0])
+
+
+@inlined
+def _evaluate(answers, scale, blocks, b, state):  # type: ignore[no-untyped-def]
     """Bounds of all candidates of a block from their scores, and the largest."""
+    counts, bounds, per_unit = blocks.counts, blocks.bounds, blocks.per_unit
     largest = np.int32(0)
+    first, stop = blocks.firsts[b], _stop(blocks, b)
     for i in range(first, stop):
-        bound = np.int32(exponent_bound(_score(answers, counts, i, scale), per_unit))
+        score = counts[i] - np.int64(np.rint(answers[i] * scale))
+        bound = np.int32(exponent_bound(score, per_unit))
         bounds[i] = bound
         largest = max(largest, bound)
-    return largest
+    blocks.evaluated[b] = True
+    blocks.block_bounds[b] = largest
+    state[EVALUATIONS] += stop - first
 
 
 @bare
-def _weight(bounds, first, stop, lowest):  # type: ignore[no-untyped-def]
+def _sum_of_powers(bounds, first, stop, lowest):  # type: ignore[no-untyped-def]
     """The sum of 2^(bound - lowest), bounds below `lowest` raised to it."""
     total = np.int64(0)
     for i in range(first, stop):
@@ -59,129 +110,119 @@ def _weight(bounds, first, stop, lowest):  # type: ignore[no-untyped-def]
     return total
 
 
+@inlined
+def _weight(blocks, b, lowest):  # type: ignore[no-untyped-def]
+    """The weight of a block."""
+    first, stop = blocks.firsts[b], _stop(blocks, b)
+    bound = blocks.block_bounds[b]
+    if bound <= lowest:
+        return stop - first
+    if not blocks.evaluated[b]:
+        return (stop - first) << np.int64(bound - lowest)
+    return _sum_of_powers(blocks.bounds, first, stop, lowest)
+
+
 @bare
-def _weigh(firsts, size, looked, block_bounds, bounds, weights, reach, state):  # type: ignore[no-untyped-def]
+def _weigh(blocks, state):  # type: ignore[no-untyped-def]
     """The weights of all blocks relative to the largest bound, and their total."""
-    blocks = firsts.shape[0]
     top = np.int32(0)
-    for b in range(blocks):
-        top = max(top, block_bounds[b])
-    lowest = np.int32(top - reach)
+    for b in range(blocks.firsts.shape[0]):
+        top = max(top, blocks.block_bounds[b])
+    lowest = np.int32(top - blocks.reach)
     total = np.int64(0)
-    for b in range(blocks):
-        stop = firsts[b + 1] if b + 1 < blocks else size
-        if block_bounds[b] <= lowest:
-            weights[b] = stop - firsts[b]
-        elif looked[b]:
-            weights[b] = _weight(bounds, firsts[b], stop, lowest)
-        else:
-            weights[b] = (stop - firsts[b]) << np.int64(block_bounds[b] - lowest)
-        total += weights[b]
-    state[1], state[2] = top, total
+    for b in range(blocks.firsts.shape[0]):
+        blocks.weights[b] = _weight(blocks, b, lowest)
+        total += blocks.weights[b]
+    state[TOP], state[TOTAL] = top, total
 
 
 @bare
-def _prepare(  # type: ignore[no-untyped-def]
-    answers, scale, counts, firsts, parents, highest, slack, per_unit, depth, reach, looked,
-    block_bounds, bounds, weights, state,
-):  # fmt: skip
-    """Bound every block by its parent, and look at those that may matter."""
-    blocks, size = firsts.shape[0], counts.shape[0]
-    for b in range(blocks):
-        looked[b] = False
-        if parents[b] < 0:
-            block_bounds[b] = np.int32(2**30)
+def _begin(answers, scale, blocks, state):  # type: ignore[no-untyped-def]
+    """Bound every block by its parent, and evaluate those that may matter."""
+    bounds = blocks.block_bounds
+    for b in range(blocks.firsts.shape[0]):
+        blocks.evaluated[b] = False
+        if blocks.parents[b] < 0:
+            bounds[b] = np.int32(2**30)
         else:
-            largest = max(answers[parents[b]] * scale, highest[b]) + slack
-            block_bounds[b] = np.int32(np.ceil(largest * per_unit))
-    threshold = state[3] - depth
+            largest = max(answers[blocks.parents[b]] * scale, blocks.highest[b]) + blocks.slack
+            bounds[b] = np.int32(np.ceil(largest * blocks.per_unit))
+    threshold = state[BEST] - blocks.depth
     best = np.int32(-1)
     for _ in range(3):
-        for b in range(blocks):
-            if not looked[b] and block_bounds[b] > threshold:
-                stop = firsts[b + 1] if b + 1 < blocks else size
-                looked[b] = True
-                block_bounds[b] = _look(answers, counts, scale, per_unit, firsts[b], stop, bounds)
-                best = max(best, block_bounds[b])
-                state[4] += stop - firsts[b]
-        if best >= 0 and best - depth >= threshold:
+        for b in range(blocks.firsts.shape[0]):
+            if not blocks.evaluated[b] and bounds[b] > threshold:
+                _evaluate(answers, scale, blocks, b, state)
+                best = max(best, bounds[b])
+        if best >= 0 and best - blocks.depth >= threshold:
             break
         if best >= 0:
-            threshold = best - depth
+            threshold = best - blocks.depth
         else:
             highest_left = np.int32(0)
-            for b in range(blocks):
-                highest_left = max(highest_left, block_bounds[b])
-            threshold = highest_left - depth
-    state[3] = max(best, np.int32(0))
-    _weigh(firsts, size, looked, block_bounds, bounds, weights, reach, state)
+            for b in range(blocks.firsts.shape[0]):
+                highest_left = max(highest_left, bounds[b])
+            threshold = highest_left - blocks.depth
+    state[BEST] = max(best, np.int32(0))
+    _weigh(blocks, state)
+    state[PHASE] = DRAWING
 
 
-@bare
-def _find(  # type: ignore[no-untyped-def]
-    target, firsts, size, looked, block_bounds, bounds, weights, lowest
-):
-    """The block and the candidate at a place below the total weight."""
+@inlined
+def _propose(blocks, target, lowest):  # type: ignore[no-untyped-def]
+    """(block, candidate, bound) at a place below the total weight."""
     b = 0
-    while target >= weights[b]:
-        target -= weights[b]
+    while target >= blocks.weights[b]:
+        target -= blocks.weights[b]
         b += 1
-    stop = firsts[b + 1] if b + 1 < firsts.shape[0] else size
-    if block_bounds[b] <= lowest:
-        return b, firsts[b] + target, lowest
-    if not looked[b]:
-        return b, firsts[b] + (target >> np.int64(block_bounds[b] - lowest)), block_bounds[b]
-    i = firsts[b]
+    bound = blocks.block_bounds[b]
+    if bound <= lowest:
+        return b, blocks.firsts[b] + target, lowest
+    if not blocks.evaluated[b]:
+        return b, blocks.firsts[b] + (target >> np.int64(bound - lowest)), bound
+    i, stop = blocks.firsts[b], _stop(blocks, b)
     while i < stop:
-        weight = np.int64(1) << np.int64(max(np.int32(0), bounds[i] - lowest))
+        weight = np.int64(1) << np.int64(max(np.int32(0), blocks.bounds[i] - lowest))
         if target < weight:
             break
         target -= weight
         i += 1
-    return b, i, max(bounds[i], lowest)
+    return b, i, max(blocks.bounds[i], lowest)
 
 
-def _draw(  # type: ignore[no-untyped-def]
-    answers, scale, counts, firsts, parents, highest, slack, beta, per_unit, depth, reach,
-    looked, block_bounds, bounds, weights, words, place, state,
-):  # fmt: skip
-    """One draw, or as far as the words and the filter reach: (status, next unused word)."""
-    size = counts.shape[0]
-    if state[0] == 0:
-        _prepare(
-            answers, scale, counts, firsts, parents, highest, slack, per_unit, depth, reach,
-            looked, block_bounds, bounds, weights, state,
-        )  # fmt: skip
-        state[0] = 1
+def _draw(answers, scale, plain, words, place, state):  # type: ignore[no-untyped-def]
+    """One draw, or as far as the words and the filter reach: (status, next unused word).
+
+    `plain` is the record as a tuple: numba is slow to tell the type of a record.
+    """
+    blocks = Blocks(*plain)
+    if state[PHASE] == BEGIN:
+        _begin(answers, scale, blocks, state)
     while True:
-        lowest = np.int32(state[1] - reach)
-        value, after = below(2 * state[2], words, place)
+        lowest = np.int32(state[TOP] - blocks.reach)
+        value, after = below(2 * state[TOTAL], words, place)
         if value < 0 or after >= words.shape[0]:
             return NEED_WORDS, place
-        b, i, bound = _find(value >> 1, firsts, size, looked, block_bounds, bounds, weights, lowest)
-        score = _score(answers, counts, i, scale)
-        if exponent_bound(score, per_unit) > bound:
+        b, i, bound = _propose(blocks, value >> 1, lowest)
+        score = _score(answers, scale, blocks, i)
+        if exponent_bound(score, blocks.per_unit) > bound:
             return VIOLATED, place
         sign = 1 - 2 * (value & 1)
-        verdict = decide(words[after], sign * score, beta, bound)
+        verdict = decide(words[after], sign * score, blocks.beta, bound)
         place = after + 1
-        if verdict != ACCEPT and not looked[b]:
-            stop = firsts[b + 1] if b + 1 < firsts.shape[0] else size
-            looked[b] = True
-            before = block_bounds[b]
-            block_bounds[b] = _look(answers, counts, scale, per_unit, firsts[b], stop, bounds)
-            state[4] += stop - firsts[b]
-            if before >= state[1]:  # what was largest may be smaller now
-                _weigh(firsts, size, looked, block_bounds, bounds, weights, reach, state)
+        if verdict != ACCEPT and not blocks.evaluated[b]:
+            before = blocks.block_bounds[b]
+            _evaluate(answers, scale, blocks, b, state)
+            if before >= state[TOP]:  # what was largest may be smaller now
+                _weigh(blocks, state)
             else:
-                fresh = stop - firsts[b]
-                if block_bounds[b] > lowest:
-                    fresh = _weight(bounds, firsts[b], stop, lowest)
-                state[2] += fresh - weights[b]
-                weights[b] = fresh
+                weight = _weight(blocks, b, lowest)
+                state[TOTAL] += weight - blocks.weights[b]
+                blocks.weights[b] = weight
         if verdict != REJECT:
-            state[5], state[6], state[7], state[8], state[9] = i, sign, bound, score, after
+            state[CANDIDATE], state[SIGN], state[BOUND] = i, sign, bound
+            state[SCORE], state[WORD] = score, after
             return DONE if verdict == ACCEPT else UNDECIDED, place
 
 
-draw = compiled(_draw)
+draw = compiled_bare(_draw)

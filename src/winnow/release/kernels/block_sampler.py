@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.noisy_top.proposals import TapeWords, exact_acceptance
-from winnow.errors import InternalError
+from winnow.core.kernels.draw_state import (
+    BEGIN,
+    CANDIDATE,
+    DONE,
+    EVALUATIONS,
+    NEED_WORDS,
+    PHASE,
+    SIGN,
+    VIOLATED,
+    settled,
+    violated,
+)
+from winnow.core.noisy_top.proposals import TapeWords
 from winnow.release.kernels.hypothesis import Hypothesis
 
 Integers = NDArray[np.int64]
@@ -37,54 +47,52 @@ class BlockSampler:
     """
 
     def __init__(self, counts: Integers, hypothesis: Hypothesis, rate: Fraction) -> None:
-        from winnow.release.kernels.block_draw import STATE, draw
+        from winnow.release.kernels.block_draw import BEST, STATE, Blocks, draw
 
         self._draw = draw
         bits = fraction_bits(hypothesis.total)
         self._units = float(hypothesis.total << bits)
         self._beta = rate / (1 << bits)
-        self._counts = counts << bits
-        self._firsts, self._parents = hypothesis.blocks()
-        self._highest = np.maximum.reduceat(self._counts, self._firsts).astype(np.float64)
-        size, blocks = len(counts), len(self._firsts)
-        self._depth = size.bit_length() + 1
-        self._reach = 60 - size.bit_length()
-        self._looked = np.zeros(blocks, np.bool_)
-        self._block_bounds = np.zeros(blocks, np.int32)
-        self._bounds = np.zeros(size, np.int32)
-        self._weights = np.zeros(blocks, np.int64)
+        counts = counts << bits
+        firsts, parents = hypothesis.blocks()
+        size, blocks = len(counts), len(firsts)
+        self._blocks = Blocks(
+            counts,
+            firsts,
+            parents,
+            np.maximum.reduceat(counts, firsts).astype(np.float64),
+            slack=hypothesis.slack * self._units + 1.0,
+            beta=float(self._beta),
+            per_unit=per_unit_of(self._beta),
+            depth=size.bit_length() + 1,
+            reach=60 - size.bit_length(),
+            evaluated=np.zeros(blocks, np.bool_),
+            block_bounds=np.zeros(blocks, np.int32),
+            bounds=np.zeros(size, np.int32),
+            weights=np.zeros(blocks, np.int64),
+        )
+        self._plain = tuple(self._blocks)
         self._state = np.zeros(STATE, np.int64)
-        self._state[3] = 1 << 20
-        slack = hypothesis.slack * self._units + 1.0
-        self._fixed: tuple[Any, ...] = (
-            self._counts, self._firsts, self._parents, self._highest, slack,
-            float(self._beta), per_unit_of(self._beta), self._depth, self._reach, self._looked,
-            self._block_bounds, self._bounds, self._weights,
-        )  # fmt: skip
+        self._state[BEST] = 1 << 20
 
     def draw(self, hypothesis: Hypothesis, words: TapeWords) -> tuple[int, int]:
         """A maintained query and a sign."""
         answers, mass = hypothesis.maintained_answers()
         state = self._state
-        state[0] = 0
+        state[PHASE] = BEGIN
         scale = self._units / mass
         while True:
             status, words.place = self._draw(
-                answers, scale, *self._fixed, words.buffer, words.place, state
+                answers, scale, self._plain, words.buffer, words.place, state
             )
-            if status == 1:
+            if status == NEED_WORDS:
                 words.refill()
-            elif status == 3:
-                raise InternalError("a certified bound was exceeded; please report this defect")
-            elif status == 0 or self._settle(words):
-                return int(state[5]), int(state[6])
-
-    def _settle(self, words: TapeWords) -> bool:
-        """Decide exactly what the filter left open."""
-        _, _, _, _, _, _, sign, bound, score, at = (int(x) for x in self._state)
-        return exact_acceptance(words.tape, words.first + at, self._beta * sign * score, bound)
+            elif status == VIOLATED:
+                raise violated()
+            elif status == DONE or settled(state, words, self._beta):
+                return int(state[CANDIDATE]), int(state[SIGN])
 
     @property
     def _all_evaluations(self) -> int:
         """For benchmarks: it depends on private data."""
-        return int(self._state[4])
+        return int(self._state[EVALUATIONS])

@@ -16,37 +16,51 @@ key + clock rejects many proposals without an evaluation. Evaluated candidates g
 Too many evaluations in one draw: all candidates are evaluated (``scan``), which starts a single
 new epoch, and the draw goes on. References that are too far away are replaced; when no slot is
 free, the slot with the fewest candidates is merged into the nearest other.
-
-State, an int64 array: 0 phase, 1 largest bound, 2 total weight, 3 base of the buckets, 4 all
-evaluations, 5 candidate, 6 sign, 7 bound, 8 score, 9 place of the acceptance word, 10 current
-slot, 11 evaluations in this draw, 12 evaluations allowed in it, 13 proposals allowed in it,
-14 the largest exponent found above all buckets, or 0, 15 the last group with members.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any, NamedTuple
 
-from winnow.core.kernels.compiled import bare, compiled
-from winnow.core.kernels.envelope import (
-    ACCEPT,
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.kernels.compiled import bare, compiled_bare
+from winnow.core.kernels.draw_state import (
+    BEGIN,
+    BOUND,
+    CANDIDATE,
     DONE,
-    LN2,
+    DRAWING,
+    EVALUATIONS,
     NEED_WORDS,
-    REJECT,
+    OWN,
+    PHASE,
     SCAN,
+    SCORE,
+    SIGN,
+    TOP,
+    TOTAL,
     UNDECIDED,
     VIOLATED,
+    WORD,
+)
+from winnow.core.kernels.envelope import (
+    ACCEPT,
+    LN2,
+    REJECT,
     below,
     decide,
     raised,
     surely_rejected,
 )
 from winnow.core.kernels.groups import (
-    BUCKETS,
-    SLOTS,
+    UNIFORM,
+    Groups,
     arrange,
+    clear_slot,
     group_for,
+    in_highest,
     member,
     merge,
     renew_limit,
@@ -54,7 +68,75 @@ from winnow.core.kernels.groups import (
 )
 from winnow.release.kernels.dense import masked_sum
 
-STATE = 16
+CEILING, EPOCH, OUTGROWN, LAST, EVALUATED, MOST_EVALUATED, PROPOSALS_LEFT, STATE = range(
+    OWN, OWN + 8
+)
+"""The ceiling of the buckets; the current slot; the largest exponent found above all buckets, or 0;
+the rank of the last group with members; evaluations in this draw, how many are allowed in it, and
+how many proposals are left to it; the number of entries of the state."""
+
+SLOTS = 8
+_BUCKETS = 1 << UNIFORM.bucket_bits
+
+
+class Queries(NamedTuple):
+    """Private counts, and what queries are evaluated by: maintained ones first, bits, grids."""
+
+    counts: NDArray[np.int64]
+    bits: NDArray[np.uint64]
+    values: NDArray[Any]
+    firsts: NDArray[np.int64]
+    """Where each region with a grid of its own begins."""
+    betas: NDArray[np.float64]
+    """Of each region, the exponent of one unit."""
+    per_units: NDArray[np.float64]
+    """The same in units of ln 2, rounded up."""
+
+    def __repr__(self) -> str:
+        return "<private counts of queries>"
+
+
+class Clocked(NamedTuple):
+    """All that draws keep between them."""
+
+    queries: Queries
+    groups: Groups
+    references: NDArray[Any]
+    """The weights at which each slot's keys were set."""
+    clocks: NDArray[np.float64]
+    """Of each slot."""
+    rate: float
+    slack: int
+    cap: float
+    """What no exponent exceeds."""
+    bounds: NDArray[np.int64]
+    """Of each group, a whole number of ln 2."""
+    reach: int
+    """Bounds are raised to this far below the largest, so that all weights fit."""
+
+    def __repr__(self) -> str:
+        return "<private state of draws>"
+
+    @property
+    def plain(self) -> tuple[Any, ...]:
+        """As kernels take it: numba is slow to tell the type of a record, but not of a tuple."""
+        return tuple(self.queries), tuple(self.groups), tuple(self[2:])
+
+
+@bare
+def _record(plain):  # type: ignore[no-untyped-def]
+    queries, groups, own = plain
+    return Clocked(Queries(*queries), Groups(*groups), *own)
+
+
+class Answers(NamedTuple):
+    """The answers that scores are taken against."""
+
+    maintained: NDArray[np.float64]
+    scale: float
+    """From those to units."""
+    whole: NDArray[Any]
+    """The weights of all cells, in whole units."""
 
 
 @bare
@@ -69,17 +151,18 @@ def _distance(p, r):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _score(i, answers, scale, counts, bits, values, whole):  # type: ignore[no-untyped-def]
+def _score(i, queries, answers):  # type: ignore[no-untyped-def]
     """Count minus answer in whole units: maintained queries first, then bits, then grids."""
+    counts, bits, values = queries.counts, queries.bits, queries.values
     maintained = counts.shape[0] - bits.shape[0] - values.shape[0]
     if i < maintained:
-        return counts[i] - np.int64(np.rint(answers[i] * scale))
+        return counts[i] - np.int64(np.rint(answers.maintained[i] * answers.scale))
     if i < maintained + bits.shape[0]:
-        return counts[i] - masked_sum(bits[i - maintained], whole)
+        return counts[i] - masked_sum(bits[i - maintained], answers.whole)
     row = values[i - maintained - bits.shape[0]]
     total = np.int64(0)
     for x in range(row.shape[0]):
-        total += np.int64(row[x]) * np.int64(whole[x])
+        total += np.int64(row[x]) * np.int64(answers.whole[x])
     return counts[i] - total
 
 
@@ -92,81 +175,99 @@ def _region(i, firsts):  # type: ignore[no-untyped-def]
     return k
 
 
-def _begin(  # type: ignore[no-untyped-def]
-    whole, references, clocks, rate, slack, patience, cap, keys, group, limit, pool, table,
-    where, count, members, free, state,
-):  # fmt: skip
-    """Read the clocks, and open a new epoch when the current one is old."""
-    current = state[10]
-    if state[14] > 0:  # scores have outgrown the buckets
-        state[3] = arrange(keys, state[14], group, limit, pool, table, where, count, members, free)
-        state[14] = 0
+@bare
+def _start_epoch(clocked, slot, whole):  # type: ignore[no-untyped-def]
+    """Take the present weights as the reference of a slot."""
+    for x in range(whole.shape[0]):
+        clocked.references[slot, x] = whole[x]
+    clocked.clocks[slot] = raised(clocked.slack * clocked.rate)
+
+
+@bare
+def _empty_slot(clocked, current, ceiling):  # type: ignore[no-untyped-def]
+    """A slot without members, if need be by merging one into the nearest other."""
+    members, references = clocked.groups.members, clocked.references
+    spare = -1
+    for e in range(SLOTS):
+        if members[e] == 0:
+            spare = e
+    if spare >= 0:
+        return spare
+    spare = 0 if current != 0 else 1
+    for e in range(SLOTS):
+        if e != current and members[e] < members[spare]:
+            spare = e
+    nearest, shortest = -1, np.int64(0)
+    for e in range(SLOTS):
+        if e != spare:
+            apart = _distance(references[spare], references[e])
+            if nearest < 0 or apart < shortest:
+                nearest, shortest = e, apart
+    apart = raised((shortest + clocked.slack) * clocked.rate)
+    merge(clocked.groups, UNIFORM, spare, nearest, apart, clocked.cap, ceiling)
+    return spare
+
+
+def _begin(plain, whole, patience, state):  # type: ignore[no-untyped-def]
+    """Read the clocks, and open a new epoch when the current one is older than `patience`."""
+    clocked = _record(plain)
+    current, members = state[EPOCH], clocked.groups.members
+    slack, rate = clocked.slack, clocked.rate
+    if state[OUTGROWN] > 0:  # scores have outgrown the buckets
+        state[CEILING] = arrange(clocked.groups, UNIFORM, state[OUTGROWN])
+        state[OUTGROWN] = 0
     for e in range(SLOTS):
         if members[e] > 0 or e == current:
-            clocks[e] = raised((_distance(whole, references[e]) + slack) * rate)
-    if clocks[current] - slack * rate <= patience:
+            apart = _distance(whole, clocked.references[e])
+            clocked.clocks[e] = raised((apart + slack) * rate)
+    if clocked.clocks[current] - slack * rate <= patience:
         return
     if members[current] > 0:
-        spare = -1
-        for e in range(SLOTS):
-            if members[e] == 0:
-                spare = e
-        if spare < 0:
-            spare = 0 if current != 0 else 1
-            for e in range(SLOTS):
-                if e != current and members[e] < members[spare]:
-                    spare = e
-            nearest, shortest = -1, np.int64(0)
-            for e in range(SLOTS):
-                if e != spare:
-                    apart = _distance(references[spare], references[e])
-                    if nearest < 0 or apart < shortest:
-                        nearest, shortest = e, apart
-            merge(
-                spare, nearest, raised((shortest + slack) * rate), cap, state[3], keys,
-                group, limit, pool, table, where, count, members, free,
-            )  # fmt: skip
-        current = spare
-    for g in range(current, BUCKETS * SLOTS, SLOTS):
-        limit[g] = state[3] + g // SLOTS
-    references[current, :] = whole
-    clocks[current] = raised(slack * rate)
-    state[10] = current
+        current = np.int64(_empty_slot(clocked, current, state[CEILING]))
+    clear_slot(clocked.groups, UNIFORM, current, state[CEILING])
+    _start_epoch(clocked, current, whole)
+    state[EPOCH] = current
 
 
-def _scan(  # type: ignore[no-untyped-def]
-    answers, scale, counts, bits, values, whole, firsts, per_units, references, clocks, rate,
-    slack, keys, group, limit, pool, table, where, count, members, free, state,
-):  # fmt: skip
+def _scan(plain, plain_answers, state):  # type: ignore[no-untyped-def]
     """Evaluate all candidates: one new epoch."""
-    references[0, :] = whole
-    clocks[0] = raised(slack * rate)
+    clocked, answers = _record(plain), Answers(*plain_answers)
+    queries, groups = clocked.queries, clocked.groups
+    counts, bits, keys = queries.counts, queries.bits, groups.keys
+    _start_epoch(clocked, 0, answers.whole)
     top = np.int64(-(2**40))
-    binary = counts.shape[0] - bits.shape[0] - values.shape[0]
+    binary = counts.shape[0] - bits.shape[0] - queries.values.shape[0]
     for j in range(bits.shape[0]):  # apart from the others: it is what takes the time
-        keys[binary + j] = np.float64(counts[binary + j] - masked_sum(bits[j], whole))
+        keys[binary + j] = np.float64(counts[binary + j] - masked_sum(bits[j], answers.whole))
     for i in range(counts.shape[0]):
         if binary <= i < binary + bits.shape[0]:
             score = keys[i]
         else:
-            score = np.float64(_score(i, answers, scale, counts, bits, values, whole))
-        exponent = score * per_units[_region(i, firsts)]
-        keys[i] = raised(abs(exponent) + clocks[0])
-        group[i] = 0
+            score = np.float64(_score(i, queries, answers))
+        exponent = score * queries.per_units[_region(i, queries.firsts)]
+        keys[i] = raised(abs(exponent) + clocked.clocks[0])
+        groups.group[i] = 0
         top = max(top, np.int64(np.ceil(keys[i])))
-    state[3] = arrange(keys, top, group, limit, pool, table, where, count, members, free)
-    state[14] = 0
-    state[4] += counts.shape[0]
-    state[10] = 0
+    state[CEILING] = arrange(groups, UNIFORM, top)
+    state[OUTGROWN] = 0
+    state[EVALUATIONS] += counts.shape[0]
+    state[EPOCH] = 0
 
 
-def _arrange_all(  # type: ignore[no-untyped-def]
-    keys, group, limit, pool, table, where, count, members, free
-):
-    """Put all candidates in the first slot by the keys that they have."""
-    group[:] = 0
-    top = np.int64(np.ceil(keys.max()))
-    return arrange(keys, top, group, limit, pool, table, where, count, members, free)
+def _arrange_all(plain):  # type: ignore[no-untyped-def]
+    """Put all candidates in the first slot by the keys that they have; returns the ceiling."""
+    groups = _record(plain).groups
+    groups.group[:] = 0
+    top = np.int64(-(2**40))
+    for i in range(groups.keys.shape[0]):
+        top = max(top, np.int64(np.ceil(groups.keys[i])))
+    return arrange(groups, UNIFORM, top)
+
+
+@bare
+def _group_at(rank):  # type: ignore[no-untyped-def]
+    """Groups are proposed from bucket by bucket, and in a bucket slot by slot."""
+    return (rank % SLOTS) * _BUCKETS + rank // SLOTS
 
 
 @bare
@@ -176,96 +277,109 @@ def _bound(limit, clock, cap):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _weigh(clocks, cap, limit, count, bounds, reach, state):  # type: ignore[no-untyped-def]
+def _weigh(clocked, state):  # type: ignore[no-untyped-def]
     """The bound of each group, and the total weight relative to the largest."""
+    count, bounds, reach = clocked.groups.counts, clocked.bounds, clocked.reach
     top = np.int64(-(2**40))
-    for g in range(limit.shape[0]):
+    for rank in range(count.shape[0]):
+        g = _group_at(rank)
         if count[g] > 0:
-            bounds[g] = _bound(limit[g], clocks[g % SLOTS], cap)
+            bounds[g] = _bound(clocked.groups.limit[g], clocked.clocks[g // _BUCKETS], clocked.cap)
             top = max(top, bounds[g])
-            state[15] = g
+            state[LAST] = rank
     total = np.int64(0)
-    for g in range(limit.shape[0]):
+    for g in range(count.shape[0]):
         if count[g] > 0:
             bounds[g] = max(bounds[g], top - reach)
             total += count[g] << (bounds[g] - top + reach)
-    state[1], state[2] = top, total
+    state[TOP], state[TOTAL] = top, total
 
 
-def _draw(  # type: ignore[no-untyped-def]
-    answers, scale, counts, bits, values, whole, firsts, betas, per_units, clocks, cap, keys,
-    group, limit, pool, table, where, count, members, free, bounds, reach, words, place, state,
-):  # fmt: skip
-    """One draw, or as far as the words and the filter reach: (status, next unused word)."""
-    current = state[10]
-    if state[0] == 0:
-        _weigh(clocks, cap, limit, count, bounds, reach, state)
-        state[0] = 1
+@bare
+def _propose(clocked, target, last, lowest):  # type: ignore[no-untyped-def]
+    """(group, candidate) at a place below the total weight."""
+    count, rank = clocked.groups.counts, last
     while True:
-        if (
-            state[11] >= state[12] or state[13] <= 0
-        ):  # before the proposal is drawn: its bits stay unused
+        g = _group_at(rank)
+        weight = np.int64(0)
+        if count[g] > 0:
+            weight = count[g] << (clocked.bounds[g] - lowest)
+        if target < weight:
+            return g, member(clocked.groups, g, target >> (clocked.bounds[g] - lowest))
+        target -= weight
+        rank -= 1
+
+
+@bare
+def _set_key(clocked, i, g, key, state):  # type: ignore[no-untyped-def]
+    """Move candidate i of group g to a key of the current epoch, if that raises no bound."""
+    groups, bounds, slot = clocked.groups, clocked.bounds, state[EPOCH]
+    lowest, bound = state[TOP] - clocked.reach, bounds[g]
+    new = group_for(UNIFORM, key, slot, state[CEILING])
+    limit = max(groups.limit[new], np.int64(np.ceil(key)))
+    fresh = _bound(limit, clocked.clocks[slot], clocked.cap)
+    if fresh > bound:
+        return
+    set_key(groups, UNIFORM, i, key, slot, state[CEILING])
+    state[LAST] = max(state[LAST], new % _BUCKETS * SLOTS + slot)
+    emptied = groups.counts[g] == 0
+    if groups.counts[new] == 1:
+        bounds[new] = max(fresh, lowest)
+    if fresh > bounds[new] or (emptied and bound >= state[TOP]):
+        _weigh(clocked, state)
+    else:
+        state[TOTAL] += np.int64(1) << (bounds[new] - lowest)
+        state[TOTAL] -= np.int64(1) << (bound - lowest)
+
+
+def _draw(plain, plain_answers, words, place, state):  # type: ignore[no-untyped-def]
+    """One draw, or as far as the words and the filter reach: (status, next unused word)."""
+    clocked, answers = _record(plain), Answers(*plain_answers)
+    queries, groups, clocks, cap = clocked.queries, clocked.groups, clocked.clocks, clocked.cap
+    if state[PHASE] == BEGIN:
+        _weigh(clocked, state)
+        state[PHASE] = DRAWING
+    while True:
+        # before the proposal is drawn: its bits stay unused
+        if state[EVALUATED] >= state[MOST_EVALUATED] or state[PROPOSALS_LEFT] <= 0:
             return SCAN, place
-        lowest = state[1] - reach
-        value, after = below(2 * state[2], words, place)
+        value, after = below(2 * state[TOTAL], words, place)
         if value < 0 or after >= words.shape[0]:
             return NEED_WORDS, place
-        state[13] -= 1
-        target = value >> 1
+        state[PROPOSALS_LEFT] -= 1
         sign = 1 - 2 * (value & 1)
-        g = state[15]
-        while True:
-            weight = np.int64(0)
-            if count[g] > 0:
-                weight = count[g] << (bounds[g] - lowest)
-            if target < weight:
-                break
-            target -= weight
-            g -= 1
-        bound = bounds[g]
-        i = member(g, target >> (bound - lowest), pool, table)
-        own = min(raised(keys[i] + clocks[g % SLOTS]), cap)
+        g, i = _propose(clocked, value >> 1, state[LAST], state[TOP] - clocked.reach)
+        bound, clock = clocked.bounds[g], clocks[g // _BUCKETS]
+        own = min(raised(groups.keys[i] + clock), cap)
         word = words[after]
         if surely_rejected(word, (own - np.float64(bound)) * LN2):
             place = after + 1
-            if g >= limit.shape[0] - SLOTS and own < limit[g] + clocks[g % SLOTS] - 2.0:
-                renew_limit(g, state[3], keys, limit, pool, table, count)
-                _weigh(clocks, cap, limit, count, bounds, reach, state)
+            if in_highest(UNIFORM, g) and own < groups.limit[g] + clock - 2.0:
+                renew_limit(groups, g, state[CEILING])
+                _weigh(clocked, state)
             continue
-        k = _region(i, firsts)
-        score = _score(i, answers, scale, counts, bits, values, whole)
-        state[4] += 1
-        state[11] += 1
-        exponent = abs(np.float64(score) * per_units[k])
+        k = _region(i, queries.firsts)
+        score = _score(i, queries, answers)
+        state[EVALUATIONS] += 1
+        state[EVALUATED] += 1
+        exponent = abs(np.float64(score) * queries.per_units[k])
         if exponent > own:
             return VIOLATED, place
-        verdict = decide(word, sign * score, betas[k], bound)
+        verdict = decide(word, sign * score, queries.betas[k], bound)
         place = after + 1
-        if exponent > np.float64(state[3] + BUCKETS - 1):
-            state[14] = max(state[14], np.int64(np.ceil(exponent)))
-        key = min(raised(exponent + clocks[current]), cap)
-        new = group_for(key, current, state[3])
-        after_move = _bound(max(limit[new], np.int64(np.ceil(key))), clocks[current], cap)
-        if key + clocks[current] < own and after_move <= bound:
-            set_key(
-                i, key, current, state[3], keys, group, limit, pool, table, where, count, members,
-                free,
-            )  # fmt: skip
-            state[15] = max(state[15], new)
-            emptied = count[g] == 0
-            if count[new] == 1:
-                bounds[new] = max(after_move, lowest)
-            if after_move > bounds[new] or (emptied and bound >= state[1]):
-                _weigh(clocks, cap, limit, count, bounds, reach, state)
-            else:
-                state[2] += np.int64(1) << (bounds[new] - lowest)
-                state[2] -= np.int64(1) << (bound - lowest)
+        if exponent > np.float64(state[CEILING]):
+            state[OUTGROWN] = max(state[OUTGROWN], np.int64(np.ceil(exponent)))
+        clock = clocks[state[EPOCH]]
+        key = min(raised(exponent + clock), cap)
+        if key + clock < own:
+            _set_key(clocked, i, g, key, state)
         if verdict != REJECT:
-            state[5], state[6], state[7], state[8], state[9] = i, sign, bound, score, after
+            state[CANDIDATE], state[SIGN], state[BOUND] = i, sign, bound
+            state[SCORE], state[WORD] = score, after
             return DONE if verdict == ACCEPT else UNDECIDED, place
 
 
-arrange_all = compiled(_arrange_all)
-begin = compiled(_begin)
-scan = compiled(_scan)
-draw = compiled(_draw)
+arrange_all = compiled_bare(_arrange_all)
+begin = compiled_bare(_begin)
+scan = compiled_bare(_scan)
+draw = compiled_bare(_draw)

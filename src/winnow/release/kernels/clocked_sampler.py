@@ -8,9 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.noisy_top.proposals import TapeWords, exact_acceptance
+from winnow.core.kernels.draw_state import (
+    BEGIN,
+    CANDIDATE,
+    DONE,
+    EVALUATIONS,
+    NEED_WORDS,
+    PHASE,
+    SCAN,
+    SIGN,
+    VIOLATED,
+    settled,
+    violated,
+)
+from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.workloads.bits import BitsPart
-from winnow.errors import InternalError
 from winnow.release.kernels.block_sampler import LARGEST_UNITS, per_unit_of
 from winnow.release.kernels.hypothesis import Hypothesis, Region
 
@@ -39,10 +51,10 @@ class ClockedSampler:
     """
 
     def __init__(self, counts: Integers, hypothesis: Hypothesis, rate: Fraction) -> None:
-        from winnow.core.kernels.groups import BUCKETS, CHUNK, SLOTS
-        from winnow.release.kernels.clocked_draw import STATE, begin, draw, scan
+        from winnow.core.kernels.groups import UNIFORM, new_groups
+        from winnow.release.kernels import clocked_draw as kernel
 
-        self._begin, self._scan_all, self._draw_one = begin, scan, draw
+        self._kernel: Any = kernel
         dense = hypothesis.dense
         grids = [1, *(int(r.part.grid) for r in dense if not isinstance(r.part, BitsPart))]
         bits = dense_fraction_bits(hypothesis.total, max(grids))
@@ -50,116 +62,99 @@ class ClockedSampler:
         self._exact = [rate / (grid << bits) for grid in grids]
         firsts = [0, *(hypothesis.maintained_size + r.base for r in dense
                        if not isinstance(r.part, BitsPart))]  # fmt: skip
-        size = len(counts)
-        self._size = size
-        self._counts = counts << bits
-        self._bits, self._values = _joined(dense, hypothesis.cells)
-        self._firsts = np.array(firsts, np.int64)
-        self._betas = np.array([float(beta) for beta in self._exact])
-        self._per_units = np.array([per_unit_of(beta) for beta in self._exact])
-        self._rate = self._per_units[0]
+        self._size = size = len(counts)
+        counts = counts << bits
+        queries = kernel.Queries(
+            counts,
+            *_joined(dense, hypothesis.cells),
+            np.array(firsts, np.int64),
+            np.array([float(beta) for beta in self._exact]),
+            np.array([per_unit_of(beta) for beta in self._exact]),
+        )
         rounding = int(hypothesis.slack * self._units + 1)
-        self._slack = hypothesis.cells + 2 + 2 * rounding if hypothesis.maintained else 0
+        slack = hypothesis.cells + 2 + 2 * rounding if hypothesis.maintained else 0
         highest = max(
-            -(-int(self._counts[first:stop].max(initial=0)) // grid)
+            -(-int(counts[first:stop].max(initial=0)) // grid)
             for first, stop, grid in zip(firsts, [*firsts[1:], size], grids, strict=True)
         )
         # no answer is below 0 or above `units` by more than its rounding and that of the cells
-        highest = max(highest, self._units) + hypothesis.cells + self._slack + rounding
-        self._cap = float(self._rate * highest * (1.0 + 2.0**-40) + 1e-9)
+        highest = max(highest, self._units) + hypothesis.cells + slack + rounding
+        per_unit = queries.per_units[0]
+        cap = float(per_unit * highest * (1.0 + 2.0**-40) + 1e-9)
         whole = hypothesis.whole_weights(self._units)
-        groups = BUCKETS * SLOTS
-        self._keys = np.full(size, self._cap)
-        self._group = np.zeros(size, np.int32)
-        self._limit = np.zeros(groups, np.int64)
-        chunks = -(-size // CHUNK)
-        self._pool = np.zeros((chunks + groups, CHUNK), np.int32)
-        self._table = np.zeros((groups, chunks), np.int32)
-        self._where = np.zeros(size, np.int32)
-        self._count = np.zeros(groups, np.int64)
-        self._free = np.zeros(chunks + groups + 1, np.int32)
-        self._members = np.zeros(SLOTS, np.int64)
-        self._bounds = np.zeros(groups, np.int64)
-        self._references = np.zeros((SLOTS, len(whole)), whole.dtype)
-        self._clocks = np.zeros(SLOTS)
-        self._reach = 60 - size.bit_length()
-        self._state = np.zeros(STATE, np.int64)
+        groups = new_groups(size, cap, kernel.SLOTS, UNIFORM)
+        self._clocked = kernel.Clocked(
+            queries,
+            groups,
+            references=np.zeros((kernel.SLOTS, len(whole)), whole.dtype),
+            clocks=np.zeros(kernel.SLOTS),
+            rate=float(per_unit),
+            slack=slack,
+            cap=cap,
+            bounds=np.zeros(len(groups.counts), np.int64),
+            reach=60 - size.bit_length(),
+        )
+        self._plain = self._clocked.plain
+        self._state = np.zeros(kernel.STATE, np.int64)
         self._allowed = self._most = size // _PART + 64
         self._seen: tuple[Hypothesis, int] | None = None
 
     def draw(self, hypothesis: Hypothesis, words: TapeWords) -> tuple[int, int]:
         """A query's place, maintained ones first, and a sign."""
-        answers, mass = hypothesis.maintained_answers()
-        scale = self._units / mass
+        kernel, plain, state = self._kernel, self._plain, self._state
+        maintained, mass = hypothesis.maintained_answers()
         whole = hypothesis.whole_weights(self._units)
-        evaluate = (answers, scale, self._counts, self._bits, self._values, whole, self._firsts)
-        placed = (
-            self._keys, self._group, self._limit, self._pool, self._table, self._where,
-            self._count, self._members, self._free,
-        )  # fmt: skip
-        state = self._state
+        answers = maintained, self._units / mass, whole
         if self._seen is None:
-            self._first(whole, placed, evaluate)
+            self._first(answers)
         elif self._seen[0] is not hypothesis or self._seen[1] != hypothesis.version:
-            self._begin(
-                whole, self._references, self._clocks, self._rate, self._slack, _NEW_EPOCH,
-                self._cap, *placed, state,
-            )  # fmt: skip
+            kernel.begin(plain, whole, _NEW_EPOCH, state)
         self._seen = (hypothesis, hypothesis.version)
-        state[0], state[11], state[12] = 0, 0, self._allowed
-        state[13] = _FREE * self._allowed
+        self._allow(self._allowed, _FREE * self._allowed)
         scanned = False
         while True:
-            status, words.place = self._draw_one(
-                *evaluate, self._betas, self._per_units, self._clocks, self._cap, *placed,
-                self._bounds, self._reach, words.buffer, words.place, state,
-            )  # fmt: skip
-            if status == 1:
+            status, words.place = kernel.draw(plain, answers, words.buffer, words.place, state)
+            if status == NEED_WORDS:
                 words.refill()
-            elif status == 4:
-                self._scan(placed, evaluate)
+            elif status == SCAN:
+                kernel.scan(plain, answers, state)
                 scanned = True
-                state[0], state[11], state[12], state[13] = 0, 0, 1 << 62, 1 << 62
-            elif status == 3:
-                raise InternalError("a certified bound was exceeded; please report this defect")
-            elif status == 0 or self._settle(words):
+                self._allow(1 << 62, 1 << 62)
+            elif status == VIOLATED:
+                raise violated()
+            elif status == DONE or settled(state, words, self._beta(int(state[CANDIDATE]))):
                 least = self._size // _SMALL_PART + 64
                 self._allowed = (
                     max(self._allowed // 2, least)
                     if scanned
                     else min(2 * self._allowed, self._most)
                 )
-                return int(state[5]), int(state[6])
+                return int(state[CANDIDATE]), int(state[SIGN])
 
-    def _first(self, whole: NDArray[Any], placed: Any, evaluate: Any) -> None:
+    def _allow(self, evaluations: int, proposals: int) -> None:
+        """Begin to draw, until so many evaluations or proposals were in vain."""
+        kernel, state = self._kernel, self._state
+        state[PHASE] = BEGIN
+        state[kernel.EVALUATED], state[kernel.MOST_EVALUATED] = 0, evaluations
+        state[kernel.PROPOSALS_LEFT] = proposals
+
+    def _first(self, answers: tuple[Any, ...]) -> None:
         """No key is known: the bound that holds for every query will do, or a scan."""
-        if self._cap > _LAZY_START:
-            self._scan(placed, evaluate)
+        if self._clocked.cap > _LAZY_START:
+            self._kernel.scan(self._plain, answers, self._state)
             return
-        self._references[0, :] = whole
-        self._arrange(placed)
+        self._clocked.references[0, :] = answers[2]
+        self._state[self._kernel.CEILING] = self._kernel.arrange_all(self._plain)
 
-    def _arrange(self, placed: Any) -> None:
-        from winnow.release.kernels.clocked_draw import arrange_all
-
-        self._state[3] = arrange_all(*placed)
-
-    def _scan(self, placed: Any, evaluate: Any) -> None:
-        self._scan_all(
-            *evaluate, self._per_units, self._references, self._clocks, self._rate, self._slack,
-            *placed, self._state,
-        )  # fmt: skip
-
-    def _settle(self, words: TapeWords) -> bool:
-        """Decide exactly what the filter left open."""
-        place, sign, bound, score, at = (int(x) for x in self._state[5:10])
-        beta = self._exact[int(np.searchsorted(self._firsts, place, side="right")) - 1]
-        return exact_acceptance(words.tape, words.first + at, beta * sign * score, bound)
+    def _beta(self, query: int) -> Fraction:
+        """The exponent of one unit of a query's score."""
+        firsts = self._clocked.queries.firsts
+        return self._exact[int(np.searchsorted(firsts, query, side="right")) - 1]
 
     @property
     def _all_evaluations(self) -> int:
         """For benchmarks: it depends on private data."""
-        return int(self._state[4])
+        return int(self._state[EVALUATIONS])
 
 
 def _joined(dense: list[Region], cells: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:

@@ -3,17 +3,48 @@
 The set is given by a list of codes for each column (all codes of a free column, one code of a
 fixed one). Columns with several codes are active. Buffer 0 holds one value for each cell of the
 set, the active columns as axes in ascending order; every further buffer is an earlier one with
-one axis summed out, in the order of a plan (``contraction_plan``). Each table adds the buffer of
+one axis summed out, in the order of a plan (``tables.plan``). Each table adds the buffer of
 its own active columns to the cells that the set meets.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from winnow.core.kernels.compiled import compiled, helper
 
 _MOST = 64  # columns
+
+
+class ProductSet(NamedTuple):
+    """The codes of each column: sizes[c] of them, from lists[starts[c]] on."""
+
+    sizes: NDArray[np.int64]
+    lists: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+
+class Buffers(NamedTuple):
+    """The plan: of each buffer its axes, the buffer it is summed from, and over which axis."""
+
+    masks: NDArray[np.int64]
+    sources: NDArray[np.int64]
+    dropped: NDArray[np.int64]
+    of_table: NDArray[np.int64]
+    """Of each table, the buffer that it adds."""
+
+
+class Tables(NamedTuple):
+    """Flat tables one after another."""
+
+    strides: NDArray[np.int64]
+    """Of each table and column; 0 for columns that the table lacks."""
+    bases: NDArray[np.int64]
+    """Where each table begins."""
+    values: NDArray[np.float64]
 
 
 @helper
@@ -45,10 +76,9 @@ def _sum_axis(source, at, outer, count, inner, target, to):  # type: ignore[no-u
 
 
 @helper
-def _add_table(  # type: ignore[no-untyped-def]
-    source, at, mask, lists, starts, sizes, stride, values, base
-):
+def _add_table(source, at, mask, held, stride, values, base):  # type: ignore[no-untyped-def]
     """Add a buffer to the cells of one table; `stride` is 0 for columns the table lacks."""
+    sizes, lists, starts = held
     columns = np.empty(_MOST, np.int64)
     digits = np.zeros(_MOST, np.int64)
     active = 0
@@ -88,20 +118,18 @@ def _add_table(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _contract(  # type: ignore[no-untyped-def]
-    source, sizes, lists, starts, masks, sources, dropped, scratch, table_buffer, table_stride,
-    table_base, values,
-):  # fmt: skip
+def _contract(source, held, buffers, scratch, tables):  # type: ignore[no-untyped-def]
     """Fill all buffers of a plan and add them to the tables."""
-    buffers = masks.shape[0]
-    offsets = np.empty(buffers, np.int64)
+    sizes, masks = held.sizes, buffers.masks
+    count = masks.shape[0]
+    offsets = np.empty(count, np.int64)
     free = 0
     offsets[0] = 0
-    for b in range(1, buffers):
+    for b in range(1, count):
         offsets[b] = free
         free += _buffer_size(masks[b], sizes)
-    for b in range(1, buffers):
-        parent, axis = sources[b], dropped[b]
+    for b in range(1, count):
+        parent, axis = buffers.sources[b], buffers.dropped[b]
         low = masks[parent] & ((np.int64(1) << axis) - 1)
         high = masks[parent] >> (axis + 1) << (axis + 1)
         outer, inner = _buffer_size(low, sizes), _buffer_size(high, sizes)
@@ -109,24 +137,19 @@ def _contract(  # type: ignore[no-untyped-def]
             _sum_axis(source, 0, outer, sizes[axis], inner, scratch, offsets[b])
         else:
             _sum_axis(scratch, offsets[parent], outer, sizes[axis], inner, scratch, offsets[b])
-    for t in range(table_base.shape[0]):
-        b = table_buffer[t]
+    for t in range(tables.bases.shape[0]):
+        b = buffers.of_table[t]
+        stride, base = tables.strides[t], tables.bases[t]
         if b == 0:
-            _add_table(
-                source, 0, masks[0], lists, starts, sizes, table_stride[t], values, table_base[t]
-            )
+            _add_table(source, 0, masks[0], held, stride, tables.values, base)
         else:
-            _add_table(
-                scratch, offsets[b], masks[b], lists, starts, sizes, table_stride[t], values,
-                table_base[t],
-            )  # fmt: skip
+            _add_table(scratch, offsets[b], masks[b], held, stride, tables.values, base)
 
 
 @helper
-def _scale_cells(  # type: ignore[no-untyped-def]
-    weights, sums, clock, stride, sizes, lists, starts, mask, factor, change
-):
+def _scale_cells(weights, sums, clock, stride, held, mask, factor, change):  # type: ignore[no-untyped-def]
     """Multiply the weights of the set; `change` gets what was added to each."""
+    sizes, lists, starts = held
     columns = np.empty(_MOST, np.int64)
     digits = np.zeros(_MOST, np.int64)
     active = 0
@@ -170,26 +193,20 @@ def _scale_cells(  # type: ignore[no-untyped-def]
 
 
 def _scale_set(  # type: ignore[no-untyped-def]
-    weights, sums, clock, stride, sizes, lists, starts, factor, masks, sources, dropped, change,
-    scratch, table_buffer, table_stride, table_base, values,
-):  # fmt: skip
-    """Multiply the weights of a product set by a factor and keep every table up to date."""
-    _scale_cells(weights, sums, clock, stride, sizes, lists, starts, masks[0], factor, change)
-    _contract(
-        change, sizes, lists, starts, masks, sources, dropped, scratch, table_buffer,
-        table_stride, table_base, values,
-    )  # fmt: skip
+    weights, sums, clock, stride, factor, change, scratch, held, buffers, tables
+):
+    """Multiply the weights of a product set by a factor and keep every table up to date.
+
+    The set, the buffers and the tables are plain tuples: numba is slow to tell a record's type.
+    """
+    here, plan = ProductSet(*held), Buffers(*buffers)
+    _scale_cells(weights, sums, clock, stride, here, plan.masks[0], factor, change)
+    _contract(change, here, plan, scratch, Tables(*tables))
 
 
-def _fill_tables(  # type: ignore[no-untyped-def]
-    weights, sizes, lists, starts, masks, sources, dropped, scratch, table_buffer, table_stride,
-    table_base, values,
-):  # fmt: skip
-    """All tables of the whole tensor, added to `values`."""
-    _contract(
-        weights, sizes, lists, starts, masks, sources, dropped, scratch, table_buffer,
-        table_stride, table_base, values,
-    )  # fmt: skip
+def _fill_tables(weights, scratch, held, buffers, tables):  # type: ignore[no-untyped-def]
+    """All tables of the whole tensor, added to their values; the rest as ``scale_set``."""
+    _contract(weights, ProductSet(*held), Buffers(*buffers), scratch, Tables(*tables))
 
 
 scale_set = compiled(_scale_set)

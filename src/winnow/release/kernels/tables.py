@@ -35,6 +35,11 @@ class Plan:
     dropped: Integers
     table_buffer: Integers
 
+    @property
+    def arrays(self) -> tuple[Integers, ...]:
+        """What kernels take."""
+        return self.masks, self.sources, self.dropped, self.table_buffer
+
     def scratch(self, sizes: Sequence[int]) -> int:
         """How many values all buffers but the first hold, with so many codes in each column."""
         return sum(_size(int(mask), sizes) for mask in self.masks[1:])
@@ -114,6 +119,11 @@ class MarginalTables:
         self._change: Floats = np.empty(0)
         self._scale_set, self._fill_tables = scale_set, fill_tables
 
+    @property
+    def _arrays(self) -> tuple[Any, ...]:
+        """The tables, as kernels take them."""
+        return self._strides, self._bases, self.values
+
     def strides_of(self, columns: tuple[int, ...]) -> list[int]:
         """By how much one code more of each column moves the place in their table."""
         return [math.prod(self.shape[c] for c in columns[i + 1 :]) for i in range(len(columns))]
@@ -127,11 +137,8 @@ class MarginalTables:
         """Sum all tables from the weights."""
         found = self._plan(self._whole, whole=True)
         self.values[:] = 0.0
-        self._fill_tables(
-            weights, self._sizes, self._lists, self._starts, found.masks, found.sources,
-            found.dropped, self._scratch, found.table_buffer, self._strides, self._bases,
-            self.values,
-        )  # fmt: skip
+        held = self._sizes, self._lists, self._starts
+        self._fill_tables(weights, self._scratch, held, found.arrays, self._arrays)
 
     def scale(
         self,
@@ -162,9 +169,8 @@ class MarginalTables:
                 active &= ~(1 << column)
         found = self._plan(active)
         self._scale_set(
-            weights, sums, clock, self._cell_stride, sizes, lists, starts, factor, found.masks,
-            found.sources, found.dropped, self._change, self._scratch, found.table_buffer,
-            self._strides, self._bases, self.values,
+            weights, sums, clock, self._cell_stride, factor, self._change, self._scratch,
+            (sizes, lists, starts), found.arrays, self._arrays,
         )  # fmt: skip
 
     def _plan(self, active: int, *, whole: bool = False) -> Plan:

@@ -9,28 +9,50 @@ from __future__ import annotations
 
 import numpy as np
 
-from winnow.core.kernels.compiled import compiled, helper
+from winnow.core.kernels.compiled import bare, compiled
 
 
-@helper
-def row_value(i, dense, starts, columns, values, point):  # type: ignore[no-untyped-def]
+@bare
+def row_value(i, matrix, x):  # type: ignore[no-untyped-def]
     """A_i x, summed from left to right: the same whenever the point is the same."""
     total = 0.0
-    if dense.shape[0] > 0:
-        for j in range(dense.shape[1]):
-            total += dense[i, j] * point[j]
+    if matrix.dense.shape[0] > 0:
+        for j in range(matrix.dense.shape[1]):
+            total += matrix.dense[i, j] * x[j]
     else:
-        for k in range(starts[i], starts[i + 1]):
-            total += values[k] * point[columns[k]]
+        for k in range(matrix.starts[i], matrix.starts[i + 1]):
+            total += matrix.values[k] * x[matrix.columns[k]]
     return total
 
 
-def _shapes(dense, starts, columns, values, scale, lengths, halves, tops):  # type: ignore[no-untyped-def]
+@bare
+def row_values(matrix, x, found):  # type: ignore[no-untyped-def]
+    """The values of all rows, to `found`."""
+    if matrix.dense.shape[0] > 0:  # the sums of row_value, written out: it is what takes the time
+        for i in range(found.shape[0]):
+            value = 0.0
+            for j in range(matrix.dense.shape[1]):
+                value += matrix.dense[i, j] * x[j]
+            found[i] = value
+    else:
+        for i in range(found.shape[0]):
+            found[i] = row_value(i, matrix, x)
+
+
+@bare
+def row_score(i, program, x):  # type: ignore[no-untyped-def]
+    """The value of row i in whole steps, minus its offset."""
+    value = row_value(i, program.matrix, x)
+    return np.int64(np.rint(value * program.per_step)) - program.offsets[i]
+
+
+def _shapes(matrix, scale, lengths, halves, tops):  # type: ignore[no-untyped-def]
     """Of each v_i: its length without its mean, half its range, and its largest entry.
 
     The first two are rounded up: s - t^2/n, of s = sum v^2 and t = sum v, is off by less than
     (n + 8) 2^-52 s, and 2^-30 s is allowed.
     """
+    dense, starts = matrix.dense, matrix.starts
     size = scale.shape[0]
     for i in range(lengths.shape[0]):
         square, total = 0.0, 0.0
@@ -46,7 +68,7 @@ def _shapes(dense, starts, columns, values, scale, lengths, halves, tops):  # ty
         else:
             stored = starts[i + 1] - starts[i]
             for k in range(starts[i], starts[i + 1]):
-                v = values[k] * scale[columns[k]]
+                v = matrix.values[k] * scale[matrix.columns[k]]
                 square += v * v
                 total += v
                 low, high = min(low, v), max(high, v)

@@ -12,6 +12,8 @@ import math
 import numpy as np
 
 from winnow.core.kernels.compiled import bare
+from winnow.core.kernels.draw_state import BEGIN, CANDIDATE, PHASE
+from winnow.lp.kernels.scalar_program import ROUND
 
 _PER_LN2 = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238  # 33 bits: products with small whole numbers are exact
@@ -61,19 +63,34 @@ def _sum(z):  # type: ignore[no-untyped-def]
 
 
 @bare
-def move(i, dense, starts, columns, values, scale, step, logs, z, point, total):  # type: ignore[no-untyped-def]
-    """Count the point into the mean, then step away from row i: z_j ~ z_j exp(-step v_ij)."""
-    if dense.shape[0] > 0:
-        for j in range(dense.shape[1]):
-            logs[j] -= step * (dense[i, j] * scale[j])
+def move(i, matrix, program, point):  # type: ignore[no-untyped-def]
+    """Count the point into the mean, then step away from row i: z_j ~ z_j exp(-step v_ij).
+
+    `matrix` is that of the program, or rows of it that were copied.
+    """
+    logs, z = point.logs, point.z
+    if matrix.dense.shape[0] > 0:
+        for j in range(matrix.dense.shape[1]):
+            logs[j] -= program.step * (matrix.dense[i, j] * program.scale[j])
     else:
-        for k in range(starts[i], starts[i + 1]):
-            logs[columns[k]] -= step * (values[k] * scale[columns[k]])
+        for k in range(matrix.starts[i], matrix.starts[i + 1]):
+            j = matrix.columns[k]
+            logs[j] -= program.step * (matrix.values[k] * program.scale[j])
     highest = _highest(logs)
     for j in range(z.shape[0]):
-        total[j] += z[j]
+        point.total[j] += z[j]
         z[j] = _power(max(logs[j] - highest, -700.0))
     share = 1.0 / _sum(z)
     for j in range(z.shape[0]):
         z[j] *= share
-        point[j] = z[j] * scale[j]
+        point.x[j] = z[j] * program.scale[j]
+
+
+@bare
+def finish_round(program, point, state):  # type: ignore[no-untyped-def]
+    """Note the row that was accepted, and step away from it."""
+    row = state[CANDIDATE]
+    point.chosen[state[ROUND]] = row
+    move(row, program.matrix, program, point)
+    state[ROUND] += 1
+    state[PHASE] = BEGIN

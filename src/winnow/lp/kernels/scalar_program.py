@@ -1,29 +1,86 @@
-"""A public constraint matrix as the kernels read it, and what is measured of its rows."""
+"""A program of the scalar-private model: its public rows, what is measured of them, its records.
+
+The records (named tuples) are what the compiled loops take: made once for a run.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.kernels.draw_state import OWN
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+ROUND, ROUNDS, MAY_LEAVE, PROPOSALS, STAGE = range(OWN, OWN + 5)
+"""Of the state of a run (``draw_state``): rounds done, rounds to do, whether a stage follows,
+proposals, and the first entry that is a stage's own."""
+STATE = STAGE + 9
+"""Entries of the state: no stage has more of its own than 9."""
 
 _SMALL = 1 << 16
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A public constraint matrix as the kernels read it: dense, or compressed rows."""
+class Matrix(NamedTuple):
+    """A constraint matrix as the loops read it: dense, or compressed rows."""
 
     dense: Floats
     """(m, d), or no rows where the matrix is compressed."""
     starts: Integers
     columns: NDArray[np.int32]
     values: Floats
+
+
+class Program(NamedTuple):
+    """The rows with their private right-hand sides, and the rates of a run."""
+
+    matrix: Matrix
+    offsets: Integers
+    """The private b_i in whole steps."""
+    scale: Floats
+    """x_j = scale_j z_j, z in the simplex."""
+    step: float
+    """What v_ij = A_ij scale_j is multiplied with in the update of the weights."""
+    per_step: float
+    """1 over the length of a step of scores."""
+    beta: float
+    """The exponent of one step."""
+
+    def __repr__(self) -> str:
+        return "<program with private right-hand sides>"
+
+
+class Point(NamedTuple):
+    """The public point that the rounds move, and which rows moved it."""
+
+    logs: Floats
+    """The logarithms of the weights."""
+    z: Floats
+    """The weights, of sum 1."""
+    x: Floats
+    total: Floats
+    """The sum of the z of all rounds."""
+    chosen: NDArray[np.int32]
+    """The selected rows, as far as the run went."""
+
+    @classmethod
+    def start(cls, scale: Floats, rounds: int) -> Point:
+        """The middle of the simplex."""
+        simplex = len(scale)
+        z = np.full(simplex, 1.0 / simplex)
+        return cls(np.zeros(simplex), z, z * scale, np.zeros(simplex), np.zeros(rounds, np.int32))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A public constraint matrix."""
+
+    matrix: Matrix
     size: int
     width: int
     """The number of columns."""
@@ -36,40 +93,40 @@ class Rows:
         if isinstance(matrix, np.ndarray):
             dense = np.ascontiguousarray(matrix, np.float64)
             none = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0)
-            return cls(dense, *none, size, width)
+            return cls(Matrix(dense, *none), size, width)
         rows = matrix.tocsr()
         rows.sum_duplicates()
-        return cls(
+        matrix = Matrix(
             np.zeros((0, width)),
             rows.indptr.astype(np.int64),
             rows.indices.astype(np.int32),
             rows.data.astype(np.float64),
-            size,
-            width,
         )
+        return cls(matrix, size, width)
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What kernels take."""
-        return self.dense, self.starts, self.columns, self.values
+    def is_dense(self) -> bool:
+        """Whether the matrix is not compressed."""
+        return len(self.matrix.dense) > 0
 
     def row(self, i: int) -> Floats:
         """Row i, written out."""
-        if len(self.dense):
-            return np.asarray(self.dense[i])
+        dense, starts, columns, values = self.matrix
+        if self.is_dense:
+            return np.asarray(dense[i])
         full = np.zeros(self.width)
-        part = slice(int(self.starts[i]), int(self.starts[i + 1]))
-        full[self.columns[part]] = self.values[part]
+        part = slice(int(starts[i]), int(starts[i + 1]))
+        full[columns[part]] = values[part]
         return full
 
     def times(self, point: Floats) -> Floats:
         """A x."""
-        if len(self.dense):
-            return np.asarray(self.dense @ point)
+        dense, starts, columns, values = self.matrix
+        if self.is_dense:
+            return np.asarray(dense @ point)
         from scipy.sparse import csr_matrix
 
-        shape = (self.size, self.width)
-        return np.asarray(csr_matrix((self.values, self.columns, self.starts), shape=shape) @ point)
+        return np.asarray(csr_matrix((values, columns, starts), (self.size, self.width)) @ point)
 
 
 @dataclass(frozen=True)
@@ -110,15 +167,16 @@ class Shapes:
     def largest(self) -> float:
         """The largest |A_ij scale_j|."""
         rows, scale = self.rows, self.scale[: self.rows.width]
-        if not len(rows.dense):
-            found = np.abs(rows.values * self.scale[rows.columns])
+        matrix = rows.matrix
+        if not rows.is_dense:
+            found = np.abs(matrix.values * self.scale[matrix.columns])
             return float(found.max(initial=0.0))
-        if rows.dense.size <= _SMALL:
-            return float(np.abs(rows.dense * scale).max())
-        from winnow.lp.kernels.constraint_rows import column_sizes
+        if matrix.dense.size <= _SMALL:
+            return float(np.abs(matrix.dense * scale).max())
+        from winnow.lp.kernels.scalar_rows import column_sizes
 
         sizes = np.zeros(rows.width)
-        column_sizes(rows.dense, sizes)
+        column_sizes(matrix.dense, sizes)
         return float((sizes * scale).max())
 
     @cached_property
@@ -126,10 +184,10 @@ class Shapes:
         rows, scale = self.rows, self.scale
         if rows.size * len(scale) <= _SMALL:
             return self._plain()
-        from winnow.lp.kernels.constraint_rows import shapes
+        from winnow.lp.kernels.scalar_rows import shapes
 
         found = np.empty(rows.size), np.empty(rows.size), np.empty(rows.size)
-        shapes(*rows.arrays, scale, *found)
+        shapes(rows.matrix, scale, *found)
         return found
 
     def _plain(self) -> tuple[Floats, Floats, Floats]:

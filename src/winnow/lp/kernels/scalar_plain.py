@@ -1,27 +1,19 @@
 """The rounds of the scalar-private solver on small programs: all scores, no compiled code.
 
-The same law as ``constraint_loop``, from another part of the tape: every row is scored in every
+The same law as ``scalar_solver``, from another part of the tape: every row is scored in every
 round and the exponential mechanism is drawn by its Gumbel maximum.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.tape import Tape
-
-if TYPE_CHECKING:
-    from winnow.lp.kernels.constraint_program import Rows
-
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from winnow.lp.kernels.scalar_program import Floats, Integers, Rows
 
 _ENTRIES = 1 << 16
 _ROUNDS = 5_000

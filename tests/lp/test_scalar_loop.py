@@ -5,7 +5,6 @@ Each test has a false-alarm rate of 1e-6 and a fixed seed.
 
 from __future__ import annotations
 
-import inspect
 from fractions import Fraction
 
 import numpy as np
@@ -13,13 +12,13 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.stats import kstest
 
-from reference.constraint_loop import laws
+from reference.scalar_loop import laws
+from winnow.core.kernels.draw_state import BEGIN, DRAWING, PHASE
 from winnow.core.kernels.envelope import LN2
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.tape import Tape
-from winnow.lp.kernels import constraint_watch
-from winnow.lp.kernels.constraint_program import Rows, Shapes
-from winnow.lp.kernels.constraint_solver import WAYS, ConstraintLoop, words_for
+from winnow.lp.kernels.scalar_program import Rows, Shapes
+from winnow.lp.kernels.scalar_solver import STAGES, ScalarLoop, words_for
 
 POWER = -12
 FALSE_ALARM = 1e-6
@@ -32,11 +31,11 @@ def _program(rows: int, columns: int, seed: int):
     return matrix, offsets.astype(np.int64)
 
 
-def _run(matrix, offsets, scale, *, rate, step, rounds, classes=4, seed=1, ways=WAYS):
+def _run(matrix, offsets, scale, *, rate, step, rounds, classes=4, seed=1, stages=STAGES):
     rows = Rows.of(matrix)
-    loop = ConstraintLoop(
+    loop = ScalarLoop(
         rows, Shapes.of(rows, scale), scale, offsets, power=POWER, rate=Fraction(rate), step=step,
-        rounds=rounds, classes=classes, ways=ways,
+        rounds=rounds, classes=classes, stages=stages,
     )  # fmt: skip
     mean = loop.finish(words_for(Tape.seeded(seed), rounds))
     return loop, mean
@@ -57,45 +56,45 @@ def _uniform(loop, matrix, offsets, scale, *, rate, step):
 
 
 @pytest.mark.parametrize(
-    ("rate", "step", "classes", "ways"),
+    ("rate", "step", "classes", "stages"),
     [
-        (0.5, 0.02, 4, WAYS),
-        (0.5, 0.02, 4, ("groups",)),
-        (40, 0.02, 4, WAYS),
-        (800, 0.05, 2, ("groups",)),
-        (4000, 0.02, 1, ("groups",)),
-        (0.5, 0.02, 4, ("watched",)),
-        (40, 0.02, 2, ("watched",)),
-        (800, 0.05, 4, WAYS),
-        (4000, 0.02, 1, ("watched",)),
+        (0.5, 0.02, 4, STAGES),
+        (0.5, 0.02, 4, ("bucketed",)),
+        (40, 0.02, 4, STAGES),
+        (800, 0.05, 2, ("bucketed",)),
+        (4000, 0.02, 1, ("bucketed",)),
+        (0.5, 0.02, 4, ("quantised",)),
+        (40, 0.02, 2, ("quantised",)),
+        (800, 0.05, 4, STAGES),
+        (4000, 0.02, 1, ("quantised",)),
     ],
 )
 def test_every_round_of_a_long_run_has_the_exact_law(
-    rate: float, step: float, classes: int, ways: tuple[str, ...]
+    rate: float, step: float, classes: int, stages: tuple[str, ...]
 ) -> None:
-    """Transformed by the law of its round, each choice is uniform: flat or peaked, every way."""
+    """Transformed by the law of its round, each choice is uniform, in every stage."""
     matrix, offsets = _program(700, 6, 3)
     scale = np.ones(6)
     options = {"rate": rate * 2.0**POWER, "step": step}
     loop, mean = _run(
-        matrix, offsets, scale, rounds=800, classes=classes, ways=ways, **options
+        matrix, offsets, scale, rounds=800, classes=classes, stages=stages, **options
     )  # fmt: skip
     uniform, points = _uniform(loop, matrix, offsets, scale, **options)
     assert kstest(uniform, "uniform").pvalue > FALSE_ALARM
     np.testing.assert_allclose(mean, np.mean(points, axis=0), atol=1e-9)
 
 
-def test_a_run_takes_the_way_that_suits_it() -> None:
+def test_a_run_goes_on_to_the_stage_that_suits_it() -> None:
     matrix, offsets = _program(700, 6, 3)
     taken = [
-        _run(matrix, offsets, np.ones(6), rate=rate * 2.0**POWER, step=0.05, rounds=300)[0]._way
+        _run(matrix, offsets, np.ones(6), rate=rate * 2.0**POWER, step=0.05, rounds=300)[0]._stage
         for rate in (0.05, 4000)
     ]
-    assert taken == ["flat", "watched"]
+    assert taken == ["uniform", "quantised"]
 
 
 @pytest.mark.parametrize("kind", ["sizes", "ties", "tiny", "far", "level"])
-def test_watched_rows_of_any_size_have_the_exact_law(kind: str) -> None:
+def test_quantised_rows_of_any_size_have_the_exact_law(kind: str) -> None:
     """Rows of -1e6 or 1e6 beside rows of 1e-6, equal scores, entries that codes cannot hold."""
     matrix, offsets = _program(600, 5, 11)
     rate, step = 60.0, 0.05
@@ -120,33 +119,33 @@ def test_watched_rows_of_any_size_have_the_exact_law(kind: str) -> None:
         offsets[::2] += int(1e6 * 2**-POWER)
         step = 1e-8
     options = {"rate": rate * 2.0**POWER, "step": step}
-    loop, _ = _run(matrix, offsets, np.ones(5), rounds=400, ways=("watched",), **options)
+    loop, _ = _run(matrix, offsets, np.ones(5), rounds=400, stages=("quantised",), **options)
     uniform, _ = _uniform(loop, matrix, offsets, np.ones(5), **options)
     assert kstest(uniform, "uniform").pvalue > FALSE_ALARM
 
 
 def test_codes_of_one_byte_bound_every_score() -> None:
     """Whole bounds of all rows that are read are at least the exponents, and close to them."""
-    from winnow.lp.kernels.constraint_ladder import BLOCK
+    from winnow.lp.kernels.scalar_blocks import BLOCK
+    from winnow.lp.kernels.scalar_quantised import BASE
 
     matrix, offsets = _program(2000, 7, 12)
     matrix[:500] *= 10.0 ** np.random.default_rng(2).integers(-300, 3, (500, 1))
     rows, scale = Rows.of(matrix), np.ones(7)
     rate = 2000 * 2.0**POWER
-    loop = ConstraintLoop(
+    loop = ScalarLoop(
         rows, Shapes.of(rows, scale), scale, offsets, power=POWER, rate=Fraction(rate), step=0.02,
-        rounds=30, ways=("watched",),
+        rounds=30, stages=("quantised",),
     )  # fmt: skip
     loop.finish(words_for(Tape.seeded(3), 30))
-    names = inspect.signature(constraint_watch._run_watched).parameters
-    held = dict(zip(names, loop._arguments, strict=False))
+    _, _, blocks, _, envelope = loop._records
     z = [z for _, z in laws(matrix, offsets, scale, loop.chosen, power=POWER, rate=rate, step=0.02)]
     exponents = rate / LN2 * (np.rint(matrix @ z[-1] * 2.0**-POWER) - offsets)
     checked = 0
-    for c, end in enumerate(held["next_block"]):
-        for block in range(held["first"][c], end):
-            mine = held["order"][block, : held["held"][block]]
-            bounds = held["found"][block, : len(mine)] + loop._state[6]
+    for c, end in enumerate(envelope.unread):
+        for block in range(blocks.first[c], end):
+            mine = blocks.order[block, : blocks.sizes[block]]
+            bounds = envelope.bounds[block, : len(mine)] + loop._state[BASE]
             assert (bounds >= exponents[mine]).all()
             size = np.abs(matrix[mine]).max(axis=1)
             assert (bounds <= exponents[mine] + 4 + 0.1 * size * 2000).all()
@@ -159,8 +158,8 @@ def test_sparse_rows_and_left_over_coordinates_give_what_dense_rows_give() -> No
     matrix, offsets = _program(300, 5, 4)
     matrix[np.abs(matrix) < 0.7] = 0.0
     scale = np.append(np.full(5, 2.0), 0.0)
-    for rate, way in ((0.3, "flat"), (30, "groups")):
-        options = {"rate": rate * 2.0**POWER, "step": 0.05, "rounds": 300, "ways": (way,)}
+    for rate, stage in ((0.3, "uniform"), (30, "bucketed")):
+        options = {"rate": rate * 2.0**POWER, "step": 0.05, "rounds": 300, "stages": (stage,)}
         dense, one = _run(matrix, offsets, scale, **options)
         sparse, other = _run(csr_matrix(matrix), offsets, scale, **options)
         assert dense.chosen.tolist() == sparse.chosen.tolist()
@@ -183,48 +182,46 @@ def test_work_that_is_saved_changes_no_law() -> None:
     assert chi < 60  # 7 degrees of freedom: below 1e-9
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_size_of_the_word_buffer_has_no_influence(way: str) -> None:
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_size_of_the_word_buffer_has_no_influence(stage: str) -> None:
     matrix, offsets = _program(200, 4, 6)
     rows, scale = Rows.of(matrix), np.ones(4)
     chosen = []
     for size in (3, 64, 5000):
-        loop = ConstraintLoop(
+        loop = ScalarLoop(
             rows, Shapes.of(rows, scale), scale, offsets, power=POWER,
-            rate=Fraction((0.1 if way == "flat" else 100) * 2.0**POWER), step=0.05, rounds=120,
-            ways=(way,),
+            rate=Fraction((0.1 if stage == "uniform" else 100) * 2.0**POWER), step=0.05, rounds=120,
+            stages=(stage,),
         )  # fmt: skip
         loop.finish(TapeWords(Tape.seeded(9), size))
         chosen.append(loop.chosen.tolist())
     assert chosen[0] == chosen[1] == chosen[2]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("stage", STAGES)
 def test_what_the_filter_leaves_open_is_decided_exactly(
-    way: str, monkeypatch: pytest.MonkeyPatch
+    stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A filter that never decides: the exact comparison gives the same rows."""
-    import winnow.kernels.constraint_solver as module
+    import winnow.core.kernels.draw_state as module
 
     matrix, offsets = _program(50, 3, 7)
-    rate = (0.1 if way == "flat" else 50) * 2.0**POWER
-    options = {"rate": rate, "step": 0.05, "rounds": 60, "ways": (way,)}
+    rate = (0.1 if stage == "uniform" else 50) * 2.0**POWER
+    options = {"rate": rate, "step": 0.05, "rounds": 60, "stages": (stage,)}
     usual, _ = _run(matrix, offsets, np.ones(3), **options)
     asked = []
     exact = module.exact_acceptance
     monkeypatch.setattr(module, "exact_acceptance", lambda *a: asked.append(a) or exact(*a))
 
-    class Open(ConstraintLoop):
-        def _go_on(self):
-            super()._go_on()
+    class Open(ScalarLoop):
+        def _next_stage(self):
+            super()._next_stage()
             # A rate of the filter so large that its error margin leaves every test open.
-            changed = list(self._arguments)
-            changed[8] = float("1e30")
-            self._arguments = tuple(changed)
+            self._program = self._program._replace(beta=1e30)
 
     rows = Rows.of(matrix)
     loop = Open(rows, Shapes.of(rows, np.ones(3)), np.ones(3), offsets, power=POWER,
-                rate=Fraction(rate), step=0.05, rounds=60, ways=(way,))  # fmt: skip
+                rate=Fraction(rate), step=0.05, rounds=60, stages=(stage,))  # fmt: skip
     loop.finish(words_for(Tape.seeded(1), 60))
     assert len(asked) >= 60
     assert loop.chosen.tolist() == usual.chosen.tolist()
@@ -232,7 +229,7 @@ def test_what_the_filter_leaves_open_is_decided_exactly(
 
 def test_small_programs_are_measured_as_large_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """Norms, ranges and largest entries do not depend on which code takes them."""
-    import winnow.kernels.constraint_program as module
+    import winnow.lp.kernels.scalar_program as module
 
     matrix, _ = _program(60, 5, 8)
     rows, scale = Rows.of(csr_matrix(np.where(matrix > 0, matrix, 0.0))), np.append(np.ones(5), 0.0)
@@ -246,16 +243,14 @@ def test_small_programs_are_measured_as_large_ones_are(monkeypatch: pytest.Monke
     assert plain.largest == compiled.largest
 
 
-def test_a_way_begins_afresh_whatever_the_one_before_left_behind() -> None:
+def test_a_stage_begins_afresh_whatever_the_one_before_left_behind() -> None:
     """Found in review: the groups believed that their weights were set, and drew for ever."""
     matrix, offsets = _program(50, 3, 7)
     rows = Rows.of(matrix)
-    how = {"rate": Fraction(1, 20), "step": 0.05, "rounds": 5, "ways": ("flat", "groups")}
-    loop = ConstraintLoop(
-        rows, Shapes.of(rows, np.ones(3)), np.ones(3), offsets, power=POWER, **how
-    )
-    loop._state[0] = 1  # as after an undecided proposal that was rejected
-    loop._go_on()
-    assert loop._state[0] == 0
+    how = {"rate": Fraction(1, 20), "step": 0.05, "rounds": 5, "stages": ("uniform", "bucketed")}
+    loop = ScalarLoop(rows, Shapes.of(rows, np.ones(3)), np.ones(3), offsets, power=POWER, **how)
+    loop._state[PHASE] = DRAWING  # as after an undecided proposal that was rejected
+    loop._next_stage()
+    assert loop._state[PHASE] == BEGIN
     loop.finish(words_for(Tape.seeded(1), 5))
     assert len(loop.chosen) == 5

@@ -1,0 +1,165 @@
+"""Multiplicative weights against exactly drawn rows: the state around the compiled loops.
+
+A run has three stages. All draw the same law; they differ in what bounds cost and how narrow they
+are. It begins with uniform proposals, which need no preparation, goes on to buckets when it
+evaluates too many rows, and to quantised blocks when buckets need too many scans of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from winnow.core.kernels.draw_state import (
+    ACCEPTED,
+    BEGIN,
+    DONE,
+    DRAWING,
+    NEED_WORDS,
+    NEXT_STAGE,
+    PHASE,
+    SIGN,
+    UNDECIDED,
+    settled,
+    violated,
+)
+from winnow.core.noisy_top.proposals import TapeWords
+from winnow.core.tape import Tape
+from winnow.lp.kernels.scalar_drift import Drift
+from winnow.lp.kernels.scalar_program import (
+    MAY_LEAVE,
+    ROUNDS,
+    STAGE,
+    STATE,
+    Floats,
+    Integers,
+    Point,
+    Program,
+    Rows,
+    Shapes,
+)
+
+STAGES: Final = ("uniform", "bucketed", "quantised")
+_WORDS = 1 << 15
+
+
+class ScalarLoop:
+    """Private state of a run: offsets in steps, keys, epochs.
+
+    ``offsets`` are the private b_i in whole steps of 2^power, ``rate`` is the exponent of one
+    step, ``step`` what the loss v_ij is multiplied with in the update. ``stages`` are those that
+    the run may have, one after the other; the law is the same.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        shapes: Shapes,
+        scale: Floats,
+        offsets: Integers,
+        *,
+        power: int,
+        rate: Fraction,
+        step: float,
+        rounds: int,
+        classes: int = 4,
+        stages: tuple[str, ...] = STAGES,
+    ) -> None:
+        self._program = Program(rows.matrix, offsets, scale, step, 2.0**-power, float(rate))
+        self._point = Point.start(scale, rounds)
+        self._state = np.zeros(STATE, np.int64)
+        self._state[ROUNDS], self._state[SIGN] = rounds, 1
+        self._shapes, self._rate, self._classes = shapes, rate, classes
+        self._drift: Drift | None = None
+        self._run: Callable[..., tuple[int, int]]
+        self._records: tuple[Any, ...]
+        self._left = [stage for stage in stages if stage != "quantised" or rows.is_dense]
+        self._next_stage()
+
+    @property
+    def chosen(self) -> Any:
+        """The selected rows, as far as the run went."""
+        return self._point.chosen
+
+    def _next_stage(self) -> None:
+        self._stage = self._left.pop(0)
+        self._state[PHASE] = BEGIN  # a phase belongs to the stage that left it
+        self._state[STAGE:] = 0
+        self._state[MAY_LEAVE] = bool(self._left)
+        if self._stage == "uniform":
+            self._uniform()
+            return
+        if self._drift is None:
+            self._drift = Drift.of(self._program, self._shapes, self._classes)
+        if self._stage == "bucketed":
+            self._bucketed(self._drift)
+        else:
+            self._quantised(self._drift)
+
+    @property
+    def _reach(self) -> int:
+        """Such that the weights of all rows sum to less than 2^61."""
+        return 60 - len(self._program.offsets).bit_length()
+
+    def _uniform(self) -> None:
+        """Uniform proposals under one bound."""
+        from winnow.lp.kernels.scalar_uniform import Fetched, run
+
+        largest = self._shapes.largest * self._program.per_step
+        highest = largest * (1.0 + 2.0**-40) - float(self._program.offsets.min()) + 2.0
+        ceiling = int(np.ceil(highest + abs(highest) * 2.0**-40))
+        self._run, self._records = run, (ceiling, Fetched.room(self._shapes.rows.width))
+
+    def _bucketed(self, drift: Drift) -> None:
+        """Keys in buckets, clocks for norm classes."""
+        from winnow.core.kernels.groups import WIDE, new_groups
+        from winnow.lp.kernels.scalar_bucketed import CEILING, SCAN_WORK, Envelope, arrange_all, run
+        from winnow.lp.kernels.scalar_clocks import SLOTS, Epochs
+
+        epochs = Epochs.room(SLOTS, SLOTS, len(self._point.z))
+        epochs.references[0, :] = self._point.z
+        groups = new_groups(len(self._program.offsets), drift.cap, SLOTS, WIDE)
+        self._state[CEILING] = arrange_all(drift.norm_class, groups)
+        self._state[SCAN_WORK] = -(2**40)  # the first draw scans: one bound for all is too wide
+        bounds, weights = np.zeros(len(groups.counts), np.int64), np.zeros(SLOTS, np.int64)
+        envelope = Envelope(bounds, weights, self._reach)
+        self._run, self._records = run, (drift, epochs, groups, envelope)
+
+    def _quantised(self, drift: Drift) -> None:
+        """Blocks of quantised rows. Dense rows only."""
+        from winnow.lp.kernels.scalar_blocks import Blocks, Codes
+        from winnow.lp.kernels.scalar_clocks import Epochs
+        from winnow.lp.kernels.scalar_quantised import BlockEnvelope, run
+
+        classes, simplex = len(drift.rate2), len(self._point.z)
+        blocks = Blocks.room(len(self._program.offsets), classes)
+        codes = Codes.room(len(blocks.order), self._shapes.rows.width, simplex)
+        envelope = BlockEnvelope.room(len(blocks.order), classes, self._reach)
+        self._run = run
+        self._records = (drift, Epochs.room(1, classes, simplex), blocks, codes, envelope)
+
+    def finish(self, words: TapeWords) -> Floats:
+        """All rounds; the mean of the simplex points that rows were selected against."""
+        state, point = self._state, self._point
+        while True:
+            status, words.place = self._run(
+                self._program, point, *self._records, words.buffer, words.place, state
+            )
+            if status == DONE:
+                return np.asarray(point.total / point.total.sum())
+            if status == NEED_WORDS:
+                words.refill()
+            elif status == UNDECIDED:
+                state[PHASE] = ACCEPTED if settled(state, words, self._rate) else DRAWING
+            elif status == NEXT_STAGE:
+                self._next_stage()
+            else:
+                raise violated()
+
+
+def words_for(tape: Tape, rounds: int) -> TapeWords:
+    """A cursor with a buffer for as many rounds."""
+    return TapeWords(tape, min(_WORDS, 64 + 8 * rounds))
