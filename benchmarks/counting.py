@@ -63,8 +63,8 @@ def count_by_winnow(path: str, memory: str, _: str) -> int:
 
 def child(how: str, path: str, memory: str, folder: str) -> None:
     """Count once and print what it took, imports left out."""
-    import winnow.sealed.counts
-    import winnow.sealed.engines.duck  # noqa: F401
+    import winnow.read.counts
+    import winnow.read.engines.duck  # noqa: F401
 
     before, start = _cpu(), time.perf_counter()
     {"duckdb": count_by_duckdb, "winnow": count_by_winnow}[how](path, memory, folder)

@@ -243,8 +243,8 @@ released = wn.release(table, workload, epsilon=1, delta=1e-3, rounds=rounds, see
 took = time.perf_counter() - start
 status = open("/proc/self/status").read()  # ru_maxrss would be that of the parent process
 peak = int(status.split("VmHWM:")[1].split()[0]) / 1e6
-from winnow.sealed.opening import open_sealed
-from winnow.sealed.tables import true_counts
+from winnow.core.opening import open_sealed
+from winnow.read.crossing import true_counts
 import numpy as np
 off = np.abs(released.value.answers(workload) - open_sealed(true_counts(table, workload)) / table.n)
 print(workload.schema.cells, workload.size, took, peak, off.max(), off.mean())

@@ -18,8 +18,8 @@ from winnow import BudgetExceeded
 from winnow.cli import options
 from winnow.cli.app import app
 from winnow.core.laws import Law
+from winnow.mechanisms import SELECT, words
 from winnow.select.margin_search import THRESHOLDS
-from winnow.select.table import SELECTION
 
 INTERRUPTIBLE = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -157,7 +157,7 @@ def _click_command() -> object:
 
 
 def test_the_choices_are_those_of_the_library() -> None:
-    assert {str(m) for m in options.Mechanism} == set(SELECTION)
+    assert {str(m) for m in options.Mechanism} == set(words(SELECT))
     assert {str(n) for n in options.Noise} == {str(law) for law in Law}
     assert {str(t) for t in options.Thresholds} == set(THRESHOLDS)
 

@@ -7,19 +7,22 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import winnow.kernels.itemsets as miner
 from typer.testing import CliRunner
 
 import winnow as wn
+import winnow.itemsets.kernels.mine as miner
 from reference.itemset_supports import baskets_of, supports_by_counting
 from winnow.cli.app import app
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.tape import Tape
 from winnow.itemsets.cli.command import ItemsetMechanism, Layout
-from winnow.itemsets.table import MECHANISMS, PURE
+from winnow.mechanisms import ITEMSETS, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
 from winnow.read.baskets import LAYOUTS
 from winnow.select.ranked_large_margin import RankedLargeMargin
+
+MECHANISMS = words(ITEMSETS)
+PURE = [row.word for row in rows(ITEMSETS) if not row.needs_delta and "k" not in row.takes]
 
 ITEMS = ["ale", "bread", "cheese", "dates", "eggs", "figs"]
 BASKETS = [["bread", "cheese"]] * 3000 + [["ale", "eggs"]] * 1200 + [["dates", "figs", "ale"]] * 40

@@ -10,10 +10,10 @@ from math import comb
 
 import numpy as np
 import pytest
-import winnow.kernels.itemsets as miner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import winnow.itemsets.kernels.mine as miner
 from reference.itemset_supports import baskets_of, supports_by_counting
 from winnow.core.noisy_top.ranked import Without
 from winnow.core.tape import Tape

@@ -20,7 +20,7 @@ from winnow import InputError
 from winnow.cli import options
 from winnow.cli.app import app
 from winnow.topk.cli.source import TopKRequest, read_items
-from winnow.topk.table import KNOWN_DOMAIN, UNKNOWN_DOMAIN
+from winnow.topk.table import PRIVATE, PUBLIC
 
 SECRET = "73519"
 PERSON = "Ada Lovelace"
@@ -151,7 +151,7 @@ def test_the_margin_covers_the_noise_and_not_one_less() -> None:
     for epsilon, bound, relation in ((1.0, 1, "add-remove"), (0.1, 2, "substitution")):
         request = TopKRequest(10, epsilon, with_counts=True, max_items_per_user=bound)
         request = TopKRequest(**{**vars(request), "relation": options.Relation(relation)})
-        margin = request.margin(request.chosen(public=True))
+        margin = request.margin(request.choice(public=True))
         assert margin is not None
         scale = bound * (2 if relation == "substitution" else 1) / epsilon
         q = exp(-1 / scale)
@@ -409,7 +409,9 @@ def test_a_target_that_cannot_be_written_is_refused_before_spending(
     votes: Path, monkeypatch: pytest.MonkeyPatch, given: list[Any], message: str
 ) -> None:
     monkeypatch.chdir(votes.parent)
-    monkeypatch.setattr("winnow.topk.verb.top_k", lambda *_, **__: pytest.fail("spent"))
+    monkeypatch.setattr(
+        "winnow.topk.cli.source.release_chosen", lambda *_, **__: pytest.fail("spent")
+    )
     before = votes.read_bytes()
     result = run("topk", "votes.csv", *COUNTS, "-k", 2, "--epsilon", 1, *given)
     assert result.exit_code == 2 and result.stdout == ""
@@ -434,7 +436,9 @@ def test_a_plot_without_matplotlib_is_refused_before_spending(
     votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr("winnow.topk.verb.top_k", lambda *_, **__: pytest.fail("spent"))
+    monkeypatch.setattr(
+        "winnow.topk.cli.source.release_chosen", lambda *_, **__: pytest.fail("spent")
+    )
     asked = ("topk", votes, *COUNTS, "-k", 1, "--epsilon", 1, "--counts")
     result = run(*asked, "--plot", tmp_path / "top.png")
     assert result.exit_code == 2
@@ -521,13 +525,13 @@ REFUSED = {
     ),
     "ordered set": (
         [*V, "-k", 1, "--mechanism", "canonical", "--ordered"],
-        "leave out --ordered",
+        "ask for no order",
     ),
     "any order of a list": ([*V, "-k", 1, "--mechanism", "joint", "--any-order"], "--any-order"),
     "any order of a log": ([*L, "-k", 1, "--delta", 1e-6, "--any-order"], "--any-order"),
     "noise": ([*V, "-k", 1, "--noise", "gumbel"], "has its own noise"),
-    "gamma": ([*V, "-k", 1, "--gamma", 0.5], "gamma and rounded are for canonical"),
-    "rounded": ([*V, "-k", 1, "--rounded"], "gamma and rounded are for canonical"),
+    "gamma": ([*V, "-k", 1, "--gamma", 0.5], "is for canonical"),
+    "rounded": ([*V, "-k", 1, "--rounded"], "is for canonical"),
     "gamma range": (
         [*V, "-k", 1, "--mechanism", "canonical", "--gamma", 2],
         "outside [0, 1]",
@@ -599,7 +603,7 @@ def test_an_unexpected_error_does_not_show_its_text(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the count was {SECRET}")
 
-    monkeypatch.setattr("winnow.topk.verb.top_k", broken)
+    monkeypatch.setattr("winnow.topk.cli.source.release_chosen", broken)
     result = run("topk", votes, *COUNTS, "-k", 1, "--epsilon", 1)
     assert result.exit_code == 1
     assert "unexpected RuntimeError" in result.stderr
@@ -626,7 +630,7 @@ def test_items_are_read_line_by_line_or_from_one_column(tmp_path: Path) -> None:
 
 
 def test_the_choices_are_those_of_the_library() -> None:
-    names = {"auto", *KNOWN_DOMAIN, *UNKNOWN_DOMAIN}
+    names = {"auto", *PUBLIC, *PRIVATE}
     assert {str(m) for m in options.TopKMechanism} == names
 
 

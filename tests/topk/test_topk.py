@@ -25,10 +25,15 @@ from winnow import (
 )
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.tape import Tape
+from winnow.mechanisms import TOP_K, rows
 from winnow.privacy import pure_cost
 from winnow.topk.mechanisms import gamma as gamma_module
 from winnow.topk.mechanisms.noisy_counts import WithCounts
-from winnow.topk.table import KNOWN_DOMAIN, ORDERED, WITH_DELTA
+from winnow.topk.table import PUBLIC
+
+WITH_DELTA = {row.word for row in rows(TOP_K) if row.needs_delta}
+ORDERED = {row.word for row in rows(TOP_K) if row.ordered}
+
 
 CLEAR = {"a": 9000, "b": 7000, "c": 5000, "d": 30, "e": 20, "f": 10}
 UTILITY = wn.Utility.declare(1, monotone=True)
@@ -47,7 +52,7 @@ def private_counts(counts: dict[str, int], bound: int | None = None) -> SealedCo
     return SealedCounts(Sealed(values, "counts"), Sealed(list(counts), "labels"), UTILITY, bound)
 
 
-@pytest.mark.parametrize("mechanism", KNOWN_DOMAIN)
+@pytest.mark.parametrize("mechanism", PUBLIC)
 @pytest.mark.parametrize("with_counts", [False, True])
 def test_every_mechanism_finds_a_clear_top_three(mechanism: str, with_counts: bool) -> None:
     if with_counts and mechanism == "oneshot-approximate":
@@ -100,14 +105,14 @@ def test_the_automatic_choice_says_why() -> None:
 
 
 def test_sets_are_listed_in_the_items_own_order() -> None:
-    for mechanism in set(KNOWN_DOMAIN) - set(ORDERED):
+    for mechanism in set(PUBLIC) - set(ORDERED):
         for seed in range(20):
             chosen = wn.top_k([5] * 8, k=4, seed=seed, **options(mechanism)).value
             assert chosen == sorted(chosen)
 
 
 def test_every_item_can_be_asked_for() -> None:
-    for mechanism in KNOWN_DOMAIN:
+    for mechanism in PUBLIC:
         assert sorted(wn.top_k(CLEAR, k=6, **options(mechanism)).value) == sorted(CLEAR)
 
 

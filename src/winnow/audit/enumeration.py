@@ -87,7 +87,7 @@ def every_row_is_enumerated() -> AuditResult:
                 *selections(),
                 *on_private_labels(),
                 *on_unknown_universes(),
-                MultiplicativeWeights(1, 1, 12),  # enumerated in ``audit.interactive``
+                MultiplicativeWeights(1, 1, 12),  # enumerated in ``interactive.audit.claims``
             )
         )
     }

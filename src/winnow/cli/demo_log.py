@@ -18,6 +18,7 @@ from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.topk.cli.source import TopKRequest
 from winnow.topk.cli.view import show_top
+from winnow.topk.verb import release_chosen
 
 NAME = "demo-ledger.db"
 
@@ -102,10 +103,11 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
         f"person is counted for at most {MOST} birds."
     )
     request = TopKRequest(K, EPSILON, DELTA, with_counts=True, max_items_per_user=MOST)
-    margin = request.margin(request.chosen(public=False))
+    choice = request.choice(public=False)
+    margin = request.margin(choice)
     salt = None if seed is None else f"seed {seed}"
     counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST, salt=salt)
-    top = winnow.top_k(counts, seed=seed, budget=budget, **request.arguments())
+    top = release_chosen(choice, counts, budget=budget, seed=seed)
     how: dict[str, Any] = {"ordered": True, "margin": margin}
     show_top(top, k=K, with_counts=True, **how)
     save_released(folder / "top.json", top)

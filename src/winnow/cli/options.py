@@ -1,28 +1,35 @@
 """The options that several commands share, each with its help text.
 
-The names of mechanisms and noises are repeated here, because the modules that know them
-load NumPy, and ``winnow --help`` should not; a test keeps both lists equal.
+Mechanisms come from the one table. The names of noises are repeated here, because the module
+that knows them loads NumPy, and ``winnow --help`` should not; a test keeps both lists equal.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from winnow.core.relation import Relation
+from winnow.mechanisms import SELECT, TOP_K, words
 
 
-class Mechanism(StrEnum):
-    """The selection mechanisms by name."""
+def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
+    """The words of the table of mechanisms that an option takes."""
+    allowed = (*first, *words(verb))
+    return StrEnum(name, [(word.upper().replace("-", "_"), word) for word in allowed])  # type: ignore[return-value]
 
-    PERMUTE_AND_FLIP = "permute-and-flip"
-    EXPONENTIAL = "exponential"
-    NOISY_MAX = "noisy-max"
-    LIPSCHITZ = "lipschitz"
-    LARGE_MARGIN = "large-margin"
+
+if TYPE_CHECKING:
+    Mechanism: TypeAlias = str
+    TopKMechanism: TypeAlias = str
+else:
+    Mechanism = choices("Mechanism", SELECT)
+    TopKMechanism = choices("TopKMechanism", TOP_K, "auto")
+PERMUTE_AND_FLIP = Mechanism("permute-and-flip")
+AUTO = TopKMechanism("auto")
 
 
 class Noise(StrEnum):
@@ -40,22 +47,6 @@ class Thresholds(StrEnum):
 
     TIGHT = "tight"
     PRINTED = "printed"
-
-
-class TopKMechanism(StrEnum):
-    """The top-k mechanisms by name, and the automatic choice."""
-
-    AUTO = "auto"
-    JOINT = "joint"
-    CANONICAL = "canonical"
-    ONESHOT = "oneshot"
-    PEEL_PERMUTE_AND_FLIP = "peel-permute-and-flip"
-    PEEL_GUMBEL = "peel-gumbel"
-    GAMMA = "gamma"
-    LAPLACE = "laplace"
-    ONESHOT_APPROXIMATE = "oneshot-approximate"
-    LIMITED_DOMAIN = "limited-domain"
-    STABILITY = "stability"
 
 
 _MECHANISM = "Mechanism"

@@ -1,4 +1,4 @@
-"""The only way into a sealed value. Importable from `sealed` and `mechanisms` alone."""
+"""The only way into a sealed value. Importable from files called `crossing` alone."""
 
 from __future__ import annotations
 

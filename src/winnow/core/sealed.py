@@ -10,8 +10,8 @@ T = TypeVar("T")
 class Sealed(Generic[T]):
     """A private value. It has no repr of values, no length, no iteration, no pickle.
 
-    ``winnow.sealed.opening`` opens it; an import contract lets only the packages
-    ``sealed`` and ``mechanisms`` import that.
+    ``winnow.core.opening`` opens it; an import contract lets only files called ``crossing``
+    import that.
     """
 
     __slots__ = ("__weakref__", "_content", "what")

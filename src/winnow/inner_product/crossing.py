@@ -1,13 +1,13 @@
 """The exponential mechanism over an index: lazy Gumbel sampling with a certified tail.
 
 [FastMWEM, Alg 2, 4, 5, 6, with the errata]. An index proposes a head S of about sqrt(m)
-candidates; only these and a few of the others are looked at. ``kernels.lazy_gumbel`` draws
+candidates; only these and a few of the others are looked at. ``lazy_gumbel`` draws
 exactly, without the printed binomial; here is what decides how far the tail may be trusted.
 
 No guarantee rests on the index. Theorem 3.3 of the paper (delta + 1/m for an index that
 fails with probability 1/m) is not used: no HNSW, IVF or LSH index certifies such a
 probability, and for private vectors the index is not independent of the data. Instead the
-scores outside the head are bounded by what is certain (``index.prepared``: box, ball, an exact
+scores outside the head are bounded by what is certain (``prepared``: box, ball, an exact
 index; or upper bounds that the caller certifies).
 """
 

@@ -5,25 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
-from winnow.core.checks import Real, exact, one_of, positive, probability
+from winnow.core.checks import Real, exact, positive, probability
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.errors import InputError
+from winnow.mechanisms import ITEMSETS, Row, row_named
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
-from winnow.select.ranked import OneOf, RankedNoisyMax, RankedSelection, Repeated
-from winnow.select.ranked_conditional import Choosing, DistanceToInstability
-from winnow.select.ranked_large_margin import RankedLargeMargin
+from winnow.select.ranked import RankedSelection, Repeated
 from winnow.topk.mechanisms.peeling import calibrated_rounds
-from winnow.topk.mechanisms.ranked import RankedCanonical, RankedJoint, RankedLimitedDomain
-
-NEED_DELTA = ("large-margin", "limited-domain", "distance-to-instability", "choosing")
-PURE = {
-    "exponential": Law.GUMBEL,
-    "permute-and-flip": Law.EXPONENTIAL,
-    "noisy-max": Law.LAPLACE,
-}
-MECHANISMS = (*NEED_DELTA, *PURE, "joint", "canonical")
 
 
 @dataclass(frozen=True)
@@ -43,51 +34,50 @@ def itemset_mechanism(
     mechanism: str, *, epsilon: Real, delta: Real, k: int, options: ItemsetOptions
 ) -> RankedSelection:
     """The selection of this name; epsilon and delta are for all of it."""
-    one_of(MECHANISMS, mechanism=mechanism)
+    row = row_named(ITEMSETS, mechanism)
     positive(epsilon=epsilon)
-    _refuse_unused(mechanism, delta, k, options)
-    if mechanism == "joint":
-        return RankedJoint(epsilon, k)
-    if mechanism == "canonical":
-        return RankedCanonical(epsilon, k)
-    if mechanism == "limited-domain":
-        return RankedLimitedDomain(
-            epsilon, delta, k, options.moved, options.reach, options.accountant
+    _refuse_unused(row, delta, k, options)
+    asked: dict[str, Any] = {
+        **vars(options),
+        "epsilon": epsilon,
+        "delta": delta,
+        "k": k,
+        "thresholds": options.thresholds or "tight",
+        "noise": None if row.noise is None else Law.parse(row.noise),
+    }
+    if "growth" in row.options:
+        asked["growth"] = _growth(options)
+    if "k" in row.takes or k == 1:
+        whole: RankedSelection = row.build(asked)
+        return whole
+    total, allowed = exact("epsilon", epsilon), exact("delta", delta)
+    if row.needs_delta:
+        asked["epsilon"], asked["delta"] = rounds_of(total, allowed, k, options.accountant)
+    elif allowed > 0:
+        found = calibrated_rounds(
+            total, allowed, k, Fraction(0), Relation.ADD_REMOVE, options.accountant
         )
-    if mechanism in PURE:
-        share = exact("epsilon", epsilon) / k
-        if exact("delta", delta) > 0:
-            found = calibrated_rounds(
-                exact("epsilon", epsilon), exact("delta", delta), k, Fraction(0),
-                Relation.ADD_REMOVE, options.accountant,
-            )  # fmt: skip
-            share = exact("epsilon", found.parameter)
-        once: OneOf = RankedNoisyMax(epsilon if k == 1 else share, PURE[mechanism])
-        return once if k == 1 else Repeated(once, k, delta)
-    e, d = (
-        (epsilon, delta)
-        if k == 1
-        else rounds_of(exact("epsilon", epsilon), exact("delta", delta), k, options.accountant)
-    )
-    if mechanism == "large-margin":
-        once = RankedLargeMargin(e, d, options.thresholds or "tight")
-    elif mechanism == "distance-to-instability":
-        once = DistanceToInstability(e, d)
+        asked["epsilon"] = exact("epsilon", found.parameter)
     else:
-        growth = options.growth if options.growth is not None else options.moved
-        if growth is None:
-            raise InputError(
-                "choosing needs a bound on the itemsets of one person: read the baskets with "
-                "max_items=, or declare growth="
-            )
-        if options.moved is not None and growth < options.moved:
-            raise InputError(
-                f"growth={growth}, and one person may hold {options.moved} itemsets of this size "
-                "in the baskets as they were read; leave out growth=, or read them with a smaller "
-                "max_items="
-            )
-        once = Choosing(e, d, growth)
-    return once if k == 1 else Repeated(once, k, delta)
+        asked["epsilon"] = total / k
+    return Repeated(row.build(asked), k, delta)
+
+
+def _growth(options: ItemsetOptions) -> int:
+    """By how many itemsets one person can make the candidates grow."""
+    growth = options.growth if options.growth is not None else options.moved
+    if growth is None:
+        raise InputError(
+            "choosing needs a bound on the itemsets of one person: read the baskets with "
+            "max_items=, or declare growth="
+        )
+    if options.moved is not None and growth < options.moved:
+        raise InputError(
+            f"growth={growth}, and one person may hold {options.moved} itemsets of this size "
+            "in the baskets as they were read; leave out growth=, or read them with a smaller "
+            "max_items="
+        )
+    return growth
 
 
 @lru_cache(maxsize=64)
@@ -111,19 +101,15 @@ def rounds_of(
     return epsilon / k, delta / k
 
 
-def _refuse_unused(mechanism: str, delta: Real, k: int, options: ItemsetOptions) -> None:
-    if mechanism in NEED_DELTA:
-        if exact("delta", delta) == 0:
-            raise InputError(f"{mechanism} needs delta > 0, for example delta=1e-6")
+def _refuse_unused(row: Row, delta: Real, k: int, options: ItemsetOptions) -> None:
+    """Refuse what does nothing; many rounds of the exponential mechanism may use a delta."""
+    used = exact("delta", delta)
+    if row.needs_delta and used != 0:
         probability(delta=delta)
-    elif exact("delta", delta) != 0 and (mechanism != "exponential" or k == 1):
-        raise InputError(
-            f"delta={delta}: {mechanism} is pure epsilon-DP and has no use for it; leave out "
-            "delta, or choose large-margin"
-        )
-    if options.thresholds is not None and mechanism != "large-margin":
-        raise InputError(f"thresholds= is for large-margin; {mechanism} has none")
-    if options.growth is not None and mechanism != "choosing":
-        raise InputError(f"growth= is for choosing; {mechanism} has none")
-    if options.reach is not None and mechanism != "limited-domain":
-        raise InputError(f"reach= is for limited-domain; {mechanism} has none")
+    composed = row.word == "exponential" and k > 1
+    said = {
+        "thresholds": options.thresholds,
+        "growth": options.growth,
+        "reach": options.reach,
+    }
+    row.refuse_unused(Fraction(0) if composed else used, said)

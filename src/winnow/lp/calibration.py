@@ -1,6 +1,6 @@
 """How many rounds, which step and which epsilon a private linear program gets; what it promises.
 
-The bounds are in ``algorithms.lp_bounds``. The exponent of a score falls like 1/sqrt(T) when a
+The bounds are in ``lp.bounds``. The exponent of a score falls like 1/sqrt(T) when a
 budget is shared by T rounds, so there is a best T.
 """
 

@@ -41,7 +41,7 @@ class ConstraintPrivateLp:
     s rows 0'x <= 0, which all x meet, are added, so that y exists whatever the number of rows.
 
     `selection` is how the vertex is found: "dense" scores every column, "lazy" only those that
-    certified bounds let through (``kernels.lazy_columns``), and the name of an index takes the
+    certified bounds let through (``lp.kernels.lazy_columns``), and the name of an index takes the
     paper's lazy sampler over the columns N_j [Theorem B.6]. That index is made of private rows: it
     is built inside the run, and no guarantee rests on what it answers. The law is the same.
 
@@ -64,7 +64,7 @@ class ConstraintPrivateLp:
         So every score moves by at most Delta = (OPT/c_min) (high - low)/s: the constant of the
         errata, 1 times A_max for A >= 0 and 2 times for signed A; entries that attain it exist
         under both relations. Floats: y is within 2^-30 in l1 of the exact projection
-        (``kernels.dense_projection``), sums over rows are within 2^-30 (``kernels.owned_rows``),
+        (``dense_projection``), sums over rows are within 2^-30 (``owned_rows``),
         both times OPT A_max/c_min; twice that and one step of the grid are added to Delta.
         Bounded range epsilon for each round, `rounds` of them composed adaptively and charged
         once. [FastMWEM, Appendix B.1, H and Lemma B.3, with the errata;

@@ -5,7 +5,7 @@ is looked up here, in one table with a citation per row; a combination that has 
 raises ``GuaranteeError``, however plausible it looks.
 
 Every row holds under both neighbour relations. The proofs use only how far one person
-moves a score, and ``domain.utility`` computes that number natively for the relation
+moves a score, and ``core.utility`` computes that number natively for the relation
 (monotone halving under add-remove, none under substitution). Scores are divided by that
 sensitivity before noise of scale 1 is added: for the five selection laws the noisy score
 is epsilon/(2 kappa sensitivity) x score + noise.

@@ -62,7 +62,7 @@ def release(
 
     ``rounds`` is chosen from public numbers unless given. ``share`` of rho goes to selection.
     ``update`` is "gap", "hardt" or "sign" (with ``step``, ``replay`` and ``result``; see
-    ``winnow.algorithms.mwem``): post-processing, which costs nothing.
+    ``winnow.release.mwem``): post-processing, which costs nothing.
 
     ``relation`` is the table's unless given. Under substitution, with one row per person, the
     number of rows is public. Otherwise give the public number ``rows`` that counts are taken

@@ -5,7 +5,7 @@ rank l with  s(1) - s(l+1) + Z > Z_l + G + T(l)  (all in units of the sensitivit
 rank otherwise. Here the counts come lazily, in classes of equal counts. The first ranks are
 tested one by one, as for explicit scores. Beyond those, all ranks of a class have one margin and
 T grows like ln l, so the first that passes is found by inverting the cumulative hazard over
-pieces that double in length (``kernels.first_passing``): exactly the same law, whether a class
+pieces that double in length (``first_passing``): exactly the same law, whether a class
 has ten members or 10^12, or infinitely many.
 """
 

@@ -87,7 +87,7 @@ class RankedNoisyMax(OneOf):
     The exponential mechanism (Gumbel noise), permute-and-flip (exponential noise) and
     max-of-Laplaces (Laplace noise) [LMM, Section 2.2; Bhaskar et al. 2010] over all itemsets:
     classes of equal counts get the largest noise of their members at once, and the candidates
-    that nobody has are one class. Exact (``kernels.best_class``).
+    that nobody has are one class. Exact (``core.noisy_top.best_class``).
 
     Formal guarantees
         epsilon-DP under the relation of the utility, with its `half_width` as sensitivity;

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from winnow.core.checks import Real, exact, one_of
+from winnow.core.checks import Real, exact
 from winnow.core.laws import Law
 from winnow.errors import InputError
+from winnow.mechanisms import TOP_K, Row, row_named, words
 from winnow.select.crossing import Selection
-from winnow.select.mechanism import LipschitzMechanism
-from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.gamma import GammaMechanism
-from winnow.topk.mechanisms.joint import Joint
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
-from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
+from winnow.topk.crossing import UnknownDomain
 
-KNOWN_DOMAIN = (
-    "joint",
-    "canonical",
-    "oneshot",
-    "peel-permute-and-flip",
-    "peel-gumbel",
-    "gamma",
-    "laplace",
-    "oneshot-approximate",
-)
-UNKNOWN_DOMAIN = ("limited-domain", "stability")
-WITH_DELTA = ("peel-gumbel", "oneshot-approximate", *UNKNOWN_DOMAIN)
-ORDERED = ("joint", "peel-permute-and-flip", "peel-gumbel", "gamma", "laplace", *UNKNOWN_DOMAIN)
+AUTO = "auto"
+PUBLIC = words(TOP_K, private_labels=False)
+PRIVATE = words(TOP_K, private_labels=True)
 
 
 @dataclass(frozen=True)
@@ -45,85 +30,101 @@ class TopKOptions:
     with_counts: bool = False
     accountant: str = "best"
 
+    def said(self) -> dict[str, Any]:
+        """The options that only some mechanisms take."""
+        return {
+            "noise": self.noise,
+            "gamma": self.gamma,
+            "rounded": self.rounded,
+            "reach": self.reach,
+        }
+
+    def asked(self, epsilon: Real, delta: Real, k: int) -> dict[str, Any]:
+        """All that a mechanism may be built from."""
+        return {
+            **vars(self),
+            "epsilon": epsilon,
+            "delta": delta,
+            "k": k,
+            "noise": Law.parse(self.noise or Law.EXPONENTIAL),
+            "gamma": Fraction(1, 2) if self.gamma is None else self.gamma,
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The mechanism that will run, and why, where it was chosen automatically."""
+
+    mechanism: Selection | UnknownDomain
+    reason: str = ""
+
+
+def choose(
+    mechanism: str,
+    *,
+    epsilon: Real,
+    delta: Real,
+    k: int,
+    ordered: bool | None,
+    options: TopKOptions,
+    public: bool,
+) -> Choice:
+    """The mechanism for a public list of items, or for labels that are private themselves."""
+    reason = ""
+    if mechanism == AUTO:
+        mechanism, reason = _automatic(k, delta, ordered, options) if public else _private(options)
+        if not row_named(TOP_K, mechanism).needs_delta:
+            delta = 0.0  # allowed, and not needed
+    if not public:
+        return Choice(private_named(mechanism, epsilon, delta, k, options), reason)
+    chosen = top_k_named(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
+    if ordered and not chosen.ordered:
+        raise InputError(
+            f"{mechanism} releases a set without an order; ask for no order, or use joint"
+        )
+    return Choice(chosen, reason)
+
 
 def top_k_named(
     mechanism: str, *, epsilon: Real, delta: Real, k: int, options: TopKOptions
 ) -> Selection:
     """The mechanism of this name on a public list of items; options it lacks are refused."""
-    one_of(KNOWN_DOMAIN, mechanism=mechanism)
-    _refuse_unused(mechanism, delta, options)
+    from winnow.topk.mechanisms.noisy_counts import WithCounts
+
+    row = _row(mechanism, delta, options, private=False)
     total = exact("epsilon", epsilon)
-    if mechanism == "laplace":
+    chosen: Selection
+    if "with_counts" in row.takes:  # it has noisy counts at hand
         if options.max_items_per_user is None:
             raise InputError(
-                "laplace adds noise for all items of a person at once and needs "
+                f"{mechanism} adds noise for all items of a person at once and needs "
                 "max_items_per_user=; count with that bound, or use joint"
             )
-        return NoisyCounts(total, k, options.max_items_per_user, options.with_counts)
+        chosen = row.build(options.asked(total, delta, k))
+        return chosen
     share = total / 2 if options.with_counts else total
-    chosen = _selection(mechanism, share, delta, k, options)
+    chosen = row.build(options.asked(share, delta, k))
     if options.with_counts:
         return WithCounts(chosen, total / 2, k, options.max_items_per_user)
     return chosen
 
 
-def _selection(
-    mechanism: str, epsilon: Fraction, delta: Real, k: int, options: TopKOptions
-) -> Selection:
-    match mechanism:
-        case "joint":
-            return Joint(epsilon, k)
-        case "canonical":
-            gamma = Fraction(1, 2) if options.gamma is None else options.gamma
-            noise = Law.parse(options.noise or Law.EXPONENTIAL)
-            return Canonical(epsilon, k, gamma, noise, options.rounded)
-        case "oneshot":
-            noise = Law.parse(options.noise or Law.EXPONENTIAL)
-            return LipschitzMechanism(epsilon, noise, k)
-        case "peel-permute-and-flip":
-            return PeelPermuteAndFlip(epsilon, k)
-        case "peel-gumbel":
-            return PeelGumbel(epsilon, delta, k, options.accountant)
-        case "gamma":
-            return GammaMechanism(epsilon, k)
-        case _:
-            return ApproximateOneshot(epsilon, delta, k)
-
-
-def unknown_domain_named(
-    mechanism: str, *, epsilon: Real, delta: Real, k: int, options: TopKOptions
-) -> LimitedDomain | StabilityThreshold:
+def private_named(
+    mechanism: str, epsilon: Real, delta: Real, k: int, options: TopKOptions
+) -> UnknownDomain:
     """The mechanism of this name where the labels themselves are private."""
-    one_of(UNKNOWN_DOMAIN, mechanism=mechanism)
-    _refuse_unused(mechanism, delta, options)
-    bound = options.max_items_per_user
-    if mechanism == "stability":
-        return StabilityThreshold(epsilon, delta, k, bound, options.with_counts)
-    return LimitedDomain(
-        epsilon, delta, k, bound, options.with_counts, options.reach, options.accountant
-    )
+    row = _row(mechanism, delta, options, private=True)
+    chosen: UnknownDomain = row.build(options.asked(epsilon, delta, k))
+    return chosen
 
 
-def _refuse_unused(mechanism: str, delta: Real, options: TopKOptions) -> None:
-    if mechanism in WITH_DELTA:
-        if exact("delta", delta) == 0:
-            raise InputError(f"{mechanism} needs delta > 0, for example delta=1e-6")
-    elif exact("delta", delta) != 0:
-        raise InputError(
-            f"delta={delta}: {mechanism} is pure epsilon-DP and has no use for it; leave out "
-            "delta, or choose peel-gumbel"
-        )
-    if options.noise is not None and mechanism not in ("canonical", "oneshot"):
-        raise InputError(f"{mechanism} has its own noise; noise= is for canonical and oneshot")
-    if mechanism != "canonical" and (options.gamma is not None or options.rounded):
-        raise InputError(f"gamma and rounded are for canonical; {mechanism} has neither")
-    if options.reach is not None and mechanism != "limited-domain":
-        raise InputError(f"reach is for limited-domain; {mechanism} has none")
+def _row(mechanism: str, delta: Real, options: TopKOptions, *, private: bool) -> Row:
+    row = row_named(TOP_K, mechanism, private_labels=private)
+    row.refuse_unused(exact("delta", delta), options.said())
+    return row
 
 
-def automatic(
-    *, k: int, epsilon: Real, delta: Real, ordered: bool | None, max_items_per_user: int | None
-) -> tuple[str, str]:
+def _automatic(k: int, delta: Real, ordered: bool | None, options: TopKOptions) -> tuple[str, str]:
     """A mechanism chosen by public facts only, and the reason for the receipt.
 
     Noisy counts pay for the items of a person, the others for k: with few items per person
@@ -131,8 +132,9 @@ def automatic(
     is small; peeling with Gumbel noise grows like sqrt(k) and passes them where delta > 0
     [Joint, Section 4.3: around k = 30].
     """
-    if max_items_per_user == 1 or (max_items_per_user and 5 * max_items_per_user <= k):
-        return "laplace", f"at most {max_items_per_user} items per person, far fewer than k={k}"
+    most = options.max_items_per_user
+    if most == 1 or (most and 5 * most <= k):
+        return "laplace", f"at most {most} items per person, far fewer than k={k}"
     if exact("delta", delta) > 0 and k > 30:
         return "peel-gumbel", f"delta > 0 and k={k} is above 30: composition over k rounds wins"
     if ordered is False:
@@ -140,11 +142,12 @@ def automatic(
     return "joint", f"a list in order with k={k}: one draw over all sequences"
 
 
-def automatic_unknown(max_items_per_user: int | None, with_counts: bool) -> tuple[str, str]:
+def _private(options: TopKOptions) -> tuple[str, str]:
     """The choice where labels are private."""
-    if max_items_per_user is not None:
-        return "stability", f"labels are private; at most {max_items_per_user} items per person"
-    if with_counts:
+    most = options.max_items_per_user
+    if most is not None:
+        return "stability", f"labels are private; at most {most} items per person"
+    if options.with_counts:
         raise InputError(
             "noisy counts of private labels need a bound on the items of a person; count with "
             "max_items_per_user="

@@ -16,14 +16,7 @@ from winnow.errors import InputError, RelationMismatch
 from winnow.privacy import Budget
 from winnow.read.counts import SealedCounts
 from winnow.read.scores import SealedScores, seal_scores
-from winnow.topk.table import (
-    WITH_DELTA,
-    TopKOptions,
-    automatic,
-    automatic_unknown,
-    top_k_named,
-    unknown_domain_named,
-)
+from winnow.topk.table import Choice, TopKOptions, choose
 
 
 def top_k(
@@ -85,49 +78,47 @@ def top_k(
     options = TopKOptions(
         noise, gamma, rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget)
     )
-    randomness = Randomness(seed)
     if isinstance(sealed, SealedCounts):
         if labels is not None or label_column is not None or score_column is not None:
             raise InputError("these counts have their labels already; do not give others")
-        reason = ""
-        if mechanism == "auto":
-            mechanism, reason = automatic_unknown(max_items_per_user, with_counts)
-        hidden = unknown_domain_named(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
-        hidden.check(sealed.utility)
-        grant = grant_for(hidden.promise(sealed.utility.relation).event, budget)
-        return _because(reason, hidden.release(sealed, grant, randomness.tape()))
-    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
-    if isinstance(sealed, SealedScores):
-        utility = sealed.utility
-    scores = seal_scores(
-        sealed,
-        utility,
-        labels=labels,
-        label_column=label_column,
-        score_column=score_column,
-        copy=False,  # they are released from before this call returns
+    else:
+        utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+        if isinstance(sealed, SealedScores):
+            utility = sealed.utility
+        sealed = seal_scores(
+            sealed,
+            utility,
+            labels=labels,
+            label_column=label_column,
+            score_column=score_column,
+            copy=False,  # they are released from before this call returns
+        )
+    choice = choose(
+        mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        k=k,
+        ordered=ordered,
+        options=options,
+        public=not isinstance(sealed, SealedCounts),
     )
-    if k > scores.size:
-        raise InputError(f"k={k} exceeds {scores.size} candidates; lower k")
-    reason = ""
-    if mechanism == "auto":
-        mechanism, reason = automatic(
-            k=k,
-            epsilon=epsilon,
-            delta=delta,
-            ordered=ordered,
-            max_items_per_user=max_items_per_user,
-        )
-        if mechanism not in WITH_DELTA:
-            delta = 0.0  # allowed, and not needed
-    chosen = top_k_named(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
-    if ordered and not chosen.ordered:
-        raise InputError(
-            f"{mechanism} releases a set without an order; leave out ordered=True, or use joint"
-        )
-    chosen.check(scores)
-    grant = grant_for(chosen.promise(utility.relation).event, budget)
-    return _because(reason, chosen.release(scores, grant, randomness.tape()))
+    return release_chosen(choice, sealed, budget=budget, seed=seed)
+
+
+def release_chosen(
+    choice: Choice,
+    sealed: SealedCounts | SealedScores,
+    *,
+    budget: Budget | None,
+    seed: int | None,
+) -> Released[list[Any]]:
+    """Check, charge, draw and release; the receipt says why this mechanism ran."""
+    randomness = Randomness(seed)
+    chosen: Any = choice.mechanism
+    chosen.check(sealed.utility if isinstance(sealed, SealedCounts) else sealed)
+    grant = grant_for(chosen.promise(sealed.utility.relation).event, budget)
+    released: Released[list[Any]] = chosen.release(sealed, grant, randomness.tape())
+    return replace(released, receipt=replace(released.receipt, reason=choice.reason))
 
 
 def _relation_of(counts: SealedCounts, relation: str | Relation) -> Relation:
@@ -137,7 +128,3 @@ def _relation_of(counts: SealedCounts, relation: str | Relation) -> Relation:
             f"these counts speak of {counts.utility.relation} and the call of {asked}"
         )
     return asked
-
-
-def _because(reason: str, released: Released[list[Any]]) -> Released[list[Any]]:
-    return replace(released, receipt=replace(released.receipt, reason=reason))

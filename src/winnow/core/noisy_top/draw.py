@@ -7,8 +7,8 @@ answer is a pure function of the tape and equals the one of ideal real arithmeti
 an index ever leaves.
 
 Stage 0 (``scan`` or ``coarse``) drops all items that cannot win, from 32 bits each and
-without a log call. Stage 1 (``random.bounded``) evaluates the few survivors in float64
-with a proven error. Stage 2 (``random.enclosure``) refines those whose intervals still
+without a log call. Stage 1 (``core.bounded``) evaluates the few survivors in float64
+with a proven error. Stage 2 (``core.laws``) refines those whose intervals still
 overlap with more bits and digits, which happens about once in 10^12 calls.
 
 Shards: `contenders` of disjoint id ranges of one tape can be merged in any order, and

@@ -2,7 +2,7 @@
 
 A universe of 10^12 itemsets cannot be sorted. What selection needs of it is less: how many
 candidates have each count, from the top down to some floor; and one member of a class of equal
-counts when a draw ends there. ``Ranked`` is that, for itemsets (``winnow.kernels.itemsets``)
+counts when a draw ends there. ``Ranked`` is that, for itemsets (``winnow.itemsets.kernels.mine``)
 and for explicit counts (below, for audits and small lists).
 """
 

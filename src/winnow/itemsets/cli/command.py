@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -14,6 +14,7 @@ from winnow.cli.options import (
     OutOption,
     SeedOption,
     Thresholds,
+    choices,
     plot_of,
     relation_of_people,
 )
@@ -21,6 +22,7 @@ from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, 
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.errors import WinnowError
+from winnow.mechanisms import ITEMSETS
 
 _BASKETS = "Baskets and people"
 _MECHANISM = "Mechanism"
@@ -38,18 +40,11 @@ winnow itemsets baskets.dat --size 2 -k 5 --items items.txt --mechanism joint --
 """
 
 
-class ItemsetMechanism(StrEnum):
-    """The itemset mechanisms by name."""
-
-    LARGE_MARGIN = "large-margin"
-    LIMITED_DOMAIN = "limited-domain"
-    DISTANCE_TO_INSTABILITY = "distance-to-instability"
-    CHOOSING = "choosing"
-    EXPONENTIAL = "exponential"
-    PERMUTE_AND_FLIP = "permute-and-flip"
-    NOISY_MAX = "noisy-max"
-    JOINT = "joint"
-    CANONICAL = "canonical"
+if TYPE_CHECKING:
+    ItemsetMechanism: TypeAlias = str
+else:
+    ItemsetMechanism = choices("ItemsetMechanism", ITEMSETS)
+_LARGE_MARGIN = ItemsetMechanism("large-margin")
 
 
 class Layout(StrEnum):
@@ -162,7 +157,7 @@ def itemsets(
         typer.Option(
             "--mechanism", metavar="NAME", help="See the list below.", rich_help_panel=_MECHANISM
         ),
-    ] = ItemsetMechanism.LARGE_MARGIN,
+    ] = _LARGE_MARGIN,
     thresholds: Annotated[
         Thresholds | None,
         typer.Option(

@@ -11,7 +11,7 @@ and by at most scale_j ||A_j|| ||d||, where column j has n_j entries between -lo
 clock of a few classes of columns that are alike in this respect. A column is proposed with
 probability ~ 2^(b_j + clock of its class), by integers; it is scored; it is accepted with
 probability exp(x_j - bound ln 2), decided exactly. What is accepted has the law ~ exp(x_j),
-whatever the bounds are (``kernels.envelope`` has the proof). When proposals have cost as much as a
+whatever the bounds are (``envelope`` has the proof). When proposals have cost as much as a
 scan, there is a scan.
 
 How many columns were looked at depends on private data and never leaves.

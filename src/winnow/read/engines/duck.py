@@ -1,6 +1,6 @@
 """Tables, queries and relations of the user's own DuckDB connection.
 
-Nothing is created or set there: the one expression of :mod:`winnow.sealed.engines.query` is asked,
+Nothing is created or set there: the one expression of :mod:`winnow.read.engines.query` is asked,
 and the connection's own settings of memory and spilling hold.
 """
 

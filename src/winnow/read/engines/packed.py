@@ -5,7 +5,7 @@ With the items numbered in the order of their texts, a pair of a person becomes
     v = (a b mod P) 9 10^8 + number of the item
 
 so that a smaller v means an earlier rank, equal v mean the same item, and the L least different
-v of a person are what the ranking of :mod:`winnow.sealed.engines.query` keeps: the numbers are
+v of a person are what the ranking of :mod:`winnow.read.engines.query` keeps: the numbers are
 those of the data at hand, but how two items compare does not depend on the others. MD5 is taken
 once for each item and each person, not for each pair.
 

@@ -49,7 +49,7 @@ class LazyExponential:
 
     Exact: scores are whole multiples of 2^-g (the hypothesis is rounded to that grid, which is
     public), proposals are integer draws and acceptance is an exact comparison; see
-    ``kernels.envelope`` for the proof that lazy proposals do not change the law.
+    ``core.kernels.envelope`` for the proof that lazy proposals do not change the law.
     """
 
     epsilon: Real

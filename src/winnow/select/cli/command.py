@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from winnow.cli.options import (
+    PERMUTE_AND_FLIP,
     DeltaOption,
     EpsilonOption,
     JsonOption,
@@ -28,6 +29,7 @@ from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, 
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.errors import WinnowError
+from winnow.mechanisms import SELECT, row_named
 
 _COLUMNS = "Columns of the file"
 
@@ -78,7 +80,7 @@ def select(
             rich_help_panel=_COLUMNS,
         ),
     ] = None,
-    mechanism: MechanismOption = Mechanism.PERMUTE_AND_FLIP,
+    mechanism: MechanismOption = PERMUTE_AND_FLIP,
     noise: NoiseOption = None,
     thresholds: ThresholdsOption = None,
     sensitivity: SensitivityOption = 1.0,
@@ -143,6 +145,6 @@ def select(
 def _about_order(k: int | None, mechanism: Mechanism, noise: Noise | None) -> str:
     if k is None or k == 1:
         return ""
-    if mechanism is Mechanism.EXPONENTIAL or noise is Noise.GUMBEL:
+    if row_named(SELECT, str(mechanism)).ordered or noise is Noise.GUMBEL:
         return "best first"
     return "a set, in the order of the file"

@@ -155,7 +155,7 @@ def select(
         plans = compared(delta, None if thresholds is None else str(thresholds), question)
         document: Any = {"plans": [each.to_dict() for each in plans.values()]}
     else:
-        name = str(mechanism or Mechanism.PERMUTE_AND_FLIP)
+        name = str(mechanism or "permute-and-flip")
         only = plan.select(
             **question,
             mechanism=name,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.options import (
+    AUTO,
     EpsilonOption,
     GammaOption,
     JsonOption,
@@ -16,7 +17,6 @@ from winnow.cli.options import (
     OutOption,
     SeedOption,
     SizeOption,
-    TopKMechanism,
     TopKMechanismOption,
     TopKNoiseOption,
     plot_of,
@@ -118,7 +118,7 @@ def topk(
         ),
     ] = None,
     relation: Annotated[Relation, relation_of_people(_COLUMNS)] = Relation.ADD_REMOVE,
-    mechanism: TopKMechanismOption = TopKMechanism.AUTO,
+    mechanism: TopKMechanismOption = AUTO,
     ordered: Annotated[
         bool | None,
         typer.Option(
@@ -173,11 +173,13 @@ def topk(
     from winnow.cli.files import are_large, named_by
     from winnow.cli.printing import counting, show_json
     from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.core.mechanism import rounds_accountant
     from winnow.core.saving import save, write_whole
     from winnow.topk.cli.source import TopKRequest, check_source, from_counts, from_log, read_items
     from winnow.topk.cli.view import draw, show_top, top_rows
 
     with_counts = with_counts or plot is not None
+    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
     request = TopKRequest(
         k=k,
         epsilon=epsilon,
@@ -190,25 +192,25 @@ def topk(
         reach=reach,
         with_counts=with_counts,
         max_items_per_user=1 if count is None and user is None else max_items_per_user,
+        accountant=rounds_accountant(budget),
         relation=relation,
     )
     check_source(file, count, max_items_per_user, user=user, items=items, memory=memory)
     read = named_by(file)
     _check_targets([*read, *([] if items is None else [items])], out, plot, request)
     public = None if items is None else read_items(items, line_breaks=line_breaks)
-    chosen = request.chosen(public=count is not None or public is not None)
+    choice = request.choice(public=count is not None or public is not None)
     how: dict[str, Any] = {
-        "ordered": getattr(chosen, "ordered", True),
-        "margin": request.margin(chosen),
+        "ordered": getattr(choice.mechanism, "ordered", True),
+        "margin": request.margin(choice),
     }
     if public is not None and k > len(public):
         raise InputError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
-    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         if count is not None:
             released = from_counts(
-                file, item, count, request, seed, budget, line_breaks=line_breaks
+                file, item, count, request, choice, seed, budget, line_breaks=line_breaks
             )
         else:
             how_to_count: dict[str, Any] = {
@@ -218,7 +220,7 @@ def topk(
             }
             if memory is not None:
                 how_to_count["memory"] = memory
-            released = from_log(file, item, user, how_to_count, request, seed, budget)
+            released = from_log(file, item, user, how_to_count, request, choice, seed, budget)
     try:
         if out is not None:
             save(out, released.to_dict(), top_rows(released, with_counts=with_counts))

@@ -17,23 +17,11 @@ from winnow.errors import InputError
 from winnow.privacy import Budget
 from winnow.read.files import STDIN, read_scores
 from winnow.read.records import csv_records, lines_of, text_of
-from winnow.select.crossing import Selection
+from winnow.read.scores import seal_scores
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
-from winnow.topk.table import (
-    KNOWN_DOMAIN,
-    UNKNOWN_DOMAIN,
-    WITH_DELTA,
-    TopKOptions,
-    automatic,
-    automatic_unknown,
-    top_k_named,
-    unknown_domain_named,
-)
-from winnow.topk.verb import top_k
-
-AUTO = "auto"
-Chosen = Selection | LimitedDomain | StabilityThreshold
+from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
+from winnow.topk.table import AUTO, PRIVATE, PUBLIC, Choice, TopKOptions, choose
+from winnow.topk.verb import release_chosen
 
 
 @dataclass(frozen=True)
@@ -51,65 +39,54 @@ class TopKRequest:
     reach: int | None = None
     with_counts: bool = False
     max_items_per_user: int | None = None
+    accountant: str = "best"
     relation: Relation = Relation.ADD_REMOVE
 
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of ``winnow.top_k``, except the bound that counting has used."""
-        return {name: value for name, value in vars(self).items() if name != "max_items_per_user"}
-
-    def chosen(self, *, public: bool) -> Chosen:
+    def choice(self, *, public: bool) -> Choice:
         """The mechanism that will run; a request that cannot be met is refused here."""
         count(k=self.k)
         positive(epsilon=self.epsilon)
         delta_range(delta=self.delta)
         if self.max_items_per_user is not None:
             count(max_items_per_user=self.max_items_per_user)
-        if self.ordered is False and (self.mechanism != AUTO or not public):
+        self._check_words(public)
+        return choose(
+            self.mechanism,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            k=self.k,
+            ordered=self.ordered,
+            options=TopKOptions(
+                self.noise,
+                self.gamma,
+                self.rounded,
+                self.reach,
+                self.max_items_per_user,
+                self.with_counts,
+                self.accountant,
+            ),
+            public=public,
+        )
+
+    def _check_words(self, public: bool) -> None:
+        """Refuse what does not go together, in the words of the command."""
+        name = self.mechanism
+        if self.ordered is False and (name != AUTO or not public):
             raise InputError(
                 "--any-order is for the automatic choice among mechanisms for a public list; "
                 "leave it out"
             )
-        return self._public() if public else self._private()
-
-    def _options(self) -> TopKOptions:
-        return TopKOptions(
-            self.noise,
-            self.gamma,
-            self.rounded,
-            self.reach,
-            self.max_items_per_user,
-            self.with_counts,
-        )
-
-    def _public(self) -> Selection:
-        name, delta = self.mechanism, self.delta
-        if name in UNKNOWN_DOMAIN:
+        if public and name in PRIVATE:
             raise InputError(
                 f"{name} is for items that are found in an event log, and this list of items is "
-                f"public; choose auto or one of: {', '.join(KNOWN_DOMAIN)}"
+                f"public; choose auto or one of: {', '.join(PUBLIC)}"
             )
-        if name == AUTO:
-            name, _ = automatic(
-                k=self.k,
-                epsilon=self.epsilon,
-                delta=delta,
-                ordered=self.ordered,
-                max_items_per_user=self.max_items_per_user,
-            )
-            delta = delta if name in WITH_DELTA else 0.0
-        chosen = top_k_named(
-            name, epsilon=self.epsilon, delta=delta, k=self.k, options=self._options()
-        )
-        if self.ordered and not chosen.ordered:
-            raise InputError(f"{name} releases a set without an order; leave out --ordered")
-        return chosen
-
-    def _private(self) -> LimitedDomain | StabilityThreshold:
-        name = self.mechanism
-        if name in KNOWN_DOMAIN:
+        if public:
+            return
+        if name in PUBLIC:
             raise InputError(
                 f"{name} needs a public list of items, and these are found in the event log; give "
-                f"the list with --items, or choose auto or one of: {', '.join(UNKNOWN_DOMAIN)}"
+                f"the list with --items, or choose auto or one of: {', '.join(PRIVATE)}"
             )
         if self.delta == 0:
             raise InputError(
@@ -122,17 +99,13 @@ class TopKRequest:
                 "--counts of private items need a bound on the items of one person; give "
                 "--max-items-per-user"
             )
-        if name == AUTO:
-            name, _ = automatic_unknown(self.max_items_per_user, self.with_counts)
-        return unknown_domain_named(
-            name, epsilon=self.epsilon, delta=self.delta, k=self.k, options=self._options()
-        )
 
-    def margin(self, chosen: Chosen, confidence: float = 0.95) -> int | None:
+    def margin(self, choice: Choice, confidence: float = 0.95) -> int | None:
         """The least m with Pr[|noise of a count| <= m] >= confidence, if counts are released.
 
         Discrete Laplace noise of scale b has Pr[|Z| > m] = 2 q^(m+1)/(1+q), q = e^(-1/b).
         """
+        chosen = choice.mechanism
         if not self.with_counts or not isinstance(
             chosen, NoisyCounts | WithCounts | StabilityThreshold
         ):
@@ -195,6 +168,7 @@ def from_counts(
     item: str,
     count: str,
     request: TopKRequest,
+    choice: Choice,
     seed: int | None,
     budget: Budget | None = None,
     *,
@@ -213,15 +187,9 @@ def from_counts(
             f"{file}: at least one count (column {count!r}) is negative or not a whole number; "
             "give counts of people"
         )
-    bound = request.max_items_per_user
-    return top_k(
-        counts,
-        labels=labels,
-        max_items_per_user=bound,
-        seed=seed,
-        budget=budget,
-        **request.arguments(),
-    )
+    utility = Utility.declare(1, monotone=True, relation=request.relation)
+    scores = seal_scores(counts, utility, labels=labels, copy=False)
+    return release_chosen(choice, scores, budget=budget, seed=seed)
 
 
 def from_log(
@@ -230,6 +198,7 @@ def from_log(
     user: str | None,
     how_to_count: dict[str, Any],
     request: TopKRequest,
+    choice: Choice,
     seed: int | None,
     budget: Budget | None = None,
 ) -> Released[list[Any]]:
@@ -243,7 +212,8 @@ def from_log(
         salt=None if seed is None else f"seed {seed}",  # repeatable, too
         **how_to_count,
     )
-    return top_k(counts, seed=seed, budget=budget, **request.arguments())
+    sealed = counts.to_scores() if counts.domain_known else counts
+    return release_chosen(choice, sealed, budget=budget, seed=seed)
 
 
 def check_source(

@@ -42,7 +42,7 @@ class Canonical(Selection):
         ``rounded=True`` rounds the loss at gamma = 1/2 up to whole people [Canonical, Lemma
         3.1]. The shift argument does not survive rounding: there Delta is `one_sided`.
 
-    Exact, and without visiting the d k classes: ``kernels.best_class`` over rectangles (h, t).
+    Exact, and without visiting the d k classes: ``best_class`` over rectangles (h, t).
     """
 
     epsilon: Real

@@ -36,7 +36,7 @@ class Joint(TopKList):
         1 under add/remove [Joint, Lemma 3.1] and 2 under substitution. u is not monotone,
         so nothing is halved. [Joint, Thm 3.2; Durfee-Rogers 2019]
 
-    Exact, and without an O(dk) table: ``kernels.best_class`` over blocks of utilities.
+    Exact, and without an O(dk) table: ``core.noisy_top.best_class`` over blocks of utilities.
     """
 
     title: ClassVar[str] = "joint"

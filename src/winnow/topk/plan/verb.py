@@ -10,11 +10,12 @@ from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import InputError
+from winnow.mechanisms import TOP_K, row_named
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.select.crossing import Selection
 from winnow.topk.plan.profile import public_scores
 from winnow.topk.plan.rows import Question, TopKRow
-from winnow.topk.table import KNOWN_DOMAIN, WITH_DELTA, TopKOptions, top_k_named
+from winnow.topk.table import PUBLIC, TopKOptions, top_k_named
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ class Wishes:
     def all(self) -> tuple[list[Candidate], dict[str, str]]:
         """All mechanisms that apply, and why the others do not."""
         found, skipped = [], {}
-        for word in KNOWN_DOMAIN:
+        for word in PUBLIC:
             candidates = self._variants(word)
-            if word in WITH_DELTA and exact("delta", self.delta) == 0:
+            if row_named(TOP_K, word).needs_delta and exact("delta", self.delta) == 0:
                 skipped[word] = "it needs delta > 0"
             elif word == "laplace" and self.max_items_per_user is None:
                 skipped[word] = "it needs max_items_per_user"
@@ -92,7 +93,7 @@ class Wishes:
             # only Gumbel noise has an order to give
             default = Law.GUMBEL if self.lists_only else Law.EXPONENTIAL
             noises = [default if self.noise is None else self.noise]
-        delta = self.delta if word in WITH_DELTA else 0
+        delta = self.delta if row_named(TOP_K, word).needs_delta else 0
         gamma = self.gamma if word == "canonical" else None
         most = self.max_items_per_user if word == "laplace" else None
         return [
@@ -246,7 +247,7 @@ def top_k(
     ``target_chance`` asks for the epsilon at which the chance of the true top k reaches it.
     Without ``epsilon`` every mechanism is planned at that epsilon of its own.
     """
-    one_of(("compare", *KNOWN_DOMAIN), mechanism=mechanism)
+    one_of(("compare", *PUBLIC), mechanism=mechanism)
     count(k=k)
     probability(confidence=confidence)
     delta_range(delta=delta)

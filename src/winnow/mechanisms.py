@@ -1,0 +1,317 @@
+"""The one table of mechanisms: which words a user may write, and what each of them takes.
+
+Verbs, commands, plans and the documentation read it. A new mechanism is a class with its proof,
+a row here, and a case in the audits; the contract suite of the tests fails until all are there.
+Nothing heavy is imported: a class is loaded when it is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from winnow.errors import InputError
+
+SELECT, TOP_K, ITEMSETS = "select", "top_k", "frequent_itemsets"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A mechanism by the word that users write."""
+
+    verb: str
+    word: str
+    home: str
+    """The class, by its full name."""
+    takes: Mapping[str, str]
+    """Its parameters, each with what is asked of the verb."""
+    released: str
+    when: str
+    """When it is the one to choose."""
+    options: tuple[str, ...] = ()
+    """What a user may say that others of the verb do not take."""
+    noise: str | None = None
+    """The noise law where the user does not choose it."""
+    ordered: bool = False
+    needs_delta: bool = False
+    private_labels: bool = False
+
+    def build(self, asked: Mapping[str, Any]) -> Any:
+        """The mechanism with what was asked."""
+        module, _, name = self.home.rpartition(".")
+        made = getattr(import_module(module), name)
+        return made(**{p: asked[source] for p, source in self.takes.items()})
+
+    def refuse_unused(self, delta: Any, said: Mapping[str, Any]) -> None:
+        """Refuse a delta or an option that this mechanism does not take, or a missing delta."""
+        if self.needs_delta and delta == 0:
+            raise InputError(f"{self.word} needs delta > 0, for example delta=1e-6")
+        if not self.needs_delta and delta != 0:
+            others = [row.word for row in rows(self.verb) if row.needs_delta]
+            raise InputError(
+                f"delta={float(delta):g}: {self.word} is pure epsilon-DP and has no use for it; "
+                f"leave out delta, or choose {others[0]}"
+            )
+        for option, value in said.items():
+            if value is not None and value is not False and option not in self.options:
+                takers = " and ".join(row.word for row in rows(self.verb) if option in row.options)
+                if option == "noise":
+                    raise InputError(f"{self.word} has its own noise; noise= is for {takers}")
+                raise InputError(f"{option} is for {takers}; {self.word} has none")
+
+
+def rows(verb: str) -> tuple[Row, ...]:
+    """The mechanisms of a verb."""
+    return tuple(row for row in TABLE if row.verb == verb)
+
+
+def words(verb: str, *, private_labels: bool | None = None) -> tuple[str, ...]:
+    """What a user may write as ``mechanism``; only those for public or for private labels."""
+    return tuple(row.word for row in rows(verb) if private_labels in (None, row.private_labels))
+
+
+def row_named(verb: str, word: Any, *, private_labels: bool | None = None) -> Row:
+    """The row of a word; another word is refused with the list of those that there are."""
+    allowed = words(verb, private_labels=private_labels)
+    if word not in allowed:
+        raise InputError(f"mechanism={word!r} is unknown; choose one of: {', '.join(allowed)}")
+    return next(row for row in rows(verb) if row.word == word)
+
+
+_ALL_OF_SELECT = {"epsilon": "epsilon", "kappa": "k"}
+_LIST = {"epsilon": "epsilon", "k": "k"}
+_WITH_DELTA = {"epsilon": "epsilon", "delta": "delta"}
+
+TABLE: tuple[Row, ...] = (
+    Row(
+        SELECT,
+        "permute-and-flip",
+        "winnow.select.mechanism.PermuteAndFlip",
+        _ALL_OF_SELECT,
+        "one candidate, or a set of k",
+        "by default: never worse than the exponential mechanism",
+        noise="exponential",
+    ),
+    Row(
+        SELECT,
+        "exponential",
+        "winnow.select.mechanism.ExponentialMechanism",
+        _ALL_OF_SELECT,
+        "one candidate, or a list of k",
+        "an order is needed, or many selections are composed: its range is bounded",
+        noise="gumbel",
+        ordered=True,
+    ),
+    Row(
+        SELECT,
+        "noisy-max",
+        "winnow.select.mechanism.ReportNoisyMax",
+        _ALL_OF_SELECT,
+        "one candidate, or a set of k",
+        "to compare with report-noisy-max elsewhere",
+        noise="laplace",
+    ),
+    Row(
+        SELECT,
+        "lipschitz",
+        "winnow.select.mechanism.LipschitzMechanism",
+        {"epsilon": "epsilon", "noise": "noise", "kappa": "k"},
+        "one candidate, or a set of k",
+        "to choose the noise law by hand",
+        options=("noise",),
+    ),
+    Row(
+        SELECT,
+        "large-margin",
+        "winnow.select.large_margin.LargeMargin",
+        {**_WITH_DELTA, "thresholds": "thresholds"},
+        "one candidate",
+        "very many candidates, few of them near the top",
+        options=("thresholds",),
+        needs_delta=True,
+    ),
+    Row(
+        TOP_K,
+        "joint",
+        "winnow.topk.mechanisms.joint.Joint",
+        _LIST,
+        "a list of k",
+        "a list in order, k up to some 30",
+        ordered=True,
+    ),
+    Row(
+        TOP_K,
+        "canonical",
+        "winnow.topk.mechanisms.canonical.Canonical",
+        {**_LIST, "gamma": "gamma", "noise": "noise", "rounded": "rounded"},
+        "a set of k",
+        "a set is enough",
+        options=("noise", "gamma", "rounded"),
+    ),
+    Row(
+        TOP_K,
+        "oneshot",
+        "winnow.select.mechanism.LipschitzMechanism",
+        {"epsilon": "epsilon", "noise": "noise", "kappa": "k"},
+        "a set of k",
+        "scores that are no counts",
+        options=("noise",),
+    ),
+    Row(
+        TOP_K,
+        "peel-permute-and-flip",
+        "winnow.topk.mechanisms.peeling.PeelPermuteAndFlip",
+        _LIST,
+        "a list of k",
+        "to compare: one pick after another",
+        ordered=True,
+    ),
+    Row(
+        TOP_K,
+        "peel-gumbel",
+        "winnow.topk.mechanisms.peeling.PeelGumbel",
+        {**_WITH_DELTA, "k": "k", "accountant": "accountant"},
+        "a list of k",
+        "k above some 30, with a delta",
+        ordered=True,
+        needs_delta=True,
+    ),
+    Row(
+        TOP_K,
+        "gamma",
+        "winnow.topk.mechanisms.gamma.GammaMechanism",
+        _LIST,
+        "a list of k",
+        "to compare: noise in the largest error",
+        ordered=True,
+    ),
+    Row(
+        TOP_K,
+        "laplace",
+        "winnow.topk.mechanisms.noisy_counts.NoisyCounts",
+        {**_LIST, "max_items_per_user": "max_items_per_user", "with_counts": "with_counts"},
+        "a list of k, with counts at no cost",
+        "few items per person",
+        ordered=True,
+    ),
+    Row(
+        TOP_K,
+        "oneshot-approximate",
+        "winnow.topk.mechanisms.approximate_oneshot.ApproximateOneshot",
+        {**_WITH_DELTA, "k": "k"},
+        "a set of k",
+        "to compare: the printed oneshot with a delta",
+        needs_delta=True,
+    ),
+    Row(
+        TOP_K,
+        "limited-domain",
+        "winnow.topk.mechanisms.unknown_domain.LimitedDomain",
+        {
+            **_WITH_DELTA,
+            "k": "k",
+            "max_items_per_user": "max_items_per_user",
+            "with_counts": "with_counts",
+            "reach": "reach",
+            "accountant": "accountant",
+        },
+        "a list of at most k",
+        "labels found in the data, any number of items per person",
+        options=("reach",),
+        ordered=True,
+        needs_delta=True,
+        private_labels=True,
+    ),
+    Row(
+        TOP_K,
+        "stability",
+        "winnow.topk.mechanisms.unknown_domain.StabilityThreshold",
+        {
+            **_WITH_DELTA,
+            "k": "k",
+            "max_items_per_user": "max_items_per_user",
+            "with_counts": "with_counts",
+        },
+        "a list of at most k, with counts at no cost",
+        "labels found in the data, few items per person",
+        ordered=True,
+        needs_delta=True,
+        private_labels=True,
+    ),
+    Row(
+        ITEMSETS,
+        "large-margin",
+        "winnow.select.ranked_large_margin.RankedLargeMargin",
+        {**_WITH_DELTA, "thresholds": "thresholds"},
+        "itemsets, one round each",
+        "one itemset of a universe that nobody can list",
+        options=("thresholds",),
+        needs_delta=True,
+    ),
+    Row(
+        ITEMSETS,
+        "limited-domain",
+        "winnow.topk.mechanisms.ranked.RankedLimitedDomain",
+        {**_WITH_DELTA, "k": "k", "moved": "moved", "reach": "reach", "accountant": "accountant"},
+        "a list of at most k",
+        "lists, items found in the data",
+        options=("reach",),
+        ordered=True,
+        needs_delta=True,
+        private_labels=True,
+    ),
+    Row(
+        ITEMSETS,
+        "distance-to-instability",
+        "winnow.select.ranked_conditional.DistanceToInstability",
+        _WITH_DELTA,
+        "itemsets, or none",
+        "to compare: it may answer 'none'",
+        needs_delta=True,
+    ),
+    Row(
+        ITEMSETS,
+        "choosing",
+        "winnow.select.ranked_conditional.Choosing",
+        {**_WITH_DELTA, "growth": "growth"},
+        "itemsets, or none",
+        "baskets of bounded size",
+        options=("growth",),
+        needs_delta=True,
+    ),
+    *(
+        Row(
+            ITEMSETS,
+            word,
+            "winnow.select.ranked.RankedNoisyMax",
+            {"epsilon": "epsilon", "noise": "noise"},
+            "itemsets, one round each",
+            "a public list of items",
+            noise=noise,
+        )
+        for word, noise in (
+            ("exponential", "gumbel"),
+            ("permute-and-flip", "exponential"),
+            ("noisy-max", "laplace"),
+        )
+    ),
+    Row(
+        ITEMSETS,
+        "joint",
+        "winnow.topk.mechanisms.ranked.RankedJoint",
+        _LIST,
+        "a list of k",
+        "lists, a public list of items",
+        ordered=True,
+    ),
+    Row(
+        ITEMSETS,
+        "canonical",
+        "winnow.topk.mechanisms.ranked.RankedCanonical",
+        _LIST,
+        "a set of k",
+        "sets, a public list of items",
+    ),
+)
