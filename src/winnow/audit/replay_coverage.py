@@ -11,25 +11,23 @@ from winnow.core.laws import Law
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.interactive.opening import METHODS
-from winnow.itemsets.table import MECHANISMS as ITEMSETS
 from winnow.learn.bound import MECHANISMS as LEARNING
 from winnow.lp.problem import PRIVATE
+from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, words
 from winnow.privacy.closed_plan import MEASUREMENTS
 from winnow.read.baskets import LAYOUTS
 from winnow.release.mwem import UPDATES
-from winnow.select.table import SELECTION
 from winnow.session import Session
-from winnow.topk.table import KNOWN_DOMAIN, UNKNOWN_DOMAIN
 
 Word = tuple[str, str, str]
 """A verb, one of its options, and a word for it; both empty: the verb itself."""
 
 WORDS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("select", "mechanism"): SELECTION,
+    ("select", "mechanism"): words(SELECT),
     ("select", "noise"): tuple(Law),
-    ("top_k", "mechanism"): ("auto", *KNOWN_DOMAIN, *UNKNOWN_DOMAIN),
+    ("top_k", "mechanism"): ("auto", *words(TOP_K)),
     ("top_k", "noise"): tuple(Law),
-    ("frequent_itemsets", "mechanism"): ITEMSETS,
+    ("frequent_itemsets", "mechanism"): words(ITEMSETS),
     ("learn", "mechanism"): LEARNING,
     ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
     ("boost", "index"): (EXACT, *INDEX_NAMES),

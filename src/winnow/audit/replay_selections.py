@@ -18,14 +18,12 @@ from winnow.core.utility import Utility
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.inner_product.verb import max_inner_product
-from winnow.itemsets.table import MECHANISMS as ITEMSET
-from winnow.itemsets.table import NEED_DELTA
 from winnow.itemsets.verb import frequent_itemsets
+from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, rows, words
 from winnow.read.baskets import read_baskets
 from winnow.read.counts import SealedCounts
-from winnow.select.table import SELECTION
 from winnow.select.verb import above, open_above, select
-from winnow.topk.table import KNOWN_DOMAIN, UNKNOWN_DOMAIN, WITH_DELTA
+from winnow.topk.table import PRIVATE, PUBLIC
 from winnow.topk.verb import top_k
 
 ITEMS = ("a", "b", "c")
@@ -57,6 +55,10 @@ MOVERS = Family(
 )
 """People who move each of three scores by at most 1, up or down."""
 
+_WITH_DELTA = {
+    verb: {row.word for row in rows(verb) if row.needs_delta} for verb in (TOP_K, ITEMSETS)
+}
+
 
 def counted(people: People) -> dict[str, int]:
     """How many people have each item of the public list."""
@@ -83,7 +85,7 @@ def selection_replays() -> Iterator[Replay]:
 
 
 def _selections() -> Iterator[Replay]:
-    for mechanism in SELECTION:
+    for mechanism in words(SELECT):
         for noise in Law if mechanism == "lipschitz" else (None,):
             options: dict[str, Any] = {"mechanism": mechanism, "epsilon": EPSILON}
             options |= {} if noise is None else {"noise": str(noise)}
@@ -127,9 +129,9 @@ def _way(options: dict[str, Any]) -> str:
 
 
 def _top_k() -> Iterator[Replay]:
-    for mechanism in ("auto", *KNOWN_DOMAIN):
+    for mechanism in ("auto", *PUBLIC):
         options: dict[str, Any] = {"mechanism": mechanism, "epsilon": EPSILON, "k": 2}
-        options |= {"delta": 0.01} if mechanism in WITH_DELTA else {}
+        options |= {"delta": 0.01} if mechanism in _WITH_DELTA[TOP_K] else {}
         options |= {"epsilon": 0.2} if mechanism == "oneshot-approximate" else {}
         options |= {"max_items_per_user": 2} if mechanism == "laplace" else {}
         yield _public(options)
@@ -139,7 +141,7 @@ def _top_k() -> Iterator[Replay]:
         yield _public(options, Relation.SUBSTITUTION, FULL_ONLY)
     rounded = {"mechanism": "canonical", "epsilon": EPSILON, "k": 2, "rounded": True}
     yield _public(rounded, groups=FULL_ONLY)
-    for mechanism in ("auto", *UNKNOWN_DOMAIN):
+    for mechanism in ("auto", *PRIVATE):
         options = {"mechanism": mechanism, "epsilon": 2.0, "delta": 0.2, "k": 2}
         bounds = (2,) if mechanism == "stability" else (None, 2)
         for bound in bounds:
@@ -252,8 +254,8 @@ def _inner_products() -> Iterator[Replay]:
 
 
 def _itemsets() -> Iterator[Replay]:
-    for mechanism in ITEMSET:
-        needs_delta = mechanism in NEED_DELTA
+    for mechanism in words(ITEMSETS):
+        needs_delta = mechanism in _WITH_DELTA[ITEMSETS]
         options: dict[str, Any] = {"mechanism": mechanism, "epsilon": 2.0, "size": 1}
         options |= {"delta": 0.2, "epsilon": 20.0} if needs_delta else {}
         yield _mined(options, public=not needs_delta)
