@@ -71,8 +71,8 @@ def required() -> Iterator[Word]:
     for name in vars(Session):
         if not name.startswith("_"):
             yield "Session", "method", name
-    for (verb, option), words in WORDS.items():
-        yield from ((verb, option, str(word)) for word in words)
+    for (verb, option), said in WORDS.items():
+        yield from ((verb, option, str(word)) for word in said)
 
 
 def replayed_words(entries: Iterable[Replay]) -> set[Word]:
