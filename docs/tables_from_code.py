@@ -11,6 +11,7 @@ from pathlib import Path
 
 import benchmark_tables
 import decision_tables
+import ledger_tables
 import numpy as np
 import reproduce_tables
 import scale_tables
@@ -140,6 +141,7 @@ TABLES = (
     gaussian_noise,
     margin_thresholds,
     *benchmark_tables.TABLES,
+    *ledger_tables.TABLES,
     *decision_tables.TABLES,
     *reproduce_tables.TABLES,
     *scale_tables.TABLES,

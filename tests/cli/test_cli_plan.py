@@ -343,6 +343,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
         "demo-ledger.db",
         "demo-ledger.db-journal",
         "demo-ledger.db.key",
+        "demo-ledger.db.turn",
         "people.csv",
         "pick.json",
         "report.html",

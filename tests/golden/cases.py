@@ -21,6 +21,7 @@ LONG_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d{9,}(?:e[+-]?\d+)?(?!\w)")
 LONG_FRACTION = re.compile(r"(?:Fraction\()?\b(\d+)(?:/|, )(\d{7,})\b\)?")
 VARIES = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|\+\d\d:\d\d)?"), "TIME"),
+    (re.compile(r'("{1,2})tree\1: \{(?:[^{}]|\{[^{}]*\})*\}'), r"\1tree\1: TREE"),
     (re.compile(r"\b[0-9a-f]{32,}\b"), "HEX"),
     (re.compile(r"\bwinnow " + re.escape(wn.__version__) + " *"), "winnow VERSION "),
     (re.compile(r"('version'|\"version\"|'library'|\"library\"|version)(: |=)(['\"])"

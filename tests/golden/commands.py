@@ -17,7 +17,8 @@ from golden.data import people, write_csv, write_people
 HELP = (
     "", "demo", "select", "topk", "itemsets", "learn", "release", "ask", "lp", "plan",
     "plan select", "plan topk", "plan margin", "plan release", "plan interactive", "ledger",
-    "ledger init", "ledger show", "ledger verify", "ledger export", "audit", "reproduce",
+    "ledger init", "ledger show", "ledger verify", "ledger export", "ledger share",
+    "ledger share set", "ledger share list", "audit", "reproduce",
 )  # fmt: skip
 SHIFTS = """\
 NAME shifts
@@ -156,6 +157,10 @@ def recorded() -> Any:
         f"{release} marginals:1 {SEED} {book} people --json",
         f"select votes.csv --epsilon 0.5 {SEED} {book} others",
         f"select votes.csv --epsilon 0.5 {SEED} --dataset votes",
+        "ledger share set book.db --dataset votes --analyst Ada --part 0.5",
+        f"select votes.csv --epsilon 0.25 {SEED} {book} votes --analyst Ada",
+        "ledger share list book.db --dataset votes",
+        "ledger share list book.db --dataset votes --json",
         "ledger show book.db",
         "ledger show book.db --json",
         "ledger verify book.db",

@@ -20,8 +20,10 @@ QUESTIONS = (wn.where(age=(30, 50), sex="Female"), wn.where(rooms=1), wn.where(t
 
 
 def _entries(book: Any) -> Any:
-    """Entries as read, without times, tags and the marks of the chain."""
+    """Entries as read, without times, tags, the marks of the chain and the tree of names."""
     found = [entry.to_dict() for entry in book.entries()]
+    for entry in found:
+        entry["body"]["tree"] = "TREE"
     return [{k: v for k, v in e.items() if k not in ("time", "tag", "previous")} for e in found]
 
 

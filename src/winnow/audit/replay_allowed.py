@@ -88,7 +88,11 @@ _CODES = (
     "*.fingerprint",
     "*.head",
     "*.opened",
+    "*.tree*",
     "files.*.ledger.content",
+    "files.*.ledger.size",
+    "files.*journal.content",
+    "files.*journal.size",
     "files.*.key.content",
 )
 

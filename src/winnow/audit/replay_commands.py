@@ -31,6 +31,7 @@ WITHOUT_PRIVATE_DATA = {
     "plan release": "takes a public schema",
     "plan interactive": "takes a public schema",
     "ledger init": "makes an empty ledger",
+    "ledger share": "takes names and public numbers",
 }
 """The commands that see nobody's data, and why there is nothing to replay."""
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from winnow._version import __version__
-from winnow.cli import audit, demo, ledger, reproduce
+from winnow.cli import audit, demo, ledger, ledger_shares, reproduce
 from winnow.interactive.cli import command as ask
 from winnow.interactive.cli import plan as plan_interactive
 from winnow.itemsets.cli import command as itemsets
@@ -131,5 +131,14 @@ _add(ledgers, "init", ledger.init, BEFORE, ledger.INIT_EXAMPLES)
 _add(ledgers, "show", ledger.show, BEFORE, ledger.EXAMPLES)
 _add(ledgers, "verify", ledger.verify, BEFORE, ledger.EXAMPLES)
 _add(ledgers, "export", ledger.export, BEFORE, ledger.EXAMPLES)
+shares = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+ledgers.add_typer(
+    shares,
+    name="share",
+    help="Say how much of a dataset's cap each analyst may use.",
+    rich_help_panel=BEFORE,
+)
+_add(shares, "set", ledger_shares.set_share, BEFORE, ledger_shares.EXAMPLES)
+_add(shares, "list", ledger_shares.list_shares, BEFORE, ledger_shares.EXAMPLES)
 _add(app, "audit", audit.audit, BEFORE, audit.EXAMPLES)
 _add(app, "reproduce", reproduce.reproduce, BEFORE, reproduce.EXAMPLES)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from winnow.cli.options import JsonOption, RelationOption
-from winnow.cli.reporting import reported
+from winnow.cli.reporting import report, reported
 from winnow.core.relation import Relation
 
 if TYPE_CHECKING:
@@ -32,10 +33,14 @@ winnow ledger verify ledger.db --head 12:9f2c...
 winnow ledger export ledger.db --out charges.csv
 """
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 PlaceArgument = Annotated[
     str,
     typer.Argument(
-        metavar="LEDGER", help="A file, or postgresql://... for a ledger that a team shares."
+        metavar="LEDGER",
+        help="A file, or for a ledger that a team shares postgresql://... without a password, or "
+        "file:PATH of a file that holds the address.",
     ),
 ]
 KeyOption = Annotated[
@@ -44,6 +49,19 @@ KeyOption = Annotated[
         "--key", metavar="FILE", help="Where the key lies; LEDGER.key beside the file by default."
     ),
 ]
+
+
+def opened(place: str, key: Path | None, *, create: bool = False) -> Ledger:
+    """The ledger that was named on the command line."""
+    from winnow.privacy.ledger import Ledger
+    from winnow.privacy.ledger.addresses import typed
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        ledger = Ledger.open(typed(place), key_file=key, create=create)
+    for each in said:
+        report(f"note: {each.message}")
+    return ledger
 
 
 @reported()
@@ -81,9 +99,8 @@ def init(
     copy: without it nothing can be charged or verified.
     """
     from winnow.cli.printing import console, pairs, visible
-    from winnow.privacy.ledger import Ledger
 
-    ledger = Ledger.open(place, key_file=key, create=True)
+    ledger = opened(place, key, create=True)
     cap = ledger.open_dataset(
         dataset,
         epsilon=epsilon,
@@ -108,9 +125,8 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
     is bookkeeping.
     """
     from winnow.cli.printing import console, grid, show_json
-    from winnow.privacy.ledger import Ledger
 
-    ledger = Ledger.open(place, key_file=key)
+    ledger = opened(place, key)
     datasets, entries = ledger.datasets(), ledger.entries()
     if json:
         show_json(_document(ledger, datasets, entries))
@@ -150,9 +166,8 @@ def verify(
     copy of itself.
     """
     from winnow.cli.printing import console, show_json
-    from winnow.privacy.ledger import Ledger
 
-    ledger = Ledger.open(place, key_file=key)
+    ledger = opened(place, key)
     checks = [ledger.verify(each) for each in head or [None]]  # type: ignore[list-item]
     bad = next((check for check in checks if not check.ok), None)
     result = bad or checks[-1]
@@ -178,14 +193,22 @@ def export(
     """Write every entry of a ledger to a file, for other tools."""
     from winnow.cli.printing import console
     from winnow.core.saving import check_target, save
-    from winnow.privacy.ledger import Ledger
 
     check_target(out)
-    ledger = Ledger.open(place, key_file=key)
+    ledger = opened(place, key)
     entries = ledger.entries()
     rows = [entry.to_dict() for entry in entries]
-    save(out, rows, rows)
+    plain = out.suffix.lower() == ".csv"
+    save(out, rows, [_without_formulas(row) for row in rows] if plain else rows)
     console().print(f"{len(entries)} entries written to {out}", markup=False)
+
+
+def _without_formulas(row: dict[str, Any]) -> dict[str, Any]:
+    """A spreadsheet would run a text that starts like a formula; an apostrophe keeps it a text."""
+    return {
+        name: f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+        for name, value in row.items()
+    }
 
 
 def _used(dataset: Dataset) -> str:

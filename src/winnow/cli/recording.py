@@ -23,7 +23,8 @@ LedgerOption = Annotated[
     typer.Option(
         "--ledger",
         metavar="FILE",
-        help="Charge to this ledger (a file or postgresql://...); see winnow ledger init.",
+        help="Charge to this ledger: a file, postgresql://... or file:PATH of a file that holds "
+        "the address; see winnow ledger init.",
         rich_help_panel=_RECORD,
     ),
 ]
@@ -50,7 +51,7 @@ AnalystOption = Annotated[
     typer.Option(
         "--analyst",
         metavar="NAME",
-        help="Who asks, for the record.",
+        help="Who asks, for the record and for shares.",
         rich_help_panel=_RECORD,
     ),
 ]
@@ -73,9 +74,10 @@ def budget_from(
         return None
     if dataset is None:
         raise InputError("a ledger keeps one account for each dataset; give its --dataset label")
-    from winnow.privacy.ledger import Ledger, RecordedBudget
+    from winnow.cli.ledger import opened as ledger_at
+    from winnow.privacy.ledger import RecordedBudget
 
-    opened = Ledger.open(ledger, key_file=key)
+    opened = ledger_at(ledger, key)
     cap = opened.cap(dataset)
     if cap.relation is not relation:
         raise InputError(

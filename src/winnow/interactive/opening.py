@@ -147,8 +147,8 @@ def _charged(
         charged = True
         if account is not None:
             with suppress(LedgerError):
-                entries = account.ledger.entries(account.dataset)
-                charged = any(e.body.get("session") == journal.session for e in entries)
+                found = account.ledger.session_entry("charge", account.dataset, journal.session)
+                charged = found is not None
         journal.close(None) if charged else journal.abandon()
         raise
     except BudgetError:

@@ -49,6 +49,9 @@ class Amount:
     def __add__(self, other: Amount) -> Amount:
         return Amount(self.size + other.size, self.delta + other.delta)
 
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.size - other.size, self.delta - other.delta)
+
     def within(self, cap: Amount) -> bool:
         """Whether neither part passes the cap's."""
         return self.size <= cap.size and self.delta <= cap.delta
@@ -185,7 +188,7 @@ class Budget:
         self._cap = Cap.declare(epsilon, delta, relation, accountant, delta_for_events)
         self._lock = Lock()
         self._owner = Owner()
-        self._used = Amount()
+        self._sum = Amount()
         self._events: list[Event] = []
 
     def charge(self, event: Event) -> Grant:
@@ -193,14 +196,23 @@ class Budget:
         self._owner.check("this budget", "processes share a budget through a ledger")
         cost = self._cap.cost(event)
         with self._lock:
-            self._used = self._cap.after(self._used, event, cost)
+            self._sum = self._cap.after(self._sum, event, cost)
             self._events.append(event)
         return issue(event)
 
-    def _state(self) -> tuple[Amount, tuple[Event, ...]]:
-        """What was used, and for which events."""
+    def _used(self) -> Amount:
+        """What was used."""
         with self._lock:
-            return self._used, tuple(self._events)
+            return self._sum
+
+    def _room(self) -> Amount:
+        """What can still be charged."""
+        return self._cap.limit - self._used()
+
+    def _charged(self) -> tuple[Event, ...]:
+        """For which events it was used."""
+        with self._lock:
+            return tuple(self._events)
 
     @property
     def relation(self) -> Relation:
@@ -220,21 +232,19 @@ class Budget:
     @property
     def events(self) -> tuple[Event, ...]:
         """Every event charged so far, in order."""
-        return self._state()[1]
+        return self._charged()
 
     @property
     def spent(self) -> Usage:
         """How much of the cap is used, in the unit of the accountant; rounded up."""
-        used = self._state()[0]
+        used = self._used()
         return self._usage(stated_at_least(used.size), stated_at_least(used.delta))
 
     @property
     def left(self) -> Usage:
         """How much of the cap can still be charged, in the unit of the accountant; rounded down."""
-        used, limit = self._state()[0], self._cap.limit
-        return self._usage(
-            stated_at_most(limit.size - used.size), stated_at_most(limit.delta - used.delta)
-        )
+        room = self._room()
+        return self._usage(stated_at_most(room.size), stated_at_most(room.delta))
 
     def _usage(self, amount: float, delta: float) -> Usage:
         limit = self._cap.limit

@@ -1,26 +1,88 @@
-"""What entries say about amounts: exact fractions as text, and integers for the table's check."""
+"""What entries say about amounts: the account of a dataset, and the share of an analyst in it.
+
+Amounts are exact fractions, stored as text. Every entry about a dataset carries its whole
+account after that entry, so that the latest one is all that has to be read.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
 from winnow.core.checks import Real
+from winnow.errors import BudgetExceeded
 from winnow.privacy.budget import Amount, Cap
+from winnow.privacy.events import Event
 from winnow.privacy.ledger.entry import Entry
 
 _UNIT = 10**15
 """The table's own check on sums uses integers of 1/_UNIT, rounded up on both sides."""
 
+_DECLARED = ("epsilon", "delta", "relation", "accountant", "delta_for_events")
 
-def cap_of(entry: Entry) -> Cap:
-    """The cap that an opening entry declares."""
-    body = entry.body
+
+@dataclass(frozen=True)
+class Dataset:
+    """What a ledger says about one dataset."""
+
+    label: str
+    cap: Cap
+    used: Amount
+    charges: int
+    opened: str
+    """When it was opened."""
+    first: int
+    """The number of the entry that opened it."""
+    declared: Mapping[str, Any] = field(repr=False)
+    """The cap as it was declared."""
+
+    @classmethod
+    def declare(cls, label: str, declared: Mapping[str, Any], time: str, first: int) -> Dataset:
+        """A dataset that is opened now."""
+        return cls(label, _cap(declared), Amount(), 0, time, first, dict(declared))
+
+    @classmethod
+    def after(cls, entry: Entry) -> Dataset:
+        """The account that an entry carries."""
+        about = entry.body["account"]
+        declared, used = about["cap"], amount_of(entry.body["used"])
+        return cls(
+            entry.dataset, _cap(declared), used, about["charges"], about["opened"],
+            about["first"], declared,
+        )  # fmt: skip
+
+    def charged(self, used: Amount) -> Dataset:
+        """The account after one more charge."""
+        return replace(self, used=used, charges=self.charges + 1)
+
+    def to_body(self) -> dict[str, Any]:
+        """What an entry carries of it."""
+        about = {
+            "cap": dict(self.declared),
+            "charges": self.charges,
+            "opened": self.opened,
+            "first": self.first,
+        }
+        return {"account": about, "used": texts_of(self.used)}
+
+
+def declared_in(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The declaration in an opening entry that carries no account."""
+    return {name: body[name] for name in _DECLARED}
+
+
+def _cap(declared: Mapping[str, Any]) -> Cap:
+    return _declared(*(declared[name] for name in _DECLARED))
+
+
+@lru_cache(maxsize=256)
+def _declared(*values: Any) -> Cap:
+    epsilon, delta, relation, accountant, delta_for_events = values
     return Cap.declare(
-        _number(body["epsilon"]),
-        _number(body["delta"]),
-        body["relation"],
-        body["accountant"],
-        _number(body["delta_for_events"]),
+        _number(epsilon), _number(delta), relation, accountant, _number(delta_for_events)
     )
 
 
@@ -28,9 +90,42 @@ def _number(value: int | float | str) -> Real:
     return Fraction(value) if isinstance(value, str) else value
 
 
-def used_of(entry: Entry) -> Amount:
-    """What is used of the dataset after an entry."""
-    return amount_of(entry.body["used"])
+@dataclass(frozen=True)
+class Share:
+    """What one analyst has used of a dataset, and may use at most."""
+
+    dataset: str
+    analyst: str
+    part: Fraction | None
+    """The part of the cap that is the most; None: only the cap of all binds."""
+    limit: Amount
+    used: Amount
+
+    @classmethod
+    def of(cls, dataset: Dataset, analyst: str, body: Mapping[str, Any] | None) -> Share:
+        """The share that an entry carries; None: the analyst has charged nothing so far."""
+        stored = {} if body is None else body["share"]
+        part = None if stored.get("part") is None else Fraction(stored["part"])
+        used = amount_of(stored["used"]) if stored else Amount()
+        return cls(dataset.label, analyst, None, dataset.cap.limit, used).set_to(part, dataset.cap)
+
+    def set_to(self, part: Fraction | None, cap: Cap) -> Share:
+        """The same with another part of the cap."""
+        whole = Fraction(1) if part is None else part
+        limit = Amount(cap.limit.size * whole, cap.limit.delta * whole)
+        return replace(self, part=part, limit=limit)
+
+    def charged(self, cap: Cap, event: Event, cost: Amount) -> Share:
+        """The share after one more charge, or a refusal that costs nothing."""
+        try:
+            return replace(self, used=replace(cap, limit=self.limit).after(self.used, event, cost))
+        except BudgetExceeded as refusal:
+            raise BudgetExceeded(f"in the share of {self.analyst!r}: {refusal}") from None
+
+    def to_body(self) -> dict[str, Any]:
+        """What an entry carries of it."""
+        part = None if self.part is None else str(self.part)
+        return {"analyst": self.analyst, "share": {"part": part, "used": texts_of(self.used)}}
 
 
 def amount_of(texts: list[str]) -> Amount:

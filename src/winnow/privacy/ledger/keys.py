@@ -6,14 +6,20 @@ import hashlib
 import hmac
 import os
 import secrets
+import shlex
+import stat
 from pathlib import Path
 
 from winnow.errors import LedgerError
 
+_OTHERS = stat.S_IRWXO | stat.S_IWGRP
+"""What nobody may do but the owner; a team may read through its group."""
 
-def key_check(key: bytes, identity: str) -> str:
-    """What a ledger stores to know its key again."""
-    return hmac.new(key, b"winnow-ledger:" + identity.encode(), hashlib.sha256).hexdigest()
+
+def key_check(key: bytes, identity: str, version: str) -> str:
+    """What a ledger stores to know its key again, and that its version was not edited."""
+    mark = "winnow-ledger:" if version == "1" else f"winnow-ledger-{version}:"
+    return hmac.new(key, (mark + identity).encode(), hashlib.sha256).hexdigest()
 
 
 def chain_key(key: bytes, identity: str) -> bytes:
@@ -21,32 +27,51 @@ def chain_key(key: bytes, identity: str) -> bytes:
     return hmac.new(key, b"winnow-chain:" + identity.encode(), hashlib.sha256).digest()
 
 
+def pending(path: Path) -> Path:
+    """Where a new key lies until its ledger is made.
+
+    So a key without a ledger is that of a ledger that is gone, and a ledger without a key but
+    with a pending one was made by a process that was killed right then.
+    """
+    return path.with_name(path.name + ".new")
+
+
 def make_key(path: Path) -> bytes:
-    """A new key, readable by its owner only; a key that is there already is kept."""
+    """A new key in a file that was not there, on the disk when this returns."""
     key = secrets.token_bytes(32)
     try:
+        path.unlink(missing_ok=True)  # left behind by a process that was killed
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return read_key(path)
+        with os.fdopen(handle, "wb") as file:
+            file.write(key.hex().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
         raise LedgerError(
             f"the key file {path} cannot be written: {error.strerror}; choose another place"
         ) from None
-    with os.fdopen(handle, "wb") as file:
-        file.write(key.hex().encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
     return key
 
 
 def read_key(path: Path) -> bytes:
     """The key in a file."""
     try:
-        key = bytes.fromhex(path.read_text().strip())
-    except (OSError, ValueError, UnicodeDecodeError):
+        check_private(path, "the key of the ledger")
+        key = bytes.fromhex(path.read_text("ascii").strip())
+    except (OSError, ValueError):
         raise LedgerError(
             f"the key of the ledger cannot be read from {path}; name the file with key_file="
         ) from None
     if len(key) != 32:
         raise LedgerError(f"the key file {path} does not hold 32 bytes in hexadecimal digits")
     return key
+
+
+def check_private(path: Path, what: str) -> None:
+    """Refuse a secret that others than its owner can read or write."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & _OTHERS:
+        raise LedgerError(
+            f"{what} in {path} is open to others (mode {mode:o}): whoever read it can forge what "
+            f"it protects. Mend it with: chmod 600 {shlex.quote(str(path))}"
+        )

@@ -1,4 +1,4 @@
-"""The label of a dataset: chosen by the steward, spelled in one way only."""
+"""The label of a dataset and the name of an analyst: chosen, and spelled in one way only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from winnow.errors import InputError
 
 
-def check_label(label: str) -> None:
+def check_label(label: str, what: str = "dataset= is a label that the steward chooses") -> None:
     """Refuse what is not a plain, short label."""
     plain = (
         isinstance(label, str)
@@ -17,6 +17,16 @@ def check_label(label: str) -> None:
     )
     if not plain:  # two spellings of one label would be two caps
         raise InputError(
-            "dataset= is a label of 1 to 200 printable characters that the steward chooses, "
-            "without spaces around it and in composed form (Unicode NFC)"
+            f"{what}, of 1 to 200 printable characters, without spaces around it and in composed "
+            "form (Unicode NFC)"
         )
+
+
+def check_analyst(name: str) -> None:
+    """Refuse a name of which there could be two spellings, and so two shares."""
+    check_label(name, "analyst= is the name of a person or a program")
+
+
+def check_request(key: str) -> None:
+    """Refuse a key of a request that could be mistaken for another."""
+    check_label(key, "request= is a key that the caller chooses for each request")

@@ -5,8 +5,10 @@ killed afterwards has spent what it reserved, and nothing is ever refunded. Seve
 processes may charge at once: each transaction reads what is used and adds to it while
 no other can write.
 
-What it proves. With the key, ``verify`` finds every edit, insertion and gap. With a head
-from a receipt it also finds a ledger that was cut or replaced by an older copy. It does
+What it proves. A charge reads the last entry and the latest ones about its dataset and its
+analyst, and checks that they are: whoever edits, hides, moves or cuts entries without the key
+is refused then, not only by ``verify``, which checks every entry. With a head from a receipt
+``verify`` also finds a ledger that was replaced by an older copy of itself. It does
 not protect from whoever holds both the file and the key: keep the key where analysts
 cannot read it, and keep heads (every receipt has one) where the steward cannot lose them.
 """
@@ -16,11 +18,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import secrets
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from winnow._version import __version__
 from winnow.core.checks import Real, exact
@@ -28,17 +28,16 @@ from winnow.core.relation import Relation
 from winnow.errors import InputError, LedgerError, RelationMismatch
 from winnow.privacy.budget import Amount, Cap
 from winnow.privacy.events import Event, from_json, short_number, to_json
-from winnow.privacy.ledger.accounts import cap_of, in_units, texts_of, used_of
-from winnow.privacy.ledger.datasets import Dataset, datasets_of
-from winnow.privacy.ledger.entry import START, Entry
-from winnow.privacy.ledger.keys import chain_key, key_check, make_key, read_key
-from winnow.privacy.ledger.labels import check_label
+from winnow.privacy.ledger.accounts import Dataset, Share, texts_of
+from winnow.privacy.ledger.chain import RESTORE, Chain, Seen, changed_after, now
+from winnow.privacy.ledger.entry import Entry
+from winnow.privacy.ledger.labels import check_analyst, check_label, check_request
 from winnow.privacy.ledger.locks import Hold
-from winnow.privacy.ledger.store import Appending, Store, store_at
+from winnow.privacy.ledger.opening import open_ledger
+from winnow.privacy.ledger.store import Appending, Store
 from winnow.privacy.ledger.verification import Verification, verify_chain
 
-VERSION = "1"
-"""Of the layout and of the meaning of entries; a ledger of a later version is refused."""
+T = TypeVar("T")
 
 ACCOUNTING = "1"
 """Of the rules by which events are turned into costs."""
@@ -54,47 +53,14 @@ class Ledger:
         self._store, self._key = store, key
         self.identity = identity
         self.key_file = key_file
+        self._seen: Seen | None = None
 
     @classmethod
     def open(
         cls, place: str | Path, *, key_file: str | Path | None = None, create: bool = False
     ) -> Ledger:
-        """The ledger at a path, or at a Postgres URL."""
-        store = store_at(place)
-        path = Path(key_file) if key_file is not None else store.default_key_file()
-        if not store.exists():
-            if not create:
-                raise InputError(
-                    f"there is no ledger at {place}; make one with: winnow ledger init {place}"
-                )
-            if key_file is None and path.exists():
-                raise LedgerError(
-                    f"the ledger {store.name} is gone and its key {path} is still there; restore "
-                    "the ledger from a copy, or remove the key to start anew"
-                )
-            key = make_key(path)
-            identity = secrets.token_hex(16)
-            store.create(
-                {
-                    "version": VERSION,
-                    "library": __version__,
-                    "identity": identity,
-                    "key": key_check(key, identity),
-                }
-            )
-        key = read_key(path)
-        meta = store.meta()
-        if meta.get("version") != VERSION:
-            raise LedgerError(
-                f"the ledger {store.name} has the version {meta.get('version')!r} and this library "
-                f"knows {VERSION!r}; use the library that wrote it, or a later one"
-            )
-        identity = meta.get("identity", "")
-        if not hmac.compare_digest(meta.get("key", ""), key_check(key, identity)):
-            raise LedgerError(
-                f"the key {path} is not the key of the ledger {store.name}; name the right one"
-            )
-        return cls(store, chain_key(key, identity), identity, path)
+        """The ledger at a path, at a Postgres URL, or at the URL in a file (``file:PATH``)."""
+        return cls(*open_ledger(place, key_file, create=create))
 
     @property
     def name(self) -> str:
@@ -119,91 +85,147 @@ class Ledger:
         """Fix the cap of a dataset, once and for all; the same declaration again is fine."""
         check_label(label)
         cap = Cap.declare(epsilon, delta, relation, accountant, delta_for_events)
-        body: dict[str, Any] = {
-            "epsilon": short_number("epsilon", exact("epsilon", epsilon)),
-            "delta": short_number("delta", exact("delta", delta)),
-            "delta_for_events": short_number(
-                "delta_for_events", exact("delta_for_events", delta_for_events)
-            ),
-            "relation": str(cap.relation),
-            "accountant": cap.accountant,
-        }
-        with self._store.appending() as chain:
-            found = chain.first(label)
-            if found is None:
-                self._add(chain, "open", label, body | {"used": texts_of(Amount())}, Amount(), cap)
-                return cap
-        self.check_genuine(found)
-        declared = cap_of(found)
-        if declared.relation is not cap.relation:
+        numbers = {"epsilon": epsilon, "delta": delta, "delta_for_events": delta_for_events}
+        declared: dict[str, Any] = {n: short_number(n, exact(n, v)) for n, v in numbers.items()}
+        declared |= {"relation": str(cap.relation), "accountant": cap.accountant}
+
+        def opened(chain: Chain, end: Appending) -> Cap:
+            found = chain.dataset(label)
+            if found is not None:
+                return found.cap
+            first = chain.seen[0] + 1
+            chain.add(end, "open", Dataset.declare(label, declared, now(), first), {})
+            return cap
+
+        recorded = self._append(opened)
+        if recorded.relation is not cap.relation:
             raise RelationMismatch(
-                f"the dataset {label!r} is recorded under {declared.relation} and {cap.relation} "
+                f"the dataset {label!r} is recorded under {recorded.relation} and {cap.relation} "
                 "was asked for; one dataset has one relation in a ledger"
             )
-        if declared != cap:
+        if recorded != cap:
             raise InputError(
-                f"the dataset {label!r} is recorded with the cap '{declared.guarantee}' "
-                f"({declared.accountant}), and another one was asked for; a cap is fixed once"
+                f"the dataset {label!r} is recorded with the cap '{recorded.guarantee}' "
+                f"({recorded.accountant}), and another one was asked for; a cap is fixed once"
             )
-        return declared
+        return recorded
+
+    def dataset(self, label: str) -> Dataset:
+        """What the ledger says about one dataset."""
+        return self._read(lambda chain: self._account(chain, label))
 
     def cap(self, label: str) -> Cap:
         """The cap of a dataset."""
-        found = next(iter(self._store.entries(label)), None)
-        if found is None:
-            raise InputError(
-                f"the ledger {self.name} knows no dataset {label!r}; give its epsilon (and delta) "
-                "to open it"
-            )
-        self.check_genuine(found)
-        return cap_of(found)
+        return self.dataset(label).cap
 
-    def charge(self, label: str, event: Event, *, analyst: str = "", session: str = "") -> str:
+    def set_share(self, label: str, analyst: str, part: Real) -> Share:
+        """Let an analyst use at most this part of a dataset's cap, from 0 to 1.
+
+        What the analyst has used before counts. Shares may add up to more than the cap, which
+        binds in any case; an analyst without a share is bound by the cap alone.
+        """
+        check_analyst(analyst)
+        share_of_cap = exact("part", part)
+        if not 0 <= share_of_cap <= 1:
+            raise InputError(f"part={part} is not a part of the cap; give a number from 0 to 1")
+
+        def shared(chain: Chain, end: Appending) -> Share:
+            account = self._account(chain, label)
+            share = _share(chain, account, analyst).set_to(share_of_cap, account.cap)
+            chain.add(end, "share", account, share.to_body())
+            return share
+
+        return self._append(shared)
+
+    def share(self, label: str, analyst: str) -> Share:
+        """What an analyst has used of a dataset, and may use at most."""
+        return self._read(lambda chain: _share(chain, self._account(chain, label), analyst))
+
+    def shares(self, label: str) -> list[Share]:
+        """All analysts who have a share in a dataset or have charged to it, by name."""
+
+        def found(chain: Chain) -> list[Share]:
+            account = self._account(chain, label)
+            analysts = {
+                entry.body["analyst"]
+                for entry in chain.latest()
+                if entry.dataset == label and "share" in entry.body
+            }
+            return [_share(chain, account, analyst) for analyst in sorted(analysts)]
+
+        return self._read(found)
+
+    def charge(
+        self, label: str, event: Event, *, analyst: str = "", session: str = "", request: str = ""
+    ) -> str:
         """Record a charge, or refuse it; the head of the ledger when it is on the disk.
 
         ``session`` names the interactive session that it is for, which can then find it again.
+        ``request`` is a key that the analyst chooses: the same key with the same content is the
+        same charge, which is returned and not made again; with another content it is refused.
+        One charge stands for one release: whoever gets a charge that was made before may show
+        the release that it was made for, and must not draw new noise.
         """
-        cap = self.cap(label)
-        cost = cap.cost(event)
+        if analyst:
+            check_analyst(analyst)
+        if request:
+            check_request(request)
         document = to_json(event)
-        plan = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-        with self._store.appending() as chain:
-            before = chain.last(label)
-            if before is None:
-                raise LedgerError(f"the dataset {label!r} has disappeared from the ledger")
-            self.check_genuine(before)
-            used = cap.after(used_of(before), event, cost)
-            body: dict[str, Any] = {
-                "event": document,
-                "cost": texts_of(cost),
-                "used": texts_of(used),
-                "plan": plan,
-                "analyst": analyst,
-                "accountant": cap.accountant,
-                "accounting": ACCOUNTING,
-                "library": __version__,
-            }
-            if session:
-                body["session"] = session
-            entry = self._add(chain, "charge", label, body, used, cap)
-        return f"{self.name}#{entry.head}"
+        text = json.dumps(document, sort_keys=True).encode()
+        content: dict[str, Any] = {
+            "event": document,
+            "plan": hashlib.sha256(text).hexdigest(),
+            "analyst": analyst,
+            "accounting": ACCOUNTING,
+            "library": __version__,
+        }
+        content |= {"session": session} if session else {}
+        content |= {"request": request} if request else {}
 
-    def state(self, label: str) -> tuple[Amount, tuple[Event, ...]]:
-        """What was used of a dataset's cap, and for which events."""
-        used, events = Amount(), []
+        def charged(chain: Chain, end: Appending) -> Entry:
+            if request and (before := self._requested(chain, analyst, request)) is not None:
+                _check_same(before, label, content)
+                return before
+            account = self._account(chain, label)
+            cap = account.cap
+            cost = cap.cost(event)
+            after = account.charged(cap.after(account.used, event, cost))
+            body = {**content, "cost": texts_of(cost), "accountant": cap.accountant}
+            if analyst:
+                share = _share(chain, account, analyst)
+                body |= share.charged(cap, event, cost).to_body()
+            noted = self._mark("request", analyst, request) if request else ""
+            return chain.add(end, "charge", after, body, noted=noted)
+
+        return f"{self.name}#{self._append(charged).head}"
+
+    def requested(self, request: str, analyst: str = "") -> Entry | None:
+        """The charge that an analyst made under the key of a request; None: there is none."""
+        return self._read(lambda chain: self._requested(chain, analyst, request))
+
+    def used(self, label: str) -> Amount:
+        """What was used of a dataset's cap."""
+        return self.dataset(label).used
+
+    def events(self, label: str) -> tuple[Event, ...]:
+        """Every event that was charged to a dataset, in order; reads all of its entries."""
+        account, found = self.dataset(label), []
         for entry in self._store.entries(label):
             self.check_genuine(entry)
-            used = used_of(entry)
             if entry.kind == "charge":
-                events.append(from_json(entry.body["event"]))
-        return used, tuple(events)
+                found.append(from_json(entry.body["event"]))
+        if len(found) < account.charges:  # more may have come meanwhile
+            raise LedgerError(f"charges of {label!r} are missing from the ledger; {RESTORE}")
+        return tuple(found)
 
     def datasets(self) -> list[Dataset]:
         """All datasets, in the order in which they were opened."""
-        entries = self.entries()
-        for entry in entries:
-            self.check_genuine(entry)
-        return datasets_of(entries)
+
+        def found(chain: Chain) -> list[Dataset]:
+            labels = {entry.dataset for entry in chain.latest()}
+            return [self._account(chain, label) for label in labels]
+
+        return sorted(self._read(found), key=lambda account: account.first)
 
     def entries(self, label: str | None = None) -> list[Entry]:
         """Every entry in order, or those of one dataset, as stored."""
@@ -219,30 +241,28 @@ class Ledger:
             )
         return held
 
+    def session_entry(self, kind: str, label: str, session: str) -> Entry | None:
+        """The charge of an interactive session, or the latest mark (kind ``session``) of it."""
+        return self._read(lambda chain: chain.about(kind, label, session))
+
     def note_session(self, label: str, session: str, content: Mapping[str, Any], seen: int) -> int:
         """Append what an interactive session tells; the number of the entry, on the disk.
 
         ``seen`` is the last of its entries that the session knows of. A later one was written by
         somebody else who goes on with the same session, and this one ends.
         """
-        with self._store.appending() as chain:
-            for entry in chain.since(label, seen):
-                if entry.kind == "session" and entry.body.get("session") == session:
-                    raise LedgerError(
-                        "somebody else went on with this session meanwhile, from a copy of its "
-                        "state; nothing was shown. Close it here"
-                    )
-            return self._carry(chain, label, "session", {"session": session, **content}).sequence
 
-    def _carry(self, chain: Appending, label: str, kind: str, content: Mapping[str, Any]) -> Entry:
-        before, first = chain.last(label), chain.first(label)
-        if before is None or first is None:
-            raise LedgerError(f"the dataset {label!r} has disappeared from the ledger")
-        self.check_genuine(before)
-        self.check_genuine(first)
-        used = used_of(before)
-        body = {**content, "used": texts_of(used)}
-        return self._add(chain, kind, label, body, used, cap_of(first))
+        def noted(chain: Chain, end: Appending) -> int:
+            latest = chain.about("session", label, session)
+            if latest is not None and latest.sequence > seen:
+                raise LedgerError(
+                    "somebody else went on with this session meanwhile, from a copy of its "
+                    "state; nothing was shown. Close it here"
+                )
+            account = self._account(chain, label)
+            return chain.add(end, "session", account, {"session": session, **content}).sequence
+
+        return self._append(noted)
 
     def note_data(self, label: str, digest: bytes) -> list[str]:
         """Remember a keyed fingerprint of the data; other labels under which they came before.
@@ -252,55 +272,75 @@ class Ledger:
         of entries shows in published receipts and must not depend on the data.
         """
         mark = hmac.new(self._key, b"data:" + digest, hashlib.sha256).hexdigest()
-        others: list[str] = []
-        with self._store.appending() as chain:
-            for entry in self._store.entries():
-                same = entry.kind == "data" and entry.body.get("fingerprint") == mark
-                if same and entry.dataset != label and entry.dataset not in others:
-                    others.append(entry.dataset)
-            if chain.first(label) is not None:
-                self._carry(chain, label, "data", {"fingerprint": mark})
-        return others
+
+        def noted(chain: Chain, end: Appending) -> list[str]:
+            labels = list(dict.fromkeys(entry.dataset for entry in chain.named(f"data:{mark}")))
+            account = chain.dataset(label)
+            if account is not None:
+                name = "" if label in labels else f"data:{mark}"
+                chain.add(end, "data", account, {"fingerprint": mark}, noted=name)
+            return [other for other in labels if other != label]
+
+        return self._append(noted)
 
     def verify(self, head: str | None = None) -> Verification:
         """Check every tag, every link and every sum, and that a receipt's head is still there."""
-        return verify_chain(self._store.entries(), self._key, head)
-
-    def _add(
-        self,
-        chain: Appending,
-        kind: str,
-        label: str,
-        body: Mapping[str, Any],
-        used: Amount,
-        cap: Cap,
-    ) -> Entry:
-        last = chain.last()
-        if last is not None:
-            self.check_genuine(last)
-        if chain.count() != (0 if last is None else last.sequence):
-            raise LedgerError(
-                f"entries are missing from the ledger {self.name}; restore it from a copy that "
-                "verifies"
-            )
-        entry = Entry(
-            1 if last is None else last.sequence + 1,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            kind,
-            label,
-            body,
-            START if last is None else last.tag,
-        ).sealed(self._key)
-        chain.add(entry, in_units(used.size), in_units(cap.limit.size))
-        return entry
+        try:
+            end = self._store.read(lambda view: Chain(view, self._key)).seen
+        except LedgerError as error:
+            found = verify_chain(self._store.entries(), self._key, (0, ""), head)
+            return found if not found.ok else Verification(found.entries, found.head, str(error))
+        return verify_chain(self._store.entries(), self._key, end, head)
 
     def check_genuine(self, entry: Entry) -> None:
         """Refuse an entry that was changed after it was written."""
         if not entry.genuine(self._key):
-            raise LedgerError(
-                f"entry {entry.sequence} of the ledger {self.name} was changed after it was "
-                "written; restore the ledger from a copy that verifies"
+            raise changed_after(entry)
+
+    def _read(self, work: Callable[[Chain], T]) -> T:
+        return self._store.read(lambda view: work(Chain(view, self._key, self._seen)))
+
+    def _append(self, work: Callable[[Chain, Appending], T]) -> T:
+        def transaction(end: Appending) -> tuple[Chain, T]:
+            chain = Chain(end, self._key, self._seen)
+            return chain, work(chain, end)
+
+        chain, result = self._store.append(transaction)
+        self._seen = chain.seen  # it is on the disk; what was only read need not be yet
+        return result
+
+    def _account(self, chain: Chain, label: str) -> Dataset:
+        found = chain.dataset(label)
+        if found is None:
+            raise InputError(
+                f"the ledger {self.name} knows no dataset {label!r}; give its epsilon (and delta) "
+                "to open it"
             )
+        return found
+
+    def _requested(self, chain: Chain, analyst: str, request: str) -> Entry | None:
+        for entry in chain.named(self._mark("request", analyst, request)):
+            if (entry.body.get("analyst"), entry.body.get("request")) == (analyst, request):
+                return entry
+        return None
+
+    def _mark(self, *parts: str) -> str:
+        text = json.dumps(parts).encode()
+        return f"{parts[0]}:{hmac.new(self._key, text, hashlib.sha256).hexdigest()}"
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name}>"
+
+
+def _share(chain: Chain, account: Dataset, analyst: str) -> Share:
+    entry = chain.about("analyst", account.label, analyst)
+    return Share.of(account, analyst, None if entry is None else entry.body)
+
+
+def _check_same(before: Entry, label: str, content: Mapping[str, Any]) -> None:
+    asked = (label, content["plan"], content.get("session"))
+    if (before.dataset, before.body["plan"], before.body.get("session")) != asked:
+        raise InputError(
+            f"the request {content['request']!r} was charged for something else before; choose "
+            "another key for another request"
+        )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from weakref import finalize
 
 from winnow.core.process import Owner
@@ -73,3 +76,54 @@ def _is_at(path: str, handle: int) -> bool:
         return os.path.samestat(os.stat(path), os.fstat(handle))
     except OSError:
         return False
+
+
+@contextmanager
+def exclusive(path: Path, patience: float, what: str) -> Iterator[None]:
+    """A file that one process has at a time, waited for, and removed at the end."""
+    deadline = time.monotonic() + patience
+    while True:
+        hold = held_file(str(path))
+        if hold is not None and _is_current(hold):
+            break
+        if time.monotonic() > deadline:
+            raise LedgerError(
+                f"another process has been {what} for {patience:.0f} seconds and holds {path}; "
+                "nothing was charged. Wait for it, or end it, and try again"
+            )
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        hold.release()
+
+
+def _is_current(hold: Hold) -> bool:
+    """Whether the file is still at its place: the one before us may have removed it."""
+    try:
+        hold.check()
+    except LedgerError:
+        hold.release()
+        return False
+    return True
+
+
+@contextmanager
+def turnstile(path: str, deadline: float) -> Iterator[None]:
+    """Let one process through at a time, so that whoever was served joins the others at the back.
+
+    It is for fairness only: where the file cannot be made, or the deadline passes, nobody waits.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        while not lock_file(handle) and time.monotonic() < deadline:
+            time.sleep(0.002)
+        yield
+    finally:
+        os.close(handle)

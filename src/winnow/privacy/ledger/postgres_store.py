@@ -1,23 +1,45 @@
 """Entries in a Postgres database, for teams: the same chain, kept by a server.
 
 Appending takes an advisory lock for the length of its transaction, so that charges of many
-clients are one sequence, and asks the server to commit to its disk (synchronous_commit).
+clients are one sequence (the server serves them in the order in which they came). The transaction
+is READ COMMITTED whatever the server's default is: what is read after the lock was granted has to
+be the latest.
+
+Nobody waits for the disk while holding the lock. The transaction commits without waiting, and
+then a message of the same connection is committed with synchronous_commit: the server's log is
+written in order, so that it has the entry on the disk (and on the standbys that it waits for) when
+the message is. Many clients so wait for one write together.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, TypeVar
 
-from winnow.errors import ExtraMissing, LedgerError
-from winnow.privacy.ledger.entry import Entry
+from winnow.errors import ExtraMissing, InputError, LedgerError, WinnowError
+from winnow.privacy.ledger.connections import Kept
+from winnow.privacy.ledger.entry import COLUMNS, Entry
 from winnow.privacy.ledger.locks import Hold
+from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading
 
+T = TypeVar("T")
+
+_ONLY_APPENDED = tuple(
+    f"CREATE TRIGGER {table}_only_append BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+    "FOR EACH STATEMENT EXECUTE FUNCTION winnow_refuse()"
+    for table in ("winnow_meta", "winnow_entries")
+)
+_SECOND = (
+    "CREATE TABLE winnow_ending (id INTEGER PRIMARY KEY CHECK (id = 1), "
+    "sequence BIGINT NOT NULL, tag TEXT NOT NULL, seal TEXT NOT NULL)",
+    "CREATE TABLE winnow_noted (name TEXT NOT NULL, sequence BIGINT NOT NULL, "
+    "PRIMARY KEY (name, sequence))",
+)
 _LAYOUT = (
     "CREATE TABLE winnow_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE winnow_entries (
@@ -29,14 +51,32 @@ _LAYOUT = (
     'CREATE INDEX winnow_by_dataset ON winnow_entries (dataset COLLATE "C", sequence)',
     """CREATE FUNCTION winnow_refuse() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'a ledger is only appended to'; END $$""",
-    *(
-        f"CREATE TRIGGER {table}_only_append BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-        "FOR EACH STATEMENT EXECUTE FUNCTION winnow_refuse()"
-        for table in ("winnow_meta", "winnow_entries")
-    ),
+    *_ONLY_APPENDED,
+    *_SECOND,
 )
-_COLUMNS = "sequence, time, kind, dataset, body, previous, tag"
+_TREELESS = (  # written by a library that was started before the ledger was upgraded
+    "ALTER TABLE winnow_entries ADD CONSTRAINT winnow_upgraded "
+    "CHECK (body LIKE '%\"tree\":%') NOT VALID"
+)
 _LOCK = int.from_bytes(hashlib.sha256(b"winnow-ledger").digest()[:8], "big", signed=True)
+_BEGIN = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off; "
+    f"SET LOCAL lock_timeout = {int(PATIENCE * 1000)}; SELECT pg_advisory_xact_lock({_LOCK})"
+)
+_ON_DISK = (
+    "BEGIN; SET LOCAL synchronous_commit = on; "
+    "SELECT pg_logical_emit_message(true, 'winnow', 'on the disk'); COMMIT"
+)
+_MARK = (
+    "INSERT INTO winnow_ending VALUES (1, %s, %s, %s) ON CONFLICT (id) DO UPDATE SET "
+    "sequence = EXCLUDED.sequence, tag = EXCLUDED.tag, seal = EXCLUDED.seal"
+)
+_PAGE = 1000
+_TRIES = 10
+_AGAIN = {"40001", "40P01"}
+"""A serialization failure or a deadlock: the server took the transaction back."""
+_LOST = {None, "08000", "08003", "08006", "57P01", "57P02", "57P05"}
+"""The connection is gone, as after a restart of the server."""
 
 
 class PostgresStore:
@@ -48,12 +88,26 @@ class PostgresStore:
         except ImportError:
             raise ExtraMissing("psycopg", "postgres", "a ledger on Postgres") from None
         self._driver: Any = psycopg
+        try:
+            parts = psycopg.conninfo.conninfo_to_dict(url)
+        except psycopg.Error:
+            parts = {"dbname": "@"}
+        self._name = str(parts.get("dbname") or "postgres")
+        if "@" in self._name:  # a password with a / in it would end up in the database's name
+            raise InputError(
+                "the address of the ledger is not one that Postgres understands; write it as "
+                "postgresql://user@host:port/database, with %40 for @ and %2F for / in a name"
+            )
         self._url = url
+        self._kept = Kept(self._connect, lambda connection: not connection.closed)
+
+    def _connect(self) -> Any:
+        return self._driver.connect(self._url, autocommit=True)
 
     @property
     def name(self) -> str:
         """The name of the database; never the user, the password or the host."""
-        return urlsplit(self._url).path.lstrip("/") or "postgres"
+        return self._name
 
     @property
     def path(self) -> None:
@@ -61,45 +115,61 @@ class PostgresStore:
 
     def default_key_file(self) -> Path:
         """In the folder of the process: a database has no place of its own for a key."""
-        return Path(f"{self.name}.ledger.key")
+        return Path(f"{self.name.replace('/', '_')}.ledger.key")
 
     def exists(self) -> bool:
         """Whether the tables are there."""
-        with self._transaction() as cursor:
-            cursor.execute("SELECT to_regclass('winnow_entries') IS NOT NULL")
-            return bool(cursor.fetchone()[0])
+        return self._read(lambda view: view.exists())
 
-    def create(self, meta: dict[str, str]) -> None:
-        """Lay out an empty ledger in one transaction; another process may have been first."""
-        with self._transaction(lock=True) as cursor:
-            cursor.execute("SELECT to_regclass('winnow_entries') IS NOT NULL")
-            if cursor.fetchone()[0]:
-                return
-            for statement in _LAYOUT:
-                cursor.execute(statement)
-            cursor.executemany("INSERT INTO winnow_meta VALUES (%s, %s)", list(meta.items()))
+    def creating(self) -> AbstractContextManager[None]:
+        """Nothing: the transaction in which a ledger is made waits for others by itself."""
+        return nullcontext()
+
+    def create(self, meta: Mapping[str, str], end: End) -> bool:
+        """Lay out an empty ledger in one transaction; False: another process was first."""
+
+        def lay_out(view: _View) -> bool:
+            if view.exists():
+                return False
+            view.run(*_LAYOUT)
+            view.set_meta(meta)
+            view.mark(end)
+            return True
+
+        return self.append(lay_out)
+
+    def upgrade(self, meta: Mapping[str, str], work: Callable[[Appending], None]) -> bool:
+        """Bring the layout of version 1 up to date in one transaction; False: that was done."""
+
+        def change(view: _View) -> bool:
+            if view.exists("winnow_ending"):
+                return False
+            view.run("DROP TRIGGER IF EXISTS winnow_meta_only_append ON winnow_meta", *_SECOND)
+            view.run("DELETE FROM winnow_meta")
+            view.set_meta(meta)
+            work(view)
+            view.run(_ONLY_APPENDED[0], _TREELESS)
+            return True
+
+        return self.append(change)
 
     def meta(self) -> dict[str, str]:
         """The facts that were fixed at creation."""
-        with self._transaction() as cursor:
-            cursor.execute("SELECT name, value FROM winnow_meta")
-            return dict(cursor.fetchall())
+        return self._read(lambda view: view.meta())
 
     def entries(self, dataset: str | None = None) -> Iterator[Entry]:
         """All entries, or those of one dataset, in order."""
-        where, values = ("", ()) if dataset is None else (" WHERE dataset = %s", (dataset,))
-        with self._transaction() as cursor:
-            cursor.execute(
-                f"SELECT {_COLUMNS} FROM winnow_entries{where} ORDER BY sequence", values
-            )
-            rows = cursor.fetchall()
-        return map(_entry, rows)
+        page = self._read(lambda view: view.page(0, dataset))
+        while page:
+            yield from page
+            after = page[-1].sequence
+            page = self._read(partial(_View.page, after=after, dataset=dataset))
 
     def hold(self, dataset: str) -> Hold | None:
         """An advisory lock of a connection that stays open; it ends with the process."""
         mark = hashlib.sha256(b"winnow-session:" + dataset.encode()).digest()[:8]
         with self._reported():
-            connection = self._driver.connect(self._url, autocommit=True)
+            connection = self._connect()
             number = int.from_bytes(mark, "big", signed=True)
             row = connection.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone()
             if not row[0]:
@@ -107,23 +177,45 @@ class PostgresStore:
                 return None
         return Hold(connection.close, lambda: _alive(connection))
 
-    @contextmanager
-    def appending(self) -> Iterator[PostgresAppending]:
-        """One transaction that reads the end of the chain and adds to it; durable at its end."""
-        with self._transaction(lock=True) as cursor:
-            yield PostgresAppending(cursor)
+    def read(self, work: Callable[[Reading], T]) -> T:
+        """Read some entries."""
+        return self._read(work)
 
-    @contextmanager
-    def _transaction(self, *, lock: bool = False) -> Iterator[Any]:
-        with (
-            self._reported(),
-            self._driver.connect(self._url) as connection,
-            connection.cursor() as cursor,
-        ):
-            if lock:
-                cursor.execute("SET LOCAL synchronous_commit = on")
-                cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            yield cursor
+    def _read(self, work: Callable[[_View], T]) -> T:
+        return self._again(lambda connection, _: work(_View(connection)))
+
+    def append(self, work: Callable[[_View], T]) -> T:
+        """One transaction that reads the end of the chain and adds to it; durable at its end."""
+
+        def transaction(connection: Any, sent: list[str]) -> T:
+            connection.execute(_BEGIN, prepare=False)
+            try:
+                result = work(_View(connection))
+            except WinnowError:  # after any other error the connection is not kept
+                connection.execute("ROLLBACK")
+                raise
+            sent.append("COMMIT")
+            connection.execute("COMMIT")
+            sent.append("on the disk")
+            connection.execute(_ON_DISK, prepare=False)
+            return result
+
+        return self._again(transaction)
+
+    def _again(self, work: Callable[[Any, list[str]], T]) -> T:
+        """Try once more what the server took back, or what a lost connection never sent."""
+        with self._reported():
+            for trial in count(1):
+                sent: list[str] = []
+                try:
+                    with self._kept.connection() as connection:
+                        return work(connection, sent)
+                except self._driver.Error as error:
+                    lost = error.sqlstate in _LOST and not sent and trial == 1
+                    taken_back = error.sqlstate in _AGAIN and len(sent) < 2
+                    if not lost and (not taken_back or trial == _TRIES):
+                        raise
+        raise AssertionError("the last trial raises")
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -131,61 +223,105 @@ class PostgresStore:
         problem = ""
         try:
             yield
-        except self._driver.Error as error:
-            problem = error.sqlstate or type(error).__name__
+        except (self._driver.Error, UnicodeError) as error:
+            problem = getattr(error, "sqlstate", None) or type(error).__name__
         if problem:
             raise LedgerError(
                 f"the ledger {self.name} on Postgres cannot be used (error {problem}); nothing was "
-                "drawn. Check the address, the permissions and the server"
+                "drawn. Check the address, the password, the permissions and the server"
             )
 
 
-class PostgresAppending:
-    """The end of the chain, held still while one more entry is added."""
+class _View:
+    """Entries by their numbers, and in a transaction the end of the chain, to be added to."""
 
-    def __init__(self, cursor: Any) -> None:
-        self._cursor = cursor
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
 
-    def last(self, dataset: str | None = None) -> Entry | None:
-        """The last entry of all, or of one dataset."""
-        return self._one("DESC", dataset)
-
-    def first(self, dataset: str) -> Entry | None:
-        """The entry that opened a dataset."""
-        return self._one("ASC", dataset)
-
-    def _one(self, direction: str, dataset: str | None) -> Entry | None:
-        where, values = ("", ()) if dataset is None else (" WHERE dataset = %s", (dataset,))
-        self._cursor.execute(
-            f"SELECT {_COLUMNS} FROM winnow_entries{where} ORDER BY sequence {direction} LIMIT 1",
-            values,
+    def exists(self, table: str = "winnow_entries") -> bool:
+        """Whether a table is there; to_regclass may remember what was before the lock."""
+        query = (
+            "SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relname = %s AND relkind = 'r' "
+            "AND pg_catalog.pg_table_is_visible(oid))"
         )
-        row = self._cursor.fetchone()
-        return None if row is None else _entry(row)
+        return bool(self._one(query, table)[0])
 
-    def since(self, dataset: str, sequence: int) -> list[Entry]:
-        """The entries of a dataset that came after one of this number."""
-        self._cursor.execute(
-            f"SELECT {_COLUMNS} FROM winnow_entries WHERE dataset = %s AND sequence > %s "
-            "ORDER BY sequence",
-            (dataset, sequence),
+    def newest(self, known: int) -> tuple[Entry | None, End | None, str]:
+        """The last entry, the mark of the end, and the tag of a known entry, all at once."""
+        columns = ", ".join(f"e.{name}" for name in COLUMNS.split(", "))
+        row = self._one(
+            f"SELECT m.sequence, m.tag, m.seal, k.tag, {columns} FROM (SELECT 1) one "
+            "LEFT JOIN winnow_ending m ON m.id = 1 "
+            "LEFT JOIN winnow_entries k ON k.sequence = %s LEFT JOIN winnow_entries e "
+            "ON e.sequence = (SELECT sequence FROM winnow_entries ORDER BY sequence DESC LIMIT 1)",
+            known,
         )
-        return [_entry(row) for row in self._cursor.fetchall()]
+        entry = None if row[4] is None else Entry.from_row(row[4:])
+        return entry, None if row[0] is None else End(*row[:3]), row[3] or ""
 
-    def count(self) -> int:
-        """How many entries there are."""
-        self._cursor.execute("SELECT count(*) FROM winnow_entries")
-        return int(self._cursor.fetchone()[0])
+    def at(self, sequence: int) -> Entry | None:
+        """The entry of a number."""
+        row = self._one(f"SELECT {COLUMNS} FROM winnow_entries WHERE sequence = %s", sequence)
+        return None if row is None else Entry.from_row(row)
 
-    def add(self, entry: Entry, used: int, cap: int) -> None:
+    def named(self, name: str) -> list[int]:
+        """The numbers that were noted under a name."""
+        query = "SELECT sequence FROM winnow_noted WHERE name = %s ORDER BY sequence"
+        return [int(row[0]) for row in self._all(query, name)]
+
+    def page(self, after: int, dataset: str | None) -> list[Entry]:
+        """Some entries after one, in order."""
+        where, values = ("", ()) if dataset is None else (" AND dataset = %s", (dataset,))
+        query = (
+            f"SELECT {COLUMNS} FROM winnow_entries WHERE sequence > %s{where} "
+            f"ORDER BY sequence LIMIT {_PAGE}"
+        )
+        return [Entry.from_row(row) for row in self._all(query, after, *values)]
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, in order."""
+        after = 0
+        while page := self.page(after, None):
+            yield from page
+            after = page[-1].sequence
+
+    def meta(self) -> dict[str, str]:
+        """The facts that were fixed at creation."""
+        return dict(self._all("SELECT name, value FROM winnow_meta"))
+
+    def add(self, entry: Entry, used: int, cap: int, end: End, noted: str) -> None:
         """Add an entry; the table itself refuses what passes the cap."""
         marks = ", ".join(["%s"] * 9)
-        body = json.dumps(dict(entry.body), sort_keys=True)
-        self._cursor.execute(
-            f"INSERT INTO winnow_entries VALUES ({marks})",
-            (entry.sequence, entry.time, entry.kind, entry.dataset, body, entry.previous,
-             entry.tag, used, cap),
-        )  # fmt: skip
+        self._connection.execute(  # one journey to the server for all
+            f"WITH entry AS (INSERT INTO winnow_entries VALUES ({marks})), ending AS ({_MARK}) "
+            "INSERT INTO winnow_noted SELECT %s, %s WHERE %s",
+            (*entry.to_row(), used, cap, *end, noted, entry.sequence, bool(noted)),
+        )
+
+    def mark(self, end: End) -> None:
+        """Move the mark of the end."""
+        self._connection.execute(_MARK, tuple(end))
+
+    def note(self, name: str, sequence: int) -> None:
+        """Note the number of an entry under a name."""
+        self._connection.execute("INSERT INTO winnow_noted VALUES (%s, %s)", (name, sequence))
+
+    def run(self, *statements: str) -> None:
+        """Change the layout."""
+        for statement in statements:
+            self._connection.execute(statement)
+
+    def set_meta(self, meta: Mapping[str, str]) -> None:
+        """Fix facts for good."""
+        for pair in meta.items():
+            self._connection.execute("INSERT INTO winnow_meta VALUES (%s, %s)", pair)
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return self._connection.execute(query, values).fetchone()
+
+    def _all(self, query: str, *values: Any) -> list[Any]:
+        found: list[Any] = self._connection.execute(query, values).fetchall()
+        return found
 
 
 def _alive(connection: Any) -> bool:
@@ -195,8 +331,3 @@ def _alive(connection: Any) -> bool:
     except Exception:  # whatever the driver says: the lock cannot be relied on
         return False
     return True
-
-
-def _entry(row: tuple[int, str, str, str, str, str, str]) -> Entry:
-    sequence, time, kind, dataset, text, previous, tag = row
-    return Entry(sequence, time, kind, dataset, json.loads(text), previous, tag)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from winnow.privacy.accountants import ZERO
 from winnow.privacy.budget import Amount, Budget
 from winnow.privacy.events import Event
 from winnow.privacy.grant import Grant, issue
+from winnow.privacy.ledger.labels import check_analyst
 from winnow.privacy.ledger.ledger import Ledger
 
 
 class RecordedBudget(Budget):
-    """What is left of a dataset in a ledger, shared by every process that opens it."""
+    """What is left of a dataset in a ledger, shared by every process that opens it.
+
+    With an ``analyst`` what is left is at most what is left of the analyst's share.
+    """
 
     def __init__(self, ledger: Ledger, dataset: str, *, analyst: str = "") -> None:
+        if analyst:
+            check_analyst(analyst)
         self._ledger, self._dataset, self._analyst = ledger, dataset, analyst
         self._cap = ledger.cap(dataset)
 
@@ -30,5 +37,16 @@ class RecordedBudget(Budget):
         head = self._ledger.charge(self._dataset, event, analyst=self._analyst, session=session)
         return issue(event, record=head)
 
-    def _state(self) -> tuple[Amount, tuple[Event, ...]]:
-        return self._ledger.state(self._dataset)
+    def _used(self) -> Amount:
+        return self._ledger.used(self._dataset)
+
+    def _room(self) -> Amount:
+        room = self._cap.limit - self._used()
+        if not self._analyst:
+            return room
+        share = self._ledger.share(self._dataset, self._analyst)
+        own = share.limit - share.used  # below 0 where the share was made smaller afterwards
+        return Amount(max(min(room.size, own.size), ZERO), max(min(room.delta, own.delta), ZERO))
+
+    def _charged(self) -> tuple[Event, ...]:
+        return self._ledger.events(self._dataset)

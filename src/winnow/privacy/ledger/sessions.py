@@ -10,12 +10,10 @@ older copy, or was edited.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from winnow.errors import LedgerError
 from winnow.privacy.events import Event, from_json
-from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.ledger import Ledger
 
 
@@ -42,14 +40,15 @@ class RecordedSession:
 
     def charged(self, event: Event) -> str | None:
         """The head of the ledger that the session's charge made; None: it was not charged."""
-        for entry in self._entries("charge"):
-            if from_json(entry.body["event"]) != event:
-                raise LedgerError(
-                    f"the charge of this session in the ledger {self._ledger.name} is for "
-                    "something else than the session; open a new one"
-                )
-            return f"{self._ledger.name}#{entry.head}"
-        return None
+        entry = self._ledger.session_entry("charge", self._dataset, self._identity)
+        if entry is None:
+            return None
+        if from_json(entry.body["event"]) != event:
+            raise LedgerError(
+                f"the charge of this session in the ledger {self._ledger.name} is for "
+                "something else than the session; open a new one"
+            )
+        return f"{self._ledger.name}#{entry.head}"
 
     def check_charge(self, record: str, event: Event) -> None:
         """Refuse a ledger that no longer has the charge that the state file speaks of."""
@@ -63,12 +62,11 @@ class RecordedSession:
 
     def latest(self) -> SessionMark | None:
         """The latest mark; None: there is none."""
-        found = None
-        for entry in self._entries("session"):
-            body = entry.body
-            found = SessionMark(int(body["released"]), int(body["lines"]), str(body["journal"]))
-            self._seen = entry.sequence
-        return found
+        entry = self._ledger.session_entry("session", self._dataset, self._identity)
+        if entry is None:
+            return None
+        self._seen, body = entry.sequence, entry.body
+        return SessionMark(int(body["released"]), int(body["lines"]), str(body["journal"]))
 
     def mark(self, mark: SessionMark) -> None:
         """Write down how far the session has come; durable when it returns."""
@@ -80,9 +78,3 @@ class RecordedSession:
     def release(self) -> None:
         """Let others open a session on the dataset."""
         self._hold.release()
-
-    def _entries(self, kind: str) -> Iterator[Entry]:
-        for entry in self._ledger.entries(self._dataset):
-            if entry.kind == kind and entry.body.get("session") == self._identity:
-                self._ledger.check_genuine(entry)
-                yield entry

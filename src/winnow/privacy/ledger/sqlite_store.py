@@ -1,25 +1,48 @@
 """Entries in an SQLite file that survives crashes, and is only ever appended to.
 
-The journal is kept in TRUNCATE mode with synchronous=EXTRA: an entry is on the disk, folder
-entry included, before ``append`` returns. (Not WAL: SQLite 3.7.0 to 3.51.2 can lose committed
-entries there in a race, and Python links older versions.) Every change starts with BEGIN
-IMMEDIATE, so that what was read cannot change before what is written. Readers open the file
-for writing, too: the first one after a crash has to roll a half-written transaction back.
+The rollback journal is kept in PERSIST mode with synchronous=EXTRA: an entry is on the disk
+before ``append`` returns. The journal is overwritten, neither cut nor removed, because a change
+of a file's size makes a disk wait many times longer. (Not WAL: SQLite 3.7.0 to 3.51.2 can lose
+committed entries there in a race, and Python links older versions.) Every change starts with
+BEGIN IMMEDIATE, so that what was read cannot change before what is written. Readers open the
+file for writing, too: the first one after a crash has to roll a half-written transaction back.
+
+Processes that want to write pass a turnstile one by one, and the one in front asks SQLite every
+millisecond. SQLite's own waiting doubles its pauses and so serves whoever has just been served.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
-from winnow.errors import InputError, LedgerError
-from winnow.privacy.ledger.entry import Entry
-from winnow.privacy.ledger.locks import Hold, held_file
+from winnow.errors import LedgerError
+from winnow.privacy.ledger.connections import Kept
+from winnow.privacy.ledger.entry import COLUMNS, Entry
+from winnow.privacy.ledger.locks import Hold, exclusive, held_file, turnstile
+from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading
 
+T = TypeVar("T")
+
+_ONLY_APPENDED = tuple(
+    f"CREATE TRIGGER {table}_{word.lower()} BEFORE {word} ON {table} "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger is only appended to'); END"
+    for table in ("meta", "entries")
+    for word in ("UPDATE", "DELETE")
+)
+_SECOND = (
+    "CREATE TABLE ending (id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, "
+    "tag TEXT NOT NULL, seal TEXT NOT NULL) STRICT",
+    "CREATE TABLE noted (name TEXT NOT NULL, sequence INTEGER NOT NULL, "
+    "PRIMARY KEY (name, sequence)) STRICT, WITHOUT ROWID",
+)
 _LAYOUT = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
     """CREATE TABLE entries (
@@ -29,15 +52,15 @@ _LAYOUT = (
         used INTEGER NOT NULL CHECK (used >= 0), cap INTEGER NOT NULL CHECK (used <= cap)
     ) STRICT""",
     "CREATE INDEX by_dataset ON entries (dataset, sequence)",
-    *(
-        f"CREATE TRIGGER {table}_{word.lower()} BEFORE {word} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'a ledger is only appended to'); END"
-        for table in ("meta", "entries")
-        for word in ("UPDATE", "DELETE")
-    ),
+    *_ONLY_APPENDED,
+    *_SECOND,
 )
-_COLUMNS = "sequence, time, kind, dataset, body, previous, tag"
-_PATIENCE = 60.0  # seconds to wait for other processes
+_TREELESS = (  # written by a library that was started before the ledger was upgraded
+    "CREATE TRIGGER entries_insert BEFORE INSERT ON entries WHEN NEW.body NOT LIKE '%\"tree\":%' "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger was upgraded: use a later library'); END"
+)
+_PAGE = 1000
+"""Entries that are read at once, so that nobody waits long for a reader."""
 
 
 class SQLiteStore:
@@ -45,6 +68,12 @@ class SQLiteStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._file: object = None
+        self._kept = Kept(self._connect, lambda _: self._file == _file(path))
+
+    def _connect(self) -> sqlite3.Connection:
+        self._file = _file(self.path)  # before it is opened: another file of its name is found
+        return _open(self.path, "rw")
 
     @property
     def path(self) -> Path:
@@ -62,119 +91,269 @@ class SQLiteStore:
 
     def exists(self) -> bool:
         """Whether there is a ledger to open (an empty file is what a crash leaves behind)."""
-        return self.path.exists() and self.path.stat().st_size > 0
+        try:
+            return self.path.stat().st_size > 0
+        except OSError:
+            return False
 
-    def create(self, meta: dict[str, str]) -> None:
-        """Lay out an empty ledger in one transaction; another process may have been first."""
-        with self._connected("rwc") as connection, _immediate(connection):
-            found = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if found:
-                return
-            for statement in _LAYOUT:
-                connection.execute(statement)
-            connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+    def creating(self) -> AbstractContextManager[None]:
+        """A lock on a file beside the ledger that is to be."""
+        return exclusive(self._beside(".making"), PATIENCE, "making this ledger")
+
+    def create(self, meta: Mapping[str, str], end: End) -> bool:
+        """Lay out an empty ledger under another name, and give it its own when it is whole."""
+        draft = self._beside(".draft")
+        with self._reported():
+            for file in (draft, draft.with_name(draft.name + "-journal")):
+                file.unlink(missing_ok=True)
+            connection = _open(draft, "rwc")
+            try:
+                view = _View(connection)
+                with _immediate(connection, time.monotonic()):
+                    for statement in _LAYOUT:
+                        connection.execute(statement)
+                    connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+                    view.mark(end)
+                connection.execute("PRAGMA journal_mode=DELETE").fetchone()
+            finally:
+                connection.close()
+            made = self._give_name(draft)
+            draft.unlink(missing_ok=True)
+            _sync_folder(self.path)
+        return made
+
+    def _give_name(self, draft: Path) -> bool:
+        if not self.exists():
+            with suppress(FileNotFoundError):
+                self.path.unlink()  # empty: what a crash of an older version left behind
+        try:
+            os.link(draft, self.path)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links; whoever makes a ledger holds a lock
+            os.replace(draft, self.path)
+        return True
+
+    def upgrade(self, meta: Mapping[str, str], work: Callable[[Appending], None]) -> bool:
+        """Bring the layout of version 1 up to date in one transaction; False: that was done."""
+
+        def change(view: _View) -> bool:
+            if view.tables() > 2:
+                return False
+            view.run("DROP TRIGGER IF EXISTS meta_update", *_SECOND)
+            view.set_meta(meta)
+            work(view)
+            view.run(_ONLY_APPENDED[0], _TREELESS)
+            return True
+
+        return self.append(change)
 
     def meta(self) -> dict[str, str]:
         """The facts that were fixed at creation."""
-        with self._connected("rw") as connection:
-            return dict(connection.execute("SELECT name, value FROM meta").fetchall())
+        return self._read(lambda view: view.meta())
 
     def entries(self, dataset: str | None = None) -> Iterator[Entry]:
         """All entries, or those of one dataset, in order."""
-        where, values = ("", ()) if dataset is None else (" WHERE dataset = ?", (dataset,))
-        with self._connected("rw") as connection:
-            query = f"SELECT {_COLUMNS} FROM entries{where} ORDER BY sequence"
-            yield from map(_entry, connection.execute(query, values))
+        page = self._read(lambda view: view.page(0, dataset))
+        while page:
+            yield from page
+            after = page[-1].sequence
+            page = self._read(partial(_View.page, after=after, dataset=dataset))
 
     def hold(self, dataset: str) -> Hold | None:
         """A lock on a file beside the ledger, one for each dataset; it ends with the process."""
-        place = self.path.resolve()
         mark = hashlib.sha256(dataset.encode()).hexdigest()[:16]
-        return held_file(str(place.with_name(f"{place.name}.lock-{mark}")))
+        return held_file(str(self._beside(f".lock-{mark}")))
 
-    @contextmanager
-    def appending(self) -> Iterator[SQLiteAppending]:
+    def read(self, work: Callable[[Reading], T]) -> T:
+        """Read some entries."""
+        return self._read(work)
+
+    def _read(self, work: Callable[[_View], T]) -> T:
+        with self._reported(), self._kept.connection() as connection:
+            return work(_View(connection))
+
+    def append(self, work: Callable[[_View], T]) -> T:
         """One transaction that reads the end of the chain and adds to it; durable at its end."""
-        with self._connected("rw") as connection, _immediate(connection):
-            yield SQLiteAppending(connection)
+        deadline = time.monotonic() + PATIENCE
+        with self._reported(), self._kept.connection() as connection:
+            with turnstile(str(self._beside(".turn")), deadline):
+                _patiently(connection, "BEGIN IMMEDIATE", deadline)
+            with _immediate(connection, deadline, begun=True):
+                return work(_View(connection))
+
+    def _beside(self, ending: str) -> Path:
+        place = self.path.resolve()
+        return place.with_name(place.name + ending)
 
     @contextmanager
-    def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:
-        address = f"{self.path.resolve().as_uri()}?mode={mode}"
-        connection: sqlite3.Connection | None = None
+    def _reported(self) -> Iterator[None]:
         problem = ""
         try:
-            connection = sqlite3.connect(
-                address, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            connection.execute("PRAGMA journal_mode=TRUNCATE").fetchone()
-            connection.execute("PRAGMA synchronous=EXTRA")
-            yield connection
-        except sqlite3.Error as error:
-            problem = str(error)
-        finally:
-            if connection is not None:
-                connection.close()
+            yield
+        except (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError, MemoryError) as error:
+            code = getattr(error, "sqlite_errorname", None)
+            problem = f"{error} ({code})" if code in _PLAIN else code or type(error).__name__
+        except OSError as error:
+            problem = error.strerror or type(error).__name__
         if problem:
             raise LedgerError(
                 f"the ledger {self.path} cannot be used: {problem}; nothing was drawn. Check the "
-                "path, its permissions and the room on the disk"
+                "path, its permissions and the room on the disk; if the file is damaged, restore "
+                "it from a copy that verifies"
             )
 
 
-class SQLiteAppending:
-    """The end of the chain, held still while one more entry is added."""
+_PLAIN = {
+    "SQLITE_BUSY", "SQLITE_CANTOPEN", "SQLITE_CORRUPT", "SQLITE_FULL", "SQLITE_IOERR",
+    "SQLITE_NOTADB", "SQLITE_PERM", "SQLITE_READONLY", "SQLITE_CONSTRAINT_TRIGGER",
+}  # fmt: skip
+"""Errors whose text says what is wrong and quotes nothing from the file."""
+
+
+class _View:
+    """Entries by their numbers, and in a transaction the end of the chain, to be added to."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def last(self, dataset: str | None = None) -> Entry | None:
-        """The last entry of all, or of one dataset."""
-        where, values = ("", ()) if dataset is None else (" WHERE dataset = ?", (dataset,))
-        query = f"SELECT {_COLUMNS} FROM entries{where} ORDER BY sequence DESC LIMIT 1"
-        row = self._connection.execute(query, values).fetchone()
-        return None if row is None else _entry(row)
-
-    def first(self, dataset: str) -> Entry | None:
-        """The entry that opened a dataset."""
-        query = f"SELECT {_COLUMNS} FROM entries WHERE dataset = ? ORDER BY sequence LIMIT 1"
-        row = self._connection.execute(query, (dataset,)).fetchone()
-        return None if row is None else _entry(row)
-
-    def since(self, dataset: str, sequence: int) -> list[Entry]:
-        """The entries of a dataset that came after one of this number."""
-        query = (
-            f"SELECT {_COLUMNS} FROM entries WHERE dataset = ? AND sequence > ? ORDER BY sequence"
+    def newest(self, known: int) -> tuple[Entry | None, End | None, str]:
+        """The last entry, the mark of the end, and the tag of a known entry, all at once."""
+        columns = ", ".join(f"e.{name}" for name in COLUMNS.split(", "))
+        row = self._one(
+            f"SELECT m.sequence, m.tag, m.seal, k.tag, {columns} FROM (SELECT 1) "
+            "LEFT JOIN ending m ON m.id = 1 LEFT JOIN entries k ON k.sequence = ? "
+            "LEFT JOIN entries e ON e.sequence = (SELECT max(sequence) FROM entries)",
+            known,
         )
-        return [_entry(row) for row in self._connection.execute(query, (dataset, sequence))]
+        entry = None if row[4] is None else Entry.from_row(row[4:])
+        return entry, None if row[0] is None else End(*row[:3]), row[3] or ""
 
-    def count(self) -> int:
-        """How many entries there are."""
-        return int(self._connection.execute("SELECT count(*) FROM entries").fetchone()[0])
+    def at(self, sequence: int) -> Entry | None:
+        """The entry of a number."""
+        row = self._one(f"SELECT {COLUMNS} FROM entries WHERE sequence = ?", sequence)
+        return None if row is None else Entry.from_row(row)
 
-    def add(self, entry: Entry, used: int, cap: int) -> None:
+    def named(self, name: str) -> list[int]:
+        """The numbers that were noted under a name."""
+        query = "SELECT sequence FROM noted WHERE name = ? ORDER BY sequence"
+        return [int(row[0]) for row in self._all(query, name)]
+
+    def page(self, after: int, dataset: str | None) -> list[Entry]:
+        """Some entries after one, in order."""
+        where, values = ("", ()) if dataset is None else (" AND dataset = ?", (dataset,))
+        query = (
+            f"SELECT {COLUMNS} FROM entries WHERE sequence > ?{where} "
+            f"ORDER BY sequence LIMIT {_PAGE}"
+        )
+        return [Entry.from_row(row) for row in self._all(query, after, *values)]
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, in order."""
+        after = 0
+        while page := self.page(after, None):
+            yield from page
+            after = page[-1].sequence
+
+    def meta(self) -> dict[str, str]:
+        """The facts that were fixed at creation."""
+        return {str(name): str(value) for name, value in self._all("SELECT name, value FROM meta")}
+
+    def add(self, entry: Entry, used: int, cap: int, end: End, noted: str) -> None:
         """Add an entry; the table itself refuses what passes the cap."""
-        body = json.dumps(dict(entry.body), sort_keys=True)
-        values = (*(getattr(entry, name) for name in _COLUMNS.split(", ")), used, cap)
-        values = (*values[:4], body, *values[5:])
+        values = (*entry.to_row(), used, cap)
         self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        self.mark(end)
+        if noted:
+            self.note(noted, entry.sequence)
+
+    def mark(self, end: End) -> None:
+        """Move the mark of the end."""
+        self._connection.execute("REPLACE INTO ending VALUES (1, ?, ?, ?)", end)
+
+    def note(self, name: str, sequence: int) -> None:
+        """Note the number of an entry under a name."""
+        self._connection.execute("INSERT INTO noted VALUES (?, ?)", (name, sequence))
+
+    def tables(self) -> int:
+        """How many tables there are."""
+        query = "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
+        return int(self._one(query)[0])
+
+    def run(self, *statements: str) -> None:
+        """Change the layout."""
+        for statement in statements:
+            self._connection.execute(statement)
+
+    def set_meta(self, meta: Mapping[str, str]) -> None:
+        """Replace facts that were fixed at creation."""
+        self._connection.executemany("REPLACE INTO meta VALUES (?, ?)", meta.items())
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return next(iter(self._all(query, *values)), None)
+
+    def _all(self, query: str, *values: Any) -> list[Any]:
+        return _patiently(self._connection, query, time.monotonic() + PATIENCE, *values)
+
+
+def _open(path: Path, mode: str) -> sqlite3.Connection:
+    address = f"{path.resolve().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(
+        address, uri=True, timeout=0, isolation_level=None, check_same_thread=False
+    )
+    try:
+        deadline = time.monotonic() + PATIENCE
+        for setting in ("journal_mode=PERSIST", "synchronous=EXTRA", "trusted_schema=OFF"):
+            _patiently(connection, f"PRAGMA {setting}", deadline)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _file(path: Path) -> object:
+    """What tells a file from another one of its name."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _patiently(
+    connection: sqlite3.Connection, statement: str, deadline: float, *values: Any
+) -> list[Any]:
+    """Run a statement, as soon as nobody is in the way."""
+    while True:
+        try:
+            return connection.execute(statement, values).fetchall()
+        except sqlite3.OperationalError as error:
+            busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > deadline:
+                raise
+        time.sleep(0.001)
 
 
 @contextmanager
-def _immediate(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+def _immediate(
+    connection: sqlite3.Connection, deadline: float, *, begun: bool = False
+) -> Iterator[None]:
+    if not begun:
+        _patiently(connection, "BEGIN IMMEDIATE", deadline)
     try:
         yield
+        _patiently(connection, "COMMIT", deadline)
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
-def _entry(row: tuple[int, str, str, str, str, str, str]) -> Entry:
-    sequence, time, kind, dataset, text, previous, tag = row
-    try:
-        body = json.loads(text)
-    except ValueError:
-        raise InputError(f"entry {sequence} of the ledger is not readable: it was edited") from None
-    return Entry(sequence, time, kind, dataset, body, previous, tag)
+def _sync_folder(path: Path) -> None:
+    """A new name is on the disk when this returns, where folders can be synced."""
+    with suppress(OSError):
+        handle = os.open(path.resolve().parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
-from winnow.errors import InputError
 from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.locks import Hold
 
+T = TypeVar("T")
 
-class Appending(Protocol):
-    """The end of the chain, held still while one more entry is added."""
+PATIENCE = 60.0
+"""Seconds to wait for other processes."""
 
-    def last(self, dataset: str | None = None) -> Entry | None:
-        """The last entry of all, or of one dataset."""
 
-    def first(self, dataset: str) -> Entry | None:
-        """The entry that opened a dataset."""
+class End(NamedTuple):
+    """The mark of a chain's end: the last entry, sealed under the ledger's key."""
 
-    def since(self, dataset: str, sequence: int) -> list[Entry]:
-        """The entries of a dataset that came after one of this number."""
+    sequence: int
+    tag: str
+    seal: str
 
-    def count(self) -> int:
-        """How many entries there are."""
 
-    def add(self, entry: Entry, used: int, cap: int) -> None:
-        """Add an entry."""
+class Reading(Protocol):
+    """Single entries; what was written is never changed."""
+
+    def newest(self, known: int) -> tuple[Entry | None, End | None, str]:
+        """The last entry, the mark of the end, and the tag of a known entry, all at once."""
+
+    def at(self, sequence: int) -> Entry | None:
+        """The entry of a number."""
+
+    def named(self, name: str) -> list[int]:
+        """The numbers that were noted under a name."""
+
+
+class Appending(Reading, Protocol):
+    """The end of the chain, held still while entries are added."""
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, in order."""
+
+    def add(self, entry: Entry, used: int, cap: int, end: End, noted: str) -> None:
+        """Add an entry, move the mark of the end, and note the entry under a name."""
+
+    def mark(self, end: End) -> None:
+        """Move the mark of the end."""
+
+    def note(self, name: str, sequence: int) -> None:
+        """Note the number of an entry under a name."""
 
 
 class Store(Protocol):
-    """Entries that are only appended to, durable when ``appending`` ends."""
+    """Entries that are only appended to, durable when ``append`` returns."""
 
     @property
     def name(self) -> str:
@@ -48,8 +70,14 @@ class Store(Protocol):
     def exists(self) -> bool:
         """Whether there is a ledger to open."""
 
-    def create(self, meta: dict[str, str]) -> None:
-        """Lay out an empty ledger; harmless when another process was first."""
+    def creating(self) -> AbstractContextManager[object]:
+        """Held by whoever makes the ledger, where processes can wait for each other."""
+
+    def create(self, meta: Mapping[str, str], end: End) -> bool:
+        """Lay out an empty ledger, whole or not at all; False: another process was first."""
+
+    def upgrade(self, meta: Mapping[str, str], work: Callable[[Appending], None]) -> bool:
+        """Bring the layout of version 1 up to date in one transaction; False: that was done."""
 
     def meta(self) -> dict[str, str]:
         """The facts that were fixed at creation."""
@@ -60,19 +88,8 @@ class Store(Protocol):
     def hold(self, dataset: str) -> Hold | None:
         """A lock on a dataset that ends with the process; None: somebody else has it."""
 
-    def appending(self) -> AbstractContextManager[Appending]:
-        """One transaction that reads the end of the chain and adds to it."""
+    def read(self, work: Callable[[Reading], T]) -> T:
+        """Read some entries."""
 
-
-def store_at(place: str | Path) -> Store:
-    """The store that a path or a URL names."""
-    from winnow.privacy.ledger.sqlite_store import SQLiteStore
-
-    text = str(place)
-    if text.startswith(("postgres://", "postgresql://")):
-        from winnow.privacy.ledger.postgres_store import PostgresStore
-
-        return PostgresStore(text)
-    if "://" in text or not text.strip():
-        raise InputError(f"ledger={text!r} is neither a file nor a postgresql:// address")
-    return SQLiteStore(Path(text))
+    def append(self, work: Callable[[Appending], T]) -> T:
+        """One transaction; it may be tried again, so that ``work`` has to be repeatable."""

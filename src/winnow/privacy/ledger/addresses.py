@@ -1,0 +1,68 @@
+"""The address of a ledger: a file, a Postgres URL, or a file that holds a URL.
+
+A password belongs neither into a message nor into the list of processes. So no message repeats
+an address, and a command takes one with a password from a file only (``file:PATH``); PGPASSWORD
+and a password file (~/.pgpass) are the driver's own ways.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from winnow.errors import InputError, LedgerError
+from winnow.privacy.ledger.keys import check_private
+from winnow.privacy.ledger.store import Store
+
+FILE = "file:"
+_SCHEMES = ("postgres://", "postgresql://")
+
+
+def store_at(place: str | Path) -> Store:
+    """The store that a path, a URL or ``file:`` with a path names."""
+    from winnow.privacy.ledger.sqlite_store import SQLiteStore
+
+    text = str(place)
+    if text.startswith(FILE):
+        text = _read(Path(text.removeprefix(FILE)))
+    if text.startswith(_SCHEMES):
+        from winnow.privacy.ledger.postgres_store import PostgresStore
+
+        return PostgresStore(text)
+    if "://" in text or not text.strip() or "\0" in text:
+        raise InputError(
+            "ledger= is neither a file, nor a postgresql:// address, nor file: with the path of a "
+            "file that holds one"
+        )
+    return SQLiteStore(Path(text))
+
+
+def typed(place: str) -> str:
+    """An address as it was typed on a command line; one with a password is refused."""
+    if place.startswith(_SCHEMES) and _has_password(place):
+        raise InputError(
+            "the address of the ledger holds a password, which everybody on this machine can read "
+            "in the list of processes; change it, and write the address into a file for you alone "
+            "(chmod 600) that you name as file:PATH. Or leave the password out and set PGPASSWORD "
+            "or use ~/.pgpass"
+        )
+    return place
+
+
+def _has_password(address: str) -> bool:
+    rest = address.partition("://")[2]
+    # All before the last @: a password with a / or a ? in it that was not escaped counts, too.
+    return bool(rest.rpartition("@")[0].partition(":")[2]) or "password=" in rest.lower()
+
+
+def _read(path: Path) -> str:
+    try:
+        check_private(path, "the address of the ledger")
+        text = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError, ValueError):
+        text = ""
+    if not text.startswith(_SCHEMES) or len(text.split()) != 1:
+        raise LedgerError(
+            f"the file {path} does not hold the address of a ledger: one line that starts with "
+            "postgresql://"
+        )
+    return text
