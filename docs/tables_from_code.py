@@ -15,6 +15,7 @@ import ledger_tables
 import numpy as np
 import reproduce_tables
 import scale_tables
+import timing_tables
 from sphinx.application import Sphinx
 from table_text import table
 
@@ -145,6 +146,7 @@ TABLES = (
     *decision_tables.TABLES,
     *reproduce_tables.TABLES,
     *scale_tables.TABLES,
+    *timing_tables.TABLES,
 )
 
 

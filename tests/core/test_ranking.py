@@ -20,6 +20,7 @@ def small_tops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SMALL", 4)
     monkeypatch.setattr(module, "_TOP", 2)
     monkeypatch.setattr(module, "_FEW", 3)
+    monkeypatch.setattr(module, "_CHUNK", 5)
 
 
 VALUES = st.lists(st.integers(-4, 9) | st.integers(-(2**61), 2**61), min_size=1, max_size=60)

@@ -114,9 +114,15 @@ def tables() -> dict[str, ModuleType]:
         import benchmark_tables
         import ledger_tables
         import scale_tables
+        import timing_tables
     finally:
         sys.path.remove(str(DOCS))
-    return {"benchmark": benchmark_tables, "ledger": ledger_tables, "scale": scale_tables}
+    return {
+        "benchmark": benchmark_tables,
+        "ledger": ledger_tables,
+        "scale": scale_tables,
+        "timing": timing_tables,
+    }
 
 
 def test_every_included_table_is_written_by_a_function(tables: dict[str, ModuleType]) -> None:
@@ -140,13 +146,13 @@ def test_a_table_of_a_missing_benchmark_says_so(
     tables: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables["benchmark"], "BENCHMARKS", tmp_path)
-    for make in tables["benchmark"].TABLES:
+    for make in (*tables["benchmark"].TABLES, *tables["timing"].TABLES):
         assert make().startswith("No figures: `benchmarks/")
     for make in tables["scale"].TABLES:
         assert make().startswith("| ")
-    for name in ("selection", "lp", "topk", "release", "counting", "interactive", "wide"):
+    for name in ("selection", "lp", "topk", "release", "counting", "interactive", "wide", "timing"):
         (tmp_path / f"{name}.json").write_text('{"machine": {}}')
-    for make in (*tables["benchmark"].TABLES, *tables["scale"].TABLES):
+    for make in (make for part in tables.values() for make in part.TABLES):
         make()
 
 

@@ -118,6 +118,24 @@ SeedOption = Annotated[
     ),
 ]
 
+PadToOption = Annotated[
+    str | None,
+    typer.Option(
+        "--pad-to",
+        metavar="SECONDS|plan",
+        help="Hold the result back until a fixed time, so that the clock tells nothing; 'plan': a "
+        "public estimate.",
+    ),
+]
+PadToSecondsOption = Annotated[
+    float | None,
+    typer.Option(
+        "--pad-to",
+        metavar="SECONDS",
+        help="Hold the result back until a fixed time, so that the clock tells nothing.",
+    ),
+]
+
 DeltaOption = Annotated[
     float,
     typer.Option(
@@ -260,6 +278,14 @@ OutOption = Annotated[
         rich_help_panel=_OUTPUT,
     ),
 ]
+
+
+def padding_of(text: str | None) -> float | str | None:
+    """Seconds where the text is a number; the verb refuses other words than 'plan'."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def relation_of_people(panel: str) -> Any:

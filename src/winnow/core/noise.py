@@ -15,7 +15,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.bounded import noise
+from winnow.core.bounded import first_clocks, noise
 from winnow.core.laws import Arithmetic, Law, noise_interval
 from winnow.core.tape import CHUNK, BitStream, Tape
 
@@ -103,20 +103,32 @@ def discrete_laplace_array(
 
 
 def _floor_of_clocks(tape: Tape, first: int, size: int, scale: Fraction) -> NDArray[np.int64]:
-    """floor(E_i * scale) for the items first .. first + size - 1, E_i = -ln V_i."""
-    ids = np.arange(first, first + size)
-    clock, error = noise(
-        Law.EXPONENTIAL, tape.words(first, size), tape.extension(ids, 0)[:, 0], None
-    )
+    """floor(E_i * scale) for the items first .. first + size - 1, E_i = -ln V_i.
+
+    The first 32 bits decide nearly all of them, 96 bits most of the rest.
+    """
+    words = tape.words(first, size)
+    clock, error = first_clocks(words)
+    steps, unsure = _floors(clock, error, scale)
+    if len(unsure):
+        ids = first + unsure
+        clock, error = noise(Law.EXPONENTIAL, words[unsure], tape.extension(ids, 0)[:, 0], None)
+        steps[unsure], still = _floors(clock, error, scale)
+        for place in unsure[still]:
+            steps[place] = _exact_floor(tape, first + int(place), scale)
+    return steps
+
+
+def _floors(
+    clock: NDArray[np.float64], error: NDArray[np.float64], scale: Fraction
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Floors of clocks times the scale, and the places where the error leaves them open."""
     value = clock * float(scale)
     error = error * float(scale) + 2.0**-50 * value
     floors = np.floor(value)
     fraction = value - floors
-    unsure = ~((fraction > error) & (fraction < 1.0 - error))
-    steps = floors.astype(np.int64)
-    for place in np.flatnonzero(unsure):
-        steps[place] = _exact_floor(tape, first + int(place), scale)
-    return steps
+    sure = (fraction > error) & (fraction < 1.0 - error)
+    return floors.astype(np.int64), np.flatnonzero(~sure)
 
 
 def _exact_floor(tape: Tape, item: int, scale: Fraction) -> int:

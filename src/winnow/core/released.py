@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from winnow._version import __version__
@@ -27,6 +27,8 @@ class Receipt:
     ledger: str = "unrecorded"
     reason: str = ""
     """Why this mechanism ran, where it was chosen automatically."""
+    held: str = field(default="", repr=False)
+    """Until when the result was held back, where ``pad_to`` asked for that."""
 
     def to_dict(self) -> dict[str, Any]:
         """The receipt as plain data, ready for JSON."""
@@ -39,7 +41,8 @@ class Receipt:
             "version": self.version,
             "ledger": self.ledger,
         }
-        return document | ({"reason": self.reason} if self.reason else {})
+        said = {"reason": self.reason, "held": self.held}
+        return document | {name: text for name, text in said.items() if text}
 
     def lines(self) -> list[tuple[str, str]]:
         """The receipt as rows of a table."""
@@ -53,6 +56,7 @@ class Receipt:
             ("randomness", "operating system" if self.randomness == "os" else seeded),
             ("exact", "yes" if self.exact else "no"),
             ("ledger", self.ledger),
+            *([("held back", self.held)] if self.held else []),
             ("version", f"winnow {self.version}"),
         ]
 
@@ -64,6 +68,10 @@ class Released(Generic[T]):
     value: T
     guarantee: Guarantee
     receipt: Receipt
+
+    def held(self, note: str) -> Released[T]:
+        """The same with a receipt that says until when it was held back."""
+        return replace(self, receipt=replace(self.receipt, held=note))
 
     def to_dict(self) -> dict[str, Any]:
         """Value, guarantee and receipt as plain data, ready for JSON."""

@@ -58,13 +58,14 @@ class Independent(OpenSession[IndependentPlan]):
 
     def ask(self, question: Any) -> Answer:
         """Answer one question, such as ``wn.where(age=(40, 60), sex="Female")``."""
-        return self._ask([question_of(self.schema, question)])[0]
+        with self._held():
+            return self._ask([question_of(self.schema, question)])[0]
 
     def ask_all(self, workload: Any) -> list[Answer]:
         """Answer every query of a workload, in order; refused whole if too few are left."""
         asked = questions_of(self.schema, workload)
         questions = [taken(asked, query) for query in range(asked.size)]
-        with self._lock:
+        with self._held(len(questions)), self._lock:
             self._check(questions)
             found: list[Answer] = []
             for first in range(0, len(questions), _TOGETHER):

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 
+from winnow.core.padding import SPARE, Padding, PadTo, checked
 from winnow.core.released import Receipt
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import Workload
@@ -55,6 +57,25 @@ class OpenSession(ABC, Generic[P]):
         self._journal, self._hold = journal, hold
         self._closed = False
         self._lock = RLock()
+        self._pad_to: float | str | None = None
+        self.late = 0
+        """How many answers came later than they were to be held back."""
+
+    def padded(self, pad_to: PadTo) -> Self:
+        """Hold every answer back until a fixed time after its question."""
+        self._pad_to = checked(pad_to)
+        return self
+
+    @contextmanager
+    def _held(self, questions: int = 1) -> Iterator[None]:
+        """Answers to so many questions, or an error, at a time that is fixed beforehand."""
+        pad_to = self._pad_to
+        if pad_to is not None and not isinstance(pad_to, str):
+            pad_to *= max(1, questions)
+        padding = Padding(pad_to)
+        with padding.held(lambda: max(1, questions) * question_seconds(self.schema.cells)):
+            yield
+        self.late += padding.late
 
     @property
     def guarantee(self) -> Guarantee:
@@ -237,12 +258,14 @@ class Interactive(OpenSession[InteractivePlan]):
 
     def ask(self, question: Any) -> Answer:
         """Answer one question, such as ``wn.where(age=(40, 60), sex="Female")``."""
-        return self._ask(question_of(self.schema, question))
+        with self._held():
+            return self._ask(question_of(self.schema, question))
 
     def ask_all(self, workload: Any) -> list[Answer]:
         """Answer every query of a workload, in order."""
         asked = questions_of(self.schema, workload)
-        return [self._ask(taken(asked, query)) for query in range(asked.size)]
+        with self._held(asked.size):
+            return [self._ask(taken(asked, query)) for query in range(asked.size)]
 
     def _ask(self, question: Question, *, again: bool = False) -> Answer:
         """One answer; ``again`` tests a question anew that was measured before."""
@@ -300,6 +323,10 @@ class Interactive(OpenSession[InteractivePlan]):
         asked = questions_of(self.schema, workload)
         if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
             raise InputError(f"passes={passes!r} is not a number of passes; give 1 or more")
+        with self._held(asked.size * passes):
+            return self._passes(asked, passes)
+
+    def _passes(self, asked: Workload, passes: int) -> SyntheticPasses:
         status, done = "pass limit", 0
         for _ in range(passes):
             before = self.updates
@@ -347,6 +374,11 @@ class Interactive(OpenSession[InteractivePlan]):
             f"<interactive session, {self.status}: {self.rounds:,} of {self.plan.max_queries:,} "
             f"rounds, {self.updates} of {self.plan.updates} updates>"
         )
+
+
+def question_seconds(cells: int) -> float:
+    """The public time of an answer; a domain that is not listed counts as 2^27 cells."""
+    return SPARE * (0.01 + 3e-8 * min(cells, 1 << 27))
 
 
 def log_step(plan: InteractivePlan, guess: float, measured: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from winnow.core.checks import Real
+from winnow.core.padding import PadTo, checked
 from winnow.core.process import parse_memory
 from winnow.core.relation import Relation
 from winnow.core.tape import Randomness
@@ -39,6 +40,7 @@ def open_interactive(
     universe_seed: int = 0,
     memory: str | int = "1GB",
     state: str | Path | None = None,
+    pad_to: PadTo = None,
     budget: Budget | None = None,
     seed: int | None = None,
 ) -> Opened:
@@ -63,8 +65,13 @@ def open_interactive(
     many cells instead; ``smoothness`` and ``phi`` then say how even the data are.
 
     ``state`` names a file from which ``resume_interactive`` goes on after a crash or later.
+
+    ``pad_to`` holds every answer back until so many seconds after its question, or until a
+    multiple of that if it takes longer (``session.late`` counts those): whether an answer is fresh
+    shows in the time it takes. "plan" takes a public estimate.
     """
     _check(table)
+    checked(pad_to)
     if relation is not None:
         table = table.under(relation)
     request = InteractiveRequest(
@@ -98,7 +105,7 @@ def open_interactive(
         state=state,
         budget=budget,
         seed=seed,
-    )
+    ).padded(pad_to)
 
 
 def resume_interactive(
@@ -107,6 +114,7 @@ def resume_interactive(
     *,
     ledger: str | Path | Ledger | None = None,
     ledger_key: str | Path | None = None,
+    pad_to: PadTo = None,
 ) -> Opened:
     """Go on with a session from its state file, without a second charge.
 
@@ -115,10 +123,12 @@ def resume_interactive(
 
     A session that was charged to a ledger needs it again, because only the ledger can tell the
     latest state file from an older copy, which is refused. A file is found where it was unless
-    ``ledger`` names another place; a database has to be named.
+    ``ledger`` names another place; a database has to be named. ``pad_to`` is as in
+    ``open_interactive``.
     """
     _check(table)
-    return resumed_session(table, state, ledger, ledger_key)
+    checked(pad_to)
+    return resumed_session(table, state, ledger, ledger_key).padded(pad_to)
 
 
 def _check(table: SealedTable) -> None:

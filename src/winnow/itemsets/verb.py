@@ -7,6 +7,7 @@ from typing import Any
 
 from winnow.core.checks import Real, count, exact
 from winnow.core.mechanism import grant_for, rounds_accountant
+from winnow.core.padding import Padding
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.errors import InputError
@@ -33,6 +34,7 @@ def frequent_itemsets(
     items: Any = None,
     max_items: int | None = None,
     budget: Budget | None = None,
+    pad_to: Real | None = None,
     seed: int | None = None,
 ) -> Released[Any]:
     """The itemset of `size` items that (nearly) most baskets hold, or the k best.
@@ -49,7 +51,14 @@ def frequent_itemsets(
     one itemset are repeated on what is left, and "exponential" may use a delta to compose.
 
     ``with_counts=True`` releases noisy supports of the winners too, for half of epsilon.
+
+    ``pad_to`` holds the result back (and an error after the charge) until so many seconds after
+    the call, or until a multiple of that if it takes longer. How long mining takes depends on the
+    baskets, and nothing public bounds it.
     """
+    if isinstance(pad_to, str):
+        raise InputError(f"pad_to={pad_to!r}: the time of mining has no public bound; give seconds")
+    padding = Padding(pad_to)
     count(size=size)
     if int(size) > MOST_ITEMS:
         raise InputError(f"size={size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
@@ -82,7 +91,9 @@ def frequent_itemsets(
     chosen = FrequentItemsets(selection, int(size), most, share if with_counts else None)
     chosen.check(sealed)
     grant = grant_for(chosen.promise(sealed.utility.relation).event, budget)
-    released = chosen.release(sealed, grant, randomness.tape())
+    with padding.held(lambda: 0.0):
+        released = chosen.release(sealed, grant, randomness.tape())
+    released = released.held(padding.note)
     if k is not None:
         return released
     first = released.value[0] if released.value else None

@@ -12,7 +12,9 @@ from winnow.cli.options import (
     EpsilonOption,
     JsonOption,
     OutOption,
+    PadToOption,
     SeedOption,
+    padding_of,
     plot_of,
 )
 from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
@@ -115,6 +117,7 @@ def lp(
         bool, _of(_SOLVE, "--plan-only", "Say what to expect; nothing is spent or solved.")
     ] = False,
     seed: SeedOption = None,
+    pad_to: PadToOption = None,
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the solution")] = None,
@@ -177,7 +180,14 @@ def lp(
     asked |= {"selection": selection, "index": index}
     with working("solving"):
         released = solve_lp(
-            model.A, model.b, model.c, names=model.names, seed=seed, budget=budget, **asked
+            model.A,
+            model.b,
+            model.c,
+            names=model.names,
+            seed=seed,
+            budget=budget,
+            pad_to=padding_of(pad_to),
+            **asked,
         )
     released = _in_terms_of_file(released, model)
     try:

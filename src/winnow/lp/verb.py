@@ -9,6 +9,7 @@ import numpy as np
 
 from winnow.core.checks import Real
 from winnow.core.mechanism import grant_for
+from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
@@ -75,6 +76,7 @@ def solve_lp(
     index: str | None = None,
     accountant: str = "best",
     budget: Budget | None = None,
+    pad_to: PadTo = None,
     seed: int | None = None,
 ) -> Released[LpSolution]:
     """Solve max (or min) c'x with A x <= b, x >= 0, privately and approximately.
@@ -105,7 +107,11 @@ def solve_lp(
     ``alpha`` is the violation that is aimed at: it sets the number of ``rounds``, unless that is
     given; without both the number with the best promise is taken. The promise holds with
     probability 1 - ``beta`` if the program has a solution; ``wn.plan.lp`` tells it beforehand.
+
+    ``pad_to`` holds the result back (and an error after the charge) until so many seconds after
+    the call, or until a multiple of that if it takes longer; "plan" takes a public estimate.
     """
+    padding = Padding(pad_to)
     check_model(private)
     owned = private == "constraint"
     matrix = checked_matrix(A, empty=owned)
@@ -133,7 +139,7 @@ def solve_lp(
             rows=int(people.rows),
         )
         sealed = seal_rows(upper, sides_in)
-        return _owned(people, sealed, asked, ways, labels, budget, randomness)
+        return _owned(people, sealed, asked, ways, labels, budget, randomness, padding)
     refuse("scalar", entries=entries, sides=sides, rows=rows, exceptions=exceptions)
     if sensitivity is None:
         raise InputError("sensitivity is missing; give the most that one person moves any b_i")
@@ -143,7 +149,7 @@ def solve_lp(
     plan = plan_lp(problem.setting(utility), asked)
     offsets = seal_offsets(sides_in, upper.shape[0], utility)
     if index is not None:
-        return _with_index(index, offsets, problem, plan, labels, budget, randomness)
+        return _with_index(index, offsets, problem, plan, labels, budget, randomness, padding)
     mechanism = ScalarPrivateLp(
         plan.selection_epsilon,
         plan.rounds,
@@ -153,13 +159,14 @@ def solve_lp(
     )
     mechanism.check(offsets, problem.largest, mixed=mixed)
     grant = grant_for(mechanism.promise(kind).event, budget)
-    run = mechanism.open(offsets, grant, randomness.tape(), mixed=mixed)
-    unit = 2.0 ** mechanism.grid(offsets, mixed=mixed).power
-    found = search(run, problem, plan, unit, lazy=lazy)
+    with padding.held(lambda: lp_seconds(plan, _entries(upper), lazy=lazy is not False)):
+        run = mechanism.open(offsets, grant, randomness.tape(), mixed=mixed)
+        unit = 2.0 ** mechanism.grid(offsets, mixed=mixed).power
+        found = search(run, problem, plan, unit, lazy=lazy)
     value = replace(
         _solution(simplex, plan, labels, found), objective_misses=problem.missed(plan.violation)
     )
-    return Released(value, plan.guarantee, run.receipt)
+    return Released(value, plan.guarantee, run.receipt).held(padding.note)
 
 
 def _owned(
@@ -170,6 +177,7 @@ def _owned(
     names: Any,
     budget: Budget | None,
     randomness: Randomness,
+    padding: Padding,
 ) -> Released[LpSolution]:
     """Every row is a person."""
     plan = plan_lp(problem.setting(), asked)
@@ -185,10 +193,12 @@ def _owned(
         selection,
     )
     grant = grant_for(mechanism.promise(asked.relation).event, budget)
-    run = mechanism.open(rows, grant, randomness.tape(), relation=asked.relation)
-    found = search_owned(run, problem, plan)
+    entries = int(problem.rows) * len(problem.simplex.costs)
+    with padding.held(lambda: lp_seconds(plan, entries, lazy=False)):
+        run = mechanism.open(rows, grant, randomness.tape(), relation=asked.relation)
+        found = search_owned(run, problem, plan)
     value = _solution(problem.simplex, plan, names, found)
-    return Released(value, plan.guarantee, run.receipt)
+    return Released(value, plan.guarantee, run.receipt).held(padding.note)
 
 
 def _with_index(
@@ -199,6 +209,7 @@ def _with_index(
     names: Any,
     budget: Budget | None,
     randomness: Randomness,
+    padding: Padding,
 ) -> Released[LpSolution]:
     """Rows selected over an index of (A_i, b_i) with the queries (x, -1)."""
     if not problem.target.known or plan.check_multiplier is not None:
@@ -212,12 +223,13 @@ def _with_index(
     vectors = seal_offset_vectors(problem.rows.matrix.dense, offsets, index)
     event = rounds_event(mechanism, utility, plan.rounds)
     grant = grant_for(event, budget)
-    run = IndexedRounds(mechanism, vectors, utility, plan.rounds, grant, randomness.tape())
-    found = by_choices(
-        lambda x: run.next(seal_query(np.append(x, -1.0), utility))[0], problem, plan
-    )
+    with padding.held(lambda: lp_seconds(plan, problem.rows.dense.size, lazy=False)):
+        run = IndexedRounds(mechanism, vectors, utility, plan.rounds, grant, randomness.tape())
+        found = by_choices(
+            lambda x: run.next(seal_query(np.append(x, -1.0), utility))[0], problem, plan
+        )
     value = _solution(problem.simplex, plan, names, found)
-    return Released(value, plan.guarantee, run.receipt)
+    return Released(value, plan.guarantee, run.receipt).held(padding.note)
 
 
 def _solution(simplex: Simplex, plan: LpPlan, names: Any, found: Found) -> LpSolution:
@@ -237,6 +249,17 @@ def _solution(simplex: Simplex, plan: LpPlan, names: Any, found: Found) -> LpSol
         found.unmet,
         None if found.unmet is None else plan.tolerance,
     )
+
+
+def lp_seconds(plan: LpPlan, entries: int, *, lazy: bool) -> float:
+    """The public time of a program with so many entries; lazy rounds look at few of them."""
+    each = 1e-4 + 5e-10 * entries if lazy else 1e-3 + 1e-8 * entries
+    return SPARE * plan.budget.searches * (0.1 + 2e-8 * entries + plan.rounds * each)
+
+
+def _entries(rows: Any) -> int:
+    """How many numbers the rows hold, dense or sparse."""
+    return int(rows.size if isinstance(rows, np.ndarray) else rows.nnz)
 
 
 def _one_sense(senses: Any) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real
 from winnow.core.mechanism import grant_for, sizing_accountant
+from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.sealed import Sealed
@@ -50,6 +51,7 @@ def release(
     budget: Budget | None = None,
     memory: str | int = "4GB",
     progress: Callable[[int, int], None] | None = None,
+    pad_to: PadTo = None,
     seed: int | None = None,
 ) -> Released[SyntheticDistribution]:
     """Release a synthetic distribution that answers all queries of a workload, privately.
@@ -75,13 +77,20 @@ def release(
 
     ``progress`` is called after each round with (rounds done, rounds in all). Interrupted, a
     release leaves nothing behind but its charge.
+
+    ``pad_to`` holds the result back (and an error after the charge) until so many seconds after
+    the call, or until a multiple of that if it takes longer: the time of lazy selection depends
+    on the data. "plan" takes a public estimate of four times what it takes.
     """
+    padding = Padding(pad_to)
     if not isinstance(table, SealedTable):
         raise InputError(
             f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
         )
     if progress is not None and not callable(progress):
         raise InputError("progress is not a function; give one of (rounds done, rounds in all)")
+    if progress is not None and pad_to is not None:
+        raise InputError("progress tells the time that pad_to is to hide; leave out one of them")
     if relation is not None:
         table = table.under(relation)
     mwem = Mwem(update, step, replay, result)
@@ -110,18 +119,30 @@ def release(
     tasks, total = _sealed_counts(table, planned)
     planned.mechanism.check(tasks, table.rows_per_person, planned.total)
     grant = grant_for(planned.event, budget)
-    run = planned.mechanism.open(
-        tasks,
-        grant,
-        randomness.tape(),
-        relation=planned.relation,
-        rows_per_person=table.rows_per_person,
-        total=total,
-    )
-    value = synthesise(run, planned, mwem, progress)
+    with padding.held(lambda: release_seconds(planned)):
+        run = planned.mechanism.open(
+            tasks,
+            grant,
+            randomness.tape(),
+            relation=planned.relation,
+            rows_per_person=table.rows_per_person,
+            total=total,
+        )
+        value = synthesise(run, planned, mwem, progress)
     receipt = replace(run.receipt, mechanism=f"{mwem.name}; {run.receipt.mechanism}",
-                      reason=planned.reason)  # fmt: skip
+                      reason=planned.reason, held=padding.note)  # fmt: skip
     return Released(value, planned.guarantee, receipt)
+
+
+def release_seconds(planned: PlannedRelease) -> float:
+    """The public time of a plan; a private number of rows counts as a million."""
+    total = 0.1 + 1e-7 * (planned.total or 10**6)
+    for task in planned.tasks:
+        cells = task.fitted.schema.cells if task.points is None else len(task.points)
+        queries = task.workload.size
+        total += 5e-8 * cells + 1e-6 * queries
+        total += task.rounds * (1e-3 + 2e-9 * cells + 1e-7 * queries)
+    return SPARE * total
 
 
 def _sealed_counts(

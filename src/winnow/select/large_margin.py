@@ -20,7 +20,11 @@ from winnow.errors import InputError
 from winnow.privacy import Promise, promise
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, check_scale
+from winnow.select.margin_counts import MarginCounts
 from winnow.select.margin_search import THRESHOLDS, laplace_tests, stopping_margin
+
+SORTED = 1 << 10
+"""So many scores are sorted; of more only counts are needed. Any number gives the same draws."""
 
 
 @dataclass(frozen=True)
@@ -78,41 +82,56 @@ class LargeMargin(Selection):
             check_scale(scale)
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        size = 64
-        while True:  # sort only as many of the best as the search reaches
-            best = largest(scores, min(size, len(scores)))
-            stopped = self._stopping_rank(scores, best, utility, tape.child("search"))
-            if stopped is not None:
-                break
-            size *= 16
-        if stopped == 1:
-            return [int(best[0])]
-        near = np.sort(best[:stopped])
-        scale = self._choice_scale(utility)
-        chosen = noisy_top(scores[near], tape.child("choice"), Law.GUMBEL, scale)
-        return [int(near[chosen[0]])]
+        stopped, near = self._near(scores, utility, tape.child("search"))
+        scale, place = self._choice_scale(utility), 0
+        if stopped > 1:
+            left = scores if near is None else scores[near]
+            place = noisy_top(left, tape.child("choice"), Law.GUMBEL, scale)[0]
+        # for as long as all would have taken: the time does not tell how many were left
+        if stopped < len(scores):
+            noisy_top(scores[stopped:], tape.child("unused"), Law.GUMBEL, scale)
+        return [place if near is None else int(np.flatnonzero(near)[place])]
+
+    def _near(
+        self, scores: Scores, utility: Utility, tape: Tape
+    ) -> tuple[int, NDArray[np.bool_] | None]:
+        """At which rank the search stops, and which candidates it leaves; None: all."""
+        size = len(scores)
+        if size <= SORTED:
+            order = largest(scores, size)
+            stopped = self._stopping_rank(scores, order, utility, tape)
+            near = np.zeros(size, bool)
+            near[order[:stopped]] = True
+            return stopped, near
+        search = MarginCounts(
+            scores, utility.half_width, laplace_tests(exact("epsilon", self.epsilon), tape),
+            self._thresholds,
+        )  # fmt: skip
+        stopped = search.stopping_rank()
+        return stopped, None if stopped == size else search.best(stopped)
+
+    def _thresholds(self, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+        return stopping_margin(ranks, float(self.epsilon), float(self.delta), self.thresholds)
 
     def _choice_scale(self, utility: Utility) -> Fraction:
         return exact("epsilon", self.epsilon) / (6 * utility.half_width)
 
     def _stopping_rank(
-        self, scores: Scores, best: NDArray[np.int64], utility: Utility, tape: Tape
-    ) -> int | None:
-        """The rank at which the search stops, or None if that is beyond `best`."""
-        epsilon = exact("epsilon", self.epsilon)
-        tests = laplace_tests(epsilon, tape)
+        self, scores: Scores, order: NDArray[np.int64], utility: Utility, tape: Tape
+    ) -> int:
+        """The rank at which the search stops, by all tests; `order` sorts the scores."""
+        tests = laplace_tests(exact("epsilon", self.epsilon), tape)
         sensitivity = utility.half_width
-        ranks = np.arange(1, len(best))
-        needed = stopping_margin(ranks, float(epsilon), float(self.delta), self.thresholds)
+        needed = self._thresholds(np.arange(1, len(order)))
 
         def offset(index: int) -> Fraction:
-            top, other = scores[best[0]].item(), scores[best[index + 1]].item()
+            top, other = scores[order[0]].item(), scores[order[index + 1]].item()
             return (Fraction(top) - Fraction(other)) / sensitivity - Fraction(float(needed[index]))
 
-        if len(ranks):
-            margins = gaps_to(scores[best[0]], scores[best[1:]]) / float(sensitivity)
+        if len(needed):
+            margins = gaps_to(scores[order[0]], scores[order[1:]]) / float(sensitivity)
             errors = 2.0**-50 * (margins + needed)
             passed = np.flatnonzero(tests.outcomes(0, margins - needed, errors, offset))
             if len(passed):
                 return int(passed[0]) + 1
-        return len(scores) if len(best) == len(scores) else None
+        return len(scores)

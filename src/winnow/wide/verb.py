@@ -8,13 +8,21 @@ from typing import Any
 
 from winnow.core.checks import Real
 from winnow.core.mechanism import grant_for
+from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.errors import InputError
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable, true_counts
-from winnow.wide.plan import FIRST_SHARE, MODEL_CELLS, SELECTION_SHARE, WideRequest, plan_wide
+from winnow.wide.plan import (
+    FIRST_SHARE,
+    MODEL_CELLS,
+    SELECTION_SHARE,
+    PlannedWide,
+    WideRequest,
+    plan_wide,
+)
 from winnow.wide.rounds import fit_wide, require_mbi
 from winnow.wide.synthetic import WideSynthetic
 
@@ -35,6 +43,7 @@ def release_wide(
     budget: Budget | None = None,
     memory: str | int = "4GB",
     progress: Callable[[int, int], None] | None = None,
+    pad_to: PadTo = None,
     seed: int | None = None,
 ) -> Released[WideSynthetic]:
     """Release a graphical model of a table whose domain does not fit memory, privately.
@@ -49,16 +58,19 @@ def release_wide(
 
     The model is fitted by the package ``mbi`` (``pip install 'winnow-dp[wide]'``), which is
     post-processing. ``model_cells`` bounds the cells of its junction tree: tables that would
-    make it larger are not candidates. ``relation``, ``rows``, ``budget``, ``progress`` and
-    ``seed`` are as in ``wn.release``; where the number of rows is not public it comes out of
-    the first tables, at no further cost.
+    make it larger are not candidates. ``relation``, ``rows``, ``budget``, ``progress``,
+    ``pad_to`` and ``seed`` are as in ``wn.release``; where the number of rows is not public it
+    comes out of the first tables, at no further cost.
     """
+    padding = Padding(pad_to)
     if not isinstance(table, SealedTable):
         raise InputError(
             f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
         )
     if progress is not None and not callable(progress):
         raise InputError("progress is not a function; give one of (rounds done, rounds in all)")
+    if progress is not None and pad_to is not None:
+        raise InputError("progress tells the time that pad_to is to hide; leave out one of them")
     if relation is not None:
         table = table.under(relation)
     randomness = Randomness(seed)
@@ -83,21 +95,30 @@ def release_wide(
     require_mbi()
     first = true_counts(table, planned.first)
     grant = grant_for(planned.rounds.event, budget)
-    run = planned.mechanism.open(
-        first,
-        planned.first,
-        grant,
-        randomness.tape(),
-        relation=planned.relation,
-        rows_per_person=planned.rows_per_person,
-    )
-    value = fit_wide(table, run, planned, progress)
+    with padding.held(lambda: wide_seconds(planned)):
+        run = planned.mechanism.open(
+            first,
+            planned.first,
+            grant,
+            randomness.tape(),
+            relation=planned.relation,
+            rows_per_person=planned.rows_per_person,
+        )
+        value = fit_wide(table, run, planned, progress)
     receipt = replace(
         run.receipt,
         mechanism=f"graphical model by mbi; {run.receipt.mechanism}",
         reason=planned.reason,
+        held=padding.note,
     )
     return Released(value, planned.rounds.guarantee, receipt)
+
+
+def wide_seconds(planned: PlannedWide) -> float:
+    """The public time of a plan: the fits of `mbi` take nearly all of it."""
+    cells = sum(part.size for part in planned.candidates.parts)
+    each = 1.5 + 1e-7 * planned.model_cells + 1e-7 * cells
+    return SPARE * (4.0 + planned.rounds.rounds * each)
 
 
 def _accountant(accountant: str, budget: Budget | None) -> str:

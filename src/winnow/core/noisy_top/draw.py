@@ -222,10 +222,7 @@ def contenders(
     if not SMALLEST_SCALE < scale < LARGEST_SCALE:
         raise ValueError("scale out of range")
     if compiled is None:
-        loaded = "winnow.core.kernels.scan" in sys.modules
-        compiled = len(scores) >= (COMPILED_FROM if loaded else COMPILE_FROM)
-        if compiled and scores.dtype == np.int64:  # the kernel's differences are int64
-            compiled = int(scores.max()) - int(scores.min()) < 2**63
+        compiled = pays_to_compile(scores)
     places, words = (_scan_compiled if compiled else _scan_plain)(
         scores, tape, law, float(scale), k, first_id, log_counts
     )
@@ -238,6 +235,15 @@ def contenders(
         )
     ids = places + first_id
     return NoisyTop(tape, law, scale, k, ids, words, scores[places], chosen, stage1_error)
+
+
+def pays_to_compile(scores: Scores) -> bool:
+    """Whether a compiled pass over the scores is faster, and may be used: its differences are
+    int64."""
+    loaded = "winnow.core.kernels.scan" in sys.modules
+    if len(scores) < (COMPILED_FROM if loaded else COMPILE_FROM):
+        return False
+    return scores.dtype != np.int64 or int(scores.max()) - int(scores.min()) < 2**63
 
 
 @dataclass(repr=False)

@@ -71,6 +71,18 @@ class LaplaceTests:
                 passed[place] = self._refine(index, exact_offset(index), own, common)
         return passed
 
+    def bars(self, tests: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """The offset that each test has to exceed, and a bound on the error of that."""
+        own, (shared, shared_error) = (
+            self.tape.child("own"),
+            self._shared(self.tape.child("common")),
+        )
+        words = np.concatenate([own.words(int(test), 1) for test in tests])
+        z, error = noise(Law.LAPLACE, words, own.extension(tests, 0)[:, 0], None)
+        own_noise = float(self.scale) * z
+        error = float(self.scale) * error * (self.stage1_error / STAGE1_ERROR) + shared_error
+        return -shared - own_noise, error + 2.0**-49 * (abs(shared) + np.abs(own_noise))
+
     def _shared(self, common: Tape) -> tuple[float, float]:
         """The sum of the common noises and a bound on its error."""
         count = len(self.common)

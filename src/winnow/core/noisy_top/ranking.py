@@ -2,8 +2,9 @@
 
 Lists and sets of the best k mostly look at the largest few thousand of very many counts, and
 sorting all of them would take longer than everything else. So only the values above a cut
-are sorted; the rest is sorted when a question goes below it. The cut is guessed from a
-sample at fixed distances: a bad guess costs time and changes no answer.
+are sorted, and those that are equal to it are counted, be it one or all; the rest is sorted
+when a question goes below it. The cut is guessed from a sample at fixed distances: a bad
+guess costs time and changes no answer.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ _SMALL = 1 << 13
 _TOP = 1 << 12
 """About so many values lie above the cut (more where k is large)."""
 
+_CHUNK = 1 << 14
+
 _FEW = 8
 """So many different values are looked for one by one, and so many thresholds counted."""
 
@@ -32,10 +35,14 @@ class Ranking:
         self.size = len(values)
         self.lowest = int(values.min())
         self._counted = 0
+        self._level = 0
+        """The cut, from the lowest value."""
+        self._reached = self.size
+        """How many values are not below it."""
         self._candidates: Integers | None = self._above_cut(k)
-        """The positions of the largest values, ascending; None: of all."""
+        """The positions of the values above the cut, ascending; None: of all."""
         self._top = self._sorted()
-        """The largest values, ascending, counted from the lowest one."""
+        """Those values, ascending, counted from the lowest one."""
 
     def _above_cut(self, k: int) -> Integers | None:
         wanted = max(_TOP, 8 * k)
@@ -43,9 +50,11 @@ class Ranking:
             sample = self.values[:: self.size // 1024]
             place = len(sample) - 1 - wanted * len(sample) // self.size
             cut = np.partition(sample, place)[place]
-            above = np.flatnonzero(self.values >= cut)
-            if k <= len(above) <= self.size // 2:
-                return above
+            reached = int(np.count_nonzero(self.values >= cut))
+            above = self.values > cut
+            if k <= reached and int(np.count_nonzero(above)) <= self.size // 2:
+                self._level, self._reached = int(cut) - self.lowest, reached
+                return np.flatnonzero(above)
         return None
 
     def _sorted(self) -> Integers:
@@ -57,27 +66,38 @@ class Ranking:
     def ascending(self) -> Integers:
         """All values counted from the lowest one, in ascending order."""
         if self._candidates is not None:
-            self._candidates = None
+            self._candidates, self._reached = None, self.size
             self._top = self._sorted()
         return self._top
 
     def leaders(self, k: int) -> Integers:
         """The k largest, largest first, counted from the lowest one."""
-        return self._top[: -k - 1 : -1] if k <= len(self._top) else self.ascending()[: -k - 1 : -1]
+        return self._at(np.arange(k))
+
+    def _at(self, ranks: Integers) -> Integers:
+        """The values at some ranks, counted from the lowest one."""
+        if len(ranks) and int(ranks.max()) >= self._reached:
+            self.ascending()
+        top = self._top
+        found = np.full(len(ranks), self._level, np.int64)
+        inside = ranks < len(top)
+        found[inside] = top[len(top) - 1 - ranks[inside]]
+        return found
 
     def at_least(self, thresholds: Integers) -> Integers:
         """How many values reach each of some thresholds, which descend, from the lowest one."""
         top = self._top
-        if len(top) == self.size or thresholds[-1] >= top[0]:
-            counted: Integers = len(top) - top.searchsorted(thresholds)
+        counted: Integers = len(top) - top.searchsorted(thresholds)
+        if len(top) == self.size or thresholds[-1] > self._level:
             return counted
-        between = (thresholds > 0) & (thresholds < top[0])
+        counted = np.where(thresholds > self._level, counted, self.size)
+        counted[thresholds == self._level] = self._reached
+        between = (thresholds > 0) & (thresholds < self._level)
         unknown, which = np.unique(thresholds[between], return_inverse=True)
         self._counted += len(unknown)
         if self._counted > _FEW:  # sorting pays
             self.ascending()
             return self.at_least(thresholds)
-        counted = np.where(thresholds > 0, len(top) - top.searchsorted(thresholds), self.size)
         reached = [np.count_nonzero(self.values >= t) for t in unknown + self.lowest]
         counted[between] = np.array(reached, np.int64)[which]
         return counted
@@ -85,36 +105,66 @@ class Ranking:
     def positions(self, ranks: list[int]) -> list[int]:
         """Where the values of these ranks stand."""
         places = np.array(ranks)
-        top = self._top if int(places.max()) < len(self._top) else self.ascending()
-        found = top[len(top) - 1 - places]
+        found = self._at(places)
+        top = self._top
+        result = np.empty(len(places), np.int64)
+        inside = places < len(top)
+        if inside.any():
+            result[inside] = self._in_top(places[inside], found[inside])
+        if not inside.all():
+            result[~inside] = self._equal(self._level, places[~inside] - len(top))
+        return [int(place) for place in result]
+
+    def _in_top(self, places: Integers, found: Integers) -> Integers:
+        """The positions of ranks among the sorted values."""
+        top = self._top
         lowest = int(found.min())
         reached = len(top) - int(top.searchsorted(lowest))
-        if reached <= max(_TOP, 8 * len(ranks)):
-            above = self._candidates
-            if above is None:
-                above = np.flatnonzero(self.values >= lowest + self.lowest)
-            else:
-                above = above[self.values[above] >= lowest + self.lowest]
-            # backwards twice, so that the stable order lists equal values by position
-            backwards = above[::-1]
-            order = backwards[np.argsort(self.values[backwards], kind="stable")]
-            return [int(p) for p in order[len(order) - 1 - places]]
-        return self._by_value(top, places, found)
+        if reached > max(_TOP, 8 * len(places)):
+            return self._by_value(places, found)
+        above = self._candidates
+        if above is None:
+            above = np.flatnonzero(self.values >= lowest + self.lowest)
+        else:
+            above = above[self.values[above] >= lowest + self.lowest]
+        # backwards twice, so that the stable order lists equal values by position
+        backwards = above[::-1]
+        order = backwards[np.argsort(self.values[backwards], kind="stable")]
+        return np.asarray(order[len(order) - 1 - places])
 
-    def _by_value(self, top: Integers, places: Integers, found: Integers) -> list[int]:
+    def _by_value(self, places: Integers, found: Integers) -> Integers:
         """Each rank among the positions of its own value."""
+        top = self._top
         different = np.unique(found)
         if len(different) > _FEW:
             order = np.argsort(self.values)  # equal values in any order
-        result = [0] * len(places)
+        result = np.empty(len(places), np.int64)
         for value in different:
             low, high = top.searchsorted(value), top.searchsorted(value, side="right")
+            wanted = np.flatnonzero(found == value)
+            indices = places[wanted] - (len(top) - int(high))
             if len(different) > _FEW:
                 low, high = (edge + self.size - len(top) for edge in (low, high))
-                equal = np.sort(order[low:high])
+                result[wanted] = np.sort(order[low:high])[indices]
             else:
-                equal = np.flatnonzero(self.values == value + self.lowest)
-            first = len(top) - int(top.searchsorted(value, side="right"))
-            for place in np.flatnonzero(found == value):
-                result[place] = int(equal[places[place] - first])
+                result[wanted] = self._equal(int(value), indices)
+        return result
+
+    def _equal(self, value: int, indices: Integers) -> Integers:
+        """The positions of a value, counted in their order, at some indices.
+
+        Chunks are counted and only those that hold an index are listed: as fast whether all
+        values are equal or one.
+        """
+        equal = self.values == value + self.lowest
+        starts = range(0, self.size, _CHUNK)
+        ends = np.cumsum([np.count_nonzero(equal[start : start + _CHUNK]) for start in starts])
+        chunks = np.searchsorted(ends, indices, side="right")
+        result = np.empty(len(indices), np.int64)
+        for chunk in np.unique(chunks):
+            start = int(chunk) * _CHUNK
+            listed = start + np.flatnonzero(equal[start : start + _CHUNK])
+            before = int(ends[chunk]) - len(listed)
+            here = chunks == chunk
+            result[here] = listed[indices[here] - before]
         return result

@@ -16,8 +16,10 @@ from winnow.cli.options import (
     JsonOption,
     LineBreaksOption,
     MaxRowsPerPersonOption,
+    PadToOption,
     PersonOption,
     SeedOption,
+    padding_of,
     relation_of_people,
 )
 from winnow.cli.recording import (
@@ -86,6 +88,7 @@ def ask(
     ] = 10_000,
     seed: SeedOption = None,
     line_breaks: LineBreaksOption = False,
+    pad_to: PadToOption = None,
     columns: ColumnsOption = None,
     person: PersonOption = None,
     max_rows_per_person: MaxRowsPerPersonOption = 1,
@@ -218,6 +221,7 @@ def ask(
     lines = None if batch is None else read_batch(batch, sealed.schema)
     if state is not None and state.exists():
         session = resumed_session(sealed, state, ledger, ledger_key, dataset)
+        session.padded(padding_of(pad_to))
         report(f"going on with {session!r}; {session.guarantee}, charged when it was opened")
     else:
         sizing = {"threshold": threshold, "updates": updates, "warm_start": warm_start}
@@ -235,6 +239,7 @@ def ask(
             warm_start=warm_start,
             state=state,
             budget=budget,
+            pad_to=padding_of(pad_to),
             seed=seed,
         )
     with session:

@@ -254,6 +254,8 @@ def _show_budget(session: Opened, budget: Budget | None) -> None:
     table.add_row(asked, f"{session.rounds:,} of {session.plan.max_queries:,}")
     if isinstance(session, Interactive):
         table.add_row("updates", f"{session.updates:,} of {session.plan.updates:,}")
+    if session.late:
+        table.add_row("late answers", f"{session.late:,}")
     table.add_row("ledger", visible(session.receipt.ledger))
     if budget is not None:
         table.add_row("budget used", str(budget.spent))

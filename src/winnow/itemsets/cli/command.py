@@ -12,6 +12,7 @@ from winnow.cli.options import (
     JsonOption,
     LineBreaksOption,
     OutOption,
+    PadToSecondsOption,
     SeedOption,
     Thresholds,
     choices,
@@ -90,6 +91,7 @@ def itemsets(
     ] = False,
     seed: SeedOption = None,
     line_breaks: LineBreaksOption = False,
+    pad_to: PadToSecondsOption = None,
     items: Annotated[
         Path | None,
         typer.Option(
@@ -237,6 +239,7 @@ def itemsets(
         thresholds=None if thresholds is None else str(thresholds),
         growth=growth,
         reach=reach,
+        pad_to=pad_to,
         seed=seed,
         budget=budget,
     )

@@ -16,8 +16,10 @@ from winnow.cli.options import (
     JsonOption,
     LineBreaksOption,
     MaxRowsPerPersonOption,
+    PadToOption,
     PersonOption,
     SeedOption,
+    padding_of,
     plot_of,
     relation_of_people,
 )
@@ -122,6 +124,7 @@ def release(
     ] = 0.0,
     seed: SeedOption = None,
     line_breaks: LineBreaksOption = False,
+    pad_to: PadToOption = None,
     columns: ColumnsOption = None,
     person: PersonOption = None,
     max_rows_per_person: MaxRowsPerPersonOption = 1,
@@ -261,6 +264,7 @@ def release(
         update=str(update),
         accountant=str(accountant),
         memory=memory,
+        pad_to=padding_of(pad_to),
         seed=seed,
         line_breaks=line_breaks,
     )
@@ -275,7 +279,7 @@ def release(
     warn_of_other_labels(budget, sealed)
     if not json:
         show_plan(planned)
-    with rounds_bar(planned.rounds.rounds) as progress:
+    with rounds_bar(planned.rounds.rounds) if pad_to is None else nullcontext() as progress:
         released = order.run(request, sealed, budget, progress)
     written: list[tuple[str, Path]] | None = None
     try:

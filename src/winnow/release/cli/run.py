@@ -97,6 +97,7 @@ class ReleaseOrder:
     update: str = "gap"
     accountant: str = "best"
     memory: str = "4GB"
+    pad_to: float | str | None = None
     seed: int | None = None
     line_breaks: bool = False
 
@@ -183,6 +184,7 @@ class ReleaseOrder:
             budget=budget,
             memory=self.memory,
             progress=progress,
+            pad_to=self.pad_to,
             seed=self.seed,
         )
 

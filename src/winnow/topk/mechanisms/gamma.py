@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from winnow.core.bounded import noise
+from winnow.core.bounded import first_clocks, noise
 from winnow.core.checks import exact
 from winnow.core.laws import Arithmetic, Interval, Law, noise_interval
 from winnow.core.noisy_top.draw import Scores, gaps_to
@@ -53,34 +54,59 @@ class GammaMechanism(TopKList):
         check_scale(self.scale(scores.utility))
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        d, scale = len(scores), self.scale(utility)
+        scale, k = self.scale(utility), min(self.k, len(scores))
         clocks, directions = tape.child("radius"), tape.child("direction")
-        radius = radius_error = 0.0
-        for start in range(0, d + 1, CHUNK):
-            ids = np.arange(start, min(start + CHUNK, d + 1))
-            words = clocks.words(start, len(ids))
-            z, error = noise(Law.EXPONENTIAL, words, clocks.extension(ids, 0)[:, 0], None)
-            radius += float(z.sum())
-            radius_error += float(error.sum()) + 2.0**-40 * float(z.sum())
-        value = np.empty(d)
-        for start in range(0, d, CHUNK):
-            ids = np.arange(start, min(start + CHUNK, d))
-            uniform = directions.words(start, len(ids)) * 2.0**-32
-            uniform += directions.extension(ids, 0)[:, 0] * 2.0**-96
-            value[ids] = radius * (1.0 - 2.0 * uniform)
         behind = np.minimum(float(scale) * gaps_to(scores.max(), scores), 1e300)
-        value -= behind
-        error = radius_error + 2.0**-48 * (radius + behind)
-        k = min(self.k, d)
-        least = np.partition(value - error, d - k)[d - k]
-        close = np.flatnonzero(value + error >= least)
-        close = close[np.argsort(-value[close], kind="stable")]
-        low, high = (value - error)[close], (value + error)[close]
-        following = np.maximum.accumulate(high[::-1])[::-1]
-        last = min(k, len(close) - 1)
-        if np.all(low[:last] > following[1 : last + 1]):
-            return [int(place) for place in close[:k]]
+        for fine in (False, True):  # by the first 32 bits of every item, then by 96
+            radius, radius_error = _radius(clocks, len(scores) + 1, fine=fine)
+            value, error = _spread(directions, len(scores), radius, fine=fine)
+            value -= behind
+            error += radius_error + 2.0**-48 * behind
+            close, certain = _largest(value, error, k)
+            if certain:
+                return [int(place) for place in close[:k]]
         return _refine([int(place) for place in close], scores, scale, clocks, directions, k)
+
+
+def _radius(clocks: Tape, count: int, *, fine: bool) -> tuple[float, float]:
+    """The sum of so many exponential clocks, and a bound on its error."""
+    total = error = 0.0
+    for start in range(0, count, CHUNK):
+        ids = np.arange(start, min(start + CHUNK, count))
+        words = clocks.words(start, len(ids))
+        if fine:
+            z, off = noise(Law.EXPONENTIAL, words, clocks.extension(ids, 0)[:, 0], None)
+        else:
+            z, off = first_clocks(words)
+        total += float(z.sum())
+        error += float(off.sum()) + 2.0**-40 * float(z.sum())
+    return total, error
+
+
+def _spread(
+    directions: Tape, count: int, radius: float, *, fine: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The radius times a uniform point of the cube, and a bound on the error beside it."""
+    value = np.empty(count)
+    for start in range(0, count, CHUNK):
+        ids = np.arange(start, min(start + CHUNK, count))
+        uniform = directions.words(start, len(ids)) * 2.0**-32
+        uniform += directions.extension(ids, 0)[:, 0] * 2.0**-96 if fine else 2.0**-33
+        value[ids] = radius * (1.0 - 2.0 * uniform)
+    return value, np.full(count, radius * (2.0**-48 if fine else 2.0**-31))
+
+
+def _largest(
+    value: NDArray[np.float64], error: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.int64], bool]:
+    """The places that may be among the k largest, in order, and whether the first k are certain."""
+    low, high = value - error, value + error
+    least = np.partition(low, len(low) - k)[len(low) - k]
+    close = np.flatnonzero(high >= least)
+    close = close[np.argsort(-value[close], kind="stable")]
+    following = np.maximum.accumulate(high[close][::-1])[::-1]
+    last = min(k, len(close) - 1)
+    return close, bool(np.all(low[close][:last] > following[1 : last + 1]))
 
 
 def _refine(

@@ -1,0 +1,56 @@
+"""Clocks from the first 32 bits: bounds that hold, and the same draws as from all bits."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from winnow.core import bounded
+from winnow.core import noise as integer
+from winnow.core.laws import Law
+from winnow.core.noise import discrete_laplace_array
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
+from winnow.topk.mechanisms import gamma
+from winnow.topk.mechanisms.gamma import GammaMechanism
+
+Floats = NDArray[np.float64]
+
+
+def unknown(words: NDArray[np.uint32]) -> tuple[Floats, Floats]:
+    """As if the first bits said nothing."""
+    return np.zeros(len(words)), np.full(len(words), np.inf)
+
+
+def test_the_first_bits_bound_the_clock() -> None:
+    tape = Tape.seeded(5)
+    edges = np.array([1, 2, 3, 2**31, 2**32 - 2, 2**32 - 1], np.uint32)
+    words = np.concatenate([edges, tape.words(0, 20_000)])
+    z, error = bounded.first_clocks(words)
+    for extension in (0, 2**63, 2**64 - 1):
+        further = np.full(len(words), extension, np.uint64)
+        fine, off = bounded.noise(Law.EXPONENTIAL, words, further, None)
+        known = np.isfinite(off)
+        assert np.all(np.abs(z - fine)[known] <= (error + off)[known])
+    assert np.isinf(bounded.first_clocks(np.zeros(1, np.uint32))[1][0])
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7), Fraction(10**8), Fraction(2**49)])
+def test_integer_noise_is_the_same_with_and_without_them(
+    scale: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = discrete_laplace_array(Tape.seeded(1), 3000, scale)
+    monkeypatch.setattr(integer, "first_clocks", unknown)
+    assert np.array_equal(quick, discrete_laplace_array(Tape.seeded(1), 3000, scale))
+
+
+@pytest.mark.parametrize("d", [1, 3, 40])
+def test_gamma_draws_are_the_same_with_and_without_them(
+    d: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores, utility = np.random.default_rng(d).integers(0, 9, d), Utility.declare(1)
+    mechanism = GammaMechanism(1.0, min(3, d))
+    quick = mechanism.simulate(scores, utility, 60, seed=2)
+    monkeypatch.setattr(gamma, "first_clocks", unknown)
+    assert np.array_equal(quick, mechanism.simulate(scores, utility, 60, seed=2))
