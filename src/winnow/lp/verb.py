@@ -223,7 +223,8 @@ def _with_index(
     vectors = seal_offset_vectors(problem.rows.matrix.dense, offsets, index)
     event = rounds_event(mechanism, utility, plan.rounds)
     grant = grant_for(event, budget)
-    with padding.held(lambda: lp_seconds(plan, problem.rows.dense.size, lazy=False)):
+    entries = problem.rows.size * problem.rows.width
+    with padding.held(lambda: lp_seconds(plan, entries, lazy=False)):
         run = IndexedRounds(mechanism, vectors, utility, plan.rounds, grant, randomness.tape())
         found = by_choices(
             lambda x: run.next(seal_query(np.append(x, -1.0), utility))[0], problem, plan
