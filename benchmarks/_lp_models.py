@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, identity, kron, vstack
 import winnow as wn
 from _common import report
 from winnow import WinnowError
-from winnow.lp.crossing import as_upper_rows
+from winnow.lp.crossing.rows import as_upper_rows
 
 Program = tuple[Any, Any, Any, Any, bool]
 """A, b, c, senses, maximise."""

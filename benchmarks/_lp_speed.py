@@ -17,9 +17,9 @@ from winnow.core.tape import Tape
 from winnow.inner_product.problem import Grid
 from winnow.lp.arguments import lp_setting
 from winnow.lp.calibration import LpBudget, plan_lp
+from winnow.lp.crossing.scalar import in_steps
 from winnow.lp.kernels.scalar_program import ROUNDS, Rows, Shapes
 from winnow.lp.kernels.scalar_solver import ScalarLoop, words_for
-from winnow.lp.scalar import in_steps
 from winnow.plots.figures import STYLES, as_file, new_figure
 
 D, T, EPSILON, DELTA, ALPHA = 20, 5_000, 1.0, 1e-3, 0.5

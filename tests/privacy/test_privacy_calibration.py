@@ -125,3 +125,11 @@ def test_targets_that_no_theorem_reaches_are_refused() -> None:
         calibrate(rounds(1), epsilon=1, accountant="tight")
     with pytest.raises(InputError, match="epsilon"):
         calibrate(rounds(1), epsilon=0)
+
+
+@pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e300])
+def test_an_epsilon_beyond_every_grid_is_sized_without_the_tight_accountant(
+    epsilon: float,
+) -> None:
+    found = calibrate(lambda x: Repeat(BoundedRange(x, ADD), 3), epsilon=epsilon, delta=1e-6)
+    assert found.accountant != "tight" and found.parameter > 0

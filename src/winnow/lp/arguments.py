@@ -16,7 +16,7 @@ from winnow.errors import ExtraMissing, InputError
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.lp.bounds import LpSetting
 from winnow.lp.calibration import LpBudget
-from winnow.lp.crossing import as_upper_rows, checked_matrix
+from winnow.lp.crossing.rows import as_upper_rows, checked_matrix
 from winnow.lp.kernels.lazy_columns import MOST_COLUMNS
 from winnow.lp.problem import OwnedProblem, ScalarProblem, Simplex, Target, check_model
 from winnow.privacy import Budget

@@ -16,7 +16,7 @@ from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.lp.constraint import ConstraintPrivateLp
-from winnow.lp.crossing import seal_offsets, seal_rows
+from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import Rows
 from winnow.lp.scalar import ScalarPrivateLp
 from winnow.privacy import single_use_grant

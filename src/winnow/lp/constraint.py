@@ -18,7 +18,8 @@ from winnow.core.tape import Tape
 from winnow.errors import InputError
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.problem import fineness_for
-from winnow.lp.crossing import ConstraintRun, SealedRows
+from winnow.lp.crossing.constraint import ConstraintRun
+from winnow.lp.crossing.rows import SealedRows
 from winnow.lp.kernels.dense_projection import L1_ERROR
 from winnow.lp.kernels.owned_rows import SUM_ERROR
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise

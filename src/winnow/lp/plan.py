@@ -50,7 +50,7 @@ def lp_optimum(A: Any, b: Any, c: Any, *, senses: Any = "<=", maximise: bool = T
     """
     from scipy.optimize import linprog
 
-    from winnow.lp.crossing import as_upper_rows, checked_matrix
+    from winnow.lp.crossing.rows import as_upper_rows, checked_matrix
 
     upper, sides, _ = as_upper_rows(checked_matrix(A), b, senses)
     sign = -1.0 if maximise else 1.0

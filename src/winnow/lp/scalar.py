@@ -7,26 +7,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from threading import Lock
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real, count, exact, positive, set_counts
+from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
 from winnow.core.mechanism import spend
-from winnow.core.noise import discrete_gaussian, discrete_laplace
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt
 from winnow.core.tape import Tape
-from winnow.errors import GrantError, InputError
+from winnow.errors import InputError
 from winnow.inner_product.problem import Grid, fineness_for
-from winnow.lp.crossing import SealedOffsets
-from winnow.lp.kernels.scalar_plain import is_small, plain_rounds
-from winnow.lp.kernels.scalar_program import Rows, Shapes
-from winnow.lp.kernels.scalar_solver import ScalarLoop, words_for
+from winnow.lp.crossing.rows import SealedOffsets
+from winnow.lp.crossing.scalar import ScalarRun
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 
 Floats = NDArray[np.float64]
@@ -131,99 +125,3 @@ class ScalarPrivateLp:
         grid = self.grid(offsets, mixed=mixed)
         receipt = spend(self.name, promised, grant, tape)
         return ScalarRun(self, offsets, grid, tape, receipt)
-
-
-class ScalarRun:
-    """A run that was paid for: at most `searches` solves. All of its state is private."""
-
-    def __init__(
-        self,
-        mechanism: ScalarPrivateLp,
-        offsets: SealedOffsets,
-        grid: Grid,
-        tape: Tape,
-        receipt: Receipt,
-    ) -> None:
-        self.receipt = receipt
-        self.left = mechanism.searches
-        """How many solves are still paid for."""
-        self._mechanism, self._grid, self._tape = mechanism, grid, tape
-        self._private = open_sealed(offsets.values)
-        self._lock = Lock()
-
-    def solve(
-        self,
-        rows: Rows,
-        scale: Floats,
-        step: float,
-        public: tuple[float, ...] = (),
-        *,
-        lazy: bool | None = None,
-    ) -> tuple[Floats, Integers, int | None]:
-        """The mean point z, the selected rows, and the noisy largest violation in steps.
-
-        ``rows`` are public; the last of them have the public right-hand sides `public`. ``lazy``
-        is whether the compiled loop draws; None: by the public size of the program.
-        """
-        with self._lock:
-            if self.left == 0:
-                raise GrantError("all solves that were charged are done; charge more")
-            self.left -= 1
-            tape = self._tape.child(f"solve-{self.left}")
-        count(rows=rows.size)
-        shapes = Shapes.of(rows, scale)
-        b = self._private if not public else np.append(self._private, public)
-        rate = self._mechanism.rate(self._grid)
-        far = max(4 * shapes.largest, 2.0**self._grid.power * _reach(float(rate)))
-        steps = in_steps(b, self._grid.power, far)
-        how: dict[str, Any] = {
-            "power": self._grid.power, "rate": rate, "step": step,
-            "rounds": self._mechanism.rounds,
-        }  # fmt: skip
-        drawn = tape.child("rows")
-        if lazy is None:
-            turns = self._mechanism.rounds * self._mechanism.searches
-            lazy = not is_small(rows.size, len(scale), turns)
-        if lazy:
-            loop = ScalarLoop(rows, shapes, scale, steps, **how)
-            z = loop.finish(words_for(drawn, self._mechanism.rounds))
-            chosen = loop.chosen.astype(np.int64)
-        else:
-            z, chosen = plain_rounds(rows, scale, steps, tape=drawn, **how)
-        return z, chosen, self._violation(rows, scale, z, steps, tape)
-
-    def _violation(
-        self, rows: Rows, scale: Floats, z: Floats, steps: Integers, tape: Tape
-    ) -> int | None:
-        multiplier = self._mechanism.check_multiplier
-        if multiplier is None:
-            return None
-        values = rows.times((scale * z)[: rows.width]) * 2.0**-self._grid.power
-        largest = int((np.rint(values).astype(np.int64) - steps).max())
-        width = exact("check_multiplier", multiplier) * self._grid.utility.one_sided
-        stream = tape.child("check").stream()
-        if self._mechanism.measurement == "gaussian":
-            return largest + discrete_gaussian(stream, width * width)
-        return largest + discrete_laplace(stream, width)
-
-    def __repr__(self) -> str:
-        return "<run of a scalar-private LP>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise GrantError("a run is not copied or pickled: it is one charge")
-
-
-def _reach(rate: float) -> float:
-    """How many steps a right-hand side may have, so that exponents stay in the range of floats."""
-    return min(_LARGEST_STEPS, 2.0**36 / rate)
-
-
-def in_steps(b: Floats, power: int, reach: float) -> Integers:
-    """floor(b/2^power + 1/2) of b clipped to [-reach, reach], exactly.
-
-    The range is public and far beyond the values that rows take on the simplex: what is clipped
-    is met by every point, or by none. Clipping moves no b further than it moved.
-    """
-    scaled = np.clip(b, -reach, reach) * 2.0**-power
-    whole = np.floor(scaled)
-    return np.asarray((whole + (scaled - whole >= 0.5)).astype(np.int64))

@@ -19,8 +19,8 @@ from winnow.lp.problem import OwnedProblem, ScalarProblem, Target
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from winnow.lp.crossing import ConstraintRun
-    from winnow.lp.scalar import ScalarRun
+    from winnow.lp.crossing.constraint import ConstraintRun
+    from winnow.lp.crossing.scalar import ScalarRun
 
 
 Floats = NDArray[np.float64]

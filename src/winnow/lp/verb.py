@@ -31,7 +31,7 @@ from winnow.lp.arguments import (
 )
 from winnow.lp.calibration import LpBudget, LpPlan, plan_lp
 from winnow.lp.constraint import ConstraintPrivateLp
-from winnow.lp.crossing import (
+from winnow.lp.crossing.rows import (
     SealedOffsets,
     SealedRows,
     as_upper_rows,

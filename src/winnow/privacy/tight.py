@@ -162,6 +162,9 @@ MOST_WORK = 1e9
 QUICK_WORK = 1e8
 """The same where nobody asked for this accountant: a tenth of a second."""
 
+_LARGEST_CELL = 200.0
+"""With larger cells e^(3 h) is beyond float64."""
+
 WORTH = Fraction(1, 100)
 """Unless it gains so much, relatively, pure privacy is preferred."""
 
@@ -360,11 +363,11 @@ def _grid(event: Event, anchor: float, top: float, work: float) -> _Grid:
             times * (6 if isinstance(single, BoundedRange) else 8) * (_size(single) / h + 2)
             for single, times in inventory.items()
         )
-        if width * (high - low) <= work:
+        if h <= _LARGEST_CELL and width * (high - low) <= work:
             return _Grid(anchor, h, low - 2, high + 2)
     raise GuaranteeError(
-        f"{describe(event)} is too long a plan for the tight accountant; use accountant='zcdp', "
-        "which is nearly as good for many small steps"
+        f"{describe(event)} is too long or too costly a plan for the tight accountant; use "
+        "accountant='zcdp', which is nearly as good for many small steps"
     )
 
 

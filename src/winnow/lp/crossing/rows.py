@@ -1,0 +1,123 @@
+"""The private side of a linear program: right-hand sides, or whole rows, sealed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import one_of
+from winnow.core.opening import open_sealed
+from winnow.core.sealed import Sealed
+from winnow.core.utility import Utility
+from winnow.errors import InputError
+from winnow.inner_product.index.building import INDEX_NAMES
+from winnow.inner_product.vectors import SealedVectors, seal_vectors
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SealedOffsets:
+    """Right-hand sides b, one for each public row; one person moves each as `utility` says."""
+
+    values: Sealed[Floats]
+    size: int
+    utility: Utility
+
+
+@dataclass(frozen=True)
+class SealedRows:
+    """Rows A_i x <= b_i, one for each person: entries, right sides and their number are private."""
+
+    content: Sealed[tuple[Any, Floats]]
+    columns: int = field(repr=False)
+
+
+def seal_offsets(b: Any, size: int, utility: Utility) -> SealedOffsets:
+    """Seal the right-hand sides of `size` rows."""
+    values = _vector(b, "b")
+    if len(values) != size:
+        raise InputError(f"b has {len(values)} entries and A has {size} rows; give one for each")
+    return SealedOffsets(Sealed(values, f"right-hand sides of {size} rows"), size, utility)
+
+
+def seal_offset_vectors(matrix: Floats, offsets: SealedOffsets, index: str) -> SealedVectors:
+    """Vectors (A_i, b_i) and an index over them, sealed together: both depend on b."""
+    one_of(INDEX_NAMES, index=index)
+    return seal_vectors(np.column_stack([matrix, open_sealed(offsets.values)]), index=index)
+
+
+def seal_rows(matrix: Any, b: Any) -> SealedRows:
+    """Seal a whole matrix (2-d array or scipy sparse) with its right-hand sides."""
+    values = _vector(b, "b", empty=True)
+    if matrix.shape[0] != len(values):
+        raise InputError("A and b do not have one row for each other; give them one length")
+    return SealedRows(Sealed((matrix, values), "rows of a linear program"), int(matrix.shape[1]))
+
+
+def checked_matrix(matrix: Any, *, empty: bool = False) -> Any:
+    """A as a float64 array, or as compressed sparse rows when it came sparse.
+
+    ``empty`` allows no rows at all: where rows are people, their number is private.
+    """
+    if hasattr(matrix, "tocsr"):
+        rows = matrix.tocsr().astype(np.float64)
+        data = rows.data
+    else:
+        try:
+            rows = data = np.ascontiguousarray(matrix, np.float64)
+        except (TypeError, ValueError):
+            raise InputError("A is not a matrix of numbers; give a 2-d array") from None
+    if len(rows.shape) != 2 or rows.shape[1] == 0 or (rows.shape[0] == 0 and not empty):
+        raise InputError("A is not a matrix with rows and columns; give a 2-d array")
+    if data.size and not (np.isfinite(data.min()) and np.isfinite(data.max())):
+        raise InputError("A has entries that are NaN or infinite; clean them first")
+    return rows
+
+
+def _vector(b: Any, name: str, *, empty: bool = False) -> Floats:
+    try:
+        values = np.array(b, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not a vector of numbers") from None
+    if values.ndim != 1 or (values.size == 0 and not empty):
+        raise InputError(f"{name} has {values.ndim} dimensions; give one vector of numbers")
+    if not np.isfinite(values).all():
+        raise InputError(f"{name} has entries that are NaN or infinite; clean them first")
+    return values
+
+
+SENSES = ("<=", ">=", "=")
+
+
+def as_upper_rows(
+    matrix: Any, b: Any, senses: Any, *, empty: bool = False
+) -> tuple[Any, Floats, bool]:
+    """(A, b, mixed) with all rows in the form A_i x <= b_i; an equation becomes two rows.
+
+    ``senses`` is one of "<=", ">=", "=" for all rows, or one for each. `mixed`: b enters the
+    rows with both signs.
+    """
+    values = _vector(b, "b", empty=empty)
+    size = matrix.shape[0]
+    if len(values) != size:
+        raise InputError(f"b has {len(values)} entries and A has {size} rows; give one for each")
+    if senses is None or (isinstance(senses, str) and senses == "<="):
+        return matrix, values, False
+    kinds = np.full(size, senses) if isinstance(senses, str) else np.asarray(list(senses))
+    if len(kinds) != size or not np.isin(kinds, SENSES).all():
+        raise InputError(
+            f"senses are not one of {', '.join(SENSES)} for each of {size} rows; give such a list"
+        )
+    upper, lower = np.flatnonzero(kinds != ">="), np.flatnonzero(kinds != "<=")
+    if len(upper) == 0 or size == 0:
+        return -matrix, -values, False
+    both = np.concatenate([values[upper], -values[lower]])
+    if isinstance(matrix, np.ndarray):
+        return np.concatenate([matrix[upper], -matrix[lower]]), both, len(lower) > 0
+    from scipy.sparse import vstack
+
+    return vstack([matrix[upper], -matrix[lower]], format="csr"), both, len(lower) > 0
