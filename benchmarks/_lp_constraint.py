@@ -14,8 +14,8 @@ import winnow as wn
 from _common import report
 from winnow.core.tape import Tape
 from winnow.lp.calibration import LpBudget, plan_lp
-from winnow.lp.constraint import ConstraintPrivateLp
 from winnow.lp.crossing.rows import seal_rows
+from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.problem import OwnedProblem, Simplex, Target
 from winnow.plots.figures import STYLES, as_file, new_figure
 from winnow.privacy import single_use_grant

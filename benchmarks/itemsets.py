@@ -22,10 +22,11 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
+from winnow.core.baskets import Baskets
 from winnow.core.noisy_top.ranked import Without, at_rank
 from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
-from winnow.itemsets.kernels.mine import Baskets, ItemsetRanks
+from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.table import ItemsetOptions, itemset_mechanism
 from winnow.select.ranked_large_margin import RankedLargeMargin
 

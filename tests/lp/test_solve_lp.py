@@ -16,10 +16,10 @@ from winnow import Relation, Utility
 from winnow.core.tape import Tape
 from winnow.lp.bounds import LpSetting
 from winnow.lp.calibration import LpBudget, plan_lp
-from winnow.lp.constraint import ConstraintPrivateLp
 from winnow.lp.crossing.rows import as_upper_rows, seal_offsets, seal_rows
 from winnow.lp.crossing.scalar import in_steps
-from winnow.lp.scalar import ScalarPrivateLp
+from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
+from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.privacy import guarantee_of, pure_cost, single_use_grant
 
 SHIFTS = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], float)

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from winnow.itemsets.kernels.mine import Baskets
+from winnow.core.baskets import Baskets
 
 
 def baskets_of(rows: list[list[int]], items: int) -> Baskets:

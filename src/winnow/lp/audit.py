@@ -15,10 +15,10 @@ from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.lp.constraint import ConstraintPrivateLp
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import Rows
-from winnow.lp.scalar import ScalarPrivateLp
+from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
+from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.privacy import single_use_grant
 from winnow.release.audit import as_twin
 

@@ -14,8 +14,8 @@ from winnow.core.utility import Utility
 from winnow.errors import GuaranteeError, InputError
 from winnow.inner_product.problem import Grid
 from winnow.lp.bounds import LpSetting
-from winnow.lp.constraint import ConstraintPrivateLp
 from winnow.lp.kernels.scalar_program import Rows, Shapes
+from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 
 Floats = NDArray[np.float64]
 

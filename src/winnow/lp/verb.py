@@ -30,7 +30,6 @@ from winnow.lp.arguments import (
     way,
 )
 from winnow.lp.calibration import LpBudget, LpPlan, plan_lp
-from winnow.lp.constraint import ConstraintPrivateLp
 from winnow.lp.crossing.rows import (
     SealedOffsets,
     SealedRows,
@@ -40,8 +39,9 @@ from winnow.lp.crossing.rows import (
     seal_offsets,
     seal_rows,
 )
+from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
+from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.lp.problem import OwnedProblem, ScalarProblem, Simplex, Target, check_model
-from winnow.lp.scalar import ScalarPrivateLp
 from winnow.lp.search import Found, by_choices, search, search_owned
 from winnow.lp.solution import LpSolution
 from winnow.privacy import Budget

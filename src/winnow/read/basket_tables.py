@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from winnow.core.baskets import Baskets
 from winnow.errors import InputError
-from winnow.itemsets.kernels.mine import Baskets
 from winnow.read.counts import _engine
 from winnow.read.engines.keys import check_columns
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.baskets import Baskets
 from winnow.core.checks import count as check_count
 from winnow.core.checks import flag, one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
 from winnow.errors import InputError
-from winnow.itemsets.kernels.mine import Baskets
 from winnow.read.basket_tables import ending_of, indicators_of, pairs_of, readable
 from winnow.read.engines.quiet import quietly
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from winnow.audit.neighbours import Declared, counts
 from winnow.audit.probabilities import Model, model_of
+from winnow.core.baskets import Baskets
 from winnow.core.checks import exact
 from winnow.core.laws import Law
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.itemsets.kernels.mine import Baskets, ItemsetRanks
+from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.privacy import Promise
 from winnow.select.audit.ranked import OnUnknownUniverse
 from winnow.select.large_margin import LargeMargin

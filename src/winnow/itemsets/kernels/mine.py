@@ -15,7 +15,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import comb
 from typing import Any
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.baskets import Baskets
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
 from winnow.core.tape import BitStream
 
@@ -70,38 +70,18 @@ _LISTED = 1 << 12
 _NONE = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, repr=False)
-class Baskets:
-    """Baskets one after another (CSR): each an ascending run of distinct item codes."""
+def restricted(baskets: Baskets, keep: NDArray[np.bool_], least: int) -> tuple[Baskets, Integers]:
+    """The baskets restricted to some items, those with `least` of them; and the old codes."""
+    from winnow.itemsets.kernels.intersect import restrict
 
-    starts: Integers
-    items: NDArray[np.int32]
-    item_count: int
-    """How many items there are to choose from; some may be in no basket."""
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def lengths(self) -> Integers:
-        """How many items each basket has."""
-        return np.diff(self.starts)
-
-    def supports(self) -> Integers:
-        """How many baskets hold each item."""
-        return np.bincount(self.items, minlength=self.item_count).astype(np.int64)
-
-    def only(self, keep: NDArray[np.bool_], least: int) -> tuple[Baskets, Integers]:
-        """The baskets restricted to some items, those with `least` of them; and the old codes."""
-        from winnow.itemsets.kernels.intersect import restrict
-
-        codes = np.flatnonzero(keep).astype(np.int64)
-        new = np.full(self.item_count, -1, np.int32)
-        new[codes] = np.arange(len(codes), dtype=np.int32)
-        items = np.empty(len(self.items) + 1, np.int32)
-        starts = np.zeros(len(self) + 1, np.int64)
-        baskets = restrict(self.items, self.starts, new, least, items, starts)
-        starts = starts[: baskets + 1]
-        return Baskets(starts, items[: starts[-1]], len(codes)), codes
+    codes = np.flatnonzero(keep).astype(np.int64)
+    new = np.full(baskets.item_count, -1, np.int32)
+    new[codes] = np.arange(len(codes), dtype=np.int32)
+    items = np.empty(len(baskets.items) + 1, np.int32)
+    starts = np.zeros(len(baskets) + 1, np.int64)
+    kept = restrict(baskets.items, baskets.starts, new, least, items, starts)
+    starts = starts[: kept + 1]
+    return Baskets(starts, items[: starts[-1]], len(codes)), codes
 
 
 class ItemsetRanks:
@@ -141,7 +121,7 @@ class ItemsetRanks:
             return int(self._item_supports.max(initial=0))
         keep = np.zeros(self.baskets.item_count, np.bool_)
         keep[leaders] = True
-        reduced, _ = self.baskets.only(keep, self.size)
+        reduced, _ = restricted(self.baskets, keep, self.size)
         held = np.zeros((reduced.item_count, len(reduced)), np.bool_)
         held[reduced.items, np.repeat(np.arange(len(reduced)), reduced.lengths())] = True
         bits = np.packbits(held, axis=1)
@@ -280,7 +260,7 @@ class ItemsetRanks:
         from winnow.itemsets.kernels.intersect import fill_bits, intersect, occurrences
         from winnow.itemsets.kernels.occurrence_delivery import walk_occurrences
 
-        reduced, codes = self.baskets.only(self._item_supports >= low, self.size)
+        reduced, codes = restricted(self.baskets, self._item_supports >= low, self.size)
         found, supports = np.empty((room, self.size), np.int64), np.empty(room, np.int64)
         asked = self.size, low, high, histogram, skip, found, supports
         words = (len(reduced) + 63) // 64

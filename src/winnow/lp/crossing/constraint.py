@@ -28,7 +28,7 @@ from winnow.lp.kernels.lazy_columns import LazyColumns
 from winnow.lp.kernels.owned_rows import DenseRows, SparseRows, owned_rows
 
 if TYPE_CHECKING:
-    from winnow.lp.constraint import ConstraintPrivateLp
+    from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

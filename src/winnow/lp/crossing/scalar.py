@@ -27,7 +27,7 @@ _LARGEST_STEPS = 2.0**46
 _LARGEST_EXPONENT = 2.0**28
 
 if TYPE_CHECKING:
-    from winnow.lp.scalar import ScalarPrivateLp
+    from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 
 
 class ScalarRun:

@@ -1,0 +1,1 @@
+"""Private linear programs: parameters, guarantees and proofs."""
