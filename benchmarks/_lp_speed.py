@@ -14,11 +14,11 @@ import winnow as wn
 from _common import report
 from winnow import Utility, WinnowError
 from winnow.core.tape import Tape
-from winnow.inner_product.problem import Grid
+from winnow.inner_product.problem import InnerProductGrid
 from winnow.lp.arguments import lp_setting
 from winnow.lp.calibration import LpBudget, plan_lp
 from winnow.lp.crossing.scalar import in_steps
-from winnow.lp.kernels.scalar_program import ROUNDS, Rows, Shapes
+from winnow.lp.kernels.scalar_program import ROUNDS, ConstraintRows, Shapes
 from winnow.lp.kernels.scalar_solver import ScalarLoop, words_for
 from winnow.plots.figures import STYLES, as_file, new_figure
 
@@ -39,8 +39,8 @@ def planned(matrix: Any, sensitivity: float) -> Any:
 
 
 def loop_for(matrix: Any, b: Any, sensitivity: float, plan: Any) -> ScalarLoop:
-    grid = Grid.of(Utility.declare(sensitivity), signed=False)
-    rows, scale = Rows.of(matrix), np.ones(D)
+    grid = InnerProductGrid.of(Utility.declare(sensitivity), signed=False)
+    rows, scale = ConstraintRows.of(matrix), np.ones(D)
     rate = Fraction(plan.selection_epsilon) / (2 * grid.utility.half_width)
     return ScalarLoop(
         rows, Shapes.of(rows, scale), scale, in_steps(b, grid.power, 1e6), power=grid.power,

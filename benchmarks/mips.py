@@ -29,7 +29,7 @@ from _common import arguments, best_time, report, save
 from winnow import IndexedExponential, SealedVectors, SlackExponential, Utility
 from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
-from winnow.inner_product.problem import Grid, InnerProductProblem
+from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem
 from winnow.inner_product.vectors import SealedQuery, seal_query
 from winnow.privacy import BoundedRange, Repeat
 
@@ -64,7 +64,7 @@ def state(queries: np.ndarray, n: int, steps: int, rounds: int, generator: Any) 
 
 def looked_at(vectors: SealedVectors, query: SealedQuery, scale: float) -> dict[str, float]:
     """Recall and c of the best sqrt(m) that the index proposes for both signs."""
-    grid = Grid.of(query.utility, signed=True)
+    grid = InnerProductGrid.of(query.utility, signed=True)
     problem = InnerProductProblem(
         open_sealed(vectors.content), open_sealed(query.values), grid.power, signed=True
     )
@@ -104,7 +104,7 @@ def measured(
         )
     }
     if vectors.index != "exact":
-        scale = float(mechanism.scale(Grid.of(private.utility, signed=True).utility))
+        scale = float(mechanism.scale(InnerProductGrid.of(private.utility, signed=True).utility))
         found |= looked_at(vectors, private, scale)
         found["slack_selection_s"] = best_time(
             lambda: slack.drawn(vectors, private, Tape.seeded(next(seeds))), repeats

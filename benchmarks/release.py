@@ -36,7 +36,7 @@ from winnow.core.tape import Tape
 from winnow.privacy import calibrate_rounds, paper_round_epsilon
 from winnow.read.crossing import true_counts
 from winnow.release.crossing.lazy_selection import LazySelector
-from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.kernels.distribution import Distribution
 
 ADULT = {
     "24k": ("workclass", "education-num", "marital-status", "relationship", "sex", "income>50K"),
@@ -47,7 +47,7 @@ ADULT = {
 }  # fmt: skip
 LARGE = (*ADULT["121k"], "occupation")
 CELLS = 3000
-Select = Callable[[Hypothesis], tuple[int, int]]
+Select = Callable[[Distribution], tuple[int, int]]
 
 
 @dataclass
@@ -65,20 +65,20 @@ def mwem(
     noise: Callable[[], float], *, errors: bool = True,
 ) -> Run:  # fmt: skip
     """Algorithm 1: select, measure, sign update; the average is released."""
-    hypothesis = Hypothesis(workload, n)
-    eta = math.sqrt(math.log(hypothesis.cells) / rounds)
+    distribution = Distribution(workload, n)
+    eta = math.sqrt(math.log(distribution.cells) / rounds)
     spent = [0.0, 0.0]
     for _ in range(rounds):
         start = time.perf_counter()
-        query, _sign = select(hypothesis)
+        query, _sign = select(distribution)
         selected = time.perf_counter()
-        gap = (counts[query] + round(noise())) / n - hypothesis.answer(query)
-        hypothesis.update(query, math.copysign(eta, gap))
+        gap = (counts[query] + round(noise())) / n - distribution.answer(query)
+        distribution.update(query, math.copysign(eta, gap))
         spent[0] += selected - start
         spent[1] += time.perf_counter() - selected
     if not errors:
         return Run(math.nan, math.nan, spent[0] / rounds, spent[1] / rounds)
-    off = np.abs(workload.answers(hypothesis.average()) - counts / n)
+    off = np.abs(workload.answers(distribution.average()) - counts / n)
     return Run(float(off.max()), float(off.mean()), spent[0] / rounds, spent[1] / rounds)
 
 
@@ -86,15 +86,15 @@ def lazy(workload: Workload, counts: np.ndarray, epsilon: float, seed: int) -> S
     """Our exact selection."""
     selector = LazySelector(Sealed(counts, "counts"), workload, epsilon)
     tape = Tape.seeded(seed)
-    return lambda hypothesis: selector.draw(hypothesis, tape)
+    return lambda distribution: selector.draw(distribution, tape)
 
 
 def scan(counts: np.ndarray, n: int, epsilon: float, seed: int) -> Select:
     """The exponential mechanism by a full scan in float64: the law of standard MWEM."""
     generator = np.random.default_rng(seed)
 
-    def select(hypothesis: Hypothesis) -> tuple[int, int]:
-        score = (counts - n * hypothesis.answers()) * (epsilon / 2)
+    def select(distribution: Distribution) -> tuple[int, int]:
+        score = (counts - n * distribution.answers()) * (epsilon / 2)
         both = np.concatenate([score, -score]) + generator.gumbel(size=2 * len(counts))
         best = int(np.argmax(both))
         return best % len(counts), 1 if best < len(counts) else -1
@@ -105,7 +105,7 @@ def scan(counts: np.ndarray, n: int, epsilon: float, seed: int) -> Select:
 def uniform(m: int, seed: int) -> Select:
     """No selection at all."""
     generator = np.random.default_rng(seed)
-    return lambda hypothesis: (int(generator.integers(m)), 1)
+    return lambda distribution: (int(generator.integers(m)), 1)
 
 
 def dense_of(workload: Workload) -> np.ndarray:

@@ -33,8 +33,8 @@ from winnow.wide import rounds as wide_algorithm
 from winnow.wide.junction_tree import tree_cells
 from winnow.wide.kernels.tree_tables import TreeTables
 from winnow.wide.mechanism import MarginalRounds
-from winnow.wide.plan import MODEL_CELLS, default_rounds
 from winnow.wide.rounds import Estimator, NoisyTable
+from winnow.wide.settings import MODEL_CELLS, default_rounds
 
 EPSILON, DELTA = 1.0, 1e-9
 ALPHA = 0.9  # MWEM+PGM: the part of a round's rho that the measurement gets

@@ -18,7 +18,7 @@ SELECT, TOP_K, ITEMSETS = "select", "top_k", "frequent_itemsets"
 
 
 @dataclass(frozen=True)
-class Row:
+class MechanismRow:
     """A mechanism by the word that users write."""
 
     verb: str
@@ -62,7 +62,7 @@ class Row:
                 raise InputError(f"{option} is for {takers}; {self.word} has none")
 
 
-def rows(verb: str) -> tuple[Row, ...]:
+def rows(verb: str) -> tuple[MechanismRow, ...]:
     """The mechanisms of a verb."""
     return tuple(row for row in TABLE if row.verb == verb)
 
@@ -72,7 +72,7 @@ def words(verb: str, *, private_labels: bool | None = None) -> tuple[str, ...]:
     return tuple(row.word for row in rows(verb) if private_labels in (None, row.private_labels))
 
 
-def row_named(verb: str, word: Any, *, private_labels: bool | None = None) -> Row:
+def row_named(verb: str, word: Any, *, private_labels: bool | None = None) -> MechanismRow:
     """The row of a word; another word is refused with the list of those that there are."""
     allowed = words(verb, private_labels=private_labels)
     if word not in allowed:
@@ -84,8 +84,8 @@ _ALL_OF_SELECT = {"epsilon": "epsilon", "kappa": "k"}
 _LIST = {"epsilon": "epsilon", "k": "k"}
 _WITH_DELTA = {"epsilon": "epsilon", "delta": "delta"}
 
-TABLE: tuple[Row, ...] = (
-    Row(
+TABLE: tuple[MechanismRow, ...] = (
+    MechanismRow(
         SELECT,
         "permute-and-flip",
         "winnow.select.mechanism.PermuteAndFlip",
@@ -94,7 +94,7 @@ TABLE: tuple[Row, ...] = (
         "by default: never worse than the exponential mechanism",
         noise="exponential",
     ),
-    Row(
+    MechanismRow(
         SELECT,
         "exponential",
         "winnow.select.mechanism.ExponentialMechanism",
@@ -104,7 +104,7 @@ TABLE: tuple[Row, ...] = (
         noise="gumbel",
         ordered=True,
     ),
-    Row(
+    MechanismRow(
         SELECT,
         "noisy-max",
         "winnow.select.mechanism.ReportNoisyMax",
@@ -113,7 +113,7 @@ TABLE: tuple[Row, ...] = (
         "to compare with report-noisy-max elsewhere",
         noise="laplace",
     ),
-    Row(
+    MechanismRow(
         SELECT,
         "lipschitz",
         "winnow.select.mechanism.LipschitzMechanism",
@@ -122,7 +122,7 @@ TABLE: tuple[Row, ...] = (
         "to choose the noise law by hand",
         options=("noise",),
     ),
-    Row(
+    MechanismRow(
         SELECT,
         "large-margin",
         "winnow.select.large_margin.LargeMargin",
@@ -132,7 +132,7 @@ TABLE: tuple[Row, ...] = (
         options=("thresholds",),
         needs_delta=True,
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "joint",
         "winnow.topk.mechanisms.joint.Joint",
@@ -141,7 +141,7 @@ TABLE: tuple[Row, ...] = (
         "a list in order, k up to some 30",
         ordered=True,
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "canonical",
         "winnow.topk.mechanisms.canonical.Canonical",
@@ -150,7 +150,7 @@ TABLE: tuple[Row, ...] = (
         "a set is enough",
         options=("noise", "gamma", "rounded"),
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "oneshot",
         "winnow.select.mechanism.LipschitzMechanism",
@@ -159,7 +159,7 @@ TABLE: tuple[Row, ...] = (
         "scores that are no counts",
         options=("noise",),
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "peel-permute-and-flip",
         "winnow.topk.mechanisms.peeling.PeelPermuteAndFlip",
@@ -168,7 +168,7 @@ TABLE: tuple[Row, ...] = (
         "to compare: one pick after another",
         ordered=True,
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "peel-gumbel",
         "winnow.topk.mechanisms.peeling.PeelGumbel",
@@ -178,7 +178,7 @@ TABLE: tuple[Row, ...] = (
         ordered=True,
         needs_delta=True,
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "gamma",
         "winnow.topk.mechanisms.gamma.GammaMechanism",
@@ -187,7 +187,7 @@ TABLE: tuple[Row, ...] = (
         "to compare: noise in the largest error",
         ordered=True,
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "laplace",
         "winnow.topk.mechanisms.noisy_counts.NoisyCounts",
@@ -196,7 +196,7 @@ TABLE: tuple[Row, ...] = (
         "few items per person",
         ordered=True,
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "oneshot-approximate",
         "winnow.topk.mechanisms.approximate_oneshot.ApproximateOneshot",
@@ -205,7 +205,7 @@ TABLE: tuple[Row, ...] = (
         "to compare: the printed oneshot with a delta",
         needs_delta=True,
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "limited-domain",
         "winnow.topk.mechanisms.unknown_domain.LimitedDomain",
@@ -224,7 +224,7 @@ TABLE: tuple[Row, ...] = (
         needs_delta=True,
         private_labels=True,
     ),
-    Row(
+    MechanismRow(
         TOP_K,
         "stability",
         "winnow.topk.mechanisms.unknown_domain.StabilityThreshold",
@@ -240,7 +240,7 @@ TABLE: tuple[Row, ...] = (
         needs_delta=True,
         private_labels=True,
     ),
-    Row(
+    MechanismRow(
         ITEMSETS,
         "large-margin",
         "winnow.select.ranked_large_margin.RankedLargeMargin",
@@ -250,7 +250,7 @@ TABLE: tuple[Row, ...] = (
         options=("thresholds",),
         needs_delta=True,
     ),
-    Row(
+    MechanismRow(
         ITEMSETS,
         "limited-domain",
         "winnow.topk.mechanisms.ranked.RankedLimitedDomain",
@@ -262,7 +262,7 @@ TABLE: tuple[Row, ...] = (
         needs_delta=True,
         private_labels=True,
     ),
-    Row(
+    MechanismRow(
         ITEMSETS,
         "distance-to-instability",
         "winnow.select.ranked_conditional.DistanceToInstability",
@@ -271,7 +271,7 @@ TABLE: tuple[Row, ...] = (
         "to compare: it may answer 'none'",
         needs_delta=True,
     ),
-    Row(
+    MechanismRow(
         ITEMSETS,
         "choosing",
         "winnow.select.ranked_conditional.Choosing",
@@ -282,7 +282,7 @@ TABLE: tuple[Row, ...] = (
         needs_delta=True,
     ),
     *(
-        Row(
+        MechanismRow(
             ITEMSETS,
             word,
             "winnow.select.ranked.RankedNoisyMax",
@@ -297,7 +297,7 @@ TABLE: tuple[Row, ...] = (
             ("noisy-max", "laplace"),
         )
     ),
-    Row(
+    MechanismRow(
         ITEMSETS,
         "joint",
         "winnow.topk.mechanisms.ranked.RankedJoint",
@@ -306,7 +306,7 @@ TABLE: tuple[Row, ...] = (
         "lists, a public list of items",
         ordered=True,
     ),
-    Row(
+    MechanismRow(
         ITEMSETS,
         "canonical",
         "winnow.topk.mechanisms.ranked.RankedCanonical",

@@ -63,7 +63,7 @@ def test_a_mechanism_without_a_replay_is_noticed() -> None:
         ("cli.options", "Noise", "select", "noise"),
         ("cli.options", "TopKMechanism", "top_k", "mechanism"),
         ("itemsets.cli.command", "ItemsetMechanism", "frequent_itemsets", "mechanism"),
-        ("itemsets.cli.command", "Layout", "read_baskets", "layout"),
+        ("itemsets.cli.command", "BasketLayout", "read_baskets", "layout"),
         ("learn.cli", "LearnMechanism", "learn", "mechanism"),
         ("interactive.cli.command", "Method", "open_interactive", "method"),
         ("release.cli.command", "Update", "release", "update"),
@@ -93,7 +93,7 @@ def test_every_public_function_is_required_or_named_as_public() -> None:
 def test_every_replay_has_its_row_in_the_table_and_a_name_of_its_own() -> None:
     entries = replays()
     assert {entry.verb for entry in entries} == set(ALLOWED)
-    names = [(entry.verb, entry.way, entry.relation) for entry in entries]
+    names = [(entry.verb, entry.variant, entry.relation) for entry in entries]
     assert len(set(names)) == len(names)
     assert all(field.reason for fields in ALLOWED.values() for field in fields)
 

@@ -34,7 +34,7 @@ BROKEN = [
     ("files", "winnow.topk.crossing", "winnow.topk.mechanisms.joint"),
     ("files", "winnow.topk.mechanisms.joint", "winnow.topk.table"),
     ("files", "winnow.select.table", "winnow.select.plan.verb"),
-    ("files", "winnow.wide.plan", "winnow.wide.verb"),
+    ("files", "winnow.wide.settings", "winnow.wide.verb"),
     ("files", "winnow.release.verb", "winnow.release.cli.view"),
     ("files", "winnow.lp.kernels.owned_rows", "winnow.lp.crossing.rows"),
     ("numba", "winnow.learn.bound", "numba"),

@@ -16,7 +16,7 @@ from winnow import Utility
 from winnow.audit.fidelity import chi_square_p_value
 from winnow.core.opening import open_sealed
 from winnow.inner_product.crossing import IndexedSelection
-from winnow.inner_product.problem import Grid, InnerProductProblem
+from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem
 from winnow.privacy import BoundedRange, Repeat
 
 VECTORS = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0]], np.float64)
@@ -119,13 +119,13 @@ def test_a_budget_is_charged_once_and_the_index_is_not_in_the_receipt() -> None:
 
 
 def test_the_grid_counts_what_rounding_adds() -> None:
-    grid = Grid.of(Utility.declare(Fraction(1, 3)), signed=False)
+    grid = InnerProductGrid.of(Utility.declare(Fraction(1, 3)), signed=False)
     unit = Fraction(2) ** grid.power
     assert Fraction(1, 3) <= grid.utility.up * unit < Fraction(1, 3) * (1 + Fraction(1, 500))
     one_way = Utility.declare(1, monotone=True)
     assert (
-        Grid.of(one_way, signed=False).utility.half_width * 2
-        == Grid.of(one_way, signed=True).utility.half_width
+        InnerProductGrid.of(one_way, signed=False).utility.half_width * 2
+        == InnerProductGrid.of(one_way, signed=True).utility.half_width
     )
 
 

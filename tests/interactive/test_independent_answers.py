@@ -150,7 +150,7 @@ def test_a_full_disk_refuses_before_noise_is_drawn(
         raise AssertionError("noise was drawn")
 
     with monkeypatch.context() as patch:
-        patch.setattr(session._journal, "told", full)
+        patch.setattr(session._journal, "tell_ledger", full)
         patch.setattr(session._answers, "_noisy", drawn)
         with pytest.raises(LedgerError, match="no room"):
             session.ask(wn.where(a=1))

@@ -15,7 +15,7 @@ from reference.itemset_supports import baskets_of, supports_by_counting
 from winnow.cli.app import app
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.tape import Tape
-from winnow.itemsets.cli.command import ItemsetMechanism, Layout
+from winnow.itemsets.cli.command import BasketLayout, ItemsetMechanism
 from winnow.mechanisms import ITEMSETS, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
 from winnow.read.baskets import LAYOUTS
@@ -169,7 +169,7 @@ def test_a_growth_below_what_the_baskets_allow_is_refused() -> None:
 
 def test_the_command_names_what_the_library_has() -> None:
     assert {str(m) for m in ItemsetMechanism} == set(MECHANISMS)
-    assert {str(layout) for layout in Layout} == set(LAYOUTS)
+    assert {str(layout) for layout in BasketLayout} == set(LAYOUTS)
 
 
 def test_the_command_prints_saves_and_draws(tmp_path) -> None:

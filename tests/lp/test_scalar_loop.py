@@ -17,7 +17,7 @@ from winnow.core.kernels.draw_state import BEGIN, DRAWING, PHASE
 from winnow.core.kernels.envelope import LN2
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.tape import Tape
-from winnow.lp.kernels.scalar_program import Rows, Shapes
+from winnow.lp.kernels.scalar_program import ConstraintRows, Shapes
 from winnow.lp.kernels.scalar_solver import STAGES, ScalarLoop, words_for
 
 POWER = -12
@@ -32,7 +32,7 @@ def _program(rows: int, columns: int, seed: int):
 
 
 def _run(matrix, offsets, scale, *, rate, step, rounds, classes=4, seed=1, stages=STAGES):
-    rows = Rows.of(matrix)
+    rows = ConstraintRows.of(matrix)
     loop = ScalarLoop(
         rows, Shapes.of(rows, scale), scale, offsets, power=POWER, rate=Fraction(rate), step=step,
         rounds=rounds, classes=classes, stages=stages,
@@ -131,7 +131,7 @@ def test_codes_of_one_byte_bound_every_score() -> None:
 
     matrix, offsets = _program(2000, 7, 12)
     matrix[:500] *= 10.0 ** np.random.default_rng(2).integers(-300, 3, (500, 1))
-    rows, scale = Rows.of(matrix), np.ones(7)
+    rows, scale = ConstraintRows.of(matrix), np.ones(7)
     rate = 2000 * 2.0**POWER
     loop = ScalarLoop(
         rows, Shapes.of(rows, scale), scale, offsets, power=POWER, rate=Fraction(rate), step=0.02,
@@ -185,7 +185,7 @@ def test_work_that_is_saved_changes_no_law() -> None:
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_size_of_the_word_buffer_has_no_influence(stage: str) -> None:
     matrix, offsets = _program(200, 4, 6)
-    rows, scale = Rows.of(matrix), np.ones(4)
+    rows, scale = ConstraintRows.of(matrix), np.ones(4)
     chosen = []
     for size in (3, 64, 5000):
         loop = ScalarLoop(
@@ -219,7 +219,7 @@ def test_what_the_filter_leaves_open_is_decided_exactly(
             # A rate of the filter so large that its error margin leaves every test open.
             self._program = self._program._replace(beta=1e30)
 
-    rows = Rows.of(matrix)
+    rows = ConstraintRows.of(matrix)
     loop = Open(rows, Shapes.of(rows, np.ones(3)), np.ones(3), offsets, power=POWER,
                 rate=Fraction(rate), step=0.05, rounds=60, stages=(stage,))  # fmt: skip
     loop.finish(words_for(Tape.seeded(1), 60))
@@ -232,7 +232,10 @@ def test_small_programs_are_measured_as_large_ones_are(monkeypatch: pytest.Monke
     import winnow.lp.kernels.scalar_program as module
 
     matrix, _ = _program(60, 5, 8)
-    rows, scale = Rows.of(csr_matrix(np.where(matrix > 0, matrix, 0.0))), np.append(np.ones(5), 0.0)
+    rows, scale = (
+        ConstraintRows.of(csr_matrix(np.where(matrix > 0, matrix, 0.0))),
+        np.append(np.ones(5), 0.0),
+    )
     plain = Shapes(rows, scale)
     np.testing.assert_array_equal(plain.lengths, Shapes.of(rows, scale).lengths)
     monkeypatch.setattr(module, "_SMALL", 0)
@@ -246,7 +249,7 @@ def test_small_programs_are_measured_as_large_ones_are(monkeypatch: pytest.Monke
 def test_a_stage_begins_afresh_whatever_the_one_before_left_behind() -> None:
     """Found in review: the groups believed that their weights were set, and drew for ever."""
     matrix, offsets = _program(50, 3, 7)
-    rows = Rows.of(matrix)
+    rows = ConstraintRows.of(matrix)
     how = {"rate": Fraction(1, 20), "step": 0.05, "rounds": 5, "stages": ("uniform", "bucketed")}
     loop = ScalarLoop(rows, Shapes.of(rows, np.ones(3)), np.ones(3), offsets, power=POWER, **how)
     loop._state[PHASE] = DRAWING  # as after an undecided proposal that was rejected

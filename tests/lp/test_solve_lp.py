@@ -350,11 +350,11 @@ def test_nothing_private_is_shown_copied_or_drawn_twice() -> None:
     for act in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(wn.GrantError):
             act(run)
-    from winnow.lp.kernels.scalar_program import Rows
+    from winnow.lp.kernels.scalar_program import ConstraintRows
 
-    run.solve(Rows.of(np.eye(2)), np.ones(2), 0.1)
+    run.solve(ConstraintRows.of(np.eye(2)), np.ones(2), 0.1)
     with pytest.raises(wn.GrantError):
-        run.solve(Rows.of(np.eye(2)), np.ones(2), 0.1)
+        run.solve(ConstraintRows.of(np.eye(2)), np.ones(2), 0.1)
 
 
 @pytest.mark.parametrize("index", ["flat", "lsh"])

@@ -20,7 +20,7 @@ import winnow as wn
 from reference.bounded_counts import bounded_counts
 from winnow.core.opening import open_sealed
 from winnow.read.engines import private_duck
-from winnow.read.engines.packed import CODES, PackedCount
+from winnow.read.engines.packed_pairs import CODES, PackedPairs
 from winnow.read.engines.private_duck import run
 from winnow.read.engines.query import PERSON_PRIME, PRIME
 
@@ -94,7 +94,7 @@ def test_too_many_items_for_the_memory_are_ranked_pair_by_pair(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(private_duck, "_BYTES_PER_ITEM", 1e12)
-    monkeypatch.setattr(PackedCount, "counts", None)
+    monkeypatch.setattr(PackedPairs, "counts", None)
     for bound in (2, 17):
         counted = wn.counts(
             whole_frame(), item="i", user="u", max_items_per_user=bound, salt="s", parts=2

@@ -20,7 +20,7 @@ from winnow.core.opening import open_sealed
 from winnow.read.engines.duck import DuckFiles
 from winnow.read.files import read_scores
 from winnow.read.kernels import csv_states
-from winnow.read.kernels.csv_states import Place, scan
+from winnow.read.kernels.csv_states import ScanState, scan
 from winnow.read.records import check_csv, csv_records, lines_of
 from winnow.topk.cli.source import read_items
 
@@ -269,10 +269,10 @@ def test_exactly_the_plain_files_pass(parts: list[bytes], line_breaks: bool, ste
     else:
         passed = True
     assert passed is reference(data, line_breaks)
-    plain = scan(data, ord(","), line_breaks, Place())
+    plain = scan(data, ord(","), line_breaks, ScanState())
     try:
         csv_states._FEW = -1
-        assert scan(data, ord(","), line_breaks, Place()) == plain
+        assert scan(data, ord(","), line_breaks, ScanState()) == plain
     finally:
         csv_states._FEW = 1 << 20
 

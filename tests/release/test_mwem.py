@@ -13,7 +13,7 @@ from winnow.core.noise import discrete_gaussian
 from winnow.core.tape import Tape
 from winnow.privacy import single_use_grant
 from winnow.release.crossing.rounds import Measurement, SelectAndMeasure, Task
-from winnow.release.kernels.hypothesis import hypothesis_for
+from winnow.release.kernels.distribution import uniform_distribution
 from winnow.release.mwem import Fit, Mwem, default_rounds
 
 SCHEMA = Schema.parse({"a": 3, "b": 4, "c": 2, "d": 2})
@@ -39,8 +39,8 @@ def run(
     grant = single_use_grant(mechanism.promise(Relation.SUBSTITUTION).event)
     task = Task(Sealed(counts, "counts"), workload, rounds)
     opened = mechanism.open([task], grant, Tape.seeded(seed), relation=Relation.SUBSTITUTION)
-    hypothesis = hypothesis_for(workload, N)
-    return mwem.fit(opened.tasks[0], hypothesis, workload, noise / N), workload
+    distribution = uniform_distribution(workload, N)
+    return mwem.fit(opened.tasks[0], distribution, workload, noise / N), workload
 
 
 @pytest.mark.parametrize("kind", ["marginals", "mixed", "grid"])
@@ -95,7 +95,7 @@ class Scripted:
     def left(self) -> int:
         return len(self.script)
 
-    def next(self, hypothesis: object) -> Measurement:
+    def next(self, distribution: object) -> Measurement:
         return self.script.pop(0)
 
 
@@ -103,9 +103,9 @@ class Scripted:
 @pytest.mark.parametrize("count", [0, 3000])
 def test_every_update_moves_towards_the_measurement(mwem: Mwem, count: int) -> None:
     workload = small_workload("marginals")
-    hypothesis = hypothesis_for(workload, N)
-    before = hypothesis.answer(0)
-    fit = mwem.fit(Scripted(Measurement(0, 1, count)), hypothesis, workload, 0.001)  # type: ignore[arg-type]
+    distribution = uniform_distribution(workload, N)
+    before = distribution.answer(0)
+    fit = mwem.fit(Scripted(Measurement(0, 1, count)), distribution, workload, 0.001)  # type: ignore[arg-type]
     after = workload.answers(fit.weights)[0]
     assert abs(count / N - after) < abs(count / N - before)
     assert bool(after > before) is (count / N > before)
@@ -116,9 +116,9 @@ def test_every_update_moves_towards_the_measurement(mwem: Mwem, count: int) -> N
 
 def test_the_gap_update_leaves_alone_what_lies_within_the_noise() -> None:
     workload = small_workload("marginals")
-    hypothesis = hypothesis_for(workload, N)
-    near = round(N * hypothesis.answer(0)) + 10
-    fit = Mwem("gap").fit(Scripted(Measurement(0, 1, near)), hypothesis, workload, 20 / N)  # type: ignore[arg-type]
+    distribution = uniform_distribution(workload, N)
+    near = round(N * distribution.answer(0)) + 10
+    fit = Mwem("gap").fit(Scripted(Measurement(0, 1, near)), distribution, workload, 20 / N)  # type: ignore[arg-type]
     assert np.ptp(fit.weights) == 0
     assert fit.drift == 0
 
@@ -128,7 +128,7 @@ def test_a_repeated_measurement_counts_with_its_mean() -> None:
     twice = [Measurement(0, 1, 3000), Measurement(0, 1, 1000)]
     fit = Mwem("gap", replay=200).fit(
         Scripted(*twice),
-        hypothesis_for(workload, N),
+        uniform_distribution(workload, N),
         workload,
         1e-9,  # type: ignore[arg-type]
     )
@@ -146,7 +146,7 @@ def test_errors_vanish_with_the_noise(update: str) -> None:
     task = Task(Sealed(counts, "counts"), workload, 150)
     grant = single_use_grant(mechanism.promise(Relation.SUBSTITUTION).event)
     opened = mechanism.open([task], grant, Tape.seeded(1), relation=Relation.SUBSTITUTION)
-    fit = mwem.fit(opened.tasks[0], hypothesis_for(workload, N), workload, 0.1 / N)
+    fit = mwem.fit(opened.tasks[0], uniform_distribution(workload, N), workload, 0.1 / N)
     error = np.abs(workload.answers(fit.weights) - counts / N).max()
     assert error < {"gap": 0.002, "hardt": 0.01, "sign": 0.1}[update]
 

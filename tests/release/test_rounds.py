@@ -31,7 +31,7 @@ from winnow.privacy import (
     single_use_grant,
 )
 from winnow.release.crossing.rounds import MeasuredRounds, OpenRun, SelectAndMeasure, Task
-from winnow.release.kernels.hypothesis import hypothesis_for
+from winnow.release.kernels.distribution import uniform_distribution
 
 SCHEMA = Schema.parse({"a": 2, "b": 3})
 WORKLOAD = marginals(2).over(SCHEMA)
@@ -65,13 +65,13 @@ def test_the_whole_closed_plan_is_one_event(relation: Relation) -> None:
 
 def test_no_more_rounds_are_drawn_than_were_paid_for() -> None:
     rounds = open_run(SelectAndMeasure(1.0, 2.0, 3)).tasks[0]
-    hypothesis = hypothesis_for(WORKLOAD, 500)
+    distribution = uniform_distribution(WORKLOAD, 500)
     for left in (2, 1, 0):
-        measured = rounds.next(hypothesis)
+        measured = rounds.next(distribution)
         assert rounds.left == left
         assert 0 <= measured.query < 6 and measured.sign in (-1, 1)
     with pytest.raises(GrantError, match="all rounds"):
-        rounds.next(hypothesis)
+        rounds.next(distribution)
 
 
 def test_a_grant_pays_for_one_run_and_only_for_its_own_event() -> None:
@@ -103,7 +103,7 @@ def test_the_charge_comes_before_the_noise(monkeypatch: pytest.MonkeyPatch) -> N
         lambda self, event: (order.append("charge"), redeem(self, event))[1],
     )
     run = open_run(SelectAndMeasure(1.0, 2.0, 2, total_multiplier=3.0), total=Sealed([417], "n"))
-    run.tasks[0].next(hypothesis_for(WORKLOAD, 500))
+    run.tasks[0].next(uniform_distribution(WORKLOAD, 500))
     assert order == ["charge", "noise", "noise"]
 
 
@@ -124,7 +124,7 @@ def test_an_interrupted_round_stays_paid(monkeypatch: pytest.MonkeyPatch) -> Non
     )
     rounds = open_run(SelectAndMeasure(1.0, 2.0, 2)).tasks[0]
     with pytest.raises(KeyboardInterrupt):
-        rounds.next(hypothesis_for(WORKLOAD, 500))
+        rounds.next(uniform_distribution(WORKLOAD, 500))
     assert rounds.left == 1
 
 
@@ -137,7 +137,7 @@ def test_noise_is_in_grid_units_and_grows_with_the_rows_of_a_person() -> None:
     found = [
         open_run(mechanism, np.array([50_000]), fine, seed, rows_per_person=3)
         .tasks[0]
-        .next(hypothesis_for(fine, 500))
+        .next(uniform_distribution(fine, 500))
         .count
         for seed in range(200)
     ]
@@ -183,5 +183,5 @@ def test_parameters_are_checked(parameters: tuple[object, ...]) -> None:
 def test_a_hypothesis_for_other_queries_is_refused() -> None:
     rounds = open_run(SelectAndMeasure(1.0, 2.0, 2)).tasks[0]
     with pytest.raises(InputError, match="queries"):
-        rounds.next(hypothesis_for(marginals(1).over(SCHEMA), 500))
+        rounds.next(uniform_distribution(marginals(1).over(SCHEMA), 500))
     assert rounds.left == 2

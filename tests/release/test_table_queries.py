@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from winnow import Schema, Workload
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.marginal import MarginalPart
-from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.kernels.distribution import Distribution
 from winnow.release.kernels.table_queries import codes_of
 
 SHAPE = (3, 1, 4, 2)
@@ -27,7 +27,7 @@ def test_product_sets_read_off_tables_are_the_sums_of_their_cells(
 ) -> None:
     part = ConjunctionPart(SCHEMA, tuple(sets))
     beside = MarginalPart(SCHEMA, (0, 2))
-    state = Hypothesis(Workload(SCHEMA, (beside, part)), 100)
+    state = Distribution(Workload(SCHEMA, (beside, part)), 100)
     for place, step in enumerate(steps):
         state.update(place % state.size, step)
     right = [float(part.row(j) @ state.weights()) for j in range(part.size)]

@@ -13,7 +13,7 @@ from winnow.wide.audit.claims import (
     enumerate_marginal_rounds,
     fidelity_of_marginal_rounds,
 )
-from winnow.wide.audit.model import TWO_ROUNDS, MarginalModel, Setting, neighbours
+from winnow.wide.audit.model import TWO_ROUNDS, AuditedRounds, MarginalModel, neighbours
 from winnow.wide.mechanism import MeasureMarginals
 
 FEW = 1000
@@ -23,7 +23,7 @@ SUBSTITUTION = Relation.SUBSTITUTION
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize(("mechanism", "setting"), CASES, ids=["one round", "two rounds"])
 def test_neighbouring_tables_are_as_close_as_charged(
-    mechanism: MeasureMarginals, setting: Setting, relation: Relation
+    mechanism: MeasureMarginals, setting: AuditedRounds, relation: Relation
 ) -> None:
     model = MarginalModel.of(mechanism, setting, relation)
     result = enumerate_marginal_rounds(mechanism, model, relation, quick=True)
@@ -48,7 +48,9 @@ def test_a_replaced_row_counted_as_one_change_is_caught(
 
 
 @pytest.mark.parametrize(("mechanism", "setting"), CASES, ids=["one round", "two rounds"])
-def test_the_rounds_draw_what_was_enumerated(mechanism: MeasureMarginals, setting: Setting) -> None:
+def test_the_rounds_draw_what_was_enumerated(
+    mechanism: MeasureMarginals, setting: AuditedRounds
+) -> None:
     """False alarm below 1e-8; the seed is fixed."""
     model = MarginalModel.of(mechanism, setting, SUBSTITUTION)
     assert fidelity_of_marginal_rounds(mechanism, model, FEW, 5).passed

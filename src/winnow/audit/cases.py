@@ -52,7 +52,7 @@ MARGIN_PARAMETERS = ((0.2, 0.9), (4.0, 0.05))
 comes nearest to its delta, and one whose thresholds lie at small integers."""
 
 
-class Mechanism(Protocol):
+class AuditedMechanism(Protocol):
     """What audits ask of a mechanism."""
 
     @property
@@ -144,7 +144,7 @@ class OnLabels:
 class Case:
     """A mechanism, and what was declared about its scores."""
 
-    mechanism: Mechanism
+    mechanism: AuditedMechanism
     declared: Declared
 
     @property
@@ -168,10 +168,10 @@ class Case:
         return float(cost.epsilon), float(cost.delta)
 
 
-def selections(*, quick: bool = False) -> list[Mechanism]:
+def selections(*, quick: bool = False) -> list[AuditedMechanism]:
     """One mechanism or more for every selection row of the guarantee table."""
     epsilon = EPSILON
-    found: list[Mechanism] = [LipschitzMechanism(epsilon, law) for law in Law]
+    found: list[AuditedMechanism] = [LipschitzMechanism(epsilon, law) for law in Law]
     for kappa in (2,) if quick else (2, 3):
         found += [LipschitzMechanism(epsilon, law, kappa) for law in Law]
         found.append(UnorderedGumbel(epsilon, Law.GUMBEL, kappa))
@@ -195,7 +195,7 @@ def selections(*, quick: bool = False) -> list[Mechanism]:
     return found
 
 
-def on_private_labels() -> list[Mechanism]:
+def on_private_labels() -> list[AuditedMechanism]:
     """Mechanisms of the table that are about counts of private labels only."""
     return [
         OnLabels(LimitedDomain(4.0, 0.2, 2, None, reach=2)),
@@ -206,7 +206,7 @@ def on_private_labels() -> list[Mechanism]:
     ]
 
 
-def with_noisy_counts() -> list[Mechanism]:
+def with_noisy_counts() -> list[AuditedMechanism]:
     """Mechanisms of counts of people that release noisy counts, or lists by them."""
     joint = WithCounts(Joint(EPSILON, 2), EPSILON, 2)
     canonical = WithCounts(Canonical(EPSILON, 2), EPSILON, 2, max_items_per_user=1)

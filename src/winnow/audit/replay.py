@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from winnow.audit.replay_allowed import ALLOWED, Field
+from winnow.audit.replay_allowed import ALLOWED, AllowedField
 from winnow.audit.replay_observation import Leaf, Observation, observe
 from winnow.audit.replay_people import Family, People, neighbours
 from winnow.audit.result import AuditResult
@@ -27,7 +27,7 @@ from winnow.core.relation import Relation
 
 
 @dataclass(frozen=True)
-class Place:
+class ReplayPlace:
     """The tape of a call, and where it may read and write."""
 
     seed: int
@@ -41,7 +41,7 @@ class Place:
         return path
 
 
-Call = Callable[[People, Place], Any]
+Call = Callable[[People, ReplayPlace], Any]
 
 
 def calling(
@@ -49,7 +49,7 @@ def calling(
 ) -> Call:
     """A call of a verb with what is made of the people, with the tape of the place."""
 
-    def call(people: People, place: Place) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
         return verb(*given(people), seed=place.seed, **options)
 
     return call
@@ -61,10 +61,10 @@ FULL_ONLY = (0, 4)
 
 @dataclass(frozen=True)
 class Replay:
-    """One way of calling one verb, on a family of people."""
+    """One call of one verb, on a family of people."""
 
     verb: str
-    way: str
+    variant: str
     call: Call = field(repr=False)
     family: Family = field(repr=False)
     relation: Relation = Relation.ADD_REMOVE
@@ -81,7 +81,7 @@ class Replay:
         return not self.needs or find_spec(self.needs) is not None
 
     @property
-    def allowed(self) -> tuple[Field, ...]:
+    def allowed(self) -> tuple[AllowedField, ...]:
         """What may differ between neighbours."""
         return ALLOWED[self.verb]
 
@@ -117,7 +117,7 @@ def replayed(entries: Iterable[Replay], *, quick: bool = False, seed: int) -> It
 
 def replay(entry: Replay, *, quick: bool = False, seed: int) -> AuditResult:
     """One entry, on its odd groups, on random ones, and on all their neighbours."""
-    run, first = _Run(entry), _seed_of(entry, seed)
+    run, first = _ReplayRun(entry), _seed_of(entry, seed)
     with TemporaryDirectory(prefix="winnow-replay-") as folder:
         for number, people in enumerate(entry.family.groups(entry.groups[not quick], first)):
             run.group(people, first + number, Path(folder))
@@ -127,9 +127,9 @@ def replay(entry: Replay, *, quick: bool = False, seed: int) -> AuditResult:
     about = f"{run.pairs} pairs of neighbours; {run.same} runs released what others had released"
     return AuditResult(
         "replay",
-        f"{entry.verb}, {entry.way}: under one tape neighbours differ in what is released, and in "
-        "nothing else.",
-        f"{entry.verb}, {entry.way}",
+        f"{entry.verb}, {entry.variant}: under one tape neighbours differ in what is released, and "
+        "in nothing else.",
+        f"{entry.verb}, {entry.variant}",
         str(entry.relation),
         "",
         0.0,
@@ -147,11 +147,11 @@ def _empty(folder: Path) -> None:
 
 def _seed_of(entry: Replay, seed: int) -> int:
     """Each entry has tapes of its own, whatever stands before it in the table."""
-    name = f"{seed}:{entry.verb}:{entry.way}:{entry.relation}".encode()
+    name = f"{seed}:{entry.verb}:{entry.variant}:{entry.relation}".encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=6).digest())
 
 
-class _Run:
+class _ReplayRun:
     """The runs of one entry, and what was found."""
 
     def __init__(self, entry: Replay) -> None:
@@ -178,7 +178,7 @@ class _Run:
         inputs, outputs = folder / "inputs", folder / "outputs"
         for path in (inputs, outputs):  # the same places each time: their names may be shown
             _empty(path)
-        place = Place(seed, inputs, outputs)
+        place = ReplayPlace(seed, inputs, outputs)
         seen = observe(lambda: self._entry.call(people, place), outputs)
         if seen.get("result.0.exit", ("int", "0"))[1] != "0":  # a command that failed
             self.error = seen["result.0.stderr"][1]

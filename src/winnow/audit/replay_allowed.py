@@ -14,7 +14,7 @@ Why = Literal["released", "derived", "keyed", "refusal"]
 
 
 @dataclass(frozen=True)
-class Field:
+class AllowedField:
     """One field that may differ.
 
     released   it is what the mechanism drew: that is what epsilon pays for;
@@ -32,21 +32,21 @@ class Field:
         return fnmatchcase(path, self.path)
 
 
-def _released(reason: str, *paths: str) -> tuple[Field, ...]:
-    return tuple(Field(path, "released", reason) for path in paths)
+def _released(reason: str, *paths: str) -> tuple[AllowedField, ...]:
+    return tuple(AllowedField(path, "released", reason) for path in paths)
 
 
-def _derived(reason: str, *paths: str) -> tuple[Field, ...]:
-    return tuple(Field(path, "derived", reason) for path in paths)
+def _derived(reason: str, *paths: str) -> tuple[AllowedField, ...]:
+    return tuple(AllowedField(path, "derived", reason) for path in paths)
 
 
-def _keyed(reason: str, *paths: str) -> tuple[Field, ...]:
-    return tuple(Field(path, "keyed", reason) for path in paths)
+def _keyed(reason: str, *paths: str) -> tuple[AllowedField, ...]:
+    return tuple(AllowedField(path, "keyed", reason) for path in paths)
 
 
-def _refused(*texts: str) -> tuple[Field, ...]:
+def _refused(*texts: str) -> tuple[AllowedField, ...]:
     reason = "unusable data are refused; the message is for the curator (sharp edges)"
-    return tuple(Field(text, "refusal", reason) for text in texts)
+    return tuple(AllowedField(text, "refusal", reason) for text in texts)
 
 
 _SHOWN = _derived("how the released value is shown", "repr", "str", "json")
@@ -96,7 +96,7 @@ _CODES = (
     "files.*.key.content",
 )
 
-ALLOWED: dict[str, tuple[Field, ...]] = {
+ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "select": _VALUE + _SHOWN,
     "top_k": _VALUE + _SHOWN,
     "above": _VALUE + _SHOWN,

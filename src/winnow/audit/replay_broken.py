@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import Place, Replay, replay
+from winnow.audit.replay import Replay, ReplayPlace, replay
 from winnow.audit.replay_observation import Shown
 from winnow.audit.replay_people import People
 from winnow.audit.replay_selections import HOLDERS, counted
@@ -20,7 +20,7 @@ from winnow.errors import GuaranteeError, InputError
 from winnow.release.audit import as_twin
 from winnow.select.verb import select
 
-Broken = Callable[[Released[Any], bool, Place], Any]
+Broken = Callable[[Released[Any], bool, ReplayPlace], Any]
 """What a twin makes of an honest release, of one bit about the people, and of a place."""
 
 
@@ -34,7 +34,7 @@ def replay_twins(*, seed: int) -> Iterator[AuditResult]:
 def twin_of(broken: Broken, *, leaks: bool = True) -> Replay:
     """A selection that leaks through what `broken` does; or does the same, and does not leak."""
 
-    def call(people: People, place: Place) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
         released = select(counted(people), epsilon=0.5, monotone=True, seed=place.seed)
         return broken(released, leaks and not any("a" in held for held in people), place)
 
@@ -42,31 +42,31 @@ def twin_of(broken: Broken, *, leaks: bool = True) -> Replay:
     return Replay(verb, "a release that leaks", call, HOLDERS, groups=(2, 2))
 
 
-def _message(released: Released[Any], bit: bool, place: Place) -> Any:
+def _message(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     sys.stderr.write("done.\n" if bit else "done\n")
     return released
 
 
-def _receipt(released: Released[Any], bit: bool, place: Place) -> Any:
+def _receipt(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     return replace(released, receipt=replace(released.receipt, reason="few" if bit else ""))
 
 
-def _guarantee(released: Released[Any], bit: bool, place: Place) -> Any:
+def _guarantee(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     moved = np.nextafter(released.guarantee.epsilon, 1.0) if bit else released.guarantee.epsilon
     return replace(released, guarantee=replace(released.guarantee, epsilon=float(moved)))
 
 
-def _type(released: Released[Any], bit: bool, place: Place) -> Any:
+def _type(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     return replace(released, value=np.str_(released.value) if bit else released.value)
 
 
-def _error(released: Released[Any], bit: bool, place: Place) -> Any:
+def _error(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     if place.seed % 2:  # every other call fails, for everybody alike
         raise GuaranteeError("no such item") if bit else InputError("no such item")
     return released
 
 
-def _context(released: Released[Any], bit: bool, place: Place) -> Any:
+def _context(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     if not place.seed % 2:
         return released
     try:
@@ -75,28 +75,28 @@ def _context(released: Released[Any], bit: bool, place: Place) -> Any:
         raise InputError("no such item") from None
 
 
-def _warning(released: Released[Any], bit: bool, place: Place) -> Any:
+def _warning(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     if bit:
         warnings.warn("an overflow was met", RuntimeWarning, stacklevel=2)
     return released
 
 
-def _size(released: Released[Any], bit: bool, place: Place) -> Any:
+def _size(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     (place.outputs / "log.txt").write_text("done\n\n" if bit else "done\n", encoding="utf-8")
     return released
 
 
-def _name(released: Released[Any], bit: bool, place: Place) -> Any:
+def _name(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     (place.outputs / ("a.txt" if bit else "b.txt")).write_text("done", encoding="utf-8")
     return released
 
 
-def _text(released: Released[Any], bit: bool, place: Place) -> Any:
+def _text(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     text = f"{released.value}{' ' if bit else ''}\n"
     return [Shown(0, released.to_json(), ""), Shown(0, text, "")]
 
 
-def _attribute(released: Released[Any], bit: bool, place: Place) -> Any:
+def _attribute(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     hidden = replace(released)
     object.__setattr__(hidden, "_people", int(bit))
     return hidden

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from winnow.audit.replay import Place, Replay
+from winnow.audit.replay import Replay, ReplayPlace
 from winnow.audit.replay_observation import Shown
 from winnow.audit.replay_people import Family, People
 from winnow.audit.replay_readers import events_of, model_of, text_of
@@ -89,8 +89,8 @@ def command_replays() -> Iterator[Replay]:
 def _entry(
     name: str,
     family: Family,
-    call: Callable[[People, Place], Any],
-    way: str = "",
+    call: Callable[[People, ReplayPlace], Any],
+    variant: str = "",
     *,
     groups: tuple[int, int],
     relation: Relation = Relation.ADD_REMOVE,
@@ -99,22 +99,22 @@ def _entry(
     verb, _, inner = name.partition(" ")
     words = {"command": name}
     return Replay(
-        f"winnow {verb}", way or inner or "a file", call, family, relation, words, groups, needs
+        f"winnow {verb}", variant or inner or "a file", call, family, relation, words, groups, needs
     )
 
 
-def _both(place: Place, *words: object, out: str = "--out") -> list[Shown]:
+def _both(place: ReplayPlace, *words: object, out: str = "--out") -> list[Shown]:
     """With --json and a file, then for people to read."""
     words = (*words, "--seed", place.seed)
     return [shown(*words, "--json", out, place.outputs / "released.json"), shown(*words)]
 
 
-def _select(people: People, place: Place) -> Any:
+def _select(people: People, place: ReplayPlace) -> Any:
     file = place.write("votes.csv", text_of(("item", "votes"), _texts(counted(people))))
     return _both(place, "select", file, "--epsilon", 0.5, "--monotone")
 
 
-def _counts(people: People, place: Place) -> Any:
+def _counts(people: People, place: ReplayPlace) -> Any:
     file = place.write("votes.csv", text_of(("item", "votes"), _texts(counted(people))))
     words = ("topk", file, "--item", "item", "--count", "votes", "-k", 2, "--epsilon", 0.5)
     return _both(place, *words)
@@ -124,25 +124,25 @@ def _texts(held: dict[str, int]) -> Any:
     return [(item, str(number)) for item, number in held.items()]
 
 
-def _log(people: People, place: Place) -> Any:
+def _log(people: People, place: ReplayPlace) -> Any:
     file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
     words = ("topk", file, "--item", "item", "--user", "user", "-k", 2, "--max-items-per-user", 2)
     return _both(place, *words, "--epsilon", 3, "--delta", 0.2, "--counts")
 
 
-def _itemsets(people: People, place: Place) -> Any:
+def _itemsets(people: People, place: ReplayPlace) -> Any:
     file = place.write("baskets.csv", "".join(f"{','.join(held)}\n" for held in people))
     words = ("itemsets", file, "--size", 1, "--max-items", 2, "--mechanism", "choosing")
     return _both(place, *words, "--epsilon", 20, "--delta", 0.2)
 
 
-def _table(people: People, place: Place) -> list[object]:
+def _table(people: People, place: ReplayPlace) -> list[object]:
     """A private table and its public schema."""
     schema = place.write("schema.json", json.dumps(_SCHEMA))
     return [place.write("people.csv", text_of(("sex", "age"), people)), "--schema", schema]
 
 
-def _learn(people: People, place: Place) -> Any:
+def _learn(people: People, place: ReplayPlace) -> Any:
     table = _table(people, place)
     words = ("--target", "sex", "--hypotheses", "stumps", "--epsilon", 1, "--accuracy")
     return _both(place, "learn", *table, *words)
@@ -152,19 +152,19 @@ _PRIVATE_ROWS = ("--relation", "add-remove", "--rows", 3)
 _ROUNDS = ("--workload", "marginals:1", "--epsilon", 2, "--rounds", 1, *_PRIVATE_ROWS)
 
 
-def _release(people: People, place: Place) -> Any:
+def _release(people: People, place: ReplayPlace) -> Any:
     words = ("release", *_table(people, place), *_ROUNDS, "--seed", place.seed)
     out, answers = place.outputs / "rows.csv", place.outputs / "answers.csv"
     return [shown(*words, "--json"), shown(*words, "--out", out, "--answers", answers)]
 
 
-def _report(people: People, place: Place) -> Any:
+def _report(people: People, place: ReplayPlace) -> Any:
     words = ("release", *_table(people, place), *_ROUNDS, "--seed", place.seed)
     page, plot = place.outputs / "page.html", place.outputs / "plot.png"
     return [shown(*words, "--json"), shown(*words, "--report", page, "--plot", plot)]
 
 
-def _ask(people: People, place: Place) -> Any:
+def _ask(people: People, place: ReplayPlace) -> Any:
     batch = place.write("questions.txt", "sex = f\nsex = f, age = 30..60\nsex = f\n")
     words = ("ask", *_table(people, place), "--epsilon", 4, "--delta", 0.01, "--batch", batch)
     words = (*words, "--max-queries", 8, "--relation", "add-remove", "--rows", 40)
@@ -177,16 +177,16 @@ def _ask(people: People, place: Place) -> Any:
     ]
 
 
-def _lp(people: People, place: Place) -> Any:
+def _lp(people: People, place: ReplayPlace) -> Any:
     model = model_of(people, place.inputs / "model.mps")
     words = ("lp", model, "--private", "scalar", "--sensitivity", 1, "--opt", 3, "--rounds", 3)
     return _both(place, *words, "--epsilon", 2)
 
 
-def _kept(name: str) -> Callable[[People, Place], Any]:
+def _kept(name: str) -> Callable[[People, ReplayPlace], Any]:
     """A ledger after a release and a refusal, as the command shows it."""
 
-    def call(people: People, place: Place) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
         ledger = place.outputs / "kept.ledger"
         cap = ("--dataset", "people", "--epsilon", 3, "--relation", "add-remove")
         words = ("release", *_table(people, place), *_ROUNDS, "--json", "--seed", place.seed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import FULL_ONLY, Call, Place, Replay, calling
+from winnow.audit.replay import FULL_ONLY, Call, Replay, ReplayPlace, calling
 from winnow.audit.replay_people import Family, People
 from winnow.audit.replay_tables import ROWS, table_of
 from winnow.core.relation import Relation
@@ -60,7 +60,7 @@ def _learning() -> Iterator[Replay]:
         for kind, call, family, groups in kinds:
             yield Replay("learn", f"{mechanism}, {kind}", call, family, relation, words, groups)
 
-    def fitted(people: People, place: Place) -> Any:
+    def fitted(people: People, place: ReplayPlace) -> Any:
         model = PrivateClassifier(stumps(cuts=[0.5]), relation="add-remove", seed=place.seed)
         model.fit(*_arrays(people))
         said = model.predict(np.array([[0.0], [1.0]])).tolist()
@@ -84,7 +84,7 @@ def _from_table(words: dict[str, Any], relation: Relation) -> Call:
 
 
 def _predicted(words: dict[str, Any]) -> Call:
-    def call(people: People, place: Place) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
         said = np.array([[x > cut for x, _ in people] for cut in (0.25, 0.75)])
         labels = [label for _, label in people]
         return learn(None, labels, hypotheses=said, epsilon=1.0, seed=place.seed, **words)
@@ -141,7 +141,7 @@ def _demanded(people: People) -> tuple[Any, ...]:
 
 def _right_hand_sides() -> Iterator[Replay]:
     known: dict[str, Any] = {"private": "scalar", "opt": 3.0, "rounds": 3, "epsilon": 2.0}
-    ways: list[tuple[str, dict[str, Any]]] = [
+    variants: list[tuple[str, dict[str, Any]]] = [
         ("dense", known | {"selection": "dense"}),
         ("lazy", known | {"selection": "lazy"}),
         ("measured", known | {"measure": True}),
@@ -149,14 +149,14 @@ def _right_hand_sides() -> Iterator[Replay]:
         ("equations", known | {"senses": "="}),
         *((f"{index} index", known | {"index": index}) for index in INDEX_NAMES),
     ]
-    for way, options in ways:
+    for variant, options in variants:
         yield Replay(
             "solve_lp",
-            f"scalar, {way}",
+            f"scalar, {variant}",
             calling(solve_lp, _demanded, sensitivity=1, monotone=True, **options),
             DEMANDS,
             words=options,
-            groups=(int(way in ("dense", "lazy", "flat index")), 3),
+            groups=(int(variant in ("dense", "lazy", "flat index")), 3),
             needs="faiss" if options.get("index") in ("ivf", "hnsw") else "",
         )
 
@@ -177,22 +177,22 @@ _PUBLIC = {"entries": (0, 1), "sides": (0, 1), "rows": 6, "exceptions": 2, "sens
 def _rows_of_people() -> Iterator[Replay]:
     known: dict[str, Any] = {"private": "constraint", "maximise": False, **_PUBLIC}
     known |= {"opt": 3.0, "rounds": 3, "epsilon": 2.0, "delta": 0.1}
-    ways: list[tuple[str, dict[str, Any]]] = [
+    variants: list[tuple[str, dict[str, Any]]] = [
         ("dense", known | {"selection": "dense"}),
         ("lazy", known | {"selection": "lazy"}),
         ("measured", known | {"measure": True, "alpha": 0.5}),
         ("searched", known | {"opt": (1.0, 5.0), "searches": 2, "alpha": 0.5}),
         *((f"{index} index", known | {"index": index}) for index in INDEX_NAMES),
     ]
-    for way, options in ways:
-        for relation in Relation if way == "dense" else (Relation.ADD_REMOVE,):
+    for variant, options in variants:
+        for relation in Relation if variant == "dense" else (Relation.ADD_REMOVE,):
             yield Replay(
                 "solve_lp",
-                f"constraint, {way}",
+                f"constraint, {variant}",
                 calling(solve_lp, _owned, relation=relation, **options),
                 OWNED,
                 relation,
                 words=options,
-                groups=(int(way == "dense" and relation is Relation.ADD_REMOVE), 2),
+                groups=(int(variant == "dense" and relation is Relation.ADD_REMOVE), 2),
                 needs="faiss" if options.get("index") in ("ivf", "hnsw") else "",
             )

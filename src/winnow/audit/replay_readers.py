@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import Place, Replay
+from winnow.audit.replay import Replay, ReplayPlace
 from winnow.audit.replay_people import Family, People
 from winnow.audit.replay_selections import MOVERS, STEPS, summed
 from winnow.core.relation import Relation
@@ -79,7 +79,7 @@ def events_of(people: People) -> Rows:
     return ((str(number), item) for number, held in enumerate(people) for item in held)
 
 
-def _source(kind: str, place: Place, names: Sequence[str], rows: Rows) -> Any:
+def _source(kind: str, place: ReplayPlace, names: Sequence[str], rows: Rows) -> Any:
     """Rows of texts, an empty text being a missing one, as a file or a table in memory."""
     if kind == "csv":
         return place.write("data.csv", text_of(names, rows))
@@ -117,7 +117,7 @@ def _logs() -> Iterator[Replay]:
 
 
 def _counting(kind: str, relation: Relation, *, public: bool) -> Any:
-    def call(people: People, place: Place) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
         found = counts(
             _source(kind, place, ("user", "item"), events_of(people)), item="item", user="user",
             max_items_per_user=2, items=["a", "b", "c"] if public else None, relation=relation,
@@ -137,7 +137,7 @@ def _tables() -> Iterator[Replay]:
     for kind in ("pandas", "parquet"):
         yield _reading(f"{kind}, one row each", kind, _TEXTS, Relation.ADD_REMOVE)
 
-    def owned(people: People, place: Place) -> Any:
+    def owned(people: People, place: ReplayPlace) -> Any:
         ages = ("30", "60")  # two rows each, one too many
         rows = [(str(i), sex, age) for i, (sex, _) in enumerate(people) for age in ages]
         source = place.write("data.csv", text_of(("who", "sex", "age"), rows))
@@ -147,16 +147,16 @@ def _tables() -> Iterator[Replay]:
     yield Replay("read_table", "csv, people at their limit", owned, RECORDS, groups=_SLOW)
 
 
-def _reading(way: str, kind: str, schema: Any, relation: Relation) -> Replay:
-    def call(people: People, place: Place) -> Any:
+def _reading(variant: str, kind: str, schema: Any, relation: Relation) -> Replay:
+    def call(people: People, place: ReplayPlace) -> Any:
         source = _source(kind, place, ("sex", "age"), people)
         return _read(source, schema, place, relation=relation)
 
     groups = (int(schema is _SCHEMA and relation is Relation.ADD_REMOVE), 2 if kind == "csv" else 1)
-    return Replay("read_table", way, call, RECORDS, relation, groups=groups, needs=_NEEDS[kind])
+    return Replay("read_table", variant, call, RECORDS, relation, groups=groups, needs=_NEEDS[kind])
 
 
-def _read(source: Any, schema: Any, place: Place, **options: Any) -> Any:
+def _read(source: Any, schema: Any, place: ReplayPlace, **options: Any) -> Any:
     from winnow.core.workloads.tables import marginals
 
     table = read_table(source, schema=schema, salt=f"{place.seed}", **options)
@@ -169,15 +169,15 @@ def _read(source: Any, schema: Any, place: Place, **options: Any) -> Any:
 
 
 def _transactions() -> Iterator[Replay]:
-    def lines(people: People, place: Place, name: str, separator: str) -> Any:
+    def lines(people: People, place: ReplayPlace, name: str, separator: str) -> Any:
         text = "".join(f"{separator.join(held)}\n" for held in people)
         return _mined(place.write(name, text), place, layout="lines")
 
-    def pairs(people: People, place: Place) -> Any:
+    def pairs(people: People, place: ReplayPlace) -> Any:
         source = place.write("data.csv", text_of(("order", "product"), events_of(people)))
         return _mined(source, place, layout="pairs", basket="order", item="product")
 
-    def users(people: People, place: Place) -> Any:
+    def users(people: People, place: ReplayPlace) -> Any:
         rows = [
             (str(number), f"{number}-{order}", item)
             for number, held in enumerate(people)
@@ -187,18 +187,18 @@ def _transactions() -> Iterator[Replay]:
         return _mined(source, place, unit="user", user="user", max_baskets_per_user=2,
                       layout="pairs", basket="order", item="product")  # fmt: skip
 
-    def indicators(people: People, place: Place) -> Any:
+    def indicators(people: People, place: ReplayPlace) -> Any:
         rows = [["1" if item in held else "0" for item in ("a", "b", "c")] for held in people]
         source = place.write("data.csv", text_of(("a", "b", "c"), rows))
         return _mined(source, place, layout="indicators")
 
-    def listed(people: People, place: Place) -> Any:
+    def listed(people: People, place: ReplayPlace) -> Any:
         return _mined([list(held) for held in people], place, layout="auto")
 
-    def commas(people: People, place: Place) -> Any:
+    def commas(people: People, place: ReplayPlace) -> Any:
         return lines(people, place, "data.csv", ",")
 
-    def spaces(people: People, place: Place) -> Any:
+    def spaces(people: People, place: ReplayPlace) -> Any:
         return lines(people, place, "data.dat", " ")
 
     yield _basket("auto", "a list", listed, (1, 6))
@@ -209,12 +209,12 @@ def _transactions() -> Iterator[Replay]:
     yield _basket("indicators", "csv", indicators)
 
 
-def _basket(layout: str, way: str, call: Any, groups: tuple[int, int] = _SLOW) -> Replay:
+def _basket(layout: str, variant: str, call: Any, groups: tuple[int, int] = _SLOW) -> Replay:
     words = {"layout": layout}
-    return Replay("read_baskets", f"{layout}, {way}", call, BASKETS, words=words, groups=groups)
+    return Replay("read_baskets", f"{layout}, {variant}", call, BASKETS, words=words, groups=groups)
 
 
-def _mined(source: Any, place: Place, **options: Any) -> Any:
+def _mined(source: Any, place: ReplayPlace, **options: Any) -> Any:
     chosen: dict[str, Any] = {"unit": "basket", "max_items": 2, "salt": f"{place.seed}"}
     chosen |= options
     sealed = read_baskets(source, **chosen)
@@ -249,13 +249,13 @@ def model_of(people: People, path: Path) -> Path:
 
 
 def _in_memory() -> Iterator[Replay]:
-    def scores(people: People, place: Place) -> Any:
+    def scores(people: People, place: ReplayPlace) -> Any:
         return seal_scores(summed(people), Utility.declare(1))
 
-    def vectors(people: People, place: Place) -> Any:
+    def vectors(people: People, place: ReplayPlace) -> Any:
         return seal_vectors(np.array([*people, (0.5, 0.5)], np.float64)[:1], index="flat")
 
-    def model(people: People, place: Place) -> Any:
+    def model(people: People, place: ReplayPlace) -> Any:
         found = read_lp(model_of(people, place.inputs / "model.mps"))
         return {"shown": repr(found), "senses": found.senses, "names": found.names}
 

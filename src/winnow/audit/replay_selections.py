@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import FULL_ONLY, Place, Replay, calling
+from winnow.audit.replay import FULL_ONLY, Replay, ReplayPlace, calling
 from winnow.audit.replay_people import Family, People
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
@@ -96,7 +96,7 @@ def _selections() -> Iterator[Replay]:
             yield _select(options | more, groups=FULL_ONLY)
             yield Replay(
                 "select",
-                f"{_way(options)}, scores",
+                f"{_variant(options)}, scores",
                 calling(select, lambda people: (summed(people),), **options),
                 MOVERS,
                 words=options,
@@ -111,7 +111,7 @@ def _select(
 ) -> Replay:
     return Replay(
         "select",
-        f"{_way(options)}, counts",
+        f"{_variant(options)}, counts",
         calling(select, _counts, monotone=True, relation=relation, **options),
         HOLDERS,
         relation,
@@ -120,7 +120,7 @@ def _select(
     )
 
 
-def _way(options: dict[str, Any]) -> str:
+def _variant(options: dict[str, Any]) -> str:
     return " ".join(
         f"{name}={value}" if not isinstance(value, str) else value
         for name, value in options.items()
@@ -159,7 +159,7 @@ def _public(
     family = HOLDERS_OF_TWO if "max_items_per_user" in options else HOLDERS
     return Replay(
         "top_k",
-        f"{_way(options)}, public labels",
+        f"{_variant(options)}, public labels",
         calling(top_k, _counts, relation=relation, **options),
         family,
         relation,
@@ -174,7 +174,7 @@ def _hidden(
     relation: Relation = Relation.ADD_REMOVE,
     groups: tuple[int, int] = (1, 6),
 ) -> Replay:
-    def call(people: People, place: Place) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
         held = Counter(item for person in people for item in person)
         labels = sorted(held)  # as winnow.counts has them: those that somebody has
         values = np.array([held[label] for label in labels], np.int64)
@@ -185,7 +185,7 @@ def _hidden(
     limit = "" if bound is None else f", at most {bound} items each"
     return Replay(
         "top_k",
-        f"{_way(options)}, private labels{limit}",
+        f"{_variant(options)}, private labels{limit}",
         call,
         HOLDERS if bound is None else HOLDERS_OF_TWO,
         relation,
@@ -206,7 +206,7 @@ def _thresholds() -> Iterator[Replay]:
                 relation,
             )
 
-    def asked(people: People, place: Place) -> Any:
+    def asked(people: People, place: ReplayPlace) -> Any:
         stream = open_above(threshold=2.0, epsilon=EPSILON, cutoff=2, seed=place.seed)
         answers = []
         for value in summed(people).values():
@@ -238,13 +238,13 @@ def _inner_products() -> Iterator[Replay]:
     for index in (EXACT, *INDEX_NAMES):
         needs = "faiss" if index in ("ivf", "hnsw") else ""
         options: dict[str, Any] = {"index": index, "epsilon": EPSILON}
-        ways = [options, options | {"k": 2}, options | {"signed": True}]
+        variants = [options, options | {"k": 2}, options | {"signed": True}]
         if index != EXACT:
-            ways.append(options | {"slack": 0.05})
-        for chosen in ways:
+            variants.append(options | {"slack": 0.05})
+        for chosen in variants:
             yield Replay(
                 "max_inner_product",
-                _way(chosen),
+                _variant(chosen),
                 calling(max_inner_product, _moved, sensitivity=1, **chosen),
                 STEPS,
                 words=chosen,
@@ -272,7 +272,7 @@ def _mined(
     relation: Relation = Relation.ADD_REMOVE,
     groups: tuple[int, int] = (1, 4),
 ) -> Replay:
-    def call(people: People, place: Place) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
         sealed = read_baskets(
             [list(person) for person in people], unit="basket", max_items=2,
             items=list(ITEMS) if public else None, relation=relation, salt=f"{place.seed}",
@@ -283,7 +283,7 @@ def _mined(
     slow = options["mechanism"] == "large-margin"  # some hundred thresholds for each call
     return Replay(
         "frequent_itemsets",
-        f"{_way(options)}, {kind} items",
+        f"{_variant(options)}, {kind} items",
         call,
         HOLDERS,
         relation,

@@ -1,4 +1,4 @@
-"""The table of replays: every verb in every way that it can be called, and every command."""
+"""The table of replays: every verb with every option that it takes, and every command."""
 
 from __future__ import annotations
 

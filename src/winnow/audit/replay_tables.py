@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import FULL_ONLY, Place, Replay
+from winnow.audit.replay import FULL_ONLY, Replay, ReplayPlace
 from winnow.audit.replay_people import Family, People
 from winnow.audit.replay_selections import HOLDERS, counted
 from winnow.core.relation import Relation
@@ -49,7 +49,7 @@ def table_of(people: People, relation: Relation) -> SealedTable:
 
 
 def table_replays() -> Iterator[Replay]:
-    """One entry for each way of asking about a table."""
+    """One entry for each variant of asking about a table."""
     yield from _releases()
     yield from _sessions()
     yield from _budgets()
@@ -77,7 +77,7 @@ def _releases() -> Iterator[Replay]:
     more = {"epsilon": 2.0, "rounds": 2, "universe": 3, "rows": 3}
     yield _release("a sampled universe", {}, more)
 
-    def wide(people: People, place: Place) -> Any:
+    def wide(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)
         return release_wide(
             table, marginals(2), epsilon=20.0, delta=0.01, rounds=1, rows=50, seed=place.seed
@@ -85,7 +85,7 @@ def _releases() -> Iterator[Replay]:
 
     yield Replay("release_wide", "one round", wide, ROWS, groups=(0, 1), needs="mbi")
 
-    def wide_session(people: People, place: Place) -> Any:
+    def wide_session(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=20.0, delta=0.01, seed=place.seed) as session:
             return {"wide": session.release_wide(
@@ -98,7 +98,7 @@ def _releases() -> Iterator[Replay]:
 
 
 def _release(
-    way: str,
+    variant: str,
     words: dict[str, Any],
     options: dict[str, Any],
     relation: Relation = Relation.ADD_REMOVE,
@@ -106,7 +106,7 @@ def _release(
 ) -> Replay:
     return Replay(
         "release",
-        way,
+        variant,
         lambda people, place: release(
             table_of(people, relation), marginals(1), seed=place.seed, **words, **options
         ),
@@ -146,7 +146,7 @@ def _sessions() -> Iterator[Replay]:
     yield _session("a sampled universe", {"universe": 3, "smoothness": 0.5})
     yield _session("an implicit hypothesis", {"memory": 8})
 
-    def kept(people: People, place: Place) -> Any:
+    def kept(people: People, place: ReplayPlace) -> Any:
         table, state = table_of(people, Relation.ADD_REMOVE), place.outputs / "kept.session"
         options = _OPEN | {"threshold": 0.3, "state": state, "seed": place.seed}
         first = _asked(open_interactive(table, **options))
@@ -155,16 +155,16 @@ def _sessions() -> Iterator[Replay]:
     yield Replay("resume_interactive", "from a state file", kept, ROWS)
 
 
-def _session(way: str, words: dict[str, Any], groups: tuple[int, int] = FULL_ONLY) -> Replay:
-    def call(people: People, place: Place) -> Any:
+def _session(variant: str, words: dict[str, Any], groups: tuple[int, int] = FULL_ONLY) -> Replay:
+    def call(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)
         return _asked(open_interactive(table, **_OPEN, **words, seed=place.seed))
 
-    return Replay("open_interactive", way, call, ROWS, words=words, groups=groups)
+    return Replay("open_interactive", variant, call, ROWS, words=words, groups=groups)
 
 
 def _budgets() -> Iterator[Replay]:
-    def spent(people: People, place: Place) -> Any:
+    def spent(people: People, place: ReplayPlace) -> Any:
         """All that a session offers for counts and tables, until its budget refuses."""
         table = table_of(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=2.0, seed=place.seed) as session:
@@ -183,7 +183,7 @@ def _budgets() -> Iterator[Replay]:
     words: dict[str, Any] = {"method": ("select", "top_k", "above", "release")}
     yield Replay("Session", "one budget, until it refuses", spent, ROWS, words=words)
 
-    def learned(people: People, place: Place) -> Any:
+    def learned(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=9.0, delta=0.1, delta_for_events=0.05, seed=place.seed) as all_:
             stream = all_.open_above(threshold=1, epsilon=0.5)
@@ -209,7 +209,7 @@ def _budgets() -> Iterator[Replay]:
         "Session", "one budget for other verbs", learned, ROWS, words=words, groups=FULL_ONLY
     )
 
-    def recorded(people: People, place: Place) -> Any:
+    def recorded(people: People, place: ReplayPlace) -> Any:
         table, path = table_of(people, Relation.ADD_REMOVE), place.outputs / "kept.ledger"
         options: dict[str, Any] = {"epsilon": 1.0, "ledger": path, "seed": place.seed}
         for label in ("people", "the same people"):  # the second time with a warning
@@ -225,7 +225,7 @@ def _budgets() -> Iterator[Replay]:
 
     yield Replay("Session", "recorded in a ledger", recorded, ROWS, groups=(1, 3))
 
-    def counts_of_people(people: People, place: Place) -> Any:
+    def counts_of_people(people: People, place: ReplayPlace) -> Any:
         with Session(epsilon=1.0, delta=0.1, accountant="zcdp", seed=place.seed) as session:
             found = session.top_k(counted(people), k=2, epsilon=0.5)
             return {"found": found, "spent": str(session.budget.spent)}

@@ -15,7 +15,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.cases import Boxes, Case, Mechanism, instances, neighbours_of, on_private_labels
+from winnow.audit.cases import (
+    AuditedMechanism,
+    Boxes,
+    Case,
+    instances,
+    neighbours_of,
+    on_private_labels,
+)
 from winnow.audit.enumeration import Pair
 from winnow.audit.neighbours import counts, general
 from winnow.audit.probabilities import Model, log_probability_rows, model_of
@@ -39,7 +46,7 @@ Integers = NDArray[np.int64]
 
 @lru_cache(maxsize=256)
 def tally(
-    mechanism: Mechanism, scores: tuple[int, ...], utility: Utility, draws: int, seed: int
+    mechanism: AuditedMechanism, scores: tuple[int, ...], utility: Utility, draws: int, seed: int
 ) -> tuple[Integers, Integers]:
     """How often each outcome came, in the first and in the second half of the draws.
 
@@ -102,7 +109,7 @@ def plans(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
     many, few = (20_000, 300) if quick else (100_000, 700)
     people = counts(Relation.ADD_REMOVE), counts(Relation.SUBSTITUTION)
     fast = [LipschitzMechanism(2.0, law, kappa) for kappa in (1, 2) for law in Law]
-    slow: list[Mechanism] = [SparseVector(4.0, 0, cutoff) for cutoff in (1, 2)]
+    slow: list[AuditedMechanism] = [SparseVector(4.0, 0, cutoff) for cutoff in (1, 2)]
     slow += [LargeMargin(2.0, 0.1, thresholds) for thresholds in ("tight", "printed")]
     slow += [PeelPermuteAndFlip(2.0, 2), Joint(2.0, 2), GammaMechanism(2.0, 2)]
     slow += [AdversarialIndexed(2.0, adversary="worst")]
@@ -111,7 +118,7 @@ def plans(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
     cases = [(Case(mechanism, declared), many) for mechanism in fast for declared in people]
     cases += [(Case(mechanism, general(Relation.ADD_REMOVE)), few) for mechanism in slow]
     people_only = counts(Relation.ADD_REMOVE)
-    counted: list[Mechanism] = [
+    counted: list[AuditedMechanism] = [
         Counted(NoisyCounts(2.0, 1, with_counts=True), cells=4),
         Counted(WithCounts(Joint(1.0, 1), 2.0, 1), cells=4),
     ]

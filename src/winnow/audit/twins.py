@@ -20,7 +20,7 @@ from winnow.audit.broken import (
     BrokenTruncatedNoise,
     cost_repeat_once,
 )
-from winnow.audit.cases import Case, Mechanism, OnLabels
+from winnow.audit.cases import AuditedMechanism, Case, OnLabels
 from winnow.audit.enumeration import enumerate_case
 from winnow.audit.fidelity import fidelity_of
 from winnow.audit.neighbours import Declared, counts, general
@@ -53,8 +53,8 @@ class Twin:
     """What is broken, the broken mechanism, and the honest one with the same claim."""
 
     fault: str
-    broken: Mechanism
-    honest: Mechanism
+    broken: AuditedMechanism
+    honest: AuditedMechanism
     declared: Declared
     draws: int
 
@@ -194,7 +194,7 @@ def wrong_scales(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
         mechanism: Any = plan.case.mechanism
         factor = Fraction(5, 4) if plan.draws >= 20_000 else Fraction(4)
         if isinstance(mechanism, OnLabels | Counted):
-            other: Mechanism = replace(mechanism, inner=_rescaled(mechanism.inner, factor))
+            other: AuditedMechanism = replace(mechanism, inner=_rescaled(mechanism.inner, factor))
         else:
             other = _rescaled(mechanism, factor)
         result = fidelity_of(plan, model_of(other, plan.case.declared.utility))

@@ -26,7 +26,7 @@ from winnow.experiments.canonical_runs import (
     runtimes,
     window,
 )
-from winnow.experiments.drawing import Curve, draw_curves, finish, legend, panels
+from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels
 from winnow.experiments.experiment import Claim, Experiment, Reproduced, Run
 from winnow.experiments.sources import GENERATED, Counts, histogram, netflix_counts
 from winnow.select.mechanism import LipschitzMechanism
@@ -143,7 +143,7 @@ def _draw(
         for j, k in enumerate(sizes):
             axis = axes[i * len(sizes) + j]
             mine = [r for r in rows if r["k"] == k]
-            draw_curves(axis, {r["mechanism"]: Curve(r["epsilon"], r[event]) for r in mine}, NAMES)
+            draw_curves(axis, {r["mechanism"]: Series(r["epsilon"], r[event]) for r in mine}, NAMES)
             finish(axis, xscale="log", ylim=(-0.03, 1.03))
             if i == 0:
                 axis.set_title(f"k = {k}")
@@ -208,7 +208,7 @@ def figure_4(run: Run) -> Reproduced:
             2, 2, title=f"Canonical, Figure 4: five noises, d = {len(counts):,}, κ = k"
         )
         for axis, k in zip(axes, (1, 10, 100, 1000), strict=True):
-            curves = {r["noise"]: Curve(r["epsilon"], r["top"]) for r in rows if r["k"] == k}
+            curves = {r["noise"]: Series(r["epsilon"], r["top"]) for r in rows if r["k"] == k}
             draw_curves(axis, curves, names)
             finish(axis, xscale="log", title=f"k = {k}", ylim=(-0.03, 1.03),
                    xlabel="privacy loss ε (log scale)", ylabel="Pr[TOP-k]")  # fmt: skip

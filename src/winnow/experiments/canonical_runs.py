@@ -10,7 +10,7 @@ import numpy as np
 from winnow.core.laws import Law
 from winnow.core.utility import Utility
 from winnow.core.workloads.arrays import Stream
-from winnow.experiments.drawing import Curve, draw_curves, draw_table, finish, legend, panels
+from winnow.experiments.drawing import Series, draw_curves, draw_table, finish, legend, panels
 from winnow.experiments.experiment import (
     Claim,
     Floats,
@@ -314,7 +314,7 @@ def _draw_by(rows: list[dict[str, Any]], x: str, label: str, title: str, scale: 
     for i, event in enumerate(("top", "good")):
         for j, k in enumerate((10, 100, 1000)):
             axis = axes[3 * i + j]
-            curves = {r["mechanism"]: Curve(r[x], r[event]) for r in rows if r["k"] == k}
+            curves = {r["mechanism"]: Series(r[x], r[event]) for r in rows if r["k"] == k}
             draw_curves(axis, curves, NAMES)
             finish(axis, xscale=scale, ylim=(-0.03, 1.03))
             if i == 0:

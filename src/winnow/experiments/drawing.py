@@ -24,7 +24,7 @@ _MARKERS = 7
 
 
 @dataclass(frozen=True)
-class Curve:
+class Series:
     """A line of a panel; `low` and `high` shade a band around it."""
 
     x: ArrayLike
@@ -47,7 +47,7 @@ def style_of(place: int) -> dict[str, Any]:
     return dict(STYLES[place % len(STYLES)])
 
 
-def draw_curves(axes: Axes, curves: Mapping[str, Curve], names: Sequence[str]) -> None:
+def draw_curves(axes: Axes, curves: Mapping[str, Series], names: Sequence[str]) -> None:
     """Draw curves; the style of each is given by the place of its name among all names."""
     for label, curve in curves.items():
         place = names.index(label)

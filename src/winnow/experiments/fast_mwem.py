@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from winnow.experiments.drawing import Curve, draw_curves, finish, legend, panels, ticks_at
+from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels, ticks_at
 from winnow.experiments.experiment import Claim, Experiment, Reproduced, Run
 from winnow.experiments.fast_mwem_figures import figure_2, table_1
 from winnow.experiments.lp_figures import EXPERIMENTS as LINEAR_PROGRAMS
@@ -25,7 +25,7 @@ from winnow.experiments.mwem_runs import (
     signed_scores,
     synthetic,
 )
-from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.kernels.distribution import Distribution
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +54,7 @@ def no_index() -> tuple[str, ...]:
 def signal(instance: Instance, rounds: int) -> float:
     """By how many nats the best query leads a query without error in the first round."""
     epsilon = float(plan_for(rounds).selection_epsilon)
-    scores = signed_scores(instance, Hypothesis(instance.workload, instance.rows), epsilon)
+    scores = signed_scores(instance, Distribution(instance.workload, instance.rows), epsilon)
     return float(scores.max())
 
 
@@ -186,19 +186,19 @@ def _draw_1(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> Figure:
     names = tuple(f"m = {m:,}" for m in sizes)
     curves = {}
     for row, name in zip((r for r in rows if r["panel"] == "a"), names, strict=True):
-        curves[name] = Curve(row["rounds"], np.subtract(row["lazy"], row["scan"]))
+        curves[name] = Series(row["rounds"], np.subtract(row["lazy"], row["scan"]))
     draw_curves(a, curves, names)
     a.legend(frameon=False, fontsize=11, handlelength=3.5)
     finish(a, title="(a) lazy minus scan", xscale="log", xlabel="rounds (log scale)",
            ylabel="difference of largest errors", ylim=(-0.1, 0.1))  # fmt: skip
-    curves = {NAMES[r["arm"]]: Curve(r["rounds"], r["largest"]) for r in rows if r["panel"] == "b"}
+    curves = {NAMES[r["arm"]]: Series(r["rounds"], r["largest"]) for r in rows if r["panel"] == "b"}
     draw_curves(b, curves, LABELS)
     finish(b, title="(b) error, m = 1,000", xscale="log", xlabel="rounds (log scale)",
            ylabel="largest error (fraction)", ylim=(0, None))  # fmt: skip
     timed = [r for r in rows if r["panel"] == "c"]
     for arm in dict.fromkeys(r["arm"] for r in timed):
         mine = [(r["m"], 1e3 * r["seconds"]) for r in timed if r["arm"] == arm]
-        draw_curves(c, {NAMES[arm]: Curve(*zip(*mine, strict=True))}, LABELS)
+        draw_curves(c, {NAMES[arm]: Series(*zip(*mine, strict=True))}, LABELS)
     finish(c, title="(c) one selection", xscale="log", yscale="log",
            xlabel="queries m (log scale)", ylabel="milliseconds (log scale)")  # fmt: skip
     ticks_at(c, sorted({r["m"] for r in timed}))
@@ -234,7 +234,7 @@ def figure_3(run: Run) -> Reproduced:
                                  title="FastMWEM, Figure 3: error, m = 100, T = n²")  # fmt: skip
         for arm in ("lazy", "scan"):
             spread = np.array([r["largest"] for r in rows if r["arm"] == arm])
-            curve = Curve(sizes, spread.mean(axis=1), spread.min(axis=1), spread.max(axis=1))
+            curve = Series(sizes, spread.mean(axis=1), spread.min(axis=1), spread.max(axis=1))
             draw_curves(axis, {NAMES[arm]: curve}, LABELS)
         finish(axis, xlabel="rows n", ylabel="largest error (fraction)", ylim=(0, None))
         legend(figure, [axis])

@@ -14,7 +14,7 @@ from winnow.core.workloads.arrays import Stream
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.workload import Workload
 from winnow.experiments.drawing import (
-    Curve,
+    Series,
     bound,
     draw_curves,
     draw_table,
@@ -38,7 +38,7 @@ from winnow.experiments.mwem_runs import (
     synthetic,
 )
 from winnow.experiments.sources import GENERATED, adult
-from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.kernels.distribution import Distribution
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,14 +76,14 @@ def figure_2(run: Run) -> Reproduced:
                                        "rounds")  # fmt: skip
         names = tuple(f"m = {m:,}" for m in sizes)
         for name, row in zip(names, (r for r in rows if r["n"] == ROWS), strict=True):
-            draw_curves(left, {name: Curve(np.arange(1, rounds + 1), np.add(row["C"], 1))}, names)
+            draw_curves(left, {name: Series(np.arange(1, rounds + 1), np.add(row["C"], 1))}, names)
         left.legend(frameon=False, fontsize=11, handlelength=3.5)
         finish(left, title=f"n = {ROWS}", yscale="log", xlabel="round",
                ylabel="C + 1 (samples, log scale)")  # fmt: skip
         shares = tuple(f"mean share, n = {n:,}" for n in (ROWS, 500_000))
         for n, name in zip((ROWS, 500_000), shares, strict=True):
             mine = [100 * r["share"] for r in rows if r["n"] == n]
-            draw_curves(right, {name: Curve(sizes, mine)}, shares)
+            draw_curves(right, {name: Series(sizes, mine)}, shares)
         bound(right, sizes, [100 / math.sqrt(2 * m) for m in sizes], "1/sqrt(2m)", 1)
         finish(right, xscale="log", xlabel="queries m (log scale)",
                ylabel="C in % of the 2m signed queries")  # fmt: skip
@@ -99,13 +99,13 @@ def _margins(instance: Instance, rounds: int, seed: int) -> tuple[list[float], l
     """B and C of each round of Algorithm 2 with an exact head, on signed queries."""
     plan = plan_for(rounds)
     epsilon, m = float(plan.selection_epsilon), len(instance.counts)
-    stream, hypothesis = Stream(seed, "margins"), Hypothesis(instance.workload, instance.rows)
-    eta = math.sqrt(math.log(hypothesis.cells) / rounds)
+    stream, distribution = Stream(seed, "margins"), Distribution(instance.workload, instance.rows)
+    eta = math.sqrt(math.log(distribution.cells) / rounds)
     sigma = float(plan.noise_multiplier)
     size = math.isqrt(2 * m) + 1
     margins, samples = [], []
     for _ in range(rounds):
-        scores, noise = signed_scores(instance, hypothesis, epsilon), gumbels(stream, 2 * m)
+        scores, noise = signed_scores(instance, distribution, epsilon), gumbels(stream, 2 * m)
         head = np.argpartition(-scores, size)[:size]
         margin = float((scores[head] + noise[head]).max() - scores[head].min())
         outside = np.ones(2 * m, bool)
@@ -114,8 +114,8 @@ def _margins(instance: Instance, rounds: int, seed: int) -> tuple[list[float], l
         samples.append(int((noise[outside] > margin).sum()))
         query = int(np.argmax(scores + noise)) % m
         measured = instance.counts[query] + round(sigma * float(normals(stream, 1)[0]))
-        gap = measured / instance.rows - hypothesis.answer(query)
-        hypothesis.update(query, math.copysign(eta, gap))
+        gap = measured / instance.rows - distribution.answer(query)
+        distribution.update(query, math.copysign(eta, gap))
     return margins, samples
 
 

@@ -16,7 +16,7 @@ from winnow.core.noisy_top.rows import noisy_top_rows
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import InputError
-from winnow.experiments.drawing import Curve, draw_curves, finish, legend, panels
+from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels
 from winnow.experiments.experiment import Claim, Reproduced, Run, clock, since
 from winnow.experiments.sources import TOPK, Counts, generated_counts, item_counts
 from winnow.select.mechanism import ExponentialMechanism
@@ -145,14 +145,14 @@ def median(rows: list[dict[str, Any]], data: str, mechanism: str, metric: str) -
     )
 
 
-def curves_of(rows: list[dict[str, Any]], data: str, metric: str, pad: float) -> dict[str, Curve]:
+def curves_of(rows: list[dict[str, Any]], data: str, metric: str, pad: float) -> dict[str, Series]:
     """Medians and quartiles of every mechanism that was run, moved up by `pad`."""
     found = {}
     for mechanism in NAMES:
         mine = [r for r in rows if r["data"] == data and r["mechanism"] == mechanism]
         if mine:
             band = np.array([r[metric] for r in mine]) + pad
-            found[mechanism] = Curve([r["k"] for r in mine], band[:, 1], band[:, 0], band[:, 2])
+            found[mechanism] = Series([r["k"] for r in mine], band[:, 1], band[:, 0], band[:, 2])
     return found
 
 
@@ -240,7 +240,7 @@ def figure_3(run: Run) -> Reproduced:
         figure, (axis,) = panels(1, 1, width=8, height=4.6,
                                  title=f"Joint, Figure 3: d = {len(counts):,}")  # fmt: skip
         curves = {
-            m: Curve(sizes, [r["seconds"] for r in rows if r["mechanism"] == m]) for m in CORE
+            m: Series(sizes, [r["seconds"] for r in rows if r["mechanism"] == m]) for m in CORE
         }
         draw_curves(axis, curves, CORE)
         finish(axis, yscale="log", xlabel="k (items)", ylabel="time of one list (seconds)")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from winnow.experiments.drawing import Curve, bound, draw_curves, finish, legend, panels
+from winnow.experiments.drawing import Series, bound, draw_curves, finish, legend, panels
 from winnow.experiments.experiment import Claim, Experiment, Reproduced, Run
 from winnow.select.plan.margin import COMPARED, MarginQuestion
 
@@ -75,7 +75,7 @@ def figure_1(run: Run) -> Reproduced:
                               title="LMM, Section 2.2: D = (1, ..., 1), chance that item 1 is "
                               f"released; α = {ALPHA:g}, δ = {DELTA:g}")  # fmt: skip
         for axis, n in zip(axes, sizes, strict=True):
-            curves = {m: Curve(powers, by[n, m]) for m in COMPARED}
+            curves = {m: Series(powers, by[n, m]) for m in COMPARED}
             draw_curves(axis, curves, COMPARED)
             _power_axis(axis)
             finish(axis, title=f"n = {n} records", ylim=(-0.03, 1.03),
@@ -127,7 +127,7 @@ def figure_2(run: Run) -> Reproduced:
         figure, (axis,) = panels(1, 1, width=8.4, height=4.8,
                                  title=f"LMM: records for a chance of {CHANCE:g}; α = {ALPHA:g}, "
                                  f"δ = {DELTA:g}")  # fmt: skip
-        draw_curves(axis, {m: Curve(powers, need[m]) for m in COMPARED}, COMPARED)
+        draw_curves(axis, {m: Series(powers, need[m]) for m in COMPARED}, COMPARED)
         bound(axis, powers, limit, "lower bound for pure privacy (Prop 1)", 1)
         _power_axis(axis)
         finish(axis, xlabel="universe K (log scale)", ylabel="records n needed", ylim=(0, None))
@@ -167,7 +167,7 @@ def figure_3(run: Run) -> Reproduced:
                                  title="LMM: D = (l, ..., l) in a universe of 10^200, records for "
                                  f"a chance of {CHANCE:g}")  # fmt: skip
         names: Sequence[str] = COMPARED
-        draw_curves(axis, {m: Curve(sizes, need[m]) for m in names}, names)
+        draw_curves(axis, {m: Series(sizes, need[m]) for m in names}, names)
         bound(axis, sizes, limit, "lower bound (Thm 1)", 1)
         finish(axis, xscale="log", xlabel="items l that share the maximum (log scale)",
                ylabel="records n needed", ylim=(0, None))  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from winnow.experiments.drawing import Curve, bound, draw_curves, finish, legend, panels, ticks_at
+from winnow.experiments.drawing import Series, bound, draw_curves, finish, legend, panels, ticks_at
 from winnow.experiments.experiment import Claim, Experiment, Reproduced, Run
 from winnow.experiments.lp_runs import ALPHA, COLUMNS, program, solve
 from winnow.experiments.mwem_runs import DELTA, EPSILON
@@ -145,11 +145,11 @@ def figure_4(run: Run) -> Reproduced:
             points = _pattern(rows, arm, "violated")
             if points:
                 x, y = zip(*points, strict=True)
-                draw_curves(left, {name: Curve(x, 100 * np.array(y))}, LABELS)
+                draw_curves(left, {name: Series(x, 100 * np.array(y))}, LABELS)
             timed = _pattern(rows, arm, "round_seconds")
             if timed:
                 x, y = zip(*timed, strict=True)
-                draw_curves(right, {name: Curve(x, 1e3 * np.array(y))}, LABELS)
+                draw_curves(right, {name: Series(x, 1e3 * np.array(y))}, LABELS)
         finish(left, title="(a) rows violated by more than α", xscale="log",
                xlabel="rows m (log scale)", ylabel="rows (%)", ylim=(0, None))  # fmt: skip
         finish(right, title="(b) one round", xscale="log", yscale="log",
@@ -186,7 +186,7 @@ def figure_5(run: Run) -> Reproduced:
         for arm, points in whole.items():
             if points:
                 x, y = zip(*points, strict=True)
-                draw_curves(axis, {NAMES[arm]: Curve(x, y)}, LABELS)
+                draw_curves(axis, {NAMES[arm]: Series(x, y)}, LABELS)
         finish(axis, xscale="log", yscale="log", xlabel="rows m (log scale)",
                ylabel="time of a solve (seconds, log scale)")  # fmt: skip
         legend(figure, [axis], 2)
@@ -241,7 +241,7 @@ def figure_6(run: Run) -> Reproduced:
             for arm in NAMES:
                 mine = [r for r in rows if (r["sensitivity"], r["arm"]) == (sensitivity, arm)]
                 if mine:
-                    curve = Curve([r["rounds"] for r in mine], [r[what] for r in mine])
+                    curve = Series([r["rounds"] for r in mine], [r[what] for r in mine])
                     draw_curves(axis, {NAMES[arm]: curve}, LABELS)
             bound(axis, [lengths[0], lengths[-1]], [flat[what]] * 2, NAMES["uniform"], 1)
             finish(axis, xscale="log", ylim=(0, None))

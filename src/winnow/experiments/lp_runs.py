@@ -37,7 +37,7 @@ _UNITS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Program:
+class PaperProgram:
     """A x <= b with a solution on the simplex, as in Section 5.3."""
 
     rows: Floats
@@ -70,16 +70,16 @@ class Solved:
     plan: LpPlan
 
 
-def program(m: int, seed: int) -> Program:
+def program(m: int, seed: int) -> PaperProgram:
     """Normal rows, a random solution, and a slack between 0 and 0.1."""
     stream = Stream(seed, f"program {m}")
     rows = normals(stream, m * COLUMNS).reshape(m, COLUMNS)
     solution = exponentials(Stream(seed, "solution"), COLUMNS)
     slack = 0.1 * uniforms(stream, m)
-    return Program(rows, rows @ (solution / solution.sum()) + slack)
+    return PaperProgram(rows, rows @ (solution / solution.sum()) + slack)
 
 
-def solve(given: Program, arm: str, rounds: int, sensitivity: float, seed: int) -> Solved:
+def solve(given: PaperProgram, arm: str, rounds: int, sensitivity: float, seed: int) -> Solved:
     """All rounds of one arm."""
     plan = plan_for(given, rounds, sensitivity)
     if arm == "lazy":
@@ -101,7 +101,7 @@ def solve(given: Program, arm: str, rounds: int, sensitivity: float, seed: int) 
     return Solved(total / rounds, making, since(start), plan)
 
 
-def plan_for(given: Program, rounds: int, sensitivity: float) -> LpPlan:
+def plan_for(given: PaperProgram, rounds: int, sensitivity: float) -> LpPlan:
     """Rounds, step and epsilon, as ``solve_lp`` would have them."""
     setting, _ = lp_setting(
         given.rows, np.ones(COLUMNS), private="scalar", opt=1.0, sensitivity=sensitivity,
@@ -118,7 +118,7 @@ def _rate(plan: LpPlan) -> float:
 class _Scan:
     """All violations on one core, column by column, without the threads of a BLAS."""
 
-    def __init__(self, given: Program, plan: LpPlan, seed: int) -> None:
+    def __init__(self, given: PaperProgram, plan: LpPlan, seed: int) -> None:
         self._columns = np.ascontiguousarray(given.rows.T)
         self._sides, self._rate = given.sides, _rate(plan)
         self._stream = Stream(seed, "scan of rows")
@@ -132,7 +132,7 @@ class _Scan:
 
 
 class _Indexed:
-    def __init__(self, given: Program, name: str, plan: LpPlan, seed: int) -> None:
+    def __init__(self, given: PaperProgram, name: str, plan: LpPlan, seed: int) -> None:
         self._given, self._size = given, math.isqrt(len(given.sides)) + 1
         self._index = given.index(name)[0]
         self._scale = Fraction(repr(_rate(plan))) / _UNITS

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from winnow.core.relation import Relation
 from winnow.core.workloads.arrays import Stream, random_queries
 from winnow.core.workloads.workload import Workload
-from winnow.experiments.drawing import Curve, bound, draw_curves, finish, legend, panels
+from winnow.experiments.drawing import Series, bound, draw_curves, finish, legend, panels
 from winnow.experiments.experiment import Claim, Experiment, Reproduced, Run, normals
 from winnow.interactive.constants import InteractivePlan
 from winnow.interactive.session import log_step
@@ -41,7 +41,7 @@ SOURCE = f"generated: {ROWS:,} rows on {CELLS} cells, N(U/3, U/40); random binar
 
 
 @dataclass(frozen=True)
-class Session:
+class SimulatedSession:
     """One session, asked to its end."""
 
     plan: InteractivePlan
@@ -58,7 +58,9 @@ def _rows(run: Run) -> NDArray[np.int64]:
     return np.clip(drawn, 0, CELLS - 1).astype(np.int64)
 
 
-def _session(run: Run, questions: int, seed: int, updates: int | None = UPDATES) -> Session:
+def _session(
+    run: Run, questions: int, seed: int, updates: int | None = UPDATES
+) -> SimulatedSession:
     """A session with a cap on updates; None lets Winnow choose."""
     run.progress(f"PMW: {questions:,} questions, session {seed + 1}")
     rows = _rows(run)
@@ -81,7 +83,7 @@ def _session(run: Run, questions: int, seed: int, updates: int | None = UPDATES)
     fresh = np.array([answer.kind == "fresh" for answer in answers])
     data = np.bincount(rows, minlength=CELLS) / ROWS
     potential = _potential(plan, asked, data, [(i, values[i]) for i in np.flatnonzero(fresh)])
-    return Session(plan, float(np.abs(values - true).max()), np.cumsum(fresh), potential)
+    return SimulatedSession(plan, float(np.abs(values - true).max()), np.cumsum(fresh), potential)
 
 
 def _potential(
@@ -199,12 +201,14 @@ def _draw_1(rows: list[dict[str, Any]]) -> Figure:
         mine = [r for r in rows if r["sized_by"] == kind]
         x = [r["questions"] for r in mine]
         spread = [sorted(r["largest_error"]) for r in mine]
-        curve = Curve(x, np.median(spread, axis=1), [e[0] for e in spread], [e[-1] for e in spread])
+        curve = Series(
+            x, np.median(spread, axis=1), [e[0] for e in spread], [e[-1] for e in spread]
+        )
         draw_curves(axis, {name: curve}, names)
         bound(axis, x, [r["bound"] for r in mine], theorem, place)
     own = [r for r in rows if r["sized_by"] == "winnow"]
     x = [r["questions"] for r in own]
-    draw_curves(axis, {names[2]: Curve(x, [r["independent_noise"] for r in own])}, names)
+    draw_curves(axis, {names[2]: Series(x, [r["independent_noise"] for r in own])}, names)
     bound(axis, x, [r["printed_bound"] for r in own], "Theorem I.1, printed constants", 1)
     axis.axhline(1.0, color="#bbbbbb", linewidth=1)
     finish(axis, xscale="log", yscale="log", xlabel="questions k (log scale)",
@@ -255,12 +259,12 @@ def figure_2(run: Run) -> Reproduced:
                                        title=f"PMW: update rounds, n = {ROWS:,}, N = {CELLS}, "
                                        f"ε = {EPSILON:g}, δ = {DELTA:g}")  # fmt: skip
         name = "interactive session"
-        draw_curves(left, {name: Curve(places, updates[places - 1])}, (name,))
+        draw_curves(left, {name: Series(places, updates[places - 1])}, (name,))
         bound(left, [1, questions], [most, most], f"potential bound ln N/(2 g²) = {most:,.0f}", 0)
         finish(left, xscale="log", yscale="symlog", xlabel="questions asked (log scale)",
                ylabel="update rounds so far (log scale)", ylim=(0, 2.5 * most))  # fmt: skip
         steps = np.arange(len(potential))
-        draw_curves(right, {name: Curve(steps, potential)}, (name,))
+        draw_curves(right, {name: Series(steps, potential)}, (name,))
         bound(right, steps, np.maximum(0, potential[0] - drop * steps), "least drop, 2 g² each", 2)
         finish(right, xlabel="update rounds", ylabel="relative entropy to the data (nats)",
                ylim=(0, None))  # fmt: skip

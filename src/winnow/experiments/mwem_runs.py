@@ -34,11 +34,11 @@ from winnow.inner_product.index.flat import Index
 from winnow.inner_product.kernels.lazy_gumbel import lazy_gumbel
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
 from winnow.release.crossing.lazy_selection import LazySelector
-from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.kernels.distribution import Distribution
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Select = Callable[[Hypothesis], int]
+Select = Callable[[Distribution], int]
 
 EPSILON, DELTA = 1.0, 1e-3
 CELLS, ROWS = 3000, 500
@@ -119,19 +119,19 @@ def mwem(instance: Instance, rounds: int, arm: str, seed: int, marks: Sequence[i
     select = selection(instance, arm, float(plan.selection_epsilon), seed)
     variance = Fraction(repr(float(plan.noise_multiplier))) ** 2
     noise = discrete_gaussian_array(Tape.seeded(seed).child("noise"), rounds, variance)
-    hypothesis = Hypothesis(instance.workload, instance.rows)
-    eta = math.sqrt(math.log(hypothesis.cells) / rounds)
+    distribution = Distribution(instance.workload, instance.rows)
+    eta = math.sqrt(math.log(distribution.cells) / rounds)
     wanted = sorted({*marks, rounds})
     found: list[tuple[float, float]] = []
     spent = np.empty(rounds)
     for t in range(rounds):
         start = clock()
-        query = select(hypothesis)
+        query = select(distribution)
         spent[t] = since(start)
-        gap = (instance.counts[query] + noise[t]) / instance.rows - hypothesis.answer(query)
-        hypothesis.update(query, math.copysign(eta, gap))
+        gap = (instance.counts[query] + noise[t]) / instance.rows - distribution.answer(query)
+        distribution.update(query, math.copysign(eta, gap))
         if t + 1 == wanted[len(found)]:
-            found.append(instance.error(hypothesis.average()))
+            found.append(instance.error(distribution.average()))
     return Trace(
         wanted,
         [largest for largest, _ in found],
@@ -148,7 +148,7 @@ def selection(instance: Instance, arm: str, epsilon: float, seed: int) -> Select
         return _scan(instance, epsilon, seed)
     if arm == "uniform":
         stream, m = Stream(seed, "uniform"), len(instance.counts)
-        return lambda hypothesis: int(stream.below(m, 1)[0])
+        return lambda distribution: int(stream.below(m, 1)[0])
     return _indexed(instance, arm, epsilon, seed)
 
 
@@ -156,26 +156,26 @@ def _lazy(instance: Instance, epsilon: float, seed: int) -> Select:
     counts = Sealed(instance.counts, "public counts")
     selector = LazySelector(counts, instance.workload, epsilon)
     tape = Tape.seeded(seed).child("select")
-    return lambda hypothesis: selector.draw(hypothesis, tape)[0]
+    return lambda distribution: selector.draw(distribution, tape)[0]
 
 
 def _scan(instance: Instance, epsilon: float, seed: int) -> Select:
     stream, m = Stream(seed, "scan"), len(instance.counts)
 
-    def select(hypothesis: Hypothesis) -> int:
-        signed = signed_scores(instance, hypothesis, epsilon)
+    def select(distribution: Distribution) -> int:
+        signed = signed_scores(instance, distribution, epsilon)
         return int(np.argmax(signed + gumbels(stream, 2 * m))) % m
 
     return select
 
 
-def signed_scores(instance: Instance, hypothesis: Hypothesis, epsilon: float) -> Floats:
+def signed_scores(instance: Instance, distribution: Distribution, epsilon: float) -> Floats:
     """The exponents of all queries, then of all negated queries."""
     said: NDArray[Any]
-    if hypothesis.dense:
-        said = _dense(instance.matrix, hypothesis.weights().astype(np.float32))
+    if distribution.dense:
+        said = _dense(instance.matrix, distribution.weights().astype(np.float32))
     else:
-        said = hypothesis.answers()
+        said = distribution.answers()
     score = (instance.counts - instance.rows * said) * (epsilon / 2)
     return np.concatenate([score, -score])
 
@@ -214,8 +214,8 @@ def _indexed(instance: Instance, name: str, epsilon: float, seed: int) -> Select
     root = Tape.seeded(seed).child(f"select-{name}")
     state = {"t": 0}
 
-    def select(hypothesis: Hypothesis) -> int:
-        weights = hypothesis.weights()
+    def select(distribution: Distribution) -> int:
+        weights = distribution.weights()
         gap = instance.data - weights
         ids = np.concatenate([index.top(gap, size)[0], index.top(-gap, size)[0] + m])
         scores = _scores(instance, matrix, weights, ids)

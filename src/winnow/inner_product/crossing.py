@@ -35,7 +35,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import InputError
 from winnow.inner_product.kernels.lazy_gumbel import lazy_gumbel
-from winnow.inner_product.problem import Grid, InnerProductProblem, LazyProblem
+from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem, LazyProblem
 from winnow.inner_product.vectors import EXACT, SealedQuery, SealedVectors, seal_vectors
 from winnow.privacy import Grant, Promise, guarantee_of, promise
 from winnow.select.crossing import check_scale
@@ -159,7 +159,7 @@ class IndexedSelection(ABC):
         candidates = vectors.size * (2 if self.signed else 1)
         if self.k > candidates:
             raise InputError(f"k={self.k} exceeds {candidates} candidates; lower k")
-        grid = Grid.of(query.utility, signed=self.signed)
+        grid = InnerProductGrid.of(query.utility, signed=self.signed)
         check_scale(self.scale(grid.utility))
 
     def release(
@@ -195,7 +195,7 @@ class IndexedSelection(ABC):
     ) -> list[int]:
         """The winners' positions, for ``release`` and for rounds: after the charge."""
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
-            grid = Grid.of(query.utility, signed=self.signed)
+            grid = InnerProductGrid.of(query.utility, signed=self.signed)
             problem = self._problem(vectors, query, grid, upper_bounds)
             return self.draw(problem, self.scale(grid.utility), tape)
 
@@ -234,7 +234,7 @@ class IndexedSelection(ABC):
         return float(np.logaddexp.reduce(lifted)) > math.log(_SCAN_FROM)
 
     def _problem(
-        self, vectors: SealedVectors, query: SealedQuery, grid: Grid, upper_bounds: Any
+        self, vectors: SealedVectors, query: SealedQuery, grid: InnerProductGrid, upper_bounds: Any
     ) -> InnerProductProblem:
         return InnerProductProblem(
             open_sealed(vectors.content),

@@ -121,14 +121,14 @@ def fineness_for(epsilon: Real) -> int:
 
 
 @dataclass(frozen=True)
-class Grid:
+class InnerProductGrid:
     """A public step 2^power, and the utility of scores counted in such steps."""
 
     power: int
     utility: Utility
 
     @classmethod
-    def of(cls, utility: Utility, *, signed: bool, fineness: int = _FINENESS) -> Grid:
+    def of(cls, utility: Utility, *, signed: bool, fineness: int = _FINENESS) -> InnerProductGrid:
         """Steps of about a thousandth (2^-fineness) of what one person can change.
 
         Inner products that move by -down to +up have steps that move by -ceil(down/u) to

@@ -35,7 +35,7 @@ _LARGEST_VARIANCE = 2**100
 class AnswerKeeper(Protocol):
     """Where open answers write what they must not forget."""
 
-    def told(self, releases: int) -> None:
+    def tell_ledger(self, releases: int) -> None:
         """Before a draw: so many of the questions count as answered, whatever happens."""
 
     def answered(self, releases: Sequence[tuple[int, Question, int]]) -> None:
@@ -167,7 +167,7 @@ class OpenAnswers:
             first, last = self._used, self._used + len(questions)
             if self._keeper is not None and last > self._allowed:
                 allowed = min(last + self._mechanism.block, self._mechanism.queries)
-                self._keeper.told(allowed)
+                self._keeper.tell_ledger(allowed)
                 self._allowed = allowed
             self._used = last  # also when it is interrupted
             found = [(first + i, self._noisy(q)) for i, q in enumerate(questions)]

@@ -156,7 +156,7 @@ class Journal:
             self.noise = f"rounds-{fresh}"
         if recorded is not None:
             self.bind(recorded)
-            self.told(kept.crossings)
+            self.tell_ledger(kept.crossings)
         return kept
 
     def _contains(self, mark: SessionMark | None) -> None:
@@ -178,13 +178,13 @@ class Journal:
         """
         self._append({"reserved": rounds})
         if not self._begun:
-            self.told(self._updates + self._lost)
+            self.tell_ledger(self._updates + self._lost)
             self._begun = True
 
     def crossed(self, number: int, question: Question, count: int) -> None:
         """Before a release: this round released this count."""
         self.answered([(number, question, count)])
-        self.told(self._updates + self._lost)
+        self.tell_ledger(self._updates + self._lost)
 
     def answered(self, releases: Sequence[tuple[int, Question, int]]) -> None:
         """Before they are shown: these counts, with one write to the disk."""
@@ -195,7 +195,7 @@ class Journal:
             )
         )
 
-    def told(self, releases: int) -> None:
+    def tell_ledger(self, releases: int) -> None:
         """Tell the ledger, where there is one, that so many releases are used up."""
         if self._recorded is not None:
             self._owner.check("this session", ELSEWHERE)
@@ -231,9 +231,9 @@ class Journal:
         """Places used up and releases made; what the ledger was told counts as made."""
         used = [entry["reserved"] for entry in self.records if "reserved" in entry]
         used += [entry["closed"] for entry in self.records[-1:] if "closed" in entry]
-        told = 0 if mark is None else mark.released
+        marked = 0 if mark is None else mark.released
         made = self._updates + self._lost + int(self._unclean)
-        return Kept(int(used[-1]) if used else 0, max(made, told), record)
+        return Kept(int(used[-1]) if used else 0, max(made, marked), record)
 
     def updates(self, schema: Schema) -> list[tuple[int, Question, int]]:
         """The releases in order: number, question, noisy count."""
@@ -258,7 +258,7 @@ class Journal:
             if rounds is not None:
                 self._append({"closed": rounds})
             if releases is not None:
-                self.told(releases)
+                self.tell_ledger(releases)
         finally:
             os.close(self._handle)
             self._handle = -1

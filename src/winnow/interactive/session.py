@@ -230,7 +230,7 @@ class Interactive(OpenSession[InteractivePlan]):
         self._state = state
         self._rounds = rounds
         self._measured: dict[bytes, tuple[int, int]] = {}
-        self._quiet: set[bytes] = set()
+        self._found_near: set[bytes] = set()
 
     @property
     def method(self) -> str:
@@ -281,22 +281,22 @@ class Interactive(OpenSession[InteractivePlan]):
         if said is not None:
             return self._fresh(question, said[1], None)
         guess = self._state.answer(question)
-        if question.key in self._quiet:
+        if question.key in self._found_near:
             return self._guessed(question, guess, HYPOTHESIS, None)
         if self.exhausted:
             return self._guessed(question, guess, UNCHECKED, None)
         unit = self.plan.rows * question.grid
         crossing = self._rounds.ask(question, guess * unit, self.plan.threshold * unit)
         if crossing.count is None:
-            if len(self._quiet) >= _MOST_REMEMBERED:
-                self._quiet.clear()  # asked again, such questions take a new round
-            self._quiet.add(question.key)
+            if len(self._found_near) >= _MOST_REMEMBERED:
+                self._found_near.clear()  # asked again, such questions take a new round
+            self._found_near.add(question.key)
             return self._guessed(question, guess, HYPOTHESIS, crossing.number)
         self._learn(question, crossing.number, crossing.count, guess)
         return self._fresh(question, crossing.count, crossing.number)
 
     def _learn(self, question: Question, number: int, count: int, guess: float) -> None:
-        self._quiet.clear()
+        self._found_near.clear()
         self._measured[question.key] = (number, count)
         fraction = count / (self.plan.rows * question.grid)
         self._state.update(question, log_step(self.plan, guess, fraction))
@@ -344,15 +344,15 @@ class Interactive(OpenSession[InteractivePlan]):
         return self._synthetic(asked, status, done)
 
     def _whole_pass(self, asked: Workload, before: int) -> bool:
-        """Whether the pass that used the session up was complete and quiet all the same."""
-        quiet = all(taken(asked, q).key in self._quiet for q in range(asked.size))
-        return self.updates == before and quiet
+        """Whether the last pass was complete, and no answer was found far from the data."""
+        near = all(taken(asked, q).key in self._found_near for q in range(asked.size))
+        return self.updates == before and near
 
     def _synthetic(self, asked: Workload, status: str, passes: int) -> SyntheticPasses:
         answers = []
         for query in range(asked.size):
             question = taken(asked, query)
-            kind = HYPOTHESIS if question.key in self._quiet else UNCHECKED
+            kind = HYPOTHESIS if question.key in self._found_near else UNCHECKED
             answers.append(self._guessed(question, self._state.answer(question), kind, None))
         weights = self._state.weights() if isinstance(self._state, CellState) else None
         return SyntheticPasses(status, passes, self.updates, weights, tuple(answers))

@@ -11,7 +11,7 @@ from winnow.core.checks import Real, exact, positive, probability
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.errors import InputError
-from winnow.mechanisms import ITEMSETS, Row, row_named
+from winnow.mechanisms import ITEMSETS, MechanismRow, row_named
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
 from winnow.select.ranked import RankedSelection, Repeated
 from winnow.topk.mechanisms.peeling import calibrated_rounds
@@ -101,7 +101,7 @@ def rounds_of(
     return epsilon / k, delta / k
 
 
-def _refuse_unused(row: Row, delta: Real, k: int, options: ItemsetOptions) -> None:
+def _refuse_unused(row: MechanismRow, delta: Real, k: int, options: ItemsetOptions) -> None:
     """Refuse what does nothing; many rounds of the exponential mechanism may use a delta."""
     used = exact("delta", delta)
     if row.needs_delta and used != 0:

@@ -25,7 +25,7 @@ from winnow.learn.features import UNKNOWN, Feature
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
 from winnow.learn.rules import Rule, RuleClass
 from winnow.read.crossing import SealedTable
-from winnow.read.engines.quiet import quietly
+from winnow.read.engines.private_errors import without_details
 from winnow.read.scores import SealedScores
 
 Classes = tuple[Any, Any]
@@ -113,7 +113,7 @@ def labelled_arrays(
             codes.append(held)
         return LabelledRows(tuple(codes), positive, np.ones(len(positive), np.int64))
 
-    return SealedLabelled(Sealed(quietly(read), "rows"), classes, relation)
+    return SealedLabelled(Sealed(without_details(read), "rows"), classes, relation)
 
 
 def positive_of(labels: Any, classes: Classes) -> NDArray[np.bool_]:

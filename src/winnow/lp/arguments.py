@@ -98,7 +98,7 @@ def budget_of(
 
 def selection_for(selection: Any, index: Any, *, sparse: bool, columns: int, rows: int) -> str:
     """How vertices are selected: by public numbers, unless it is said."""
-    way(selection, index)
+    wants_lazy(selection, index)
     if index is not None:
         if rows * columns > _MOST_INDEXED:
             raise InputError(
@@ -113,7 +113,7 @@ def selection_for(selection: Any, index: Any, *, sparse: bool, columns: int, row
     return "lazy" if sparse and _LAZY_FROM <= columns <= MOST_COLUMNS else "dense"
 
 
-def way(selection: Any, index: Any) -> bool | None:
+def wants_lazy(selection: Any, index: Any) -> bool | None:
     """Whether selection is lazy; None where nothing is said."""
     if selection is not None and index is not None:
         raise InputError("selection= and index= exclude each other; give one")

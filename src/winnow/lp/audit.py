@@ -16,7 +16,7 @@ from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
-from winnow.lp.kernels.scalar_program import Rows
+from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.privacy import single_use_grant
@@ -212,7 +212,7 @@ def _draws(quick: bool) -> int:
 
 def scalar_fidelity(model: ScalarModel, draws: int, seed: int, *, lazy: bool = True) -> AuditResult:
     """Pairs of rows from the compiled loop, or from the plain one, against a model."""
-    rows, scale = Rows.of(MATRIX), np.ones(3)
+    rows, scale = ConstraintRows.of(MATRIX), np.ones(3)
     root, event = Tape.seeded(seed), SCALAR.promise(Relation.ADD_REMOVE).event
     observed = np.zeros((4, 4), np.int64)
     for draw in range(draws):

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, count, exact
 from winnow.core.utility import Utility
 from winnow.errors import GuaranteeError, InputError
-from winnow.inner_product.problem import Grid
+from winnow.inner_product.problem import InnerProductGrid
 from winnow.lp.bounds import LpSetting
-from winnow.lp.kernels.scalar_program import Rows, Shapes
+from winnow.lp.kernels.scalar_program import ConstraintRows, Shapes
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 
 Floats = NDArray[np.float64]
@@ -128,7 +128,7 @@ class ScalarProblem:
 
     simplex: Simplex
     target: Target
-    rows: Rows = field(repr=False)
+    rows: ConstraintRows = field(repr=False)
     mixed: bool
     """Whether rows of either sign are among them, so that b enters scores both ways."""
     unit: float = 1.0
@@ -149,7 +149,7 @@ class ScalarProblem:
         objective = simplex.objective_row(target.high, unit)
         if objective is not None:
             matrix = _with_row(matrix, objective[0])
-        return cls(simplex, target, Rows.of(matrix), mixed, unit)
+        return cls(simplex, target, ConstraintRows.of(matrix), mixed, unit)
 
     def public_sides(self, opt: float) -> tuple[float, ...]:
         """The right side of the objective's row, if there is one."""
@@ -168,7 +168,7 @@ class ScalarProblem:
             raise InputError(
                 "all points of the simplex are alike to every row; nothing is to be solved"
             )
-        grid = Grid.of(utility, signed=self.mixed)
+        grid = InnerProductGrid.of(utility, signed=self.mixed)
         return LpSetting(
             "scalar",
             self.rows.size,

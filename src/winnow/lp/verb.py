@@ -27,7 +27,7 @@ from winnow.lp.arguments import (
     refuse,
     searched,
     selection_for,
-    way,
+    wants_lazy,
 )
 from winnow.lp.calibration import LpBudget, LpPlan, plan_lp
 from winnow.lp.crossing.rows import (
@@ -143,7 +143,7 @@ def solve_lp(
     refuse("scalar", entries=entries, sides=sides, rows=rows, exceptions=exceptions)
     if sensitivity is None:
         raise InputError("sensitivity is missing; give the most that one person moves any b_i")
-    lazy = way(selection, index)
+    lazy = wants_lazy(selection, index)
     utility = Utility.declare(sensitivity, monotone=monotone, relation=kind)
     problem = ScalarProblem.of(upper, simplex, target, mixed=mixed)
     plan = plan_lp(problem.setting(utility), asked)

@@ -37,7 +37,7 @@ _SUMMARY_COLUMNS = 6
 
 
 def draw_gaps(errors: QueryErrors, ending: str = ".svg") -> bytes:
-    """How far the hypothesis was from each round's measurement, round by round."""
+    """How far the distribution was from each round's measurement, round by round."""
     figure, axes = new_figure(height=4.2)
     _gaps(axes, errors)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=11)

@@ -21,7 +21,7 @@ from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
 from winnow.errors import InputError
 from winnow.read.basket_tables import ending_of, indicators_of, pairs_of, readable
-from winnow.read.engines.quiet import quietly
+from winnow.read.engines.private_errors import without_details
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
 
 Codes = NDArray[np.uint64]
@@ -182,7 +182,7 @@ def read_baskets(
                 raise InputError(f"the column {item!r} cannot be both basket and item")
             how |= {"basket": basket, "item": item}
         read = pairs_of if layout == "pairs" else indicators_of
-        data, labels = quietly(lambda: read(source, **how))
+        data, labels = without_details(lambda: read(source, **how))
     if max_items is not None:
         data = keep_at_most(data, labels, int(max_items), key)
     known: Sequence[Any] | Sealed[list[str]] = Sealed(labels, "items")

@@ -1,8 +1,8 @@
-"""The way around the seal, for the owner of the data: true answers without any noise.
+"""Sealed tables, and what is read off them without noise: counts, scores, fingerprints.
 
-Nothing here is private. It exists so that an owner can see how far a synthetic table lies from
-the data (``winnow release --unsafe-show-private``); what it returns must not be published, and
-choosing parameters by it is a release without noise.
+What leaves here is sealed again, but for ``fingerprint`` and what its owner asks for with
+``winnow release --unsafe-show-private``: true answers, which must not be published. To choose
+parameters by them is a release without noise.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from winnow.read.kernels.csv_states import (
     RETURN,
     START,
     TEXT_AFTER,
-    Place,
+    ScanState,
     scan,
 )
 
@@ -107,7 +107,7 @@ def check_csv(
 
     ``one_ending`` refuses lines that end in LF next to lines that end in CR LF, too.
     """
-    mark, place, first = ord(delimiter), Place(), True
+    mark, place, first = ord(delimiter), ScanState(), True
     for chunk in chunks:
         data = chunk.removeprefix(_BOM) if first else chunk
         first = False
@@ -127,7 +127,7 @@ def check_csv(
         )
 
 
-def _read_on(data: bytes, delimiter: bytes, place: Place) -> Place | None:
+def _read_on(data: bytes, delimiter: bytes, place: ScanState) -> ScanState | None:
     """The place after bytes that have no quote and no CR alone, at the speed of a search."""
     if place.state not in (START, PLAIN) or b'"' in data:
         return None
@@ -143,7 +143,7 @@ def _read_on(data: bytes, delimiter: bytes, place: Place) -> Place | None:
     lines = int(np.count_nonzero(feeds))
     ends = place.ends | (CRLF_ENDS if both else 0) | (LF_ENDS if lines > both else 0)
     state = START if data.endswith((b"\n", delimiter)) else PLAIN
-    return Place(state, place.lines + lines, ends)
+    return ScanState(state, place.lines + lines, ends)
 
 
 def is_gzipped(path: Path) -> bool:

@@ -123,7 +123,7 @@ def read_table(
     """
     from winnow.read.engines.distinct import distinct_rows
     from winnow.read.engines.histogram import HistogramQuery
-    from winnow.read.engines.quiet import quietly
+    from winnow.read.engines.private_errors import without_details
 
     declared = Schema.parse(schema)
     if columns is not None:
@@ -149,5 +149,5 @@ def read_table(
         codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)
         return group(codes, weights, declared.shape)
 
-    rows = Sealed(quietly(read), "rows")
+    rows = Sealed(without_details(read), "rows")
     return SealedTable(declared, rows, int(max_rows_per_person), unit)

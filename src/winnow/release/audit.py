@@ -21,7 +21,7 @@ from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
 from winnow.privacy import guarantee_of, pure_cost, single_use_grant, zcdp_cost
 from winnow.release.crossing.rounds import SelectAndMeasure, Task
-from winnow.release.kernels.hypothesis import hypothesis_for
+from winnow.release.kernels.distribution import uniform_distribution
 from winnow.release.mwem import Mwem
 
 Floats = NDArray[np.float64]
@@ -88,8 +88,8 @@ class RoundsModel:
         two = second[signs][:, :, :, None] + counted[signs][None, None]
         return np.asarray(one[:, :, None, None] + two)
 
-    def _selection(self, truth: Floats, rows: Floats, hypothesis: Floats) -> Floats:
-        score = truth - self.total * (hypothesis @ rows.T)
+    def _selection(self, truth: Floats, rows: Floats, distribution: Floats) -> Floats:
+        score = truth - self.total * (distribution @ rows.T)
         logits = self.exponent * np.concatenate([score, -score], axis=-1)
         logits -= logits.max(axis=-1, keepdims=True)
         return np.asarray(logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True)))
@@ -213,7 +213,7 @@ def _draws(quick: bool) -> int:
 def fidelity_of_rounds(
     mechanism: SelectAndMeasure, model: RoundsModel, draws: int, seed: int
 ) -> AuditResult:
-    """Draws through the real selector, sampler and hypothesis against a model.
+    """Draws through the real selector, sampler and distribution against a model.
 
     Looked at are (first query with its sign, its count: below 0, 0, 1, 2, above) and (first
     and second query with their signs).
@@ -265,7 +265,7 @@ def simulated(mechanism: SelectAndMeasure, draws: int, seed: int) -> Integers:
             root.child(f"draw-{draw}"),
             relation=Relation.SUBSTITUTION,
         )
-        fit = mwem.fit(run.tasks[0], hypothesis_for(asked, TOTAL), asked, 0.0)
+        fit = mwem.fit(run.tasks[0], uniform_distribution(asked, TOTAL), asked, 0.0)
         one, two = fit.measurements
         signed = [m.query + (asked.size if m.sign < 0 else 0) for m in (one, two)]
         found[draw] = signed[0], one.count, signed[1]

@@ -1,6 +1,6 @@
-"""Multiplicative weights over a public hypothesis, driven by released measurements only.
+"""Multiplicative weights over a public distribution, driven by released measurements only.
 
-Three updates of the weights w_x after a query q was measured as y where the hypothesis says a
+Three updates of the weights w_x after a query q was measured as y where the distribution says a
 (both as fractions of N)::
 
     sign   w_x *= exp(eta sign(y - a) q(x)), eta = sqrt(ln cells / rounds)   [FastMWEM, Alg 1]
@@ -9,13 +9,13 @@ Three updates of the weights w_x after a query q was measured as y where the hyp
 
 "gap" is the rule of "hardt" with the step that lowers the relative entropy to the data most:
 for q in [0, 1] a factor exp(f q) lowers it by at least f (y - a) - f^2/8 (Hoeffding's lemma),
-which is largest at f = 4 (y - a), where it is 2 (y - a)^2. A measurement that the hypothesis
+which is largest at f = 4 (y - a), where it is 2 (y - a)^2. A measurement that the distribution
 already meets within one standard deviation of its noise is left alone: moving further would
 fit the noise. For "hardt" and "gap" a measurement that noise carried below 0 or above 1 counts
 as 0 or 1.
 
 After each round "hardt" and "gap" go over all measurements so far `replay` times more. The
-result is the mean of the hypotheses that were measured against (for which the theorem of
+result is the mean of the distributions that were measured against (for which the theorem of
 FastMWEM speaks) or the last one.
 
 Which is more accurate was tried on tables drawn from mixtures of six product distributions,
@@ -28,7 +28,7 @@ mean of four tables, with the best of 30, 60, 120, 240 (sign: also 480) rounds f
 
 and on ADULT (48,842 rows, 20,160 cells, 5,298 2- and 3-way marginals, epsilon = 1, delta = 1e-3,
 100 rounds, one seed): sign .104, hardt .023, gap .0065. Replaying measurements is what counts;
-"gap" gets there with half the rounds, so it is the default, with the last hypothesis.
+"gap" gets there with half the rounds, so it is the default, with the last distribution.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from winnow.errors import InputError
 if TYPE_CHECKING:
     from winnow.core.workloads.workload import Workload
     from winnow.release.crossing.rounds import MeasuredRounds, Measurement
-    from winnow.release.kernels.hypothesis import Hypothesis
+    from winnow.release.kernels.distribution import Distribution
 
 
 Floats = NDArray[np.float64]
@@ -62,15 +62,15 @@ MOST_ROUNDS = 1000
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted hypothesis and how it came about; all of it is public."""
+    """A fitted distribution and how it came about; all of it is public."""
 
     weights: Floats
     """Over the cells, sum 1."""
     measurements: tuple[Measurement, ...]
     gaps: Floats
-    """Each round's measurement minus what its hypothesis said, as a fraction of N."""
+    """Each round's measurement minus what its distribution said, as a fraction of N."""
     drift: float
-    """By how much any answer of the result can differ from the last hypothesis measured."""
+    """By how much any answer of the result can differ from the last distribution measured."""
 
 
 @dataclass(frozen=True)
@@ -129,19 +129,19 @@ class Mwem:
     def fit(
         self,
         rounds: MeasuredRounds,
-        hypothesis: Hypothesis,
+        distribution: Distribution,
         workload: Workload,
         noise: float,
         progress: Callable[[int], None] | None = None,
     ) -> Fit:
-        """Ask for all rounds, moving the hypothesis after each.
+        """Ask for all rounds, moving the distribution after each.
 
         ``noise`` is the standard deviation of a measurement as a fraction of N. ``progress``
         is told the number of finished rounds, which is public.
         """
-        run = _Fitting(self, hypothesis, workload, rounds.left, noise)
+        run = _Fitting(self, distribution, workload, rounds.left, noise)
         while rounds.left:
-            run.take(rounds.next(hypothesis), last=rounds.left == 0)
+            run.take(rounds.next(distribution), last=rounds.left == 0)
             if progress is not None:
                 progress(len(run.measurements))
         return run.fit()
@@ -151,41 +151,41 @@ class _Fitting:
     """The public state of one fit."""
 
     def __init__(
-        self, mwem: Mwem, hypothesis: Hypothesis, workload: Workload, rounds: int, noise: float
+        self, mwem: Mwem, distribution: Distribution, workload: Workload, rounds: int, noise: float
     ) -> None:
         self.measurements: list[Measurement] = []
-        self._mwem, self._hypothesis, self._noise = mwem, hypothesis, noise
-        self._step = mwem.step_for(hypothesis.cells, rounds)
-        self._unit = _units(workload, hypothesis.total)
+        self._mwem, self._distribution, self._noise = mwem, distribution, noise
+        self._step = mwem.step_for(distribution.cells, rounds)
+        self._unit = _units(workload, distribution.total)
         self._gaps: list[float] = []
         self._seen: dict[int, tuple[float, int]] = {}
         """Of each measured query: the sum of its measurements, and how many."""
         self._sum: Floats | None = None
         if mwem.result == "average" and mwem.replay:
-            self._sum = np.zeros(hypothesis.cells)
+            self._sum = np.zeros(distribution.cells)
         self._drift = 0.0
 
     def take(self, measured: Measurement, *, last: bool) -> None:
-        """Move the hypothesis after a round."""
-        hypothesis, query = self._hypothesis, measured.query
+        """Move the distribution after a round."""
+        distribution, query = self._distribution, measured.query
         value = measured.count / self._unit(query)
-        gap = value - hypothesis.answer(query)
+        gap = value - distribution.answer(query)
         self.measurements.append(measured)
         self._gaps.append(gap)
         if self._sum is not None:
-            self._sum += hypothesis.weights()
+            self._sum += distribution.weights()
         if last and self._mwem.result == "average":
-            return  # the mean is over hypotheses that were measured against
-        before = hypothesis.weights() if last else None
+            return  # the mean is over distributions that were measured against
+        before = distribution.weights() if last else None
         self._move(query, value, measured)
         if before is not None:
-            self._drift = 0.5 * float(np.abs(hypothesis.weights() - before).sum())
+            self._drift = 0.5 * float(np.abs(distribution.weights() - before).sum())
 
     def _move(self, query: int, value: float, measured: Measurement) -> None:
         if self._mwem.update == "sign":
-            above = value - self._hypothesis.answer(query)
+            above = value - self._distribution.answer(query)
             # also without a step: every round has its place in the mean
-            self._hypothesis.update(query, math.copysign(self._step, above) if above else 0.0)
+            self._distribution.update(query, math.copysign(self._step, above) if above else 0.0)
             return
         total, times = self._seen.pop(query, (0.0, 0))
         self._seen[query] = (total + value, times + 1)
@@ -197,19 +197,19 @@ class _Fitting:
     def _approach(self, query: int) -> None:
         """Move towards the mean of a query's measurements."""
         total, times = self._seen[query]
-        gap = min(1.0, max(0.0, total / times)) - self._hypothesis.answer(query)
+        gap = min(1.0, max(0.0, total / times)) - self._distribution.answer(query)
         within = self._noise / math.sqrt(times) if self._mwem.update == "gap" else 0.0
         if abs(gap) > within:
-            self._hypothesis.update(query, self._step * gap)
+            self._distribution.update(query, self._step * gap)
 
     def fit(self) -> Fit:
         """What came out."""
         if self._mwem.result == "last":
-            weights = self._hypothesis.weights()
+            weights = self._distribution.weights()
         elif self._sum is not None:
             weights = self._sum / self._sum.sum()
         else:
-            weights = self._hypothesis.average()
+            weights = self._distribution.average()
         return Fit(weights, tuple(self.measurements), np.array(self._gaps), self._drift)
 
 

@@ -63,7 +63,7 @@ class ReleasePlan:
     recommended_rounds: int
     """What ``winnow.release`` takes unless told otherwise."""
     memory: int
-    """Bytes that the hypothesis and the queries need, about."""
+    """Bytes that the distribution and the queries need, about."""
     rows: tuple[ReleaseRow, ...]
     scope: str = _SCOPE
 
@@ -178,7 +178,7 @@ def expected_error_bound(
     (1 + 1/8) sqrt(ln cells/rounds) per round (losses of range 1); a wrong sign costs at most
     twice the noise of its measurement, in the mean 2 noise sqrt(2/pi) for a law of standard
     deviation ``noise`` (Laplace has less); the selection misses the worst of 2m candidates by
-    at most selection (ln 2m + 1) in the mean. The mean of hypotheses errs by at most the mean
+    at most selection (ln 2m + 1) in the mean. The mean of distributions errs by at most the mean
     of their errors.
     """
     regret = 1.125 * math.sqrt(math.log(max(cells, 2)) / rounds)

@@ -1,7 +1,7 @@
 """How wrong the answers of a synthetic distribution may be, from public numbers only.
 
-Each round compares its hypothesis with the data in one place: the gap between the noisy count
-of the selected query and the hypothesis's answer. The noise is fresh and the selected query
+Each round compares its distribution with the data in one place: the gap between the noisy count
+of the selected query and the distribution's answer. The noise is fresh and the selected query
 is near the worst one, so gaps tell about the largest error over the workload. Nothing here
 looks at the data again.
 """
@@ -28,7 +28,7 @@ class RunErrors:
     """
 
     gaps: Floats
-    """Of each round: measured minus what the hypothesis then said."""
+    """Of each round: measured minus what the distribution then said."""
     noise: float
     """Standard deviation of one measurement."""
     laplace: bool
@@ -36,19 +36,19 @@ class RunErrors:
     """2 L/(epsilon N): by how much per nat the selected query may miss the worst one."""
     queries: int
     average: bool
-    """Whether the result is the mean of the measured hypotheses, or came after the last."""
+    """Whether the result is the mean of the measured distributions, or came after the last."""
     drift: float
-    """By how much an answer can differ between the last measured hypothesis and the result."""
+    """By how much an answer can differ between the last measured distribution and the result."""
 
     @property
     def estimate(self) -> float:
         """An estimate of the largest error over the workload's queries.
 
         The largest gap of the last quarter of the rounds; where the result is the mean of all
-        hypotheses, the mean size of all gaps plus the noise of one. It is no bound: gaps carry
+        distributions, the mean size of all gaps plus the noise of one. It is no bound: gaps carry
         noise, and the selection may miss the worst query. On generated tables (mixtures, 1,000
         to 3,000 cells, 2,000 to 30,000 rows) and on ADULT (20,000 to 1.8M cells) it was 0.75
-        to 1.6 times the true largest error for the last hypothesis, 0.6 to 1.7 times for the
+        to 1.6 times the true largest error for the last distribution, 0.6 to 1.7 times for the
         mean.
         """
         if not len(self.gaps):
@@ -60,10 +60,10 @@ class RunErrors:
     def bound(self, confidence: float = 0.95) -> float:
         """What the largest error stays below with this probability, whatever the data are.
 
-        By the exponential mechanism's utility [McSherry-Talwar 2007] the hypothesis of round
+        By the exponential mechanism's utility [McSherry-Talwar 2007] the distribution of round
         t errs nowhere by more than the error at its selected query plus
         selection x ln(2m/beta'), and that error is the gap up to the noise. The mean of
-        hypotheses errs by at most the mean of their errors; the last one by its own, plus the
+        distributions errs by at most the mean of their errors; the last one by its own, plus the
         drift of the final update. beta' = (1 - confidence)/(2 rounds looked at).
         """
         probability(confidence=confidence)

@@ -32,7 +32,7 @@ from winnow.release.crossing.rounds import SelectAndMeasure
 from winnow.release.mwem import default_rounds
 
 BYTES_PER_CELL = 64
-"""Of a hypothesis: weights, sums for the mean, tables, copies (measured: 50 to 65)."""
+"""Of a distribution: weights, sums for the mean, tables, copies (measured: 50 to 65)."""
 
 ROUNDS_WITHOUT_TOTAL = 50
 """Rounds by default where the number of rows is private, so that it may not be used."""
@@ -67,26 +67,26 @@ class ReleaseRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedTask:
+class TaskSettings:
     """The queries about one group of columns, and the domain that they are fitted on."""
 
     columns: tuple[int, ...]
     workload: Workload
     """Over the group's own schema: what is counted and labelled."""
     fitted: Workload
-    """The same queries over the domain of the hypothesis."""
+    """The same queries over the domain of the distribution."""
     points: Integers | None
     rounds: int
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedRelease:
+class ReleaseSettings:
     """A closed plan: nothing in it depends on data."""
 
     schema: Schema
     workload: Workload
     """All queries that are measured, over the whole schema."""
-    tasks: tuple[PlannedTask, ...]
+    tasks: tuple[TaskSettings, ...]
     total: int | None
     """The public number of rows; None: it is measured first."""
     rows_per_person: int
@@ -107,7 +107,7 @@ class PlannedRelease:
         return self.rounds.guarantee
 
 
-def plan_release(request: ReleaseRequest) -> PlannedRelease:
+def release_settings(request: ReleaseRequest) -> ReleaseSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
     positive(epsilon=request.epsilon)
     delta_range(delta=request.delta)
@@ -141,7 +141,7 @@ def plan_release(request: ReleaseRequest) -> PlannedRelease:
     tasks = []
     for (_, own, columns, points), each in zip(parts, rounds, strict=True):
         fitted = own if points is None else on_points(own, points, request.memory)
-        tasks.append(PlannedTask(columns, own, fitted, points, each))
+        tasks.append(TaskSettings(columns, own, fitted, points, each))
     if total is None:
         share = float(request.total_share or TOTAL_SHARE)
         reason += f"; {100 * share:g} % of the budget for the number of rows"
@@ -149,7 +149,7 @@ def plan_release(request: ReleaseRequest) -> PlannedRelease:
         f"; {plan.accountant} accountant: per round a selection at epsilon "
         f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity"
     )
-    return PlannedRelease(
+    return ReleaseSettings(
         request.schema,
         kept,
         tuple(tasks),

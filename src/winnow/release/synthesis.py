@@ -1,4 +1,4 @@
-"""From released rounds to a synthetic distribution: hypotheses, fits, labels."""
+"""Fit a synthetic distribution to released measurements."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 from winnow.release.crossing.rounds import OpenRun
 from winnow.release.factors import Factor
-from winnow.release.kernels.hypothesis import hypothesis_for
+from winnow.release.kernels.distribution import uniform_distribution
 from winnow.release.mwem import Fit, Mwem
 from winnow.release.query_errors import QueryErrors, RunErrors
-from winnow.release.settings import PlannedRelease, PlannedTask
+from winnow.release.settings import ReleaseSettings, TaskSettings
 from winnow.release.synthetic import MeasuredQuery, SyntheticDistribution
 
 
 def synthesise(
     run: OpenRun,
-    planned: PlannedRelease,
+    planned: ReleaseSettings,
     mwem: Mwem,
     progress: Callable[[int, int], None] | None = None,
 ) -> SyntheticDistribution:
@@ -30,13 +30,13 @@ def synthesise(
     factors, errors, measured = [], [], []
     done = first = 0
     for group, (task, rounds) in enumerate(zip(planned.tasks, run.tasks, strict=True)):
-        hypothesis = hypothesis_for(task.fitted, total)
+        distribution = uniform_distribution(task.fitted, total)
 
-        def told(finished: int, before: int = done) -> None:
+        def report(finished: int, before: int = done) -> None:
             if progress is not None:
                 progress(before + finished, every)
 
-        fit = mwem.fit(rounds, hypothesis, task.fitted, noise, told)
+        fit = mwem.fit(rounds, distribution, task.fitted, noise, report)
         shape = task.workload.schema.shape
         factors.append(Factor(task.columns, shape, fit.weights, task.points))
         errors.append(_errors(planned, task, mwem, fit, noise, total))
@@ -54,14 +54,14 @@ def synthesise(
     )
 
 
-def noise_of(planned: PlannedRelease, total: int) -> float:
+def noise_of(planned: ReleaseSettings, total: int) -> float:
     """The standard deviation of one measurement, as a fraction of the total."""
     scale = planned.rounds.noise_multiplier * planned.rows_per_person / total
     return scale * (math.sqrt(2) if planned.rounds.measurement == "laplace" else 1.0)
 
 
 def _errors(
-    planned: PlannedRelease, task: PlannedTask, mwem: Mwem, fit: Fit, noise: float, total: int
+    planned: ReleaseSettings, task: TaskSettings, mwem: Mwem, fit: Fit, noise: float, total: int
 ) -> RunErrors:
     return RunErrors(
         fit.gaps,
@@ -75,7 +75,7 @@ def _errors(
 
 
 def _measured(
-    task: PlannedTask, fit: Fit, total: int, group: int, first: int
+    task: TaskSettings, fit: Fit, total: int, group: int, first: int
 ) -> list[MeasuredQuery]:
     found = []
     for measurement in fit.measurements:

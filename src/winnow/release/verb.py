@@ -23,7 +23,7 @@ from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable, true_counts
 from winnow.release.crossing.rounds import Task
 from winnow.release.mwem import Mwem
-from winnow.release.settings import PlannedRelease, ReleaseRequest, plan_release
+from winnow.release.settings import ReleaseRequest, ReleaseSettings, release_settings
 from winnow.release.synthesis import synthesise
 from winnow.release.synthetic import SyntheticDistribution
 
@@ -95,7 +95,7 @@ def release(
         table = table.under(relation)
     mwem = Mwem(update, step, replay, result)
     randomness = Randomness(seed)
-    planned = plan_release(
+    planned = release_settings(
         ReleaseRequest(
             workload=workload,
             schema=table.schema,
@@ -134,7 +134,7 @@ def release(
     return Released(value, planned.guarantee, receipt)
 
 
-def release_seconds(planned: PlannedRelease) -> float:
+def release_seconds(planned: ReleaseSettings) -> float:
     """The public time of a plan; a private number of rows counts as a million."""
     total = 0.1 + 1e-7 * (planned.total or 10**6)
     for task in planned.tasks:
@@ -146,7 +146,7 @@ def release_seconds(planned: PlannedRelease) -> float:
 
 
 def _sealed_counts(
-    table: SealedTable, planned: PlannedRelease
+    table: SealedTable, planned: ReleaseSettings
 ) -> tuple[list[Task], Sealed[NDArray[np.int64]] | None]:
     tasks = [
         Task(true_counts(table, task.workload), task.fitted, task.rounds) for task in planned.tasks

@@ -9,7 +9,7 @@ from typing import Any
 from winnow.core.checks import Real, exact
 from winnow.core.laws import Law
 from winnow.errors import InputError
-from winnow.mechanisms import TOP_K, Row, row_named, words
+from winnow.mechanisms import TOP_K, MechanismRow, row_named, words
 from winnow.select.crossing import Selection
 from winnow.topk.crossing import UnknownDomain
 
@@ -118,7 +118,7 @@ def private_named(
     return chosen
 
 
-def _row(mechanism: str, delta: Real, options: TopKOptions, *, private: bool) -> Row:
+def _row(mechanism: str, delta: Real, options: TopKOptions, *, private: bool) -> MechanismRow:
     row = row_named(TOP_K, mechanism, private_labels=private)
     row.refuse_unused(exact("delta", delta), options.said())
     return row

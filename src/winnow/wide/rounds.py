@@ -23,7 +23,7 @@ from winnow.read.crossing import SealedTable, true_counts
 from winnow.wide.junction_tree import Columns, junction_tree, tree_cells
 from winnow.wide.kernels.tree_tables import TreeTables, tree_tables
 from winnow.wide.mechanism import MarginalRun
-from winnow.wide.plan import PlannedWide
+from winnow.wide.settings import WideSettings
 from winnow.wide.synthetic import MeasuredMarginal, TreeFactor, WideSynthetic
 
 Floats = NDArray[np.float64]
@@ -111,7 +111,7 @@ LAST_ITERATIONS = 1000
 def fit_wide(
     table: SealedTable,
     run: MarginalRun,
-    planned: PlannedWide,
+    planned: WideSettings,
     progress: Callable[[int, int], None] | None = None,
 ) -> WideSynthetic:
     """Ask for every paid round and fit the model.
@@ -161,7 +161,7 @@ def fit_wide(
 
 
 def allowed_candidates(
-    planned: PlannedWide, candidates: Workload, released: list[NoisyTable]
+    planned: WideSettings, candidates: Workload, released: list[NoisyTable]
 ) -> list[int]:
     """The candidates with which the model stays within ``model_cells``: by public rule."""
     held = [each.columns for each in released]
@@ -186,7 +186,7 @@ def _total(first: list[NoisyTable]) -> int:
     return max(1, round(float(np.average(sums, weights=weights))))
 
 
-def _measured(planned: PlannedWide, table: NoisyTable) -> MeasuredMarginal:
+def _measured(planned: WideSettings, table: NoisyTable) -> MeasuredMarginal:
     names = tuple(planned.schema.names[c] for c in table.columns)
     shape = planned.schema.subset(names).shape
     return MeasuredMarginal(names, table.counts.reshape(shape), table.sigma)

@@ -15,15 +15,15 @@ from winnow.core.tape import Randomness
 from winnow.errors import InputError
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable, true_counts
-from winnow.wide.plan import (
+from winnow.wide.rounds import fit_wide, require_mbi
+from winnow.wide.settings import (
     FIRST_SHARE,
     MODEL_CELLS,
     SELECTION_SHARE,
-    PlannedWide,
     WideRequest,
-    plan_wide,
+    WideSettings,
+    wide_settings,
 )
-from winnow.wide.rounds import fit_wide, require_mbi
 from winnow.wide.synthetic import WideSynthetic
 
 
@@ -74,7 +74,7 @@ def release_wide(
     if relation is not None:
         table = table.under(relation)
     randomness = Randomness(seed)
-    planned = plan_wide(
+    planned = wide_settings(
         WideRequest(
             workload=workload,
             schema=table.schema,
@@ -114,7 +114,7 @@ def release_wide(
     return Released(value, planned.rounds.guarantee, receipt)
 
 
-def wide_seconds(planned: PlannedWide) -> float:
+def wide_seconds(planned: WideSettings) -> float:
     """The public time of a plan: the fits of `mbi` take nearly all of it."""
     cells = sum(part.size for part in planned.candidates.parts)
     each = 1.5 + 1e-7 * planned.model_cells + 1e-7 * cells

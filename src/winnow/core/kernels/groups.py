@@ -2,7 +2,7 @@
 
 Keys are upper bounds in units of ln 2, and can span thousands of them. A slot holds the candidates
 whose keys were set against the same reference; its buckets are 1 unit wide from the ceiling down,
-then 4, then 32 (``Layout``), and the lowest holds everything below. Group slot * buckets + k
+then 4, then 32 (``BucketLayout``), and the lowest holds everything below. Group slot * buckets + k
 holds the candidates of a slot whose keys lie in bucket k. Every key of a group is at most
 limit[g], a whole number; the highest bucket takes what is above it too, and its limit rises
 with its keys.
@@ -27,7 +27,7 @@ _HEADROOM = 16
 _MIDDLE_WIDTH, _COARSE_WIDTH = 4, 32
 
 
-class Layout(NamedTuple):
+class BucketLayout(NamedTuple):
     """How keys are cut into buckets, counted from the ceiling down."""
 
     bucket_bits: int
@@ -38,8 +38,8 @@ class Layout(NamedTuple):
     """those up to this one 4 units, and all others 32."""
 
 
-UNIFORM = Layout(6, 64, 64)
-WIDE = Layout(8, 96, 224)
+UNIFORM = BucketLayout(6, 64, 64)
+WIDE = BucketLayout(8, 96, 224)
 """Constants of the kernels that use them; groups keep to the layout they were made with."""
 
 
@@ -66,7 +66,7 @@ class Groups(NamedTuple):
         return "<groups of candidates>"
 
 
-def new_groups(size: int, key: float, slots: int, layout: Layout) -> Groups:
+def new_groups(size: int, key: float, slots: int, layout: BucketLayout) -> Groups:
     """Room for so many candidates, all with one key; ``arrange`` puts them in groups."""
     groups, chunks = slots << layout.bucket_bits, -(-size // CHUNK)
     lists = chunks + min(groups, size)

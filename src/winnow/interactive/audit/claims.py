@@ -192,8 +192,8 @@ def _kinds(model: SessionModel) -> Floats:
     found = np.zeros(2 ** len(QUESTIONS))
 
     def walk(
-        place: int, p: Floats, left: int, quiet: tuple[bytes, ...], measured: tuple[bytes, ...],
-        chance: float, bits: int,
+        place: int, p: Floats, left: int, found_near: tuple[bytes, ...],
+        measured: tuple[bytes, ...], chance: float, bits: int,
     ) -> None:  # fmt: skip
         if place == len(QUESTIONS):
             found[bits] += chance
@@ -201,17 +201,17 @@ def _kinds(model: SessionModel) -> Floats:
         row = row_of(QUESTIONS[place])
         key, bit = row.tobytes(), 1 << place
         if key in measured:
-            walk(place + 1, p, left, quiet, measured, chance, bits | bit)
+            walk(place + 1, p, left, found_near, measured, chance, bits | bit)
             return
-        if key in quiet or left <= 0:
-            walk(place + 1, p, left, quiet, measured, chance, bits)
+        if key in found_near or left <= 0:
+            walk(place + 1, p, left, found_near, measured, chance, bits)
             return
         guess = model.total * float(row @ p)
         window = model.window()
         logs = model._released(row, table, np.zeros((1, 1)), window)[:, 0]
         far = np.abs(window - guess) > model.threshold
         silent = float(np.exp(logs[~far]).sum())
-        walk(place + 1, p, left, (*quiet, key), measured, chance * silent, bits)
+        walk(place + 1, p, left, (*found_near, key), measured, chance * silent, bits)
         for count, log in zip(window[far], logs[far], strict=True):
             moved = p * np.exp(model._step(guess, float(count)) * row)
             walk(place + 1, moved / moved.sum(), left - 1, (), (*measured, key),

@@ -103,7 +103,7 @@ class SessionModel:
         place: int,
         p: Floats,
         left: int,
-        quiet: tuple[bytes, ...],
+        found_near: tuple[bytes, ...],
         measured: tuple[bytes, ...],
         logs: Floats,
         tables: Integers,
@@ -114,8 +114,8 @@ class SessionModel:
             return
         row = row_of(QUESTIONS[place])
         key = row.tobytes()
-        rest = (p, left, quiet, measured)
-        if key in measured or key in quiet:  # answered again as before
+        rest = (p, left, found_near, measured)
+        if key in measured or key in found_near:  # answered again as before
             self._walk(place + 1, *rest, logs, tables, found)
             return
         guess = self.total * float(row @ p)
@@ -124,7 +124,7 @@ class SessionModel:
         near = self._released(row, tables, np.zeros((1, len(tables))), window[~far])
         with np.errstate(divide="ignore"):
             silent = np.log(np.exp(near).sum(axis=0))
-        self._walk(place + 1, p, left, (*quiet, key), measured, logs + silent, tables, found)
+        self._walk(place + 1, p, left, (*found_near, key), measured, logs + silent, tables, found)
         after = (*measured, key)
         if left == 1 or place + 1 == len(QUESTIONS):  # nothing depends on the count any more
             found.append(self._released(row, tables, logs, window[far]))
@@ -169,9 +169,9 @@ class RepeatedModel:
 
     def delta(self, epsilon: float, moved: int = 1) -> float:
         """The hockey-stick divergence when the neighbour's count lies `moved` higher (1 or -1)."""
-        quiet, plus, minus = self._outcomes(0, moved)
+        found_near, plus, minus = self._outcomes(0, moved)
         others = self._outcomes(moved, moved)
-        loss = math.log(quiet / others[0])
+        loss = math.log(found_near / others[0])
         unit = 1 / self.scale
         reach = (self.repeats + 1) * self.updates
         width = 2 * reach + 1
@@ -188,7 +188,7 @@ class RepeatedModel:
             ended = released[self.updates]
             silent = done - (self.updates - 1)
             total += _over(ended, silent * loss + net, epsilon)
-            mass = quiet * mass + released[: self.updates]
+            mass = found_near * mass + released[: self.updates]
         for releases in range(self.updates):
             silent = self.rounds - releases
             total += _over(mass[releases], silent * loss + net, epsilon)
@@ -208,17 +208,17 @@ class RepeatedModel:
         return steps
 
     def _outcomes(self, true: int, moved: int) -> tuple[float, float, float]:
-        """Chances of: quiet; released with loss +1/scale; released with loss -1/scale."""
+        """Chances of: found near; released with loss +1/scale; released with loss -1/scale."""
         low = math.ceil(self.distance - self.threshold)
         high = math.floor(self.distance + self.threshold)
-        quiet = self._up_to(high - true) - self._up_to(low - 1 - true)
+        found_near = self._up_to(high - true) - self._up_to(low - 1 - true)
         if moved > 0:  # counts up to 0, where the table of the gain has its true count
             below = self._up_to(min(low - 1, 0) - true)
             gain = below + max(0.0, self._up_to(-true) - self._up_to(high - true))
         else:  # counts from 0 on
             above = 1 - self._up_to(max(high + 1, 0) - 1 - true)
             gain = above + max(0.0, self._up_to(low - 1 - true) - self._up_to(-1 - true))
-        return quiet, gain, 1 - quiet - gain
+        return found_near, gain, 1 - found_near - gain
 
     def _up_to(self, x: int) -> float:
         """Pr[noise <= x]."""
@@ -298,7 +298,7 @@ def _tallies(
 
 def _evidence(session: Interactive, asked: list[Question]) -> int:
     """The log likelihood ratio of the answers, as far as the adversary follows it, in bins."""
-    silent = _quiet(COUNT + 1) - _quiet(COUNT)
+    silent = _below(COUNT + 1) - _below(COUNT)
     total, released = 0.0, False
     for question in asked:
         if session.status != "open":
@@ -312,8 +312,8 @@ def _evidence(session: Interactive, asked: list[Question]) -> int:
     return min(max(round(total) + _BINS // 2, 0), _BINS - 1)
 
 
-def _quiet(true: int) -> float:
-    """The log of the chance of a quiet round at first."""
+def _below(true: int) -> float:
+    """The log of the chance that the first round finds the answer near the data."""
     q = math.exp(-EPSILON)
     reach = range(math.ceil(COUNT - THRESHOLD), math.floor(COUNT + THRESHOLD) + 1)
     return math.log(sum((1 - q) / (1 + q) * q ** abs(count - true) for count in reach))

@@ -48,7 +48,7 @@ else:
 _LARGE_MARGIN = ItemsetMechanism("large-margin")
 
 
-class Layout(StrEnum):
+class BasketLayout(StrEnum):
     """How baskets lie in a file."""
 
     AUTO = "auto"
@@ -150,9 +150,9 @@ def itemsets(
         ),
     ] = None,
     layout: Annotated[
-        Layout,
+        BasketLayout,
         typer.Option("--layout", help="How baskets lie in the file.", rich_help_panel=_BASKETS),
-    ] = Layout.AUTO,
+    ] = BasketLayout.AUTO,
     relation: Annotated[Relation, relation_of_people(_BASKETS)] = Relation.ADD_REMOVE,
     mechanism: Annotated[
         ItemsetMechanism,

@@ -92,13 +92,13 @@ class ConstraintRun:
         """The exponential mechanism over the vertices, in the way that was chosen."""
         power, steps = self._mechanism.steps(scale)
         rate = exact("epsilon", self._mechanism.epsilon) / (2 * steps)
-        way = self._mechanism.selection
-        if way == "dense" or len(self._b) == 0:  # of no rows there is no index: the same law
+        selection = self._mechanism.selection
+        if selection == "dense" or len(self._b) == 0:  # of no rows there is no index: the same law
             return _dense(self._rows, scale, rate, 2.0**-power)
-        if way == "lazy":
+        if selection == "lazy":
             assert isinstance(self._rows, SparseRows)
             return LazyColumns(self._rows, scale, rate, 2.0**-power).draw
-        return _indexed(self._rows, scale, rate, power, way)
+        return _indexed(self._rows, scale, rate, power, selection)
 
     def _unmet(self, x: Floats, tolerance: float, tape: Tape) -> int:
         """Added up entry by entry, so that a row's value depends on that row alone."""

@@ -14,10 +14,10 @@ from winnow.core.opening import open_sealed
 from winnow.core.released import Receipt
 from winnow.core.tape import Tape
 from winnow.errors import GrantError
-from winnow.inner_product.problem import Grid
+from winnow.inner_product.problem import InnerProductGrid
 from winnow.lp.crossing.rows import SealedOffsets
 from winnow.lp.kernels.scalar_plain import is_small, plain_rounds
-from winnow.lp.kernels.scalar_program import Rows, Shapes
+from winnow.lp.kernels.scalar_program import ConstraintRows, Shapes
 from winnow.lp.kernels.scalar_solver import ScalarLoop, words_for
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class ScalarRun:
         self,
         mechanism: ScalarPrivateLp,
         offsets: SealedOffsets,
-        grid: Grid,
+        grid: InnerProductGrid,
         tape: Tape,
         receipt: Receipt,
     ) -> None:
@@ -50,7 +50,7 @@ class ScalarRun:
 
     def solve(
         self,
-        rows: Rows,
+        rows: ConstraintRows,
         scale: Floats,
         step: float,
         public: tuple[float, ...] = (),
@@ -90,7 +90,7 @@ class ScalarRun:
         return z, chosen, self._violation(rows, scale, z, steps, tape)
 
     def _violation(
-        self, rows: Rows, scale: Floats, z: Floats, steps: Integers, tape: Tape
+        self, rows: ConstraintRows, scale: Floats, z: Floats, steps: Integers, tape: Tape
     ) -> int | None:
         multiplier = self._mechanism.check_multiplier
         if multiplier is None:

@@ -31,7 +31,7 @@ _LOW = -(2.0**30)
 _TINY = 1e-290
 
 
-class Blocks(NamedTuple):
+class RowBlocks(NamedTuple):
     """Rows in order of their keys; class c has the blocks first[c] .. first[c + 1]."""
 
     keys: Floats
@@ -47,7 +47,7 @@ class Blocks(NamedTuple):
     first: Integers
 
     @classmethod
-    def room(cls, rows: int, classes: int) -> Blocks:
+    def room(cls, rows: int, classes: int) -> RowBlocks:
         """For so many rows."""
         blocks = rows // BLOCK + classes
         return cls(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.lp.kernels.scalar_program import Floats, Program, Shapes
+from winnow.lp.kernels.scalar_program import Floats, ScalarProgram, Shapes
 
 LN2 = 0.6931471805599453
 _QUANTILES = (0.5, 0.9, 0.995)
@@ -33,7 +33,7 @@ class Drift(NamedTuple):
         return "<drift of private exponents>"
 
     @classmethod
-    def of(cls, program: Program, shapes: Shapes, classes: int) -> Drift:
+    def of(cls, program: ScalarProgram, shapes: Shapes, classes: int) -> Drift:
         """Measured of all rows."""
         per_step = program.per_step
         per_unit = program.beta / LN2 * (1.0 + 2.0**-48)  # up by more than its use rounds

@@ -13,7 +13,7 @@ import numpy as np
 from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.tape import Tape
-from winnow.lp.kernels.scalar_program import Floats, Integers, Rows
+from winnow.lp.kernels.scalar_program import ConstraintRows, Floats, Integers
 
 _ENTRIES = 1 << 16
 _ROUNDS = 5_000
@@ -25,7 +25,7 @@ def is_small(rows: int, simplex: int, rounds: int) -> bool:
 
 
 def plain_rounds(
-    rows: Rows,
+    rows: ConstraintRows,
     scale: Floats,
     offsets: Integers,
     *,

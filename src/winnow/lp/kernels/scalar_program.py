@@ -36,7 +36,7 @@ class Matrix(NamedTuple):
     values: Floats
 
 
-class Program(NamedTuple):
+class ScalarProgram(NamedTuple):
     """The rows with their private right-hand sides, and the rates of a run."""
 
     matrix: Matrix
@@ -77,7 +77,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rows:
+class ConstraintRows:
     """A public constraint matrix."""
 
     matrix: Matrix
@@ -87,7 +87,7 @@ class Rows:
     _measured: dict[bytes, Shapes] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, matrix: Any) -> Rows:
+    def of(cls, matrix: Any) -> ConstraintRows:
         """From a 2-d array, or from a scipy sparse matrix, which stays sparse."""
         size, width = matrix.shape
         if isinstance(matrix, np.ndarray):
@@ -136,11 +136,11 @@ class Shapes:
     Public: they are made of the matrix alone, and only when they are asked for.
     """
 
-    rows: Rows
+    rows: ConstraintRows
     scale: Floats
 
     @classmethod
-    def of(cls, rows: Rows, scale: Floats) -> Shapes:
+    def of(cls, rows: ConstraintRows, scale: Floats) -> Shapes:
         """What was measured of these rows before is kept."""
         key = scale.tobytes()
         if key not in rows._measured:

@@ -34,11 +34,11 @@ from winnow.lp.kernels.scalar_program import (
     ROUNDS,
     STAGE,
     STATE,
+    ConstraintRows,
     Floats,
     Integers,
     Point,
-    Program,
-    Rows,
+    ScalarProgram,
     Shapes,
 )
 
@@ -56,7 +56,7 @@ class ScalarLoop:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: ConstraintRows,
         shapes: Shapes,
         scale: Floats,
         offsets: Integers,
@@ -68,7 +68,7 @@ class ScalarLoop:
         classes: int = 4,
         stages: tuple[str, ...] = STAGES,
     ) -> None:
-        self._program = Program(rows.matrix, offsets, scale, step, 2.0**-power, float(rate))
+        self._program = ScalarProgram(rows.matrix, offsets, scale, step, 2.0**-power, float(rate))
         self._point = Point.start(scale, rounds)
         self._state = np.zeros(STATE, np.int64)
         self._state[ROUNDS], self._state[SIGN] = rounds, 1
@@ -130,12 +130,12 @@ class ScalarLoop:
 
     def _quantised(self, drift: Drift) -> None:
         """Blocks of quantised rows. Dense rows only."""
-        from winnow.lp.kernels.scalar_blocks import Blocks, Codes
+        from winnow.lp.kernels.scalar_blocks import Codes, RowBlocks
         from winnow.lp.kernels.scalar_clocks import Epochs
         from winnow.lp.kernels.scalar_quantised import BlockEnvelope, run
 
         classes, simplex = len(drift.rate2), len(self._point.z)
-        blocks = Blocks.room(len(self._program.offsets), classes)
+        blocks = RowBlocks.room(len(self._program.offsets), classes)
         codes = Codes.room(len(blocks.order), self._shapes.rows.width, simplex)
         envelope = BlockEnvelope.room(len(blocks.order), classes, self._reach)
         self._run = run

@@ -18,7 +18,7 @@ from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.errors import InputError
-from winnow.inner_product.problem import Grid, fineness_for
+from winnow.inner_product.problem import InnerProductGrid, fineness_for
 from winnow.lp.crossing.rows import SealedOffsets
 from winnow.lp.crossing.scalar import ScalarRun
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
@@ -93,11 +93,13 @@ class ScalarPrivateLp:
                 event = Repeat(event, self.searches)
         return Promise(event, citation, f"{self.rounds} times: {selection.statement}")
 
-    def grid(self, offsets: SealedOffsets, *, mixed: bool) -> Grid:
+    def grid(self, offsets: SealedOffsets, *, mixed: bool) -> InnerProductGrid:
         """The public step, and how far one person moves a score in steps."""
-        return Grid.of(offsets.utility, signed=mixed, fineness=fineness_for(self.epsilon))
+        return InnerProductGrid.of(
+            offsets.utility, signed=mixed, fineness=fineness_for(self.epsilon)
+        )
 
-    def rate(self, grid: Grid) -> Fraction:
+    def rate(self, grid: InnerProductGrid) -> Fraction:
         """The exponent of one step."""
         return exact("epsilon", self.epsilon) / (2 * grid.utility.half_width)
 

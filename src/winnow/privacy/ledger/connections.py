@@ -13,7 +13,7 @@ from winnow.core.process import Owner
 from winnow.errors import WinnowError
 
 
-class Kept:
+class KeptConnection:
     """A connection that is opened when it is needed, for one thread at a time.
 
     ``good`` says whether an open connection still leads to the ledger. Whatever goes wrong

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from winnow.errors import ExtraMissing, InputError, LedgerError, WinnowError
-from winnow.privacy.ledger.connections import Kept
+from winnow.privacy.ledger.connections import KeptConnection
 from winnow.privacy.ledger.entry import COLUMNS, Entry
 from winnow.privacy.ledger.locks import Hold
 from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading
@@ -99,7 +99,7 @@ class PostgresStore:
                 "postgresql://user@host:port/database, with %40 for @ and %2F for / in a name"
             )
         self._url = url
-        self._kept = Kept(self._connect, lambda connection: not connection.closed)
+        self._kept = KeptConnection(self._connect, lambda connection: not connection.closed)
 
     def _connect(self) -> Any:
         return self._driver.connect(self._url, autocommit=True)
@@ -128,7 +128,7 @@ class PostgresStore:
     def create(self, meta: Mapping[str, str], end: End) -> bool:
         """Lay out an empty ledger in one transaction; False: another process was first."""
 
-        def lay_out(view: _View) -> bool:
+        def lay_out(view: _PostgresView) -> bool:
             if view.exists():
                 return False
             view.run(*_LAYOUT)
@@ -141,7 +141,7 @@ class PostgresStore:
     def upgrade(self, meta: Mapping[str, str], work: Callable[[Appending], None]) -> bool:
         """Bring the layout of version 1 up to date in one transaction; False: that was done."""
 
-        def change(view: _View) -> bool:
+        def change(view: _PostgresView) -> bool:
             if view.exists("winnow_ending"):
                 return False
             view.run("DROP TRIGGER IF EXISTS winnow_meta_only_append ON winnow_meta", *_SECOND)
@@ -163,7 +163,7 @@ class PostgresStore:
         while page:
             yield from page
             after = page[-1].sequence
-            page = self._read(partial(_View.page, after=after, dataset=dataset))
+            page = self._read(partial(_PostgresView.page, after=after, dataset=dataset))
 
     def hold(self, dataset: str) -> Hold | None:
         """An advisory lock of a connection that stays open; it ends with the process."""
@@ -181,16 +181,16 @@ class PostgresStore:
         """Read some entries."""
         return self._read(work)
 
-    def _read(self, work: Callable[[_View], T]) -> T:
-        return self._again(lambda connection, _: work(_View(connection)))
+    def _read(self, work: Callable[[_PostgresView], T]) -> T:
+        return self._again(lambda connection, _: work(_PostgresView(connection)))
 
-    def append(self, work: Callable[[_View], T]) -> T:
+    def append(self, work: Callable[[_PostgresView], T]) -> T:
         """One transaction that reads the end of the chain and adds to it; durable at its end."""
 
         def transaction(connection: Any, sent: list[str]) -> T:
             connection.execute(_BEGIN, prepare=False)
             try:
-                result = work(_View(connection))
+                result = work(_PostgresView(connection))
             except WinnowError:  # after any other error the connection is not kept
                 connection.execute("ROLLBACK")
                 raise
@@ -232,7 +232,7 @@ class PostgresStore:
             )
 
 
-class _View:
+class _PostgresView:
     """Entries by their numbers, and in a transaction the end of the chain, to be added to."""
 
     def __init__(self, connection: Any) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from winnow.errors import LedgerError
-from winnow.privacy.ledger.connections import Kept
+from winnow.privacy.ledger.connections import KeptConnection
 from winnow.privacy.ledger.entry import COLUMNS, Entry
 from winnow.privacy.ledger.locks import Hold, exclusive, held_file, turnstile
 from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading
@@ -69,7 +69,7 @@ class SQLiteStore:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: object = None
-        self._kept = Kept(self._connect, lambda _: self._file == _file(path))
+        self._kept = KeptConnection(self._connect, lambda _: self._file == _file(path))
 
     def _connect(self) -> sqlite3.Connection:
         self._file = _file(self.path)  # before it is opened: another file of its name is found
@@ -108,7 +108,7 @@ class SQLiteStore:
                 file.unlink(missing_ok=True)
             connection = _open(draft, "rwc")
             try:
-                view = _View(connection)
+                view = _SQLiteView(connection)
                 with _immediate(connection, time.monotonic()):
                     for statement in _LAYOUT:
                         connection.execute(statement)
@@ -137,7 +137,7 @@ class SQLiteStore:
     def upgrade(self, meta: Mapping[str, str], work: Callable[[Appending], None]) -> bool:
         """Bring the layout of version 1 up to date in one transaction; False: that was done."""
 
-        def change(view: _View) -> bool:
+        def change(view: _SQLiteView) -> bool:
             if view.tables() > 2:
                 return False
             view.run("DROP TRIGGER IF EXISTS meta_update", *_SECOND)
@@ -158,7 +158,7 @@ class SQLiteStore:
         while page:
             yield from page
             after = page[-1].sequence
-            page = self._read(partial(_View.page, after=after, dataset=dataset))
+            page = self._read(partial(_SQLiteView.page, after=after, dataset=dataset))
 
     def hold(self, dataset: str) -> Hold | None:
         """A lock on a file beside the ledger, one for each dataset; it ends with the process."""
@@ -169,18 +169,18 @@ class SQLiteStore:
         """Read some entries."""
         return self._read(work)
 
-    def _read(self, work: Callable[[_View], T]) -> T:
+    def _read(self, work: Callable[[_SQLiteView], T]) -> T:
         with self._reported(), self._kept.connection() as connection:
-            return work(_View(connection))
+            return work(_SQLiteView(connection))
 
-    def append(self, work: Callable[[_View], T]) -> T:
+    def append(self, work: Callable[[_SQLiteView], T]) -> T:
         """One transaction that reads the end of the chain and adds to it; durable at its end."""
         deadline = time.monotonic() + PATIENCE
         with self._reported(), self._kept.connection() as connection:
             with turnstile(str(self._beside(".turn")), deadline):
                 _patiently(connection, "BEGIN IMMEDIATE", deadline)
             with _immediate(connection, deadline, begun=True):
-                return work(_View(connection))
+                return work(_SQLiteView(connection))
 
     def _beside(self, ending: str) -> Path:
         place = self.path.resolve()
@@ -211,7 +211,7 @@ _PLAIN = {
 """Errors whose text says what is wrong and quotes nothing from the file."""
 
 
-class _View:
+class _SQLiteView:
     """Entries by their numbers, and in a transaction the end of the chain, to be added to."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

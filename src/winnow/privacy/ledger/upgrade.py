@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from winnow.errors import LedgerError
 from winnow.privacy.ledger.chain import RESTORE, Chain, end_of
 from winnow.privacy.ledger.store import Appending, Store
-from winnow.privacy.ledger.verification import Replay
+from winnow.privacy.ledger.verification import ChainCheck
 
 
 def upgraded(store: Store, key: bytes, meta: Mapping[str, str]) -> bool:
     """Upgrade a ledger of version 1 in one transaction; False: another process did."""
 
     def work(view: Appending) -> None:
-        replay = Replay(key)
+        replay = ChainCheck(key)
         for entry in view.entries():
             problem = replay.step(entry)
             if problem or replay.has_tree:

@@ -31,7 +31,7 @@ class Verification:
 def verify_chain(entries: Iterable[Entry], key: bytes, end: Seen, head: str | None) -> Verification:
     """Check every tag, link, sum and tree, and that the end and a receipt's head are there."""
     expected = None if head is None else parse_head(head)
-    replay, seen, ended = Replay(key), False, not end[0]
+    replay, seen, ended = ChainCheck(key), False, not end[0]
     try:
         for count, entry in enumerate(entries, 1):
             problem = replay.step(entry)
@@ -53,8 +53,8 @@ def verify_chain(entries: Iterable[Entry], key: bytes, end: Seen, head: str | No
     return Verification(replay.count, replay.head, problem)
 
 
-class Replay:
-    """What follows from the entries of a chain, one after the other from the first."""
+class ChainCheck:
+    """Entries of a chain checked one after the other, and what follows from them."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

@@ -37,7 +37,7 @@ def csv_table(paths: Sequence[Path], delimiter: str, *, line_breaks: bool) -> ex
         )
         for name in headers[0]
     ]
-    told: dict[str, exp.Expression] = {
+    options: dict[str, exp.Expression] = {
         "auto_detect": exp.false(),
         "columns": exp.Struct(expressions=columns),
         "header": exp.true(),
@@ -50,11 +50,11 @@ def csv_table(paths: Sequence[Path], delimiter: str, *, line_breaks: bool) -> ex
         # a thread that starts in the middle of a file takes a line inside quotes for a record
         "parallel": exp.Boolean(this=not line_breaks),
     }
-    return table_function("read_csv", paths, told)
+    return table_function("read_csv", paths, options)
 
 
 def table_function(
-    name: str, paths: Sequence[Path], told: dict[str, exp.Expression] | None = None
+    name: str, paths: Sequence[Path], options: dict[str, exp.Expression] | None = None
 ) -> exp.Expression:
     """A reader of DuckDB over exactly these files, with exactly their own columns.
 
@@ -62,8 +62,8 @@ def table_function(
     column that hides the one of that name.
     """
     files = exp.array(*(exp.Literal.string(escape(str(path))) for path in paths))
-    options = {**(told or {}), "hive_partitioning": exp.false()}
-    named = [exp.PropertyEQ(this=exp.to_identifier(n), expression=v) for n, v in options.items()]
+    every = {**(options or {}), "hive_partitioning": exp.false()}
+    named = [exp.PropertyEQ(this=exp.to_identifier(n), expression=v) for n, v in every.items()]
     return exp.Table(this=exp.Anonymous(this=name, expressions=[files, *named]))
 
 

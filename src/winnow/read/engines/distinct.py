@@ -1,6 +1,6 @@
 """Running the histogram query where the data are; only distinct rows travel.
 
-What goes wrong is said by `quietly`, which lets no message of an engine out.
+What goes wrong is said by `without_details`, which lets no message of an engine out.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from winnow.errors import InputError
 from winnow.read.engines.csv_files import csv_table
 from winnow.read.engines.keys import column_types, typed
 from winnow.read.engines.names import own_name
-from winnow.read.engines.packed import people_of_part
+from winnow.read.engines.packed_pairs import people_of_part
 from winnow.read.engines.parquet_files import parquet_table
 from winnow.read.engines.private_duck import (
     Counts,

@@ -15,12 +15,12 @@ from typing import Any
 from sqlglot import exp
 
 from winnow.errors import InputError
-from winnow.read.engines.packed import (
+from winnow.read.engines.packed_pairs import (
     CODES,
     ITEMS,
     LEAST,
     PEOPLE,
-    PackedCount,
+    PackedPairs,
     call,
     people_of_part,
 )
@@ -86,7 +86,7 @@ class PartsCounter:
     ) -> None:
         self.connection, self.source, self.query = connection, source, query
         self.bytes = gigabytes * 1e9
-        self.packed = PackedCount(query, source)
+        self.packed = PackedPairs(query, source)
 
     def count(self, parts: int | None, progress: Progress | None, rows: int) -> Counts:
         """The counts of all parts, added up; ``parts`` is rounded up to a power of two."""

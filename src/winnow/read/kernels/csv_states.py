@@ -31,7 +31,7 @@ _FEW = 1 << 20
 """Bytes that plain Python reads in less time than numba takes to load."""
 
 
-class Place(NamedTuple):
+class ScanState(NamedTuple):
     """How far a file was read: the state, the line ends so far, their kinds, what is wrong."""
 
     state: int = START
@@ -40,12 +40,12 @@ class Place(NamedTuple):
     problem: int = FINE
 
 
-def scan(data: bytes, delimiter: int, line_breaks: bool, place: Place) -> Place:
+def scan(data: bytes, delimiter: int, line_breaks: bool, place: ScanState) -> ScanState:
     """Read on from a place, up to the end of the data or to the first thing that is wrong."""
     started = (place.state, place.lines, place.ends)
     if len(data) <= _FEW:
-        return Place(*_scan(data, delimiter, line_breaks, *started))
-    return Place(*_compiled()(np.frombuffer(data, np.uint8), delimiter, line_breaks, *started))
+        return ScanState(*_scan(data, delimiter, line_breaks, *started))
+    return ScanState(*_compiled()(np.frombuffer(data, np.uint8), delimiter, line_breaks, *started))
 
 
 def _scan(

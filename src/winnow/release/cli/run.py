@@ -14,7 +14,7 @@ from winnow.core.saving import check_target, save, write_whole
 from winnow.core.schema import Schema
 from winnow.errors import InputError, WinnowError
 from winnow.release.cli.view import workload_files, workload_of
-from winnow.release.settings import PlannedRelease, ReleaseRequest, plan_release
+from winnow.release.settings import ReleaseRequest, ReleaseSettings, release_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,7 +126,7 @@ class ReleaseOrder:
         )
         known = self.relation is Relation.SUBSTITUTION and self.max_rows_per_person == 1
         assumed = 1 if known and self.rows is None else None
-        plan_release(replace(request, public_rows=assumed, rounds=self.rounds or 1))
+        release_settings(replace(request, public_rows=assumed, rounds=self.rounds or 1))
         return request
 
     def _sizing(self, budget: Budget | None) -> str:
@@ -156,9 +156,9 @@ class ReleaseOrder:
             salt=None if self.seed is None else f"seed {self.seed}",  # repeatable, too
         )
 
-    def plan(self, request: ReleaseRequest, table: SealedTable) -> PlannedRelease:
+    def plan(self, request: ReleaseRequest, table: SealedTable) -> ReleaseSettings:
         """The closed plan that will be run."""
-        return plan_release(replace(request, public_rows=table.n))
+        return release_settings(replace(request, public_rows=table.n))
 
     def run(
         self,

@@ -25,7 +25,7 @@ from winnow.report.numbers import errors_by_part, measured_rows
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
-    from winnow.release.settings import PlannedRelease
+    from winnow.release.settings import ReleaseSettings
     from winnow.release.synthetic import SyntheticDistribution
 
 
@@ -114,7 +114,7 @@ MOST_LINES = 12
 """Parts of a workload that the terminal shows; the report has all of them."""
 
 
-def show_plan(planned: PlannedRelease) -> None:
+def show_plan(planned: ReleaseSettings) -> None:
     """What will be done, before it is paid for."""
     table = pairs()
     for name, text in plan_lines(planned):
@@ -122,7 +122,7 @@ def show_plan(planned: PlannedRelease) -> None:
     console().print(table)
 
 
-def plan_lines(planned: PlannedRelease) -> list[tuple[str, str]]:
+def plan_lines(planned: ReleaseSettings) -> list[tuple[str, str]]:
     """The closed plan in words."""
     rounds, schema = planned.rounds, planned.schema
     people = (
@@ -152,7 +152,7 @@ def plan_lines(planned: PlannedRelease) -> list[tuple[str, str]]:
     return lines
 
 
-def _expected(planned: PlannedRelease) -> str:
+def _expected(planned: ReleaseSettings) -> str:
     assert planned.total is not None
     bound = expected_error_bound(
         cells=planned.schema.cells,

@@ -26,7 +26,7 @@ from winnow.errors import InputError
 from winnow.privacy import Promise, promise
 from winnow.release.kernels.block_sampler import BlockSampler
 from winnow.release.kernels.clocked_sampler import ClockedSampler
-from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.kernels.distribution import Distribution
 
 _LARGEST_TOTAL = 1 << 45
 _LARGEST_EXPONENT = 1 << 28
@@ -37,17 +37,17 @@ class LazyExponential:
     """Draw (i, s), s = +1 or -1, with probability ~ exp(epsilon s (h_i - N g_i a_i)/(2 Delta_i)).
 
     h_i is the count of query i in units of its grid g_i (1 for binary queries), N g_i a_i what
-    the public hypothesis says, N the public number of rows.
+    the public distribution says, N the public number of rows.
 
     Formal guarantees
         epsilon-bounded range, so epsilon-DP and epsilon^2/8-zCDP, under add/remove and under
         substitution. A person has at most L rows and a query gives each row 0 .. g_i units,
-        so under both relations h_i moves by at most Delta_i = L g_i; the hypothesis and N are
+        so under both relations h_i moves by at most Delta_i = L g_i; the distribution and N are
         public and do not move. The score s (h_i - N g_i a_i) of the sign opposite to s moves
         the other way, so it is not monotone and nothing is halved. [McSherry-Talwar 2007;
         FastMWEM, Section 3; bounded range: Durfee-Rogers 2019, Dong-Durfee-Rogers 2020]
 
-    Exact: scores are whole multiples of 2^-g (the hypothesis is rounded to that grid, which is
+    Exact: scores are whole multiples of 2^-g (the distribution is rounded to that grid, which is
     public), proposals are integer draws and acceptance is an exact comparison; see
     ``core.kernels.envelope`` for the proof that lazy proposals do not change the law.
     """
@@ -104,33 +104,33 @@ class LazySelector:
                 f"{total} rows; lower epsilon"
             )
 
-    def draw(self, hypothesis: Hypothesis, words: TapeWords | Tape) -> tuple[int, int]:
+    def draw(self, distribution: Distribution, words: TapeWords | Tape) -> tuple[int, int]:
         """One query and a sign. Draws from the same tape go on where the last one stopped.
 
         A tape that is given is used up by this selector: no other draw may read its bits.
         """
-        if hypothesis.workload is not self._workload:
-            raise InputError("the hypothesis answers another workload; make it for this one")
+        if distribution.workload is not self._workload:
+            raise InputError("the distribution answers another workload; make it for this one")
         if isinstance(words, Tape):
             words.check_owner()  # a fork has the words that were read already
             if self._words is None or self._words.tape is not words:
                 words.claim()
                 self._words = TapeWords(words)
             words = self._words
-        if self._sampler is None or hypothesis.total != self._total:
-            self._open(hypothesis)
+        if self._sampler is None or distribution.total != self._total:
+            self._open(distribution)
         assert self._sampler is not None
-        place, sign = self._sampler.draw(hypothesis, words)
-        return hypothesis.query_at(place), sign
+        place, sign = self._sampler.draw(distribution, words)
+        return distribution.query_at(place), sign
 
-    def _open(self, hypothesis: Hypothesis) -> None:
-        self.check(hypothesis.total)
+    def _open(self, distribution: Distribution) -> None:
+        self.check(distribution.total)
         counts = open_sealed(self._sealed)
-        limit = 2 * hypothesis.total * self._workload.grids
+        limit = 2 * distribution.total * self._workload.grids
         clipped = np.clip(counts, 0, limit)
-        sampler = ClockedSampler if hypothesis.dense else BlockSampler
-        self._sampler = sampler(hypothesis.arranged(clipped), hypothesis, self._rate)
-        self._total = hypothesis.total
+        sampler = ClockedSampler if distribution.dense else BlockSampler
+        self._sampler = sampler(distribution.arranged(clipped), distribution, self._rate)
+        self._total = distribution.total
 
     def __repr__(self) -> str:
         return "<lazy selector>"

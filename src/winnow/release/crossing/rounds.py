@@ -1,8 +1,8 @@
-"""Rounds of selection and measurement: a query that the hypothesis answers badly, then its count.
+"""Rounds of selection and measurement: a query that the distribution answers badly, then its count.
 
 This is the only part of query release that touches private counts. The algorithm above it
 sees what a round releases, a query, a sign and a noisy count, and answers with a new public
-hypothesis.
+distribution.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, InputError
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 from winnow.release.crossing.lazy_selection import LazySelector
-from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.kernels.distribution import Distribution
 
 MEASUREMENTS = ("gaussian", "laplace")
 _LARGEST_NOISE = 2**50
@@ -43,7 +43,7 @@ class Measurement:
     query: int
     """The number of the selected query in the workload."""
     sign: int
-    """+1: selected because the data were said to have more than the hypothesis; -1: less."""
+    """+1: selected because the data were said to have more than the distribution; -1: less."""
     count: int
     """The query's count in grid units, with noise."""
 
@@ -54,7 +54,7 @@ class SelectAndMeasure:
 
     A round draws one of the 2 m signed queries (i, s) with probability ~
     exp(epsilon s (h_i - N g_i a_i)/(2 Delta_i)) and releases it with h_i + Z, where h_i is the
-    query's count in grid units, N a_i what the hypothesis says, g_i the grid, and Z an
+    query's count in grid units, N a_i what the distribution says, g_i the grid, and Z an
     integer from the discrete Gaussian law with sigma = noise_multiplier x Delta_i, or from
     the discrete Laplace law of that scale.
 
@@ -171,7 +171,7 @@ class SelectAndMeasure:
             noise = self._noise(tape.child("total").stream(), self.total_scale(rows_per_person))
             found = int(open_sealed(total)[0]) + noise
         runs = tuple(
-            MeasuredRounds(_Run(self, task, tape.child(f"task-{i}"), int(rows_per_person)))
+            MeasuredRounds(_RoundsRun(self, task, tape.child(f"task-{i}"), int(rows_per_person)))
             for i, task in enumerate(tasks)
         )
         return OpenRun(runs, found, receipt)
@@ -206,13 +206,13 @@ class OpenRun:
 
 
 class MeasuredRounds:
-    """An open run: ask for the next round with the current public hypothesis.
+    """An open run: ask for the next round with the current public distribution.
 
     One run is one charge: it cannot be copied or pickled (a copy would answer again with the
     same noise), and threads that share it take turns.
     """
 
-    def __init__(self, run: _Run) -> None:
+    def __init__(self, run: _RoundsRun) -> None:
         self._run = run
         self._lock = Lock()
 
@@ -221,19 +221,19 @@ class MeasuredRounds:
         """How many rounds are still paid for."""
         return self._run.left
 
-    def next(self, hypothesis: Hypothesis) -> Measurement:
-        """One more round against this hypothesis, which must be public."""
+    def next(self, distribution: Distribution) -> Measurement:
+        """One more round against this distribution, which must be public."""
         with self._lock:
             if self._run.left <= 0:
                 raise GrantError(
                     "all rounds of this run were drawn; open a new run with a new charge"
                 )
-            if hypothesis.size != self._run.size:
+            if distribution.size != self._run.size:
                 raise InputError(
-                    f"the hypothesis answers {hypothesis.size} queries and the run has "
+                    f"the distribution answers {distribution.size} queries and the run has "
                     f"{self._run.size}; make it for the same workload"
                 )
-            return self._run.draw(hypothesis)
+            return self._run.draw(distribution)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise GrantError("measured rounds are not copied or pickled: they are one charge")
@@ -242,7 +242,7 @@ class MeasuredRounds:
         return f"<measured rounds: {self.left} left>"
 
 
-class _Run:
+class _RoundsRun:
     """True counts, the selector's keys and the place on the tape. Private."""
 
     def __init__(
@@ -260,10 +260,10 @@ class _Run:
         self._selections = tape.child("selection")
         self._measurements = tape.child("measurement").stream()
 
-    def draw(self, hypothesis: Hypothesis) -> Measurement:
+    def draw(self, distribution: Distribution) -> Measurement:
         """One round."""
         self.left -= 1  # also when it is interrupted: its noise may have been seen
-        query, sign = self._selector.draw(hypothesis, self._selections)
+        query, sign = self._selector.draw(distribution, self._selections)
         scale = self._scales[bisect_right(self._offsets, query) - 1]
         noise = self._mechanism._noise(self._measurements, scale)
         return Measurement(query, sign, int(self._counts[query]) + noise)

@@ -41,7 +41,7 @@ BEST, STATE = OWN, OWN + 1
 """The largest bound that the last draw found; the number of entries of the state."""
 
 
-class Blocks(NamedTuple):
+class QueryBlocks(NamedTuple):
     """All candidates with their private counts, in blocks, and what proposals go by."""
 
     counts: NDArray[np.int64]
@@ -195,7 +195,7 @@ def _draw(answers, scale, plain, words, place, state):  # type: ignore[no-untype
 
     `plain` is the record as a tuple: numba is slow to tell the type of a record.
     """
-    blocks = Blocks(*plain)
+    blocks = QueryBlocks(*plain)
     if state[PHASE] == BEGIN:
         _begin(answers, scale, blocks, state)
     while True:

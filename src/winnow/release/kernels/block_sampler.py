@@ -20,7 +20,7 @@ from winnow.core.kernels.draw_state import (
     violated,
 )
 from winnow.core.noisy_top.proposals import TapeWords
-from winnow.release.kernels.hypothesis import Hypothesis
+from winnow.release.kernels.distribution import Distribution
 
 Integers = NDArray[np.int64]
 
@@ -46,22 +46,22 @@ class BlockSampler:
     the exponent.
     """
 
-    def __init__(self, counts: Integers, hypothesis: Hypothesis, rate: Fraction) -> None:
-        from winnow.release.kernels.block_draw import BEST, STATE, Blocks, draw
+    def __init__(self, counts: Integers, distribution: Distribution, rate: Fraction) -> None:
+        from winnow.release.kernels.block_draw import BEST, STATE, QueryBlocks, draw
 
         self._draw = draw
-        bits = fraction_bits(hypothesis.total)
-        self._units = float(hypothesis.total << bits)
+        bits = fraction_bits(distribution.total)
+        self._units = float(distribution.total << bits)
         self._beta = rate / (1 << bits)
         counts = counts << bits
-        firsts, parents = hypothesis.blocks()
+        firsts, parents = distribution.blocks()
         size, blocks = len(counts), len(firsts)
-        self._blocks = Blocks(
+        self._blocks = QueryBlocks(
             counts,
             firsts,
             parents,
             np.maximum.reduceat(counts, firsts).astype(np.float64),
-            slack=hypothesis.slack * self._units + 1.0,
+            slack=distribution.slack * self._units + 1.0,
             beta=float(self._beta),
             per_unit=per_unit_of(self._beta),
             depth=size.bit_length() + 1,
@@ -75,9 +75,9 @@ class BlockSampler:
         self._state = np.zeros(STATE, np.int64)
         self._state[BEST] = 1 << 20
 
-    def draw(self, hypothesis: Hypothesis, words: TapeWords) -> tuple[int, int]:
+    def draw(self, distribution: Distribution, words: TapeWords) -> tuple[int, int]:
         """A maintained query and a sign."""
-        answers, mass = hypothesis.maintained_answers()
+        answers, mass = distribution.maintained_answers()
         state = self._state
         state[PHASE] = BEGIN
         scale = self._units / mass

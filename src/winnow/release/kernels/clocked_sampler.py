@@ -24,7 +24,7 @@ from winnow.core.kernels.draw_state import (
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.workloads.bits import BitsPart
 from winnow.release.kernels.block_sampler import LARGEST_UNITS, per_unit_of
-from winnow.release.kernels.hypothesis import Hypothesis, Region
+from winnow.release.kernels.distribution import Distribution, Region
 
 Integers = NDArray[np.int64]
 
@@ -50,38 +50,38 @@ class ClockedSampler:
     ``counts`` are whole numbers between 0 and 2 `total` grid, the maintained queries first.
     """
 
-    def __init__(self, counts: Integers, hypothesis: Hypothesis, rate: Fraction) -> None:
+    def __init__(self, counts: Integers, distribution: Distribution, rate: Fraction) -> None:
         from winnow.core.kernels.groups import UNIFORM, new_groups
         from winnow.release.kernels import clocked_draw as kernel
 
         self._kernel: Any = kernel
-        dense = hypothesis.dense
+        dense = distribution.dense
         grids = [1, *(int(r.part.grid) for r in dense if not isinstance(r.part, BitsPart))]
-        bits = dense_fraction_bits(hypothesis.total, max(grids))
-        self._units = hypothesis.total << bits
+        bits = dense_fraction_bits(distribution.total, max(grids))
+        self._units = distribution.total << bits
         self._exact = [rate / (grid << bits) for grid in grids]
-        firsts = [0, *(hypothesis.maintained_size + r.base for r in dense
+        firsts = [0, *(distribution.maintained_size + r.base for r in dense
                        if not isinstance(r.part, BitsPart))]  # fmt: skip
         self._size = size = len(counts)
         counts = counts << bits
         queries = kernel.Queries(
             counts,
-            *_joined(dense, hypothesis.cells),
+            *_joined(dense, distribution.cells),
             np.array(firsts, np.int64),
             np.array([float(beta) for beta in self._exact]),
             np.array([per_unit_of(beta) for beta in self._exact]),
         )
-        rounding = int(hypothesis.slack * self._units + 1)
-        slack = hypothesis.cells + 2 + 2 * rounding if hypothesis.maintained else 0
+        rounding = int(distribution.slack * self._units + 1)
+        slack = distribution.cells + 2 + 2 * rounding if distribution.maintained else 0
         highest = max(
             -(-int(counts[first:stop].max(initial=0)) // grid)
             for first, stop, grid in zip(firsts, [*firsts[1:], size], grids, strict=True)
         )
         # no answer is below 0 or above `units` by more than its rounding and that of the cells
-        highest = max(highest, self._units) + hypothesis.cells + slack + rounding
+        highest = max(highest, self._units) + distribution.cells + slack + rounding
         per_unit = queries.per_units[0]
         cap = float(per_unit * highest * (1.0 + 2.0**-40) + 1e-9)
-        whole = hypothesis.whole_weights(self._units)
+        whole = distribution.whole_weights(self._units)
         groups = new_groups(size, cap, kernel.SLOTS, UNIFORM)
         self._clocked = kernel.Clocked(
             queries,
@@ -97,19 +97,19 @@ class ClockedSampler:
         self._plain = self._clocked.plain
         self._state = np.zeros(kernel.STATE, np.int64)
         self._allowed = self._most = size // _PART + 64
-        self._seen: tuple[Hypothesis, int] | None = None
+        self._seen: tuple[Distribution, int] | None = None
 
-    def draw(self, hypothesis: Hypothesis, words: TapeWords) -> tuple[int, int]:
+    def draw(self, distribution: Distribution, words: TapeWords) -> tuple[int, int]:
         """A query's place, maintained ones first, and a sign."""
         kernel, plain, state = self._kernel, self._plain, self._state
-        maintained, mass = hypothesis.maintained_answers()
-        whole = hypothesis.whole_weights(self._units)
+        maintained, mass = distribution.maintained_answers()
+        whole = distribution.whole_weights(self._units)
         answers = maintained, self._units / mass, whole
         if self._seen is None:
             self._first(answers)
-        elif self._seen[0] is not hypothesis or self._seen[1] != hypothesis.version:
+        elif self._seen[0] is not distribution or self._seen[1] != distribution.version:
             kernel.begin(plain, whole, _NEW_EPOCH, state)
-        self._seen = (hypothesis, hypothesis.version)
+        self._seen = (distribution, distribution.version)
         self._allow(self._allowed, _FREE * self._allowed)
         scanned = False
         while True:

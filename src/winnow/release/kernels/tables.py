@@ -8,7 +8,7 @@ Rounding: tables are sums of float64 weights, u = 2^-53. Let L be the sum of all
 that no value passes through more than L + 4 additions in a step, an answer read off included.
 ``fill`` leaves a relative error of at most (L + 4) u; a step adds at most (L + 4) u times the
 mass that it moves. The mass stays within a factor of 32 of what it was between two fills
-(``Hypothesis._rebase``), and there are at most `FRESH` steps between them, so answers differ from
+(``Distribution._rebase``), and there are at most `FRESH` steps between them, so answers differ from
 the exact sums of the weights by less than 32 (FRESH + 1)(L + 4) u of the mass; ``slack`` is more
 than twice that.
 """
@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Plan:
+class SumOrder:
     """Buffers by their sets of axes (bit masks), how each arises, and which table adds which."""
 
     masks: Integers
@@ -45,7 +45,7 @@ class Plan:
         return sum(_size(int(mask), sizes) for mask in self.masks[1:])
 
 
-def plan(active: int, sizes: Sequence[int], tables: Sequence[int]) -> Plan:
+def plan(active: int, sizes: Sequence[int], tables: Sequence[int]) -> SumOrder:
     """Sum out one axis at a time, largest tables first, each from the smallest buffer above it.
 
     ``active`` and ``tables`` are sets of columns as bit masks.
@@ -68,7 +68,7 @@ def plan(active: int, sizes: Sequence[int], tables: Sequence[int]) -> Plan:
                 dropped.append(column)
             source = smaller
     buffers = [numbers[mask & active] for mask in tables]
-    return Plan(*(np.array(x, np.int64) for x in (masks, sources, dropped, buffers)))
+    return SumOrder(*(np.array(x, np.int64) for x in (masks, sources, dropped, buffers)))
 
 
 def _size(mask: int, sizes: Sequence[int]) -> int:
@@ -113,7 +113,7 @@ class MarginalTables:
         self._starts: Integers = np.asarray(ends - np.array(self.shape), np.int64)
         self._sizes = np.array(self.shape, np.int64)
         self._whole = sum(1 << column for column, n in enumerate(self.shape) if n > 1)
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, SumOrder] = {}
         self._roomy: set[int] = set()
         self._scratch: Floats = np.empty(0)
         self._change: Floats = np.empty(0)
@@ -150,7 +150,7 @@ class MarginalTables:
     ) -> None:
         """Multiply the weights of the cells whose codes lie in the given ranges or lists.
 
-        ``sums`` is lessened by clock times each change (see ``Hypothesis.average``).
+        ``sums`` is lessened by clock times each change (see ``Distribution.average``).
         """
         starts, sizes, lists = self._starts.copy(), self._sizes.copy(), self._lists
         active = self._whole
@@ -173,7 +173,7 @@ class MarginalTables:
             (sizes, lists, starts), found.arrays, self._arrays,
         )  # fmt: skip
 
-    def _plan(self, active: int, *, whole: bool = False) -> Plan:
+    def _plan(self, active: int, *, whole: bool = False) -> SumOrder:
         """The plan for a set of active columns, with room for its buffers."""
         found = self._plans.get(active)
         if found is None:

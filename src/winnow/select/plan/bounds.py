@@ -42,9 +42,9 @@ from winnow.core.laws import Law
 from winnow.select.margin_search import stopping_margin
 from winnow.select.plan.chances import (
     CUT,
-    Field,
     Floats,
     GapProfile,
+    Maximum,
     gauss,
     kinks_of_cdf,
     summed,
@@ -93,7 +93,7 @@ def set_chance(
     scores, counts = inside[0] - inside[0][-1] + lead, inside[1]
     members = float(counts.sum())
     depth = CUT + log_sets
-    field = Field.of(law, outside[0] - outside[0][0], outside[1], depth)
+    field = Maximum.of(law, outside[0] - outside[0][0], outside[1], depth)
     # Below `low` the others are certain to be beaten, or no member is near: h(z) <= e^z.
     low = max(field.floor, float(scores[-1]) - depth - math.log(members))
     high = _where_below(

@@ -154,7 +154,7 @@ def win_chances(law: Law, scores: Floats, counts: Floats) -> Floats:
     if law is Law.GUMBEL or scores.size == 1:
         weights = counts * np.exp(scores)
         return np.asarray(weights / weights.sum())
-    field = Field.of(law, scores, counts, CUT)
+    field = Maximum.of(law, scores, counts, CUT)
     total = field.log_total
     start = field.floor
     bend = max(start, total + 2.0)  # above it everything is close to one exponential
@@ -174,7 +174,7 @@ def win_chances(law: Law, scores: Floats, counts: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Field:
+class Maximum:
     """The largest noisy score among many candidates, for x above ``floor``.
 
     ``scores`` and ``counts`` are the near groups, ``moments`` the power sums of the rest;
@@ -189,7 +189,7 @@ class Field:
     log_total: float
 
     @classmethod
-    def of(cls, law: Law, scores: Floats, counts: Floats, depth: float) -> Field:
+    def of(cls, law: Law, scores: Floats, counts: Floats, depth: float) -> Maximum:
         """The field of groups whose scores decrease from 0; below the floor H < e^-depth.
 
         The floor is sought with the best groups alone. That is safe (more candidates make

@@ -141,11 +141,11 @@ class Setting:
         return Bound(
             error,
             f"{pairs} Pr[Z - Z' >= epsilon error/(2 k Delta)] = {miss:.6g}, {data}",
-            "union bound, proved in winnow.plan.bounds",
+            "union bound, proved in winnow.select.plan.bounds",
         )
 
     def worst_case(self, epsilon: float) -> float | None:
-        """The least error bound that holds for all data (see winnow.plan.bounds)."""
+        """The least error bound that holds for all data (see winnow.select.plan.bounds)."""
         if self.law is None:
             return None
         return self._worst_multiple / self.scale(epsilon)

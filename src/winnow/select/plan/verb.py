@@ -22,7 +22,7 @@ _SCOPE = (
     "with this number of candidates, under the condition stated with them if there is one."
 )
 _CHANCES = {
-    "one": "chances by integration, see winnow.plan.chances; Canonical, Def 2.1",
+    "one": "chances by integration, see winnow.select.plan.chances; Canonical, Def 2.1",
     "softmax": "chances in closed form: Canonical, Lemma A.19",
     "set": "chance of the set: Canonical, proof of Thm 4.1",
     "margin": "chances by integration over LMM, Alg 1",

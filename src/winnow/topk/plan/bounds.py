@@ -67,7 +67,7 @@ from winnow.topk.mechanisms.noisy_counts import NoisyCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 from winnow.topk.plan.probabilities import as_one_draw
 
-_HERE = "proved in winnow.plan.topk_bounds"
+_HERE = "proved in winnow.topk.plan.bounds"
 
 
 @dataclass(frozen=True)

@@ -110,32 +110,34 @@ def log_top_sets(ranked: Counts, k: int) -> float:
 
 def utility_classes(ranked: Counts, k: int, scale: float) -> UtilityClasses:
     """All classes of Joint on counts in decreasing order, but for a negligible rest."""
-    ladder = _Ladder(ranked, k)
-    lowest = ladder.lowest
-    found = _Found(ladder.log_at_least(0), scale)
-    threshold = _log_total_at_least(ladder, scale) - DROPPED
+    sequences = _SequenceCounts(ranked, k)
+    lowest = sequences.lowest
+    found = _Found(sequences.log_at_least(0), scale)
+    threshold = _log_total_at_least(sequences, scale) - DROPPED
     log_dropped = -math.inf
-    ranges = [(lowest, -1, ladder.log_at_least(lowest), ladder.log_at_least(0))] if lowest else []
+    ranges = (
+        [(lowest, -1, sequences.log_at_least(lowest), sequences.log_at_least(0))] if lowest else []
+    )
     while ranges:  # from the highest range to the lowest
         low, high, log_low, log_above = ranges.pop()
-        if log_low == log_above and ladder.events(low, high) == 0:
+        if log_low == log_above and sequences.events(low, high) == 0:
             continue
         bound = log_low + float(log1mexp(np.array(min(log_above - log_low, 0.0)))) + scale * high
         if bound < threshold:
             log_dropped = float(np.logaddexp(log_dropped, bound))
-        elif low == high or ladder.events(low, high) <= (
+        elif low == high or sequences.events(low, high) <= (
             EVENTS if scale * (high - low) < 1.0 else EVENTS // 64
         ):
-            found.add(*ladder.classes(low, high, log_above, scale))
+            found.add(*sequences.classes(low, high, log_above, scale))
         else:
             middle = (low + high) // 2
-            log_middle = ladder.log_at_least(middle + 1)
+            log_middle = sequences.log_at_least(middle + 1)
             ranges.append((low, middle, log_low, log_middle))
             ranges.append((middle + 1, high, log_middle, log_above))
     return found.result(log_dropped)
 
 
-class _Ladder:
+class _SequenceCounts:
     """N(u) and its steps for counts in decreasing order, measured from the largest."""
 
     def __init__(self, ranked: Counts, k: int) -> None:
@@ -189,15 +191,15 @@ class _Ladder:
         return -found, weights
 
 
-def _log_total_at_least(ladder: _Ladder, scale: float) -> float:
+def _log_total_at_least(sequences: _SequenceCounts, scale: float) -> float:
     """A lower bound on ln Z: the largest N(u) e^(au) over a few dozen utilities."""
-    reach = -ladder.lowest
+    reach = -sequences.lowest
     points = {0, reach, *(int(reach * i / 32) for i in range(1, 32))}
     points |= {2**i for i in range(62) if 2**i < reach}
-    best = max(points, key=lambda u: ladder.log_at_least(-u) - scale * u)
+    best = max(points, key=lambda u: sequences.log_at_least(-u) - scale * u)
     low, high = best // 2, min(2 * best, reach)
     finer = {low + (high - low) * i // 32 for i in range(33)}
-    return max(ladder.log_at_least(-u) - scale * u for u in finer | {best})
+    return max(sequences.log_at_least(-u) - scale * u for u in finer | {best})
 
 
 class _Found:

@@ -93,7 +93,7 @@ class TopKRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class PlanQuestion:
     """What all rows of a plan have in common."""
 
     scores: Scores

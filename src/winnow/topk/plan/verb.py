@@ -14,7 +14,7 @@ from winnow.mechanisms import TOP_K, row_named
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.select.crossing import Selection
 from winnow.topk.plan.profile import public_scores
-from winnow.topk.plan.rows import Question, TopKRow
+from winnow.topk.plan.rows import PlanQuestion, TopKRow
 from winnow.topk.table import PUBLIC, TopKOptions, top_k_named
 
 
@@ -271,7 +271,7 @@ def top_k(
         candidates, skipped = wishes.all()
     else:
         candidates = [wishes.one(mechanism)]
-    question = Question(
+    question = PlanQuestion(
         values,
         utility,
         int(k),
@@ -307,7 +307,7 @@ def top_k(
 
 
 def _row(
-    question: Question, sealed: SealedScores, candidate: Candidate, epsilon: Real | None
+    question: PlanQuestion, sealed: SealedScores, candidate: Candidate, epsilon: Real | None
 ) -> TopKRow:
     """One mechanism at the given epsilon, or at the one that reaches the target."""
     if epsilon is None:

@@ -20,9 +20,9 @@ from winnow.release.audit import as_twin
 from winnow.wide.audit.model import (
     ONE_ROUND,
     TWO_ROUNDS,
+    AuditedRounds,
     Integers,
     MarginalModel,
-    Setting,
     neighbours,
 )
 from winnow.wide.crossing import MeasuredTable
@@ -157,7 +157,9 @@ def _margins(model: MarginalModel, probabilities: Floats) -> Iterator[Floats]:
 
 
 @lru_cache(maxsize=8)
-def simulated(mechanism: MeasureMarginals, setting: Setting, draws: int, seed: int) -> Integers:
+def simulated(
+    mechanism: MeasureMarginals, setting: AuditedRounds, draws: int, seed: int
+) -> Integers:
     """Rows of (selected table, its first count) for each round."""
     root = Tape.seeded(seed)
     counts = np.concatenate(setting.tables(_TABLE[setting.columns]))

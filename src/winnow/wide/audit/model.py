@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Setting:
+class AuditedRounds:
     """Columns with two codes each, the tables that may be selected, and their public numbers."""
 
     columns: int
@@ -71,17 +71,17 @@ class Setting:
         return np.where(sums > 0, self.total * positive / np.maximum(sums, 1.0), even)
 
 
-ONE_ROUND = Setting(
+ONE_ROUND = AuditedRounds(
     3, ((0,), (1,), (2,), (0, 1)), (1, 1, 2, 2), (0.0, 0.5, 0.25, 1.0), 2
 )  # fmt: skip
-TWO_ROUNDS = Setting(2, ((0,), (1,)), (1, 1), (0.0, 0.25), 3)
+TWO_ROUNDS = AuditedRounds(2, ((0,), (1,)), (1, 1), (0.0, 0.25), 3)
 
 
 @dataclass(frozen=True)
 class MarginalModel:
     """One or two rounds, by the two numbers that privacy rests on."""
 
-    setting: Setting
+    setting: AuditedRounds
     exponent: float
     """What a score in rows is multiplied with: epsilon/(2 Delta)."""
     variance: float
@@ -91,7 +91,7 @@ class MarginalModel:
     def of(
         cls,
         mechanism: MeasureMarginals,
-        setting: Setting,
+        setting: AuditedRounds,
         relation: Relation,
         rows_per_person: int = 1,
     ) -> MarginalModel:
@@ -169,7 +169,7 @@ class MarginalModel:
 
 
 def neighbours(
-    setting: Setting, relation: Relation, rows_per_person: int = 1
+    setting: AuditedRounds, relation: Relation, rows_per_person: int = 1
 ) -> list[tuple[Integers, Integers]]:
     """Pairs of neighbouring histograms over the setting's cells, up to exchange of the two."""
     found = {}

@@ -1,8 +1,8 @@
-"""The public hypothesis of multiplicative weights: a distribution over the cells of a schema.
+"""The distribution that multiplicative weights fits: public weights on the cells of a schema.
 
 Weights are kept unnormalised with their mass beside them, so a step costs as much as the set it
-touches, and so does the running mean of all hypotheses: with G the sum of 1/mass over the
-hypotheses so far, a cell whose weight w did not change has contributed w G, and a change of w at
+touches, and so does the running mean of all distributions: with G the sum of 1/mass over the
+distributions so far, a cell whose weight w did not change has contributed w G, and a change of w at
 clock G is booked in `sums`, so that mean = (sums + w G + w/mass)/count at any time.
 
 Queries come in two kinds. Maintained: marginals, whose tables follow every step, and ranges and
@@ -53,7 +53,7 @@ class Region:
         return self.first + int(self.part.size)
 
 
-class Hypothesis:
+class Distribution:
     """A distribution over the cells that answers the queries of a workload; starts uniform."""
 
     def __init__(self, workload: Workload, total: int) -> None:
@@ -133,9 +133,9 @@ class Hypothesis:
         return np.asarray(self._weights / self._weights.sum())
 
     def average(self, *, start: bool = True) -> Floats:
-        """The mean of the hypotheses so far, the present one included; sum 1.
+        """The mean of the distributions so far, the present one included; sum 1.
 
-        Without `start` the uniform hypothesis before the first step is left out.
+        Without `start` the uniform distribution before the first step is left out.
         """
         total = self._sums + self._weights * (self._clock + 1.0 / self._mass)
         if not start:
@@ -308,6 +308,6 @@ class Hypothesis:
         return [*known, *(columns for columns in more if columns not in known), ()]
 
 
-def hypothesis_for(workload: Workload, total: int) -> Hypothesis:
-    """The uniform hypothesis for a workload, with `total` rows."""
-    return Hypothesis(workload, total)
+def uniform_distribution(workload: Workload, total: int) -> Distribution:
+    """The uniform distribution for a workload, with `total` rows."""
+    return Distribution(workload, total)

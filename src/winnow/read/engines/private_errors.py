@@ -15,7 +15,7 @@ from winnow.errors import InputError
 T = TypeVar("T")
 
 
-def quietly(action: Callable[[], T]) -> T:
+def without_details(action: Callable[[], T]) -> T:
     """Run an action on private data; whatever goes wrong leaves as a plain InputError."""
     try:
         return action()
@@ -36,8 +36,8 @@ def _words(error: Exception) -> str:
             "columns="
         )
     state = getattr(error, "sqlstate", None)
-    told = f"{kind} {state}" if isinstance(state, str) and state.isalnum() else kind
+    named = f"{kind} {state}" if isinstance(state, str) and state.isalnum() else kind
     return (
-        f"the source cannot be read ({told}); check that a file is whole and that its first line "
+        f"the source cannot be read ({named}); check that a file is whole and that its first line "
         "names the columns, or that a table or query exists and runs by itself"
     )

@@ -14,14 +14,14 @@ import winnow as wn
 from winnow import ExtraMissing, GuaranteeError, InputError, Relation, Schema, WideSynthetic
 from winnow.wide.junction_tree import junction_tree
 from winnow.wide.kernels.tree_tables import tree_tables
-from winnow.wide.plan import PlannedWide, WideRequest, plan_wide
 from winnow.wide.rounds import NoisyTable, allowed_candidates, merged
+from winnow.wide.settings import WideRequest, WideSettings, wide_settings
 from winnow.wide.synthetic import MeasuredMarginal, TreeFactor
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5, "d": 2})
 
 
-def planned(**changes: object) -> PlannedWide:
+def planned(**changes: object) -> WideSettings:
     request = {
         "workload": wn.marginals(3),
         "schema": SCHEMA,
@@ -30,7 +30,7 @@ def planned(**changes: object) -> PlannedWide:
         "relation": Relation.SUBSTITUTION,
         "public_rows": 10_000,
     }
-    return plan_wide(WideRequest(**(request | changes)))  # type: ignore[arg-type]
+    return wide_settings(WideRequest(**(request | changes)))  # type: ignore[arg-type]
 
 
 def test_candidates_are_the_tables_inside_the_workload_weighted_by_overlap() -> None:

@@ -34,7 +34,7 @@ def call(name: str, *arguments: exp.Expression | int | str) -> exp.Anonymous:
 
 
 @dataclass(frozen=True)
-class PackedCount:
+class PackedPairs:
     """The statements that count one source, for a query with a user and a bound."""
 
     query: CountQuery

@@ -51,7 +51,7 @@ class WideRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedWide:
+class WideSettings:
     """A closed plan: nothing in it depends on data."""
 
     schema: Schema
@@ -101,7 +101,7 @@ class PlannedWide:
         return [i for i, penalty in enumerate(self.penalties()) if penalty < total]
 
 
-def plan_wide(request: WideRequest) -> PlannedWide:
+def wide_settings(request: WideRequest) -> WideSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
     positive(epsilon=request.epsilon)
     delta_range(delta=request.delta)
@@ -138,7 +138,7 @@ def plan_wide(request: WideRequest) -> PlannedWide:
     mechanism = MeasureMarginals(
         plan.selection_epsilon, plan.noise_multiplier, rounds, columns, multiplier
     )
-    planned = PlannedWide(
+    planned = WideSettings(
         request.schema,
         workload,
         Workload(request.schema, parts),

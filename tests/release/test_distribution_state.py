@@ -1,4 +1,4 @@
-"""The public hypothesis: tables that follow every step, answers, and the running mean."""
+"""The public distribution: tables that follow every step, answers, and the running mean."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.real import GridPart
 from winnow.release.kernels.dense import bit_sums
-from winnow.release.kernels.hypothesis import hypothesis_for
+from winnow.release.kernels.distribution import uniform_distribution
 
 SCHEMA = Schema.parse({"a": 3, "b": 4, "c": 2, "d": 5})
 CELLS = 120
@@ -51,47 +51,47 @@ def mixed() -> Workload:
 def test_after_a_thousand_steps_everything_equals_what_is_computed_anew(make) -> None:
     workload = make()
     rng = np.random.default_rng(2)
-    hypothesis = hypothesis_for(workload, 1000)
+    distribution = uniform_distribution(workload, 1000)
     p = np.full(CELLS, 1 / CELLS)
     total = p.copy()
     for step in range(1000):
         query, factor = int(rng.integers(workload.size)), float(rng.normal() * 0.7)
-        hypothesis.update(query, factor)
+        distribution.update(query, factor)
         p = p * np.exp(factor * workload.row(query))
         p /= p.sum()
         total += p
         if step % 100 == 99:
-            np.testing.assert_allclose(hypothesis.weights(), p, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(distribution.weights(), p, rtol=0, atol=1e-10)
             answers = workload.answers(p)
-            np.testing.assert_allclose(hypothesis.answers(), answers, rtol=0, atol=1e-10)
-            assert abs(hypothesis.answer(query) - answers[query]) < 1e-10
-    np.testing.assert_allclose(hypothesis.average(), total / 1001, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(distribution.answers(), answers, rtol=0, atol=1e-10)
+            assert abs(distribution.answer(query) - answers[query]) < 1e-10
+    np.testing.assert_allclose(distribution.average(), total / 1001, rtol=0, atol=1e-10)
     without = (total - 1 / CELLS) / 1000
-    np.testing.assert_allclose(hypothesis.average(start=False), without, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(distribution.average(start=False), without, rtol=0, atol=1e-10)
 
 
 def test_steps_in_one_direction_move_the_mass_far_and_lose_nothing() -> None:
     workload = marginals(2).over(SCHEMA)
-    hypothesis = hypothesis_for(workload, 1000)
+    distribution = uniform_distribution(workload, 1000)
     p = np.full(CELLS, 1 / CELLS)
     total = p.copy()
     for step in range(200):
         query, factor = 3, 2.0 if step < 100 else -3.0
-        hypothesis.update(query, factor)
+        distribution.update(query, factor)
         p = p * np.exp(factor * workload.row(query))
         p /= p.sum()
         total += p
-    np.testing.assert_allclose(hypothesis.answers(), workload.answers(p), rtol=0, atol=1e-10)
-    np.testing.assert_allclose(hypothesis.average(), total / 201, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(distribution.answers(), workload.answers(p), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(distribution.average(), total / 201, rtol=0, atol=1e-10)
 
 
 def test_whole_weights_are_the_distribution_on_a_grid() -> None:
-    hypothesis = hypothesis_for(mixed(), 1000)
-    hypothesis.update(8, 0.5)
+    distribution = uniform_distribution(mixed(), 1000)
+    distribution.update(8, 0.5)
     for units, kind in ((1 << 29, np.int32), (1 << 40, np.int64)):
-        whole = hypothesis.whole_weights(units)
+        whole = distribution.whole_weights(units)
         assert whole.dtype == kind and len(whole) % 64 == 0 and not whole[CELLS:].any()
-        expected = hypothesis.weights() * units
+        expected = distribution.weights() * units
         np.testing.assert_allclose(whole[:CELLS], expected, rtol=0, atol=0.5 + 1e-12 * units)
 
 
@@ -108,11 +108,11 @@ def test_masked_sums_are_exact(kind: type) -> None:
 
 def test_what_cannot_be_answered_is_refused() -> None:
     with pytest.raises(InputError, match="total"):
-        hypothesis_for(maintained(), 0)
-    hypothesis = hypothesis_for(maintained(), 10)
+        uniform_distribution(maintained(), 0)
+    distribution = uniform_distribution(maintained(), 10)
     with pytest.raises(InputError, match="outside"):
-        hypothesis.update(10**6, 0.1)
+        distribution.update(10**6, 0.1)
     with pytest.raises(InputError, match="step"):
-        hypothesis.update(0, float("nan"))
+        distribution.update(0, float("nan"))
     with pytest.raises(InputError, match="no step"):
-        hypothesis.average(start=False)
+        distribution.average(start=False)

@@ -1,0 +1,88 @@
+"""Names of the source: one class for each name, and every module that is named exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACES = ("src", "tests", "benchmarks", "docs")
+NAMED = re.compile(r"(?<![\w./])winnow(?:\.[a-z][a-z_]*)+")
+
+
+def twice(source: Path) -> dict[str, list[str]]:
+    """Classes of one name in several places, wherever in a file they are."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(source.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(f"{file.relative_to(source)}:{node.lineno}")
+    return {name: places for name, places in found.items() if len(places) > 1}
+
+
+def test_no_two_classes_have_one_name() -> None:
+    assert twice(ROOT / "src" / "winnow") == {}
+
+
+def test_two_classes_of_one_name_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("class Rows: ...\n")
+    (tmp_path / "b.py").write_text("def f():\n    class Rows: ...\n")
+    assert twice(tmp_path) == {"Rows": ["a.py:1", "b.py:2"]}
+
+
+def _files() -> Iterator[Path]:
+    for place in PLACES:
+        for ending in ("*.py", "*.pyi", "*.md"):
+            yield from (f for f in (ROOT / place).rglob(ending) if "_build" not in f.parts)
+    yield from ROOT.glob("*.md")
+
+
+def module_exists(name: str) -> bool:
+    """Whether a dotted name is a module, or an attribute of one."""
+    place = ROOT / "src"
+    first, second, *rest = name.split(".")
+    if not rest:  # winnow.top_k; winnow.db may be a file of somebody's
+        return True
+    for part in (first, second, *rest):
+        if (place / f"{part}.py").is_file():
+            return True
+        if not (place / part).is_dir():
+            return _shown(place, part)
+        place /= part
+    return True
+
+
+def _shown(package: Path, name: str) -> bool:
+    stub = package / "__init__.pyi"
+    return stub.is_file() and f" as {name}\n" in stub.read_text(encoding="utf-8")
+
+
+def test_every_module_that_is_named_exists() -> None:
+    gone = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in _files()
+        if file != Path(__file__).resolve()
+        for name in NAMED.findall(file.read_text(encoding="utf-8"))
+        if not module_exists(name)
+    ]
+    assert gone == []
+
+
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [
+        ("winnow.core.laws", True),
+        ("winnow.core.tape", True),
+        ("winnow.sealed.tables", False),
+        ("winnow.privacy.calibrate_rounds", True),
+        ("winnow.core.nothing", False),
+        ("winnow.kernels.itemsets", False),
+    ],
+)
+def test_a_module_that_moved_is_noticed(name: str, there: bool) -> None:
+    assert module_exists(name) is there
