@@ -294,8 +294,12 @@ def test_true_answers_are_in_the_report_only_when_asked_for_and_in_red(
 
 def test_only_the_command_goes_around_the_seal() -> None:
     source = Path(sys.modules["winnow"].__file__ or "").parent
-    users = [f.name for f in source.rglob("*.py") if "sealed.unsafe" in f.read_text()]
-    assert users == ["release_run.py"]
+    users = [
+        str(f.relative_to(source))
+        for f in source.rglob("*.py")
+        if "import unsafe_true_answers" in f.read_text()
+    ]
+    assert users == ["release/cli/run.py"]
 
 
 def test_without_the_flag_nothing_private_is_looked_at_or_written(
