@@ -5,23 +5,26 @@ They are reachable from the audits only, and release nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.probabilities import Model, Scores
+from winnow.audit.probabilities import Model, Scores, model_of
 from winnow.core.checks import exact
 from winnow.core.laws import Law
+from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.privacy import Compose, Event, Repeat, ZcdpCost, zcdp_cost
+from winnow.privacy import Compose, Event, Promise, Repeat, ZcdpCost, zcdp_cost
 from winnow.select.audit.model import LargeMarginModel
 from winnow.select.large_margin import LargeMargin
 from winnow.select.margin_search import needed_margin, stopping_margin
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.select.sparse_vector import SparseVector
+from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain
 
 Floats = NDArray[np.float64]
@@ -49,6 +52,47 @@ class _FloatNoise:
 
     def choice(self, levels: Floats, size: tuple[int, int]) -> Floats:
         return levels[(self._uniform(size) * len(levels)).astype(np.int64)]
+
+
+def with_epsilon(mechanism: Any, factor: Fraction) -> Any:
+    """The same mechanism with so many times its epsilon, also where another one is inside."""
+    if hasattr(mechanism, "inner"):
+        return replace(mechanism, inner=with_epsilon(mechanism.inner, factor))
+    return replace(mechanism, epsilon=factor * exact("epsilon", mechanism.epsilon))
+
+
+@dataclass(frozen=True)
+class BrokenUnderpaid:
+    """BROKEN: promises a part of the epsilon that its noise is for."""
+
+    inner: Any
+    part: Fraction = Fraction(1, 2)
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return str(self.inner.name)
+
+    def promise(self, relation: Relation) -> Promise:
+        """Less than one release costs."""
+        promised: Promise = with_epsilon(self.inner, self.part).promise(relation)
+        return promised
+
+    def simulate(self, scores: Scores, utility: Utility, draws: int, seed: int) -> Integers:
+        """Draws with the noise of all of the epsilon."""
+        return np.asarray(self.inner.simulate(scores, utility, draws, seed), np.int64)
+
+    def model(self, utility: Utility) -> Model:
+        """Their exact distribution."""
+        return model_of(self.inner, utility)
+
+
+class BrokenLittleNoise(ApproximateOneshot):
+    """BROKEN: has a fortieth of the noise, about what it were without its constant and root."""
+
+    def scale(self, utility: Utility, d: int) -> Fraction:
+        """Forty times the scale that the theorem allows."""
+        return 40 * super().scale(utility, d)
 
 
 class BrokenNoFactorTwo(LipschitzMechanism):

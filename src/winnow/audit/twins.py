@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from winnow.audit.accounting import repeat_costs_its_count
 from winnow.audit.broken import (
@@ -13,12 +12,15 @@ from winnow.audit.broken import (
     BrokenCutoffForgotten,
     BrokenHalvedAlways,
     BrokenInvertedScales,
+    BrokenLittleNoise,
     BrokenNoFactorTwo,
     BrokenNoLead,
     BrokenOneshotForOne,
     BrokenSmallThresholds,
     BrokenTruncatedNoise,
+    BrokenUnderpaid,
     cost_repeat_once,
+    with_epsilon,
 )
 from winnow.audit.cases import AuditedMechanism, Case, OnLabels
 from winnow.audit.enumeration import enumerate_case
@@ -27,10 +29,9 @@ from winnow.audit.neighbours import Declared, counts, general
 from winnow.audit.probabilities import model_of
 from winnow.audit.result import AuditResult
 from winnow.audit.sampling import plan_case, plans, sample_case
-from winnow.core.checks import exact
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
-from winnow.inner_product.audit import AdversarialSlack, BrokenNoCertificate
+from winnow.inner_product.audit import AdversarialIndexed, AdversarialSlack, BrokenNoCertificate
 from winnow.select.audit.ranked import broken_on_unknown_universes
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism, PermuteAndFlip
@@ -43,8 +44,12 @@ from winnow.topk.audit.counts import (
     Counted,
     CountedAtOnce,
 )
+from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
+from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.gamma import GammaMechanism
+from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.topk.mechanisms.peeling import PeelGumbel
+from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
 
@@ -176,13 +181,40 @@ def twins(*, quick: bool = False) -> list[Twin]:
     return found
 
 
+def enumerated_twins() -> list[Twin]:
+    """Twins of the mechanisms that have none above: wrong scales show in their draws too."""
+    people = counts(Relation.ADD_REMOVE)
+    little = Fraction(1, 5), Fraction(1, 20), 2
+    honest: list[AuditedMechanism] = [
+        PeelPermuteAndFlip(1.0, 2),
+        Joint(1.0, 2),
+        Canonical(1.0, 2),
+        GammaMechanism(1.0, 2),
+        AdversarialIndexed(1.0, adversary="worst"),
+    ]
+    return [
+        *(
+            Twin("half of the epsilon is charged", BrokenUnderpaid(one), one, people, 0)
+            for one in honest
+        ),
+        Twin(
+            "the noise is a fortieth",
+            BrokenLittleNoise(*little),
+            ApproximateOneshot(*little),
+            people,
+            0,
+        ),
+        *(Twin(*found, people, 0) for found in broken_on_unknown_universes()),
+    ]
+
+
 def caught(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """Every twin under every audit that has to catch it."""
     for i, twin in enumerate(twins(quick=quick)):
         for audit in (by_enumeration, by_sampling, by_fidelity):
             yield audit(twin, seed + 1000 + 2 * i)
-    for fault, broken, honest in broken_on_unknown_universes():
-        yield by_enumeration(Twin(fault, broken, honest, counts(Relation.ADD_REMOVE), 0))
+    for twin in enumerated_twins():
+        yield by_enumeration(twin)
     yield from wrong_scales(quick=quick, seed=seed)
     result = repeat_costs_its_count(cost_repeat_once)
     yield _as_twin("a loop is charged once", "Accounting", result)
@@ -191,18 +223,10 @@ def caught(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
 def wrong_scales(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """The draws of the honest samplers do not fit the probabilities of another epsilon."""
     for plan in plans(quick=quick, seed=seed):
-        mechanism: Any = plan.case.mechanism
         factor = Fraction(5, 4) if plan.draws >= 20_000 else Fraction(4)
-        if isinstance(mechanism, OnLabels | Counted):
-            other: AuditedMechanism = replace(mechanism, inner=_rescaled(mechanism.inner, factor))
-        else:
-            other = _rescaled(mechanism, factor)
+        other = with_epsilon(plan.case.mechanism, factor)
         result = fidelity_of(plan, model_of(other, plan.case.declared.utility))
         yield _as_twin(f"the scale is off by a factor {float(factor):g}", "Fidelity", result)
-
-
-def _rescaled(mechanism: Any, factor: Fraction) -> Any:
-    return replace(mechanism, epsilon=factor * exact("epsilon", mechanism.epsilon))
 
 
 def by_enumeration(twin: Twin, seed: int = 0) -> AuditResult:

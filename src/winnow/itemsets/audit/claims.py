@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.broken import with_epsilon
 from winnow.audit.cases import Case
 from winnow.audit.enumeration import TOLERANCE, Pair
 from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value, fidelity_of
@@ -18,7 +18,6 @@ from winnow.audit.neighbours import Declared, counts
 from winnow.audit.probabilities import Model, hockey_stick, model_of
 from winnow.audit.result import AuditResult
 from winnow.audit.sampling import Sampled, _expected, sample_case
-from winnow.core.checks import exact
 from winnow.core.laws import Law
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.relation import Relation
@@ -215,18 +214,6 @@ def baskets_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
         honest: Model = model_of(twin.honest, twin.declared.utility)
         yield as_twin(twin.fault, "Fidelity", fidelity_of(planned, honest))
     for planned in plans(quick=quick, seed=seed):
-        mechanism: Any = planned.case.mechanism
-        other = _rescaled(mechanism)
+        other = with_epsilon(planned.case.mechanism, Fraction(16))
         result = fidelity_of(planned, model_of(other, planned.case.declared.utility))
         yield as_twin("the scale is off by a factor 16", "Fidelity", result)
-
-
-def _rescaled(mechanism: OnBaskets, factor: int = 16) -> OnBaskets:
-    inner: Any = mechanism.inner
-    if isinstance(inner, Repeated):
-        once: Any = inner.inner
-        other: Any = replace(once, epsilon=factor * exact("epsilon", once.epsilon))
-        return replace(mechanism, inner=replace(inner, inner=other))
-    return replace(
-        mechanism, inner=replace(inner, epsilon=factor * exact("epsilon", inner.epsilon))
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
@@ -10,10 +10,10 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.broken import BrokenUnderpaid
 from winnow.audit.neighbours import Declared, counts
 from winnow.audit.probabilities import Model, model_of
 from winnow.core.baskets import Baskets
-from winnow.core.checks import exact
 from winnow.core.laws import Law
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.relation import Relation
@@ -177,21 +177,10 @@ class BrokenBasketTwin:
     """What is broken, the broken selection, the honest one, and how often it is drawn."""
 
     fault: str
-    broken: OnBaskets
+    broken: OnBaskets | BrokenUnderpaid
     honest: OnBaskets
     declared: Declared
     draws: int
-
-
-@dataclass(frozen=True)
-class BrokenOneBasket(OnBaskets):
-    """BROKEN: claims half of its epsilon, as if nobody had a second basket."""
-
-    def promise(self, relation: Relation) -> Promise:
-        """The promise of twice the noise."""
-        assert isinstance(self.inner, RankedNoisyMax)
-        half = replace(self.inner, epsilon=exact("epsilon", self.inner.epsilon) / 2)
-        return half.promise(relation)
 
 
 @dataclass(frozen=True)
@@ -238,9 +227,27 @@ def broken_on_baskets() -> list[BrokenBasketTwin]:
         ),
         BrokenBasketTwin(
             "the second basket of a person is forgotten",
-            BrokenOneBasket(RankedNoisyMax(Fraction(8), Law.GUMBEL)),
+            BrokenUnderpaid(OnBaskets(RankedNoisyMax(Fraction(8), Law.GUMBEL))),
             OnBaskets(RankedNoisyMax(Fraction(4), Law.GUMBEL)),
             two,
             0,
+        ),
+        *(
+            BrokenBasketTwin(
+                f"1/{parts} of the epsilon is charged",
+                BrokenUnderpaid(honest, Fraction(1, parts)),
+                honest,
+                one,
+                0,
+            )
+            for honest, parts in (
+                (OnBaskets(RankedJoint(1.0, 2)), 2),
+                (OnBaskets(RankedCanonical(1.0, 2)), 4),
+                (OnBaskets(Repeated(RankedNoisyMax(0.5, Law.EXPONENTIAL), 2)), 2),
+                (OnBaskets(RankedLimitedDomain(2.0, 0.2, 1, 3, reach=2), known=False), 4),
+                # Its thresholds are far from tight on so few baskets.
+                (OnBaskets(RankedLargeMargin(6.0, 0.1)), 64),
+                (OnBaskets(RankedLargeMargin(6.0, 0.1, last_rank=6), known=False), 64),
+            )
         ),
     ]
