@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -43,7 +43,7 @@ def check_whole(scores: SealedScores, scale: Fraction) -> None:
 
 
 @dataclass(frozen=True)
-class UnknownDomain:
+class UnknownDomain(ABC):
     """What the two procedures share; counts are sealed together with their labels."""
 
     epsilon: Real

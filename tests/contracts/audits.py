@@ -1,0 +1,62 @@
+"""Which mechanisms the audits enumerate, and of which of them they catch a broken twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from winnow.audit.cases import all_cases
+from winnow.audit.twins import enumerated_twins, twins
+from winnow.interactive.audit import claims as sessions
+from winnow.interactive.audit import independent
+from winnow.itemsets.audit.claims import cases as basket_cases
+from winnow.itemsets.audit.model import broken_on_baskets
+from winnow.lp import audit as programs
+from winnow.release import audit as rounds
+from winnow.wide.audit import claims as marginals
+
+OTHERS = {
+    "release": (rounds.GAUSSIAN, rounds.rounds_enumerated, rounds.rounds_twins),
+    "wide": (
+        marginals.SELECTING,
+        marginals.marginal_rounds_enumerated,
+        marginals.marginal_rounds_twins,
+    ),
+    "interactive": (
+        sessions.mechanism_at(1, 2, 0.5),
+        sessions.interactive_enumerated,
+        sessions.interactive_twins,
+    ),
+    "independent": (
+        independent.mechanism(),
+        independent.independent_enumerated,
+        independent.independent_twins,
+    ),
+    "scalar": (programs.SCALAR, programs.lp_enumerated, programs.lp_twins),
+    "constraint": (programs.OWNED, programs.lp_enumerated, programs.lp_twins),
+}
+"""Audits that are written for one mechanism: what they enumerate, and who runs them."""
+
+
+def _classes(mechanisms: Iterable[Any]) -> set[type]:
+    """The classes of mechanisms, of what they are derived from, and of what is inside them."""
+    found: set[type] = set()
+    for mechanism in mechanisms:
+        found |= {made for made in type(mechanism).__mro__ if hasattr(made, "promise")}
+        for part in ("inner", "selection"):
+            if hasattr(mechanism, part):
+                found |= _classes([getattr(mechanism, part)])
+    return found
+
+
+def enumerated() -> set[type]:
+    """Those whose neighbours are enumerated."""
+    audited = [case.mechanism for case in (*all_cases(), *basket_cases())]
+    return _classes([*audited, *(mechanism for mechanism, _, _ in OTHERS.values())])
+
+
+def with_a_twin() -> set[type]:
+    """Those with a broken twin that enumeration has to catch."""
+    known = (*twins(), *enumerated_twins(), *broken_on_baskets())
+    honest = [twin.honest for twin in known]
+    return _classes([*honest, *(mechanism for mechanism, _, _ in OTHERS.values())])

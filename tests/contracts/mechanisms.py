@@ -1,0 +1,332 @@
+"""Every mechanism, with data of neighbours, how it is run, and what it has to refuse.
+
+Mechanisms with a word come from the table of mechanisms. Those without one are listed here: a
+class that is in neither fails ``test_mechanisms.py``, which names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import winnow as wn
+from winnow import Relation, Sealed, Utility
+from winnow.core.laws import Law
+from winnow.inner_product.crossing import IndexedExponential, SlackExponential
+from winnow.inner_product.rounds import IndexedRounds, rounds_event
+from winnow.inner_product.vectors import seal_query, seal_vectors
+from winnow.interactive.independent_answers import IndependentAnswers
+from winnow.interactive.mechanism import MultiplicativeWeights
+from winnow.interactive.questions import Question
+from winnow.itemsets.crossing import FrequentItemsets
+from winnow.lp.crossing.rows import seal_offsets, seal_rows
+from winnow.lp.kernels.scalar_program import ConstraintRows
+from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
+from winnow.lp.mechanisms.scalar import ScalarPrivateLp
+from winnow.mechanisms import ITEMSETS, TABLE, TOP_K, MechanismRow, row_named
+from winnow.read.counts import SealedCounts
+from winnow.read.crossing import Rows, group
+from winnow.release.crossing.lazy_selection import LazyExponential
+from winnow.release.crossing.rounds import SelectAndMeasure, Task
+from winnow.release.kernels.distribution import uniform_distribution
+from winnow.select.ranked import Repeated
+from winnow.topk.mechanisms.joint import Joint
+from winnow.topk.mechanisms.noisy_counts import WithCounts
+from winnow.wide.mechanism import MeasureMarginals
+
+SECRET = 41_729
+"""A private number that must not be seen anywhere; that of the neighbour is one less."""
+Run = Callable[[Any, Any, Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A mechanism under the contract."""
+
+    name: str
+    mechanism: Any
+    data: Callable[..., Any]
+    """Sealed data: ``data(0)`` and ``data(1)`` are neighbours; ``relation`` if it is declared."""
+    run: Run
+    """(mechanism, data, grant, tape): all of a draw. Returns what has the receipt."""
+    refused: tuple[tuple[Any, Any], ...]
+    """Mechanisms with data that they have to refuse."""
+    state: Callable[[Any], Any] = field(default=lambda result: None)
+    """What is left open after a run, where something is."""
+    event: Callable[[Relation], Any] | None = None
+    covers: tuple[type, ...] = ()
+    """Parts of it that are charged by it, and never alone."""
+    looks: bool = False
+    """Whether it looks at the scores before the charge: to refuse those that are not whole, or
+    not on the grid that their sensitivity declares. It may tell nothing else."""
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The mechanism, and the one inside it, and the one inside that."""
+        found = [self.mechanism]
+        for name in ("selection", "inner"):
+            inside = getattr(found[-1], name, None)
+            found += [inside] if hasattr(inside, "promise") else []
+        return tuple(found)
+
+    def charged(self, relation: Relation) -> Any:
+        """The event of a run."""
+        return (self.event or (lambda r: self.mechanism.promise(r).event))(relation)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _released(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+    return mechanism.release(*(data if isinstance(data, tuple) else (data,)), grant, tape)
+
+
+# --- those with a word ---
+
+ASKED: dict[str, Any] = {
+    "epsilon": Fraction(1, 5), "delta": Fraction(1, 20), "k": 2, "noise": Law.GUMBEL,
+    "thresholds": "tight", "gamma": Fraction(1, 2), "rounded": False, "accountant": "best",
+    "max_items_per_user": 2, "with_counts": False, "reach": None, "moved": 3, "growth": 3,
+}  # fmt: skip
+
+
+def scores(turn: int = 0, relation: Relation = Relation.ADD_REMOVE, sensitivity: Any = 1) -> Any:
+    utility = Utility.declare(sensitivity, monotone=True, relation=relation)
+    return wn.seal_scores({"a": SECRET - turn, "b": 7, "c": 3}, utility)
+
+
+def labels(turn: int = 0, relation: Relation = Relation.ADD_REMOVE, sensitivity: Any = 1) -> Any:
+    utility = Utility.declare(sensitivity, monotone=True, relation=relation)
+    counts = np.array([SECRET - turn, 7, 3], np.int64)
+    return SealedCounts(Sealed(counts, "counts"), Sealed(["a", "b", "c"], "labels"), utility, 2)
+
+
+def baskets(
+    turn: int = 0, relation: Relation = Relation.ADD_REMOVE, items: Any = ("a", "b", "c")
+) -> Any:
+    rows = [["a", "b"]] * (9 - turn) + [["b", "c"], ["a"]]
+    public = None if items is None else list(items)
+    return wn.read_baskets(rows, unit="basket", max_items=2, items=public, relation=relation)
+
+
+def _with_a_word(row: MechanismRow) -> Subject:
+    name = f"{row.verb} {row.word}"
+    built = row.build(ASKED | ({} if row.noise is None else {"noise": Law.parse(row.noise)}))
+    if row.verb == ITEMSETS:
+        mechanism = FrequentItemsets(built, 1, built.k if hasattr(built, "k") else 1)
+        too_large = FrequentItemsets(built, 3)
+        return Subject(name, mechanism, baskets, _released, ((too_large, baskets()),))
+    data = labels if row.private_labels else scores
+    looks = row.verb == TOP_K and row.word in ("joint", "canonical", "laplace")
+    refused = ((built, data(sensitivity=10**290)),)
+    return Subject(name, built, data, _released, refused, looks=looks)
+
+
+# --- those without ---
+
+SCHEMA = wn.Schema.parse({"a": 2, "b": 3})
+PAIRS = wn.marginals(2).over(SCHEMA)
+QUESTION = Question(SCHEMA, {0: np.array([1])})
+HUGE = 10**30
+"""Noise of this size does not fit 64 bits."""
+
+
+def table(turn: int = 0, relation: Relation = Relation.SUBSTITUTION) -> Any:
+    codes = (np.array([0, 1], np.int32), np.array([2, 0], np.int32))
+    rows = group(codes, np.array([SECRET - turn, 20 + turn], np.int64), SCHEMA.shape)
+    return wn.SealedTable(SCHEMA, Sealed(Rows(*rows), "rows"), relation=relation)
+
+
+def _threshold() -> Iterator[Subject]:
+    for made in (wn.SparseVector(1, 10, cutoff=2), wn.AboveThreshold(1, 10)):
+        yield Subject(f"above {made.title}", made, scores, _released,
+                      ((made, scores(sensitivity=10**290)),))  # fmt: skip
+
+    def opened(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        stream = mechanism.open(data.utility, grant, tape)
+        stream.ask(data)
+        return stream
+
+    made = wn.SparseVector(1, 10, cutoff=2)
+    refused = ((made, scores(sensitivity=10**290)),)
+    yield Subject("open above", made, scores, opened, refused, state=lambda stream: stream)
+
+
+def _with_counts() -> Iterator[Subject]:
+    made = WithCounts(Joint(1, 2), 1, 2)
+    yield Subject("top-k with counts", made, scores, _released,
+                  ((made, scores(sensitivity=10**290)),), looks=True)  # fmt: skip
+    inner = row_named(ITEMSETS, "exponential").build(ASKED | {"noise": Law.GUMBEL})
+    repeated = FrequentItemsets(Repeated(inner, 2), 1, 2, counts_epsilon=1)
+    tiny = FrequentItemsets(Repeated(inner, 2), 1, 2, counts_epsilon=Fraction(1, HUGE))
+    yield Subject("itemsets, repeated, with counts", repeated, baskets, _released,
+                  ((tiny, baskets()),))  # fmt: skip
+
+
+VECTORS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+
+
+def vectors(turn: int = 0, relation: Relation = Relation.ADD_REMOVE, dimension: int = 2) -> Any:
+    query = [float(SECRET - turn), 2.0, 1.0][:dimension]
+    utility = Utility.declare(1, relation=relation)
+    return seal_vectors(VECTORS, index="flat"), seal_query(query, utility)
+
+
+def _inner_products() -> Iterator[Subject]:
+    for made in (IndexedExponential(1, 2), SlackExponential(1, 2, slack=Fraction(1, 10))):
+        yield Subject(f"inner products, {made.title}", made, vectors, _released,
+                      ((made, vectors(dimension=3)), (type(made)(1, 4), vectors())))  # fmt: skip
+
+    def rounds(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        candidates, query = data
+        run = IndexedRounds(mechanism, candidates, query.utility, 3, grant, tape)
+        run.next(query)
+        return run
+
+    made = IndexedExponential(1, 2)
+
+    def event(relation: Relation) -> Any:
+        return rounds_event(made, Utility.declare(1, relation=relation), 3)
+
+    yield Subject("inner products, rounds", made, vectors, rounds, (),
+                  state=lambda run: run, event=event)  # fmt: skip
+
+
+def counted(turn: int = 0, relation: Relation = Relation.SUBSTITUTION) -> Any:
+    cells = np.array([SECRET - turn, 0, 0, 3 + turn, 50, 30], np.int64)
+    return Sealed(cells, "counts"), relation
+
+
+def _rounds() -> Iterator[Subject]:
+    def released(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        counts, relation = data
+        first = Sealed(np.array([SECRET]), "rows")
+        task = Task(counts, PAIRS, 2)
+        run = mechanism.open([task], grant, tape, relation=relation, total=first)
+        run.tasks[0].next(uniform_distribution(PAIRS, 500))
+        return run
+
+    yield Subject("release, rounds", SelectAndMeasure(1, 2, 2, "gaussian", 3), counted, released,
+                  ((SelectAndMeasure(1, 2, 3, "gaussian", 3), counted()),
+                   (SelectAndMeasure(1, HUGE, 2, "gaussian", 3), counted()),
+                   (SelectAndMeasure(1, 2, 2), counted())),
+                  state=lambda run: run.tasks[0], covers=(LazyExponential,))  # fmt: skip
+
+    def measured(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        counts, relation = data
+        run = mechanism.open(counts, PAIRS, grant, tape, relation=relation)
+        run.start(counts, PAIRS, (1,)).next([0], [np.full(6, 80.0)], [0.0])
+        return run
+
+    refused = (
+        (MeasureMarginals(1, HUGE, 2, 1, 3), counted()),
+        (MeasureMarginals(1, 2, 2, 2, 3), counted()),
+    )
+    made = MeasureMarginals(1, 2, 2, 1, 3)
+    yield Subject("wide, rounds", made, counted, measured, refused, state=lambda run: run)
+
+
+def _sessions() -> Iterator[Subject]:
+    def asked(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        run = mechanism.open(data, grant, tape)
+        run.ask(QUESTION, 30.0, 1.0)
+        run.prior()
+        return run
+
+    made = MultiplicativeWeights(2, 1, 12, prior_multiplier=2)
+    quiet = MultiplicativeWeights(2, Fraction(1, HUGE), 12)
+    yield Subject("interactive, multiplicative weights", made, table, asked,
+                  ((quiet, table()),), state=lambda run: run)  # fmt: skip
+
+    def answered(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        run = mechanism.open(data, grant, tape)
+        run.answer([QUESTION])
+        return run
+
+    yield Subject("interactive, independent answers", IndependentAnswers(2, 1), table, answered,
+                  ((IndependentAnswers(2, HUGE), table()),), state=lambda run: run)  # fmt: skip
+
+
+MATRIX = np.array([[1.0, 0.0], [0.0, 1.0]])
+
+
+def offsets(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+    return seal_offsets([float(SECRET - turn), 1.0], 2, Utility.declare(1, relation=relation))
+
+
+def owned(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+    rows = np.array([[1.0, 0.5]] * (4 - turn) + [[0.25, 1.0]])
+    return seal_rows(rows, [float(SECRET)] * len(rows)), relation
+
+
+def _programs() -> Iterator[Subject]:
+    def scalar(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        run = mechanism.open(data, grant, tape)
+        run.solve(ConstraintRows.of(MATRIX), np.ones(2), 0.5)
+        return run
+
+    yield Subject("lp, scalar", ScalarPrivateLp(1, 2, check_multiplier=2), offsets, scalar, (),
+                  state=lambda run: run)  # fmt: skip
+
+    def constraint(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        rows, relation = data
+        run = mechanism.open(rows, grant, tape, relation=relation)
+        run.solve(np.ones(2), 0.5, 0.1)
+        return run
+
+    made = ConstraintPrivateLp(1, 2, 2, (0, 1), (-1, 1), check_multiplier=2)
+    yield Subject("lp, constraint", made, owned, constraint, (), state=lambda run: run)
+
+
+SUBJECTS: tuple[Subject, ...] = (
+    *(_with_a_word(row) for row in TABLE),
+    *_threshold(),
+    *_with_counts(),
+    *_inner_products(),
+    *_rounds(),
+    *_sessions(),
+    *_programs(),
+)
+
+# --- verbs: what they refuse costs nothing ---
+
+_COUNTS = {"a": SECRET, "b": 7, "c": 3}
+_PROGRAM: tuple[Any, ...] = (MATRIX, [1.0, 1.0], np.ones(2))
+REFUSED: dict[str, Callable[..., Any]] = {
+    "select, negative epsilon": lambda **to: wn.select(_COUNTS, epsilon=-1, **to),
+    "select, k beyond all": lambda **to: wn.select(_COUNTS, epsilon=1, k=9, **to),
+    "select, unused delta": lambda **to: wn.select(_COUNTS, epsilon=1, delta=0.1, **to),
+    "top_k, no delta": lambda **to: wn.top_k(
+        _COUNTS, k=2, epsilon=1, mechanism="peel-gumbel", **to
+    ),
+    "top_k, real scores": lambda **to: wn.top_k(
+        {"a": 0.5, "b": 1.0}, k=1, epsilon=1, mechanism="laplace", max_items_per_user=1, **to
+    ),
+    "frequent_itemsets, size": lambda **to: wn.frequent_itemsets(
+        baskets(), size=3, epsilon=1, delta=0.1, **to
+    ),
+    "above, no threshold": lambda **to: wn.above(_COUNTS, threshold=float("nan"), epsilon=1, **to),
+    "max_inner_product, lengths": lambda **to: wn.max_inner_product(
+        VECTORS, [1.0, 2.0, 3.0], epsilon=1, sensitivity=1, **to
+    ),
+    "release, unknown update": lambda **to: wn.release(
+        table(), wn.marginals(1), epsilon=1, delta=1e-6, update="none", **to
+    ),
+    "open_interactive, no questions": lambda **to: wn.open_interactive(
+        table(), epsilon=1, delta=1e-6, max_queries=0, method="independent", **to
+    ),
+    "solve_lp, too small a sensitivity": lambda **to: wn.solve_lp(
+        *_PROGRAM, private="scalar", opt=1, epsilon=1, sensitivity=1e-300, **to
+    ),
+    "solve_lp, no sides": lambda **to: wn.solve_lp(
+        *_PROGRAM, private="constraint", opt=1, epsilon=1, entries=(1, 0), **to
+    ),
+    "learn, unknown target": lambda **to: wn.learn(
+        table(), "z", hypotheses=wn.stumps(), epsilon=1, **to
+    ),
+}
+"""Calls of verbs with something wrong in them."""

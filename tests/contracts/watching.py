@@ -1,0 +1,80 @@
+"""A tape, a grant and sealed data that write down when they are used, in one log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from winnow import GrantError, Sealed
+from winnow.core.tape import BitStream, Tape
+from winnow.privacy import Event, single_use_grant
+
+CLAIMED, REDEEMED, READ, OPENED = "tape claimed", "grant redeemed", "tape read", "data opened"
+Log = list[str]
+
+
+class WatchedTape(Tape):
+    """A seeded tape that tells when it is claimed and when its bits, or children, are asked for."""
+
+    __slots__ = ("log",)
+
+    def __init__(self, log: Log, seed: int = 1) -> None:
+        super().__init__(Tape.seeded(seed)._key, "seeded")
+        self.log = log
+
+    def claim(self) -> None:
+        self.log.append(CLAIMED)
+        super().claim()
+
+    def child(self, label: str) -> Tape:
+        self.log.append(READ)
+        return super().child(label)
+
+    def chunks(self, first: int, count: int) -> Iterator[Any]:
+        self.log.append(READ)
+        return super().chunks(first, count)
+
+    def extension(self, items: Any, level: int) -> Any:
+        self.log.append(READ)
+        return super().extension(items, level)
+
+    def stream(self) -> BitStream:
+        self.log.append(READ)
+        return super().stream()
+
+
+class WatchedGrant:
+    """A grant that tells when it is redeemed, and refuses if it is told to."""
+
+    def __init__(self, event: Event, log: Log, *, refuses: bool = False) -> None:
+        self.event = event
+        self.record = "unrecorded"
+        self._grant = single_use_grant(event)
+        self._log, self._refuses = log, refuses
+
+    def redeem(self, event: Event) -> None:
+        self._log.append(REDEEMED)
+        if self._refuses:
+            raise GrantError("refused")
+        self._grant.redeem(event)
+
+    @property
+    def used(self) -> bool:
+        return self._grant.used
+
+
+@contextmanager
+def watched_data(log: Log) -> Iterator[None]:
+    """While it lasts, every sealed value that is opened is written down."""
+    content = Sealed.__dict__["_content"]
+
+    def read(sealed: Sealed[Any]) -> Any:
+        log.append(OPENED)
+        return content.__get__(sealed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sealed, "_content", property(read, content.__set__))
+        yield
