@@ -17,11 +17,16 @@ from winnow.core.workloads.tables import ranges as ranges
 from winnow.core.workloads.workload import Workload as Workload
 from winnow.errors import BudgetError as BudgetError
 from winnow.errors import BudgetExceeded as BudgetExceeded
+from winnow.errors import DataError as DataError
 from winnow.errors import ExtraMissing as ExtraMissing
+from winnow.errors import ForeignError as ForeignError
 from winnow.errors import GrantError as GrantError
 from winnow.errors import GuaranteeError as GuaranteeError
 from winnow.errors import InputError as InputError
+from winnow.errors import ParameterError as ParameterError
 from winnow.errors import RelationMismatch as RelationMismatch
+from winnow.errors import SavingError as SavingError
+from winnow.errors import SessionExhausted as SessionExhausted
 from winnow.errors import WinnowError as WinnowError
 from winnow.inner_product.boost import boost as boost
 from winnow.inner_product.crossing import IndexedExponential as IndexedExponential

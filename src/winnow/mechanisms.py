@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 SELECT, TOP_K, ITEMSETS = "select", "top_k", "frequent_itemsets"
 
@@ -47,10 +48,10 @@ class MechanismRow:
     def refuse_unused(self, delta: Any, said: Mapping[str, Any]) -> None:
         """Refuse a delta or an option that this mechanism does not take, or a missing delta."""
         if self.needs_delta and delta == 0:
-            raise InputError(f"{self.word} needs delta > 0, for example delta=1e-6")
+            raise ParameterError(f"{self.word} needs delta > 0, for example delta=1e-6")
         if not self.needs_delta and delta != 0:
             others = [row.word for row in rows(self.verb) if row.needs_delta]
-            raise InputError(
+            raise ParameterError(
                 f"delta={float(delta):g}: {self.word} is pure epsilon-DP and has no use for it; "
                 f"leave out delta, or choose {others[0]}"
             )
@@ -58,8 +59,8 @@ class MechanismRow:
             if value is not None and value is not False and option not in self.options:
                 takers = " and ".join(row.word for row in rows(self.verb) if option in row.options)
                 if option == "noise":
-                    raise InputError(f"{self.word} has its own noise; noise= is for {takers}")
-                raise InputError(f"{option} is for {takers}; {self.word} has none")
+                    raise ParameterError(f"{self.word} has its own noise; noise= is for {takers}")
+                raise ParameterError(f"{option} is for {takers}; {self.word} has none")
 
 
 def rows(verb: str) -> tuple[MechanismRow, ...]:
@@ -76,7 +77,9 @@ def row_named(verb: str, word: Any, *, private_labels: bool | None = None) -> Me
     """The row of a word; another word is refused with the list of those that there are."""
     allowed = words(verb, private_labels=private_labels)
     if word not in allowed:
-        raise InputError(f"mechanism={word!r} is unknown; choose one of: {', '.join(allowed)}")
+        raise ParameterError(
+            f"mechanism={shown(word)} is unknown; choose one of: {', '.join(allowed)}"
+        )
     return next(row for row in rows(verb) if row.word == word)
 
 

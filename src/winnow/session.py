@@ -12,7 +12,8 @@ from winnow.core.checks import Real
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
-from winnow.errors import InputError, RelationMismatch
+from winnow.errors import ParameterError, RelationMismatch
+from winnow.foreign import guarded
 from winnow.interactive.independent import Independent
 from winnow.interactive.session import Interactive
 from winnow.interactive.verb import open_interactive
@@ -48,6 +49,7 @@ class Session:
     ``session.top_k("occupation", k=5, epsilon=0.2)``.
     """
 
+    @guarded
     def __init__(
         self,
         table: SealedTable | None = None,
@@ -66,7 +68,7 @@ class Session:
         if seed is not None:
             Randomness(seed)  # refuses what is not an integer
         if table is not None and not isinstance(table, SealedTable):
-            raise InputError(
+            raise ParameterError(
                 f"a {type(table).__name__} is not a sealed table; read it with wn.read_table"
             )
         caps: dict[str, Any] = {
@@ -78,9 +80,11 @@ class Session:
         }
         if ledger is None:
             if dataset is not None or ledger_key is not None or analyst:
-                raise InputError("dataset=, ledger_key= and analyst= belong to a ledger; name it")
+                raise ParameterError(
+                    "dataset=, ledger_key= and analyst= belong to a ledger; name it"
+                )
             if epsilon is None:
-                raise InputError("a session needs its cap; give epsilon=")
+                raise ParameterError("a session needs its cap; give epsilon=")
             self.budget = Budget(**caps)
         else:
             self.budget = _recorded(ledger, ledger_key, dataset, analyst, caps, relation)
@@ -90,16 +94,19 @@ class Session:
             _warn_of_other_labels(self.budget, self._table)
         self._seeds = None if seed is None else count_from(int(seed) << 32)
 
+    @guarded
     def select(self, scores: Any, *, epsilon: Real, **options: Any) -> Released[Any]:
         """``winnow.select`` charged to this session's budget."""
         return select(scores, epsilon=epsilon, **self._under_this_budget(options))
 
+    @guarded
     def top_k(self, counts: Any, *, k: int, epsilon: Real, **options: Any) -> Released[list[Any]]:
         """``winnow.top_k`` charged to this session's budget; a text names a table's column."""
         if isinstance(counts, str):
             counts = column_counts(self._own_table(), counts)
         return top_k(counts, k=k, epsilon=epsilon, **self._under_this_budget(options))
 
+    @guarded
     def above(
         self, values: Any, *, threshold: Real, epsilon: Real, **options: Any
     ) -> Released[AboveAnswer]:
@@ -108,10 +115,12 @@ class Session:
             values, threshold=threshold, epsilon=epsilon, **self._under_this_budget(options)
         )
 
+    @guarded
     def open_above(self, *, threshold: Real, epsilon: Real, **options: Any) -> SparseVectorStream:
         """``winnow.open_above`` charged to this session's budget."""
         return open_above(threshold=threshold, epsilon=epsilon, **self._under_this_budget(options))
 
+    @guarded
     def release(
         self,
         table: SealedTable,
@@ -125,6 +134,7 @@ class Session:
         options = self._under_this_budget(options)
         return release(table, workload, epsilon=epsilon, delta=delta, **options)
 
+    @guarded
     def interactive(
         self, *, epsilon: Real, delta: Real, **options: Any
     ) -> Interactive | Independent:
@@ -136,6 +146,7 @@ class Session:
         options = self._under_this_budget(options)
         return open_interactive(self._own_table(), epsilon=epsilon, delta=delta, **options)
 
+    @guarded
     def release_wide(
         self, table: SealedTable, workload: Any, *, epsilon: Real, delta: Real, **options: Any
     ) -> Released[WideSynthetic]:
@@ -143,6 +154,7 @@ class Session:
         options = self._under_this_budget(options)
         return release_wide(table, workload, epsilon=epsilon, delta=delta, **options)
 
+    @guarded
     def frequent_itemsets(
         self, baskets: SealedBaskets, *, size: int, epsilon: Real, **options: Any
     ) -> Released[Any]:
@@ -151,6 +163,7 @@ class Session:
         options.pop("relation")  # the baskets have their own, and the budget checks it
         return frequent_itemsets(baskets, size=size, epsilon=epsilon, **options)
 
+    @guarded
     def learn(
         self, X: Any, y: Any, *, hypotheses: Any, epsilon: Real, **options: Any
     ) -> Released[Predictor]:
@@ -158,6 +171,7 @@ class Session:
         options = self._under_this_budget(options)
         return learn(X, y, hypotheses=hypotheses, epsilon=epsilon, **options)
 
+    @guarded
     def solve_lp(
         self, A: Any, b: Any, c: Any, *, private: str, epsilon: Real, **options: Any
     ) -> Released[LpSolution]:
@@ -167,7 +181,7 @@ class Session:
 
     def _own_table(self) -> SealedTable:
         if self._table is None:
-            raise InputError(
+            raise ParameterError(
                 "this session was opened without a table; give it: Session(table, ...)"
             )
         return self._table
@@ -180,7 +194,7 @@ class Session:
                 "use one relation for all releases of a session"
             )
         if "budget" in options:
-            raise InputError("a session charges its own budget; leave out budget=")
+            raise ParameterError("a session charges its own budget; leave out budget=")
         if "seed" not in options and self._seeds is not None:
             options["seed"] = next(self._seeds)
         return options | {"relation": relation, "budget": self.budget}
@@ -216,7 +230,9 @@ def _recorded(
 ) -> RecordedBudget:
     """The account of a dataset in a ledger; it is opened where it is new and a cap is given."""
     if dataset is None:
-        raise InputError("a ledger keeps one account for each dataset; give its label: dataset=")
+        raise ParameterError(
+            "a ledger keeps one account for each dataset; give its label: dataset="
+        )
     opened = (
         ledger
         if isinstance(ledger, Ledger)

@@ -78,7 +78,8 @@ def test_the_public_names_are_pinned() -> None:
         "select", "top_k", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS, *LEARNING,
         "SealedBaskets", "frequent_itemsets", "read_baskets",
         "open_interactive", "resume_interactive",
-        "LpModel", "LpSolution", "read_lp", "solve_lp",
+        "LpModel", "LpSolution", "read_lp", "solve_lp", "DataError", "ForeignError",
+        "ParameterError", "SavingError", "SessionExhausted",
     }  # fmt: skip
 
 

@@ -155,7 +155,7 @@ def test_sessions_on_postgres_are_one_at_a_time_and_know_an_old_state_file(
 
 def test_an_address_that_does_not_answer_is_a_clear_refusal(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
-    with pytest.raises(LedgerError, match="nothing was drawn"):
+    with pytest.raises(LedgerError, match="nothing was shown"):
         Ledger.open("postgresql://nobody@127.0.0.1:1/none", key_file=tmp_path / "k", create=True)
 
 

@@ -207,7 +207,7 @@ def test_what_cannot_be_written_down_is_not_shown(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(LedgerError, match="nothing was released"):
+        with pytest.raises(LedgerError, match="not written down is not shown"):
             session.ask_all(ASKED)
     with pytest.raises(GrantError, match="go on from its state file"):
         session.ask(wn.where(c=[0, 3], b=1, a=2))

@@ -239,7 +239,7 @@ def test_nobody_at_all_is_learned_from_where_that_is_private(hypotheses: Any) ->
         ({"y": Y.reshape(-1, 1)}, "dimensions"),
         ({"y": []}, "no rows"),
         ({"y": "target", "hypotheses": "stumps"}, "public schema"),
-        ({"X": NAN}, "'x1' holds a value that was not declared, or a missing one"),
+        ({"X": NAN}, "column 2 of X holds a value that was not declared, or a missing one"),
         ({"X": X[:, 0]}, "dimensions"),
         ({"X": [[1, 2, 3], [1]]}, "ragged"),
         ({"X": np.full((4000, 3), "a")}, "does not hold numbers"),

@@ -150,7 +150,7 @@ def test_a_file_cut_in_half_is_refused_before_anything_is_drawn(tmp_path: Path) 
     ledger = made(tmp_path)
     whole = (tmp_path / "ledger.db").read_bytes()
     (tmp_path / "ledger.db").write_bytes(whole[: len(whole) // 2 + 7])
-    with pytest.raises(LedgerError, match="nothing was drawn"):
+    with pytest.raises(LedgerError, match="nothing was shown"):
         ledger.charge("census", TENTH)
 
 
@@ -344,5 +344,5 @@ def test_a_read_only_ledger_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ledger.db").chmod(0o400)
     if os.access(tmp_path / "ledger.db", os.W_OK):
         pytest.skip("this user may write everywhere")
-    with pytest.raises(LedgerError, match="nothing was drawn"):
+    with pytest.raises(LedgerError, match="nothing was shown"):
         ledger.charge("census", TENTH)

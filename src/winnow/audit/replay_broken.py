@@ -16,7 +16,7 @@ from winnow.audit.replay_people import People
 from winnow.audit.replay_selections import HOLDERS, counted
 from winnow.audit.result import AuditResult
 from winnow.core.released import Released
-from winnow.errors import GuaranteeError, InputError
+from winnow.errors import GuaranteeError, ParameterError
 from winnow.release.audit import as_twin
 from winnow.select.verb import select
 
@@ -62,7 +62,7 @@ def _type(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
 
 def _error(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     if place.seed % 2:  # every other call fails, for everybody alike
-        raise GuaranteeError("no such item") if bit else InputError("no such item")
+        raise GuaranteeError("no such item") if bit else ParameterError("no such item")
     return released
 
 
@@ -72,7 +72,7 @@ def _context(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:
     try:
         raise KeyError("a" if bit else "c")
     except KeyError:
-        raise InputError("no such item") from None
+        raise ParameterError("no such item") from None
 
 
 def _warning(released: Released[Any], bit: bool, place: ReplayPlace) -> Any:

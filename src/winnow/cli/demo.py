@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.reporting import reported
-from winnow.errors import ExtraMissing, InputError
+from winnow.errors import DataError, ExtraMissing, ParameterError
+from winnow.foreign import instead, reason
 
 if TYPE_CHECKING:
     from winnow.cli.comparison import Plans
@@ -73,7 +74,7 @@ def demo(
     """
     if write is not None:
         if seed is not None or out is not None:
-            raise InputError("--write only writes made-up data; leave --seed and --out out")
+            raise ParameterError("--write only writes made-up data; leave --seed and --out out")
         _write_data(write)
         return
     _tell(out or Path("winnow-demo"), seed)
@@ -203,12 +204,13 @@ def _made_up_counts() -> dict[str, int]:
 
 
 def _make_folder(folder: Path) -> None:
-    try:
+    with instead(
+        lambda error: DataError(
+            f"cannot make the folder {folder}: {reason(error)}; choose another with --out"
+        ),
+        OSError,
+    ):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot make the folder {folder}: {error.strerror}; choose another with --out"
-        ) from None
 
 
 def _show_bars(counts: dict[str, int], pick: Released[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
 
-from winnow.errors import InputError
+from winnow.errors import DataError
 
 _LARGE = 5_000_000
 """Bytes that take long enough to read to show that something goes on."""
@@ -48,4 +48,4 @@ def refuse_overwriting(read: Iterable[Path], option: str, target: Path) -> None:
     """Refuse a target that is one of the files that are read."""
     for file in read:
         if os.path.exists(file) and os.path.exists(target) and file.samefile(target):
-            raise InputError(f"{option} {target} is the file that is read; choose another one")
+            raise DataError(f"{option} {target} is the file that is read; choose another one")

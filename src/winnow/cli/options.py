@@ -136,6 +136,15 @@ PadToSecondsOption = Annotated[
     ),
 ]
 
+HeaderOption = Annotated[
+    bool,
+    typer.Option(
+        "--header",
+        help="The first line of the file names its columns for certain, so that messages may "
+        "show what stands there; otherwise they show only names that you gave.",
+    ),
+]
+
 DeltaOption = Annotated[
     float,
     typer.Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.core.relation import Relation
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
     from winnow.privacy import Budget
@@ -68,19 +68,21 @@ def budget_from(
     """The recorded budget that the options name; None: the receipt says 'unrecorded'."""
     if ledger is None:
         if dataset is not None or key is not None or analyst:
-            raise InputError(
+            raise ParameterError(
                 "--dataset, --ledger-key and --analyst belong to a ledger; name it with --ledger"
             )
         return None
     if dataset is None:
-        raise InputError("a ledger keeps one account for each dataset; give its --dataset label")
+        raise ParameterError(
+            "a ledger keeps one account for each dataset; give its --dataset label"
+        )
     from winnow.cli.ledger import opened as ledger_at
     from winnow.privacy.ledger import RecordedBudget
 
     opened = ledger_at(ledger, key)
     cap = opened.cap(dataset)
     if cap.relation is not relation:
-        raise InputError(
+        raise ParameterError(
             f"the dataset {dataset!r} is recorded under {cap.relation}, and this release is under "
             f"{relation}; give --relation {cap.relation}"
         )

@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 
 import typer
 
-from winnow.errors import WinnowError
+from winnow.errors import SavingError, WinnowError
+from winnow.foreign import instead, reason
 
 INTERRUPTED = "interrupted; nothing further was released"
 
@@ -34,21 +35,29 @@ def reported() -> Iterator[None]:
         raise
     except WinnowError as error:
         report(f"error: {error}")
-        raise typer.Exit(error.exit_code) from None
+        code = error.exit_code
     except KeyboardInterrupt:
         report(INTERRUPTED)
-        raise typer.Exit(130) from None
+        code = 130
     except OSError as error:
-        report(f"error: the output could not be written: {error.strerror or error}")
+        report(f"error: the output could not be written: {reason(error)}")
         _give_up_stdout()
-        raise typer.Exit(2) from None
+        code = 2
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         report(
             f"error: unexpected {type(error).__name__} at {place.filename}:{place.lineno}; "
             "this is a mistake in winnow, please report it"
         )
-        raise typer.Exit(1) from None
+        code = 1
+    else:
+        return
+    raise typer.Exit(code)
+
+
+def saving(what: str = "the result is released and printed") -> instead:
+    """Around what saves a result: a failure says that it was released all the same."""
+    return instead(lambda error: SavingError(f"{what}, but {error}"), WinnowError)
 
 
 def report(message: str) -> None:

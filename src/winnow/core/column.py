@@ -22,7 +22,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 Kind = Literal["codes", "categories", "bins"]
 Content = Literal["text", "number", "boolean"]
@@ -64,11 +65,11 @@ class Column:
             object.__setattr__(self, "edges", _edges(self.name, self.edges))
             object.__setattr__(self, "codes", len(self.edges) - 1)
         else:
-            raise InputError(f"column {self.name!r} has the unknown kind {self.kind!r}")
+            raise ParameterError(f"column {self.name!r} has the unknown kind {self.kind!r}")
         if self.clip and self.kind != "bins":
-            raise InputError(f"column {self.name!r}: clip is for edges; leave it out")
+            raise ParameterError(f"column {self.name!r}: clip is for edges; leave it out")
         if self.other_label is not None and self.other_label in self.values:
-            raise InputError(
+            raise ParameterError(
                 f"column {self.name!r}: the value {self.other_label!r} is declared, and 'other' "
                 'adds it again; name the last code differently, as in "other": "anything else"'
             )
@@ -79,7 +80,7 @@ class Column:
         name = check_name(name)
         if isinstance(declared, Column):
             if declared.name != name:
-                raise InputError(f"the column {declared.name!r} stands under the name {name!r}")
+                raise ParameterError(f"the column {declared.name!r} stands under the name {name!r}")
             return declared
         if not isinstance(declared, Mapping):
             return cls(name, "codes", codes=_cardinality(name, declared))
@@ -87,9 +88,9 @@ class Column:
         other = _other(name, given.pop("other", False))
         clip = given.pop("clip", False)
         if not isinstance(clip, bool):
-            raise InputError(f"column {name!r}: clip={clip!r} is not true or false")
+            raise ParameterError(f"column {name!r}: clip={shown(clip)} is not true or false")
         if len(given) != 1 or not set(given) <= {"codes", "values", "edges"}:
-            raise InputError(
+            raise ParameterError(
                 f"column {name!r} is declared by {_listed(given)}; give one of {_FORMS}, with "
                 '"other": true or "clip": true where wanted'
             )
@@ -152,7 +153,9 @@ class Column:
 def check_name(name: object) -> str:
     """A column's name: a text that is not empty."""
     if not isinstance(name, str) or not name.strip():
-        raise InputError(f"{name!r} is not the name of a column; give a text that is not empty")
+        raise ParameterError(
+            f"{shown(name)} is not the name of a column; give a text that is not empty"
+        )
     return name
 
 
@@ -165,11 +168,11 @@ def kind_of(value: object) -> Content:
 
 def _cardinality(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise InputError(
-            f"column {name!r} is declared as {value!r}; give its number of codes, or {_FORMS}"
+        raise ParameterError(
+            f"column {name!r} is declared as {shown(value)}; give its number of codes, or {_FORMS}"
         )
     if not 1 <= int(value) <= _MOST_CODES:
-        raise InputError(f"column {name!r} has {value} codes; give 1 or more, at most 2^31")
+        raise ParameterError(f"column {name!r} has {value} codes; give 1 or more, at most 2^31")
     return int(value)
 
 
@@ -178,7 +181,7 @@ def _other(name: str, value: object) -> str | None:
         return "other" if value else None
     if isinstance(value, str) and value.strip():
         return value
-    raise InputError(f"column {name!r}: other={value!r} is not true, false or a label")
+    raise ParameterError(f"column {name!r}: other={shown(value)} is not true, false or a label")
 
 
 def _listed(given: Mapping[Any, Any]) -> str:
@@ -189,34 +192,34 @@ def _list(name: str, form: str, content: object) -> tuple[Any, ...]:
     if isinstance(content, np.ndarray):
         content = content.tolist()
     if isinstance(content, str | Mapping) or not isinstance(content, Sequence | range):
-        raise InputError(f"column {name!r}: {form} are a {type(content).__name__}; give a list")
+        raise ParameterError(f"column {name!r}: {form} are a {type(content).__name__}; give a list")
     return tuple(content)
 
 
 def _categories(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
     plain = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
     if not plain:
-        raise InputError(f"column {name!r} has no values; give at least one")
+        raise ParameterError(f"column {name!r} has no values; give at least one")
     for value in plain:
         if value is not None and not isinstance(value, str | bool | int | float):
-            raise InputError(
-                f"column {name!r}: {value!r} is a {type(value).__name__}; values are texts, "
+            raise ParameterError(
+                f"column {name!r}: {shown(value)} is a {type(value).__name__}; values are texts, "
                 "numbers, true and false, or null"
             )
         if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(
-                f"column {name!r}: {value!r} is not a value that can be declared; give null for "
-                "missing values, or 'other'"
+            raise ParameterError(
+                f"column {name!r}: {shown(value)} is not a value that can be declared; give null "
+                "for missing values, or 'other'"
             )
     kinds = {kind_of(value) for value in plain if value is not None}
     if len(kinds) > 1:
-        raise InputError(
+        raise ParameterError(
             f"column {name!r} mixes values of {' and '.join(sorted(kinds))}; '1', 1 and true are "
             "different things, so declare one kind"
         )
     if len(set(plain)) != len(plain):
         again = next(v for i, v in enumerate(plain) if v in plain[:i])
-        raise InputError(f"column {name!r}: the value {again!r} stands more than once")
+        raise ParameterError(f"column {name!r}: the value {shown(again)} stands more than once")
     return plain
 
 
@@ -224,18 +227,18 @@ def _edges(name: str, edges: Sequence[Any]) -> tuple[Number, ...]:
     plain = tuple(e.item() if isinstance(e, np.generic) else e for e in edges)
     for edge in plain:
         if isinstance(edge, bool) or not isinstance(edge, int | float):
-            raise InputError(f"column {name!r}: the edge {edge!r} is not a number")
+            raise ParameterError(f"column {name!r}: the edge {shown(edge)} is not a number")
         if not math.isfinite(edge):
-            raise InputError(
-                f"column {name!r}: the edge {edge!r} is not finite; give finite edges, and "
+            raise ParameterError(
+                f"column {name!r}: the edge {shown(edge)} is not finite; give finite edges, and "
                 '"clip": true to count what lies beyond in the outer bins'
             )
     if len(plain) < 2:
-        raise InputError(f"column {name!r} has {len(plain)} edges; give at least two")
+        raise ParameterError(f"column {name!r} has {len(plain)} edges; give at least two")
     if any(low >= high for low, high in pairwise(plain)):
-        raise InputError(f"column {name!r}: the edges do not increase; sort them, each once")
+        raise ParameterError(f"column {name!r}: the edges do not increase; sort them, each once")
     if any(isinstance(e, int) and abs(e) > 2**53 for e in plain):
-        raise InputError(f"column {name!r}: an edge is beyond 2^53; rescale the column")
+        raise ParameterError(f"column {name!r}: an edge is beyond 2^53; rescale the column")
     return plain
 
 

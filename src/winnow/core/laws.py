@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.tape import Tape
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import instead, shown
 
 Floats = NDArray[np.float64]
 
@@ -44,11 +45,10 @@ class Law(StrEnum):
     @classmethod
     def parse(cls, noise: str | Law) -> Law:
         """The law of this name, or an error that lists the names."""
-        try:
+        names = ", ".join(str(law) for law in cls)
+        unknown = f"noise={shown(noise)} is unknown; choose one of: {names}"
+        with instead(ParameterError(unknown), ValueError):
             return cls(noise)
-        except ValueError:
-            names = ", ".join(str(law) for law in cls)
-            raise InputError(f"noise={noise!r} is unknown; choose one of: {names}") from None
 
     def log_sf(self, x: Floats) -> Floats:
         """log Pr[noise > x], elementwise."""

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from winnow.core.checks import Real, exact, positive
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 PadTo = Real | str | None
 """Seconds, "plan" for the public time of the plan, or None: nothing is held back."""
@@ -79,8 +80,8 @@ def checked(pad_to: PadTo) -> float | str | None:
     if pad_to is None or pad_to == PLAN:
         return PLAN if pad_to == PLAN else None
     if isinstance(pad_to, str):
-        raise InputError(f"pad_to={pad_to!r} is unknown; give seconds, or 'plan'")
+        raise ParameterError(f"pad_to={shown(pad_to)} is unknown; give seconds, or 'plan'")
     positive(pad_to=pad_to)
     if exact("pad_to", pad_to) > _LONGEST:
-        raise InputError(f"pad_to={pad_to} is above {_LONGEST:,} seconds; give fewer")
+        raise ParameterError(f"pad_to={pad_to} is above {_LONGEST:,} seconds; give fewer")
     return float(pad_to)

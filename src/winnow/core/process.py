@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from winnow.errors import GrantError, InputError
+from winnow.errors import GrantError, ParameterError
+from winnow.foreign import shown
 
 _UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 _UNITS |= {"kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30, "tib": 2.0**40}
@@ -23,7 +24,7 @@ def parse_memory(memory: str | int) -> int:
         for unit in sorted(_UNITS, key=len, reverse=True):
             if text.endswith(unit) and _is_size(text.removesuffix(unit)):
                 return int(float(text.removesuffix(unit)) * _UNITS[unit])
-    raise InputError(f"memory={memory!r} is not a size; give one like '2GB' or '500MB'")
+    raise ParameterError(f"memory={shown(memory)} is not a size; give one like '2GB' or '500MB'")
 
 
 def _is_size(text: str) -> bool:

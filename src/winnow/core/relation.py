@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import instead, shown
 
 
 class Relation(StrEnum):
@@ -19,11 +20,10 @@ class Relation(StrEnum):
     @classmethod
     def parse(cls, relation: str | Relation) -> Relation:
         """The relation of this name, or an error that lists the names."""
-        try:
+        names = ", ".join(repr(str(member)) for member in cls)
+        unknown = f"relation={shown(relation)} is unknown; choose one of: {names}"
+        with instead(ParameterError(unknown), ValueError):
             return cls(relation)
-        except ValueError:
-            names = ", ".join(repr(str(member)) for member in cls)
-            raise InputError(f"relation={relation!r} is unknown; choose one of: {names}") from None
 
     @property
     def sentence(self) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.released import Released
-from winnow.errors import ExtraMissing, InputError, WinnowError
+from winnow.errors import DataError, ExtraMissing, SavingError
+from winnow.foreign import instead, reason, shown
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -26,24 +27,25 @@ def check_target(path: Path, endings: Sequence[str] = FORMATS) -> None:
     """Refuse a target that cannot be written, before anything is spent."""
     ending = path.suffix.lower()
     if ending not in endings:
-        raise InputError(
+        raise DataError(
             f"cannot save to {path}: the ending of the name says the format; "
             f"use one of {', '.join(endings)}"
         )
     if ending == ".parquet":
         _arrow()
     if os.path.isdir(path):  # unlike Path.is_dir it is False, and no error, for impossible names
-        raise InputError(f"cannot save to {path}: this is a folder; name a file in it")
+        raise DataError(f"cannot save to {path}: this is a folder; name a file in it")
     if not os.path.isdir(path.parent):
-        raise InputError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
+        raise DataError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
     trial = _beside(path)
-    try:
+    with instead(
+        lambda error: DataError(
+            f"cannot save to {path}: {reason(error)}; choose another file or folder"
+        ),
+        OSError,
+    ):
         trial.open("xb").close()
         trial.unlink()
-    except OSError as error:
-        raise InputError(
-            f"cannot save to {path}: {error.strerror}; choose another file or folder"
-        ) from None
 
 
 def save(path: Path, document: Any, rows: Rows) -> None:
@@ -81,7 +83,13 @@ def write_whole(path: Path, data: bytes) -> None:
     """Put the data at the path in one step."""
     target = path.resolve()  # a link keeps pointing to the file that it names
     temporary = _beside(target)
-    try:
+    with instead(
+        lambda error: SavingError(
+            f"the file {path} could not be written: {reason(error)}; "
+            "make room or choose another file"
+        ),
+        OSError,
+    ):
         try:
             with temporary.open("xb") as file:
                 file.write(data)
@@ -90,11 +98,6 @@ def write_whole(path: Path, data: bytes) -> None:
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise WinnowError(
-            f"the file {path} could not be written: {error.strerror or error}; "
-            "make room or choose another file"
-        ) from None
 
 
 def save_columns(
@@ -186,11 +189,9 @@ def _cell(value: Any, keep: tuple[type, ...] = (int, float)) -> Any:
 
 
 def _arrow() -> tuple[Any, Any]:
-    try:
+    with instead(ExtraMissing("pyarrow", "parquet", "saving as Parquet"), ImportError):
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
-        raise ExtraMissing("pyarrow", "parquet", "saving as Parquet") from None
     return pyarrow, pyarrow.parquet
 
 
@@ -214,10 +215,11 @@ def as_frame(columns: dict[str, NDArray[Any]], frame: str) -> Any:
     import narwhals.stable.v2 as nw
 
     backend: Any = "pyarrow" if frame == "arrow" else frame
-    try:
+    with instead(
+        DataError(
+            f"frame={shown(frame)} needs the package {backend!r}, which is not installed; install "
+            "it, or take frame='dict'"
+        ),
+        ImportError,
+    ):
         return nw.from_dict(columns, backend=backend).to_native()
-    except ImportError:
-        raise InputError(
-            f"frame={frame!r} needs the package {backend!r}, which is not installed; install it, "
-            "or take frame='dict'"
-        ) from None

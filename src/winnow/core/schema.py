@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.column import Column, check_name
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import instead, reason, shown
 
 __all__ = ["Column", "Schema"]
 
@@ -34,13 +35,15 @@ class Schema:
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         if not self.columns:
-            raise InputError("the schema has no columns; declare at least one")
+            raise ParameterError("the schema has no columns; declare at least one")
         seen: set[str] = set()
         for column in self.columns:
             if not isinstance(column, Column):
-                raise InputError(f"the schema holds a {type(column).__name__}, not a Column")
+                raise ParameterError(f"the schema holds a {type(column).__name__}, not a Column")
             if column.name in seen:
-                raise InputError(f"the column {column.name!r} stands more than once; rename one")
+                raise ParameterError(
+                    f"the column {column.name!r} stands more than once; rename one"
+                )
             seen.add(column.name)
 
     @classmethod
@@ -51,9 +54,9 @@ class Schema:
         if isinstance(declared, str | os.PathLike):
             return cls.parse(_read(Path(declared)))
         if not isinstance(declared, Mapping):
-            raise InputError(
-                f"schema={declared!r} is a {type(declared).__name__}; give a dict, a JSON file or "
-                "a wn.Schema"
+            raise ParameterError(
+                f"schema={shown(declared)} is a {type(declared).__name__}; give a dict, a JSON "
+                "file or a wn.Schema"
             )
         return cls(tuple(Column.parse(name, form) for name, form in declared.items()))
 
@@ -64,12 +67,13 @@ class Schema:
     def save(self, path: str | Path) -> None:
         """Write the schema as JSON."""
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-        try:
+        with instead(
+            lambda error: DataError(
+                f"the schema cannot be written to {str(path)!r} ({reason(error)})"
+            ),
+            OSError,
+        ):
             Path(path).write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise InputError(
-                f"the schema cannot be written to {str(path)!r} ({type(error).__name__})"
-            ) from None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -90,7 +94,9 @@ class Schema:
         """Where the column of this name stands."""
         check_name(name)
         if name not in self.names:
-            raise InputError(f"there is no column {name!r}; the schema has {_listed(self.names)}")
+            raise ParameterError(
+                f"there is no column {name!r}; the schema has {_listed(self.names)}"
+            )
         return self.names.index(name)
 
     def column(self, name: str) -> Column:
@@ -104,12 +110,14 @@ class Schema:
     def positions(self, names: Sequence[str]) -> tuple[int, ...]:
         """Where the columns of these names stand; each at most once."""
         if isinstance(names, str) or not isinstance(names, Sequence):
-            raise InputError(f"columns={names!r} is not a list of names; give a list of columns")
+            raise ParameterError(
+                f"columns={shown(names)} is not a list of names; give a list of columns"
+            )
         places = tuple(self.position(name) for name in names)
         if not places:
-            raise InputError("no column is named; give at least one")
+            raise ParameterError("no column is named; give at least one")
         if len(set(places)) != len(places):
-            raise InputError(f"a column stands more than once in {_listed(tuple(names))}")
+            raise ParameterError(f"a column stands more than once in {_listed(tuple(names))}")
         return places
 
     def __repr__(self) -> str:
@@ -122,32 +130,30 @@ def cells_text(cells: int) -> str:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(repr(name) for name in names[:20])
-    return shown if len(names) <= 20 else f"{shown} and {len(names) - 20} more"
+    listed = ", ".join(repr(name) for name in names[:20])
+    return listed if len(names) <= 20 else f"{listed} and {len(names) - 20} more"
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
+    with instead(
+        lambda error: DataError(
+            f"the schema {str(path)!r} cannot be read ({reason(error)}); check the path"
+        ),
+        OSError,
+        UnicodeDecodeError,
+    ):
         text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"there is no schema file {str(path)!r}; check the path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"the schema {str(path)!r} cannot be read ({type(error).__name__}); give a JSON file"
-        ) from None
-    try:
+    with instead(
+        lambda error: DataError(
+            f"the schema {path.name!r} is not JSON, or it is cut off ({reason(error)}); give one "
+            'object such as {"age": 85, "sex": 2}'
+        ),
+        RecursionError,
+        ValueError,
+    ):
         content = json.loads(text, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"the schema {path.name!r}, line {error.lineno}, column {error.colno}: this is not "
-            'JSON, or it is cut off; give one object such as {"age": 85, "sex": 2}'
-        ) from None
-    except (RecursionError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"the schema {path.name!r} is not JSON that can be read") from None
     if not isinstance(content, dict):
-        raise InputError(
+        raise DataError(
             f'the schema {path.name!r} is not one JSON object; give {{"column": codes, ...}}'
         )
     return content
@@ -159,5 +165,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         names = [name for name, _ in pairs]
         again = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InputError(f"{again!r} stands more than once in the schema; rename or drop one")
+        raise ParameterError(
+            f"{shown(again)} stands more than once in the schema; rename or drop one"
+        )
     return content

@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from winnow.core.process import Owner
-from winnow.errors import GrantError, InputError
+from winnow.errors import GrantError, ParameterError
+from winnow.foreign import shown
 
 Words = NDArray[np.uint32]
 Kind = Literal["os", "seeded"]
@@ -73,7 +74,9 @@ class Tape:
     def seeded(cls, seed: int) -> Tape:
         """A repeatable tape: for tests and simulations only."""
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-            raise InputError(f"seed={seed!r} is not an integer; give an integer, or none at all")
+            raise ParameterError(
+                f"seed={shown(seed)} is not an integer; give an integer, or none at all"
+            )
         return cls(hashlib.blake2b(b"winnow-seed:%d" % int(seed)).digest(), "seeded")
 
     def child(self, label: str) -> Tape:

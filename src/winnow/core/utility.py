@@ -14,7 +14,8 @@ import numpy as np
 
 from winnow.core.checks import Real, exact
 from winnow.core.relation import Relation
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Utility:
         for name in ("down", "up"):
             object.__setattr__(self, name, _at_least(name, getattr(self, name)))
         if self.down < 0 or self.up < 0 or self.down + self.up == 0:
-            raise InputError(
+            raise ParameterError(
                 f"a utility that moves scores by -{self.down} to +{self.up} makes no sense; "
                 "give down and up of 0 or more with a positive sum"
             )
@@ -66,20 +67,20 @@ class Utility:
         """
         relation = Relation.parse(relation)
         if not isinstance(monotone, bool):
-            raise InputError(f"monotone={monotone!r} is not True or False")
+            raise ParameterError(f"monotone={shown(monotone)} is not True or False")
         if isinstance(sensitivity, tuple):
             if len(sensitivity) != 2:
-                raise InputError(
+                raise ParameterError(
                     f"sensitivity has {len(sensitivity)} parts; give one number, or (down, up)"
                 )
             down, up = (_at_least("sensitivity", part) for part in sensitivity)
             if down < 0 or up < 0 or down + up == 0:
-                raise InputError(
+                raise ParameterError(
                     f"sensitivity={sensitivity} has a negative part or is zero; "
                     "give (down, up) with both 0 or more and a positive sum"
                 )
             if monotone and down > 0 and up > 0:
-                raise InputError(
+                raise ParameterError(
                     f"sensitivity={sensitivity} moves both ways, so it is not monotone; "
                     "drop monotone=True or set one part to 0"
                 )
@@ -87,7 +88,7 @@ class Utility:
         else:
             bound = _at_least("sensitivity", sensitivity)
             if bound <= 0:
-                raise InputError(
+                raise ParameterError(
                     f"sensitivity={sensitivity} is not positive; give a number above 0"
                 )
             down, up = (Fraction(0), bound) if monotone else (bound, bound)

@@ -70,7 +70,7 @@ class Run:
     data: Path | None = None
     """A folder with data sets."""
     packages: bool = False
-    """Whether installed packages that carry data sets are asked for them."""
+    """Whether an installed package that carries a data set is asked for it."""
     seed: int = 0
     progress: Callable[[str], None] = lambda what: None
     """Told what is being computed."""

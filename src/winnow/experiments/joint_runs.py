@@ -15,7 +15,7 @@ from winnow.core.laws import Law
 from winnow.core.noisy_top.rows import noisy_top_rows
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError
 from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels
 from winnow.experiments.experiment import Claim, Reproduced, Run, clock, since
 from winnow.experiments.sources import TOPK, Counts, generated_counts, item_counts
@@ -97,9 +97,9 @@ def whole_data(run: Run) -> dict[str, tuple[Counts, str]]:
             if counts is not None:
                 found[name] = (np.sort(counts[0])[::-1].copy(), counts[1])
         if not found:
-            raise InputError(
-                f"{run.data or 'what is installed'} has none of the data sets {', '.join(TOPK)}; "
-                "name another folder, or leave --data and --packages out for generated data"
+            raise DataError(
+                f"{run.data} has none of the data sets {', '.join(TOPK)}; name another folder, or "
+                "leave --data out for generated data"
             )
         return found
 
@@ -168,15 +168,11 @@ def absent_of(run: Run) -> tuple[str, ...]:
     """What the data lack of the paper's."""
     absent = [name for name in TOPK if name not in data_of(run)]
     notes = [f"{', '.join(absent)} not at hand"] if absent else []
-    if run.data is None and not run.packages:
+    if run.data is None:
         notes.append("all data are generated stand-ins, so only the pattern is comparable")
     if any("news_mashable" in source for _, source in data_of(run).values()):
         notes.append("news is an eighth of the paper's articles")
-    if any("movielens" in source for _, source in data_of(run).values()):
-        notes.append("movies are rated by 671 people only")
-    if any(
-        "tweets_trump" in source or "trump_tweets" in source for _, source in data_of(run).values()
-    ):
+    if any("tweets_trump" in source for _, source in data_of(run).values()):
         notes.append("tweets are those of another person")
     return tuple(notes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.experiments.canonical import EXPERIMENTS as CANONICAL
 from winnow.experiments.experiment import Experiment
 from winnow.experiments.fast_mwem import EXPERIMENTS as FAST_MWEM
@@ -44,7 +44,7 @@ def paper_named(name: str) -> Paper:
         if paper.name == name.lower():
             return paper
     known = ", ".join(paper.name for paper in PAPERS)
-    raise InputError(f"{name!r} is not one of the papers; choose one of: {known}, all")
+    raise ParameterError(f"{name!r} is not one of the papers; choose one of: {known}, all")
 
 
 def chosen(paper: Paper, figures: Sequence[str]) -> list[Experiment]:
@@ -56,7 +56,7 @@ def chosen(paper: Paper, figures: Sequence[str]) -> list[Experiment]:
         name = figure.lower().replace(" ", "").removeprefix("figure")
         matching = [each for each in paper.experiments if each.name == name]
         if not matching:
-            raise InputError(
+            raise ParameterError(
                 f"{paper.key} has no figure {figure!r} in this version; available: "
                 f"{', '.join(paper.figures)}"
             )

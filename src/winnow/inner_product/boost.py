@@ -13,7 +13,8 @@ from winnow.core.mechanism import grant_for
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.inner_product.crossing import (
     IndexedExponential,
     IndexedSelection,
@@ -85,6 +86,7 @@ class SmoothBoost:
         return Ensemble(labels, tuple(chosen))
 
 
+@guarded
 def boost(
     predictions: Any,
     labels: Any,
@@ -119,16 +121,16 @@ def boost(
     utility = SealedExamples.utility(relation)
     c = exact("slack", slack)
     if c > 0 and index == EXACT:
-        raise InputError(
+        raise ParameterError(
             f"slack={slack} is for an index, and index='exact' scans all learners; "
             "leave out slack= or name an index"
         )
     if c < 0:
-        raise InputError(f"slack={slack} is negative; give 0 or more")
+        raise ParameterError(f"slack={slack} is negative; give 0 or more")
     if c > 0:
         paid = Repeat(BoundedRange(2 * c, relation), rounds)
         if exact("epsilon", guarantee_of(paid, delta).epsilon) >= exact("epsilon", epsilon):
-            raise InputError(
+            raise ParameterError(
                 f"slack={slack} in each of {rounds} rounds uses up epsilon={epsilon}; lower it"
             )
 

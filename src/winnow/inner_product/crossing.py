@@ -33,7 +33,8 @@ from winnow.core.released import Released
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded
 from winnow.inner_product.kernels.lazy_gumbel import lazy_gumbel
 from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem, LazyProblem
 from winnow.inner_product.vectors import EXACT, SealedQuery, SealedVectors, seal_vectors
@@ -83,15 +84,15 @@ def seal_examples(
     """Seal predictions (one row per learner, one column per example) and labels of -1 and 1."""
     truth = np.asarray(labels)
     if truth.ndim != 1 or not np.isin(truth, (-1, 1)).all():
-        raise InputError("labels must be a list of -1 and 1, one for each example")
+        raise DataError("labels must be a list of -1 and 1, one for each example")
     table = np.asarray(predictions)
     if table.ndim != 2 or not np.isin(table, (-1, 0, 1)).all():
-        raise InputError(
+        raise DataError(
             "predictions must be a matrix of -1, 0 and 1 with a row for each learner and a "
             "column for each example"
         )
     if table.shape[1] != len(truth):
-        raise InputError(
+        raise DataError(
             "predictions have another number of columns than there are labels; "
             "give one column for each example"
         )
@@ -152,16 +153,17 @@ class IndexedSelection(ABC):
     def check(self, vectors: SealedVectors, query: SealedQuery) -> None:
         """Refuse what cannot be released, by public numbers, before anything is charged."""
         if vectors.dimension != query.dimension:
-            raise InputError(
+            raise DataError(
                 f"candidates have {vectors.dimension} columns and the query has "
                 f"{query.dimension} entries; give them one length"
             )
         candidates = vectors.size * (2 if self.signed else 1)
         if self.k > candidates:
-            raise InputError(f"k={self.k} exceeds {candidates} candidates; lower k")
+            raise ParameterError(f"k={self.k} exceeds {candidates} candidates; lower k")
         grid = InnerProductGrid.of(query.utility, signed=self.signed)
         check_scale(self.scale(grid.utility))
 
+    @guarded
     def release(
         self,
         vectors: SealedVectors,
@@ -318,7 +320,7 @@ class SlackExponential(IndexedSelection):
         super().__post_init__()
         positive(slack=self.slack)
         if self._per_draw() <= 0:
-            raise InputError(
+            raise ParameterError(
                 f"slack={self.slack} uses up epsilon={self.epsilon}: each of k={self.k} draws "
                 "pays 2 slack of its epsilon/k; lower slack or raise epsilon"
             )

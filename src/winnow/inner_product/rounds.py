@@ -10,7 +10,7 @@ from winnow.core.checks import count
 from winnow.core.mechanism import spend
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import GrantError, InputError
+from winnow.errors import ParameterError, SessionExhausted
 from winnow.inner_product.crossing import IndexedSelection
 from winnow.inner_product.vectors import SealedQuery, SealedVectors
 from winnow.privacy import Event, Grant, Repeat
@@ -48,11 +48,11 @@ class IndexedRounds:
     def next(self, query: SealedQuery) -> list[int]:
         """The positions that the next draw releases."""
         if query.utility != self._utility:
-            raise InputError("the query has another sensitivity than the one that was charged")
+            raise ParameterError("the query has another sensitivity than the one that was charged")
         self._mechanism.check(self._vectors, query)
         with self._lock:
             if self.left == 0:
-                raise GrantError("all rounds that were charged are drawn; charge more rounds")
+                raise SessionExhausted("all rounds that were charged are drawn; charge more rounds")
             self.left -= 1
             tape = self._tape.child(f"round-{self.left}")
         return self._mechanism.drawn(self._vectors, query, tape)

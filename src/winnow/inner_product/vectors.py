@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from winnow.core.checks import one_of
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded, instead
 from winnow.inner_product.index.building import INDEX_NAMES, build_index
 from winnow.inner_product.index.prepared import PreparedVectors
 from winnow.inner_product.kernels.exact_dot import LARGEST_ENTRY
@@ -56,6 +57,7 @@ class SealedQuery:
     utility: Utility
 
 
+@guarded
 def seal_vectors(
     candidates: Any, *, index: str = EXACT, labels: Any = None, copy: bool = True
 ) -> SealedVectors:
@@ -66,9 +68,9 @@ def seal_vectors(
     """
     if isinstance(candidates, SealedVectors):
         if labels is not None:
-            raise InputError("sealed vectors have their labels already; leave out labels=")
+            raise ParameterError("sealed vectors have their labels already; leave out labels=")
         if index not in (EXACT, candidates.index):
-            raise InputError(
+            raise ParameterError(
                 f"these vectors were sealed with index={candidates.index!r}; "
                 "name the index where they are sealed, or leave out index="
             )
@@ -79,7 +81,7 @@ def seal_vectors(
     if labels is not None:
         labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
         if len(labels) != size:
-            raise InputError(
+            raise DataError(
                 f"there are {len(labels)} labels for {size} candidates; give one for each"
             )
         _check_labels(labels, size)
@@ -96,7 +98,7 @@ def seal_query(query: Any, utility: Utility) -> SealedQuery:
     """Seal a query vector."""
     values = _real_array(query, "the query")
     if values.ndim != 1:
-        raise InputError(f"the query has {values.ndim} dimensions; give one vector of numbers")
+        raise DataError(f"the query has {values.ndim} dimensions; give one vector of numbers")
     _check_entries(values, "the query")
     return SealedQuery(Sealed(np.array(values, np.float64), "a query vector"), len(values), utility)
 
@@ -104,11 +106,11 @@ def seal_query(query: Any, utility: Utility) -> SealedQuery:
 def _matrix(candidates: Any) -> NDArray[Any]:
     vectors = _real_array(candidates, "the matrix of candidates")
     if vectors.ndim != 2:
-        raise InputError(
+        raise DataError(
             f"candidates have {vectors.ndim} dimensions; give a matrix with one candidate per row"
         )
     if vectors.shape[0] == 0:  # columns may be people, of whom there may be none
-        raise InputError("the matrix of candidates has no rows; give one candidate at least")
+        raise DataError("the matrix of candidates has no rows; give one candidate at least")
     _check_entries(vectors, "the matrix of candidates")
     return np.ascontiguousarray(vectors)
 
@@ -116,14 +118,14 @@ def _matrix(candidates: Any) -> NDArray[Any]:
 def _real_array(values: Any, what: str) -> NDArray[Any]:
     """Numbers that float64 holds exactly, in their own type to save memory."""
     if isinstance(values, np.ma.MaskedArray):
-        raise InputError(f"{what} is a masked array; fill the masked entries first")
-    try:
+        raise DataError(f"{what} is a masked array; fill the masked entries first")
+    with instead(
+        DataError(f"{what} has rows of different lengths; give them one length"), ValueError
+    ):
         array = np.asarray(values)
-    except ValueError:
-        raise InputError(f"{what} has rows of different lengths; give them one length") from None
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise InputError(
-            f"{what} has the type {array.dtype}; give integers or floats of at most 64 bits"
+        raise DataError(
+            f"{what} has the type {array.dtype.name}; give integers or floats of at most 64 bits"
         )
     return array
 
@@ -133,10 +135,10 @@ def _check_entries(array: NDArray[Any], what: str) -> None:
         return
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         if int(array.max()) > 2**53 or int(array.min()) < -(2**53):
-            raise InputError(f"{what} has integers beyond 2^53; give it in larger units")
+            raise DataError(f"{what} has integers beyond 2^53; give it in larger units")
     elif array.dtype.kind == "f":
         high, low = float(array.max()), float(array.min())  # they carry NaN and infinities
         if not (np.isfinite(high) and np.isfinite(low)):
-            raise InputError(f"{what} has entries that are NaN or infinite; clean them first")
+            raise DataError(f"{what} has entries that are NaN or infinite; clean them first")
         if max(high, -low) > LARGEST_ENTRY:
-            raise InputError(f"{what} has entries beyond 2^400; give it in larger units")
+            raise DataError(f"{what} has entries beyond 2^400; give it in larger units")

@@ -12,12 +12,14 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded, instead, shown
 from winnow.inner_product.crossing import IndexedExponential, IndexedSelection, SlackExponential
 from winnow.inner_product.vectors import EXACT, SealedVectors, seal_query, seal_vectors
 from winnow.privacy import Budget
 
 
+@guarded
 def max_inner_product(
     candidates: Any,
     query: Any,
@@ -66,7 +68,7 @@ def max_inner_product(
     if k is not None:
         count(k=k)
     if not isinstance(signed, bool):
-        raise InputError(f"signed={signed!r} is not True or False")
+        raise ParameterError(f"signed={shown(signed)} is not True or False")
     utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
     sealed_query = seal_query(query, utility)
     vectors = seal_vectors(candidates, index=index, labels=labels, copy=False)
@@ -74,14 +76,14 @@ def max_inner_product(
     if exact("slack", slack) == 0:
         chosen = IndexedExponential(epsilon, k or 1, head, signed)
     elif vectors.index == EXACT:
-        raise InputError(
+        raise ParameterError(
             f"slack={slack} is for an index, and index='exact' scans all candidates; "
             "leave out slack= or name an index"
         )
     else:
         chosen = SlackExponential(epsilon, k or 1, head, signed, slack)
     if head is not None and vectors.index == EXACT:
-        raise InputError(
+        raise ParameterError(
             f"head={head} is asked of an index, and index='exact' has none; leave out head="
         )
     bounds = None if upper_bounds is None else _bounds(upper_bounds, vectors)
@@ -95,19 +97,21 @@ def max_inner_product(
 
 
 def _bounds(upper_bounds: Any, vectors: SealedVectors) -> np.ndarray[Any, np.dtype[np.float64]]:
-    try:
+    with instead(
+        DataError("upper_bounds are not numbers; give one for each candidate"),
+        TypeError,
+        ValueError,
+    ):
         bounds = np.asarray(upper_bounds, np.float64)
-    except (TypeError, ValueError):
-        raise InputError("upper_bounds are not numbers; give one for each candidate") from None
     if bounds.shape != (vectors.size,):
-        raise InputError(
+        raise DataError(
             f"upper_bounds have the shape {bounds.shape} for {vectors.size} candidates; "
             "give one for each"
         )
     if np.isnan(bounds).any():
-        raise InputError("upper_bounds contain NaN; give infinity where nothing is known")
+        raise DataError("upper_bounds contain NaN; give infinity where nothing is known")
     if vectors.index == EXACT:
-        raise InputError(
+        raise DataError(
             "upper_bounds are for an index, and index='exact' scans all candidates; "
             "leave them out or name an index"
         )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from winnow.core.opening import open_sealed
 from winnow.core.workloads.part import cell_counts, marginal_counts, sum_of
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.interactive.kernels.product_sets import KeptTables, ProductSets
 from winnow.interactive.questions import Question
 from winnow.read.crossing import SealedTable
@@ -38,13 +38,15 @@ class PrivateCounts:
     def check(self, question: Question) -> None:
         """Refuse a question that cannot be counted exactly."""
         if question.schema is not self._schema and question.schema != self._schema:
-            raise InputError("the question is over another schema than the table")
+            raise ParameterError("the question is over another schema than the table")
         if question.codes is None and self._histogram is None:
-            raise InputError(
+            raise ParameterError(
                 "a query given cell by cell needs a domain that fits memory; ask wn.where(...)"
             )
         if question.grid > _LARGEST_GRID:
-            raise InputError(f"a grid of {question.grid} is too fine; use 2^31 - 1 steps at most")
+            raise ParameterError(
+                f"a grid of {question.grid} is too fine; use 2^31 - 1 steps at most"
+            )
 
     def count(self, question: Question) -> int:
         """The exact count in grid units."""

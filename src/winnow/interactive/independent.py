@@ -7,7 +7,8 @@ from typing import Any
 
 from winnow.core.released import Receipt
 from winnow.core.schema import Schema
-from winnow.errors import InputError
+from winnow.errors import ParameterError, SessionExhausted
+from winnow.foreign import guarded
 from winnow.interactive.independent_answers import OpenAnswers
 from winnow.interactive.independent_plan import IndependentPlan
 from winnow.interactive.journal import Journal
@@ -56,11 +57,13 @@ class Independent(OpenSession[IndependentPlan]):
         """How many questions count as answered."""
         return self._answers.used
 
+    @guarded
     def ask(self, question: Any) -> Answer:
         """Answer one question, such as ``wn.where(age=(40, 60), sex="Female")``."""
         with self._held():
             return self._ask([question_of(self.schema, question)])[0]
 
+    @guarded
     def ask_all(self, workload: Any) -> list[Answer]:
         """Answer every query of a workload, in order; refused whole if too few are left."""
         asked = questions_of(self.schema, workload)
@@ -75,14 +78,14 @@ class Independent(OpenSession[IndependentPlan]):
     def _check(self, questions: list[Question]) -> list[Question]:
         """The new ones among them, all fit to be asked."""
         if self._closed:
-            raise InputError("this session is closed; open it again from its state file")
+            raise ParameterError("this session is closed; open it again from its state file")
         new: dict[bytes, Question] = {}
         for question in questions:
             self._answers.check(question)
             if question.key not in self._said:
                 new.setdefault(question.key, question)
         if len(new) > self._answers.left:
-            raise InputError(
+            raise SessionExhausted(
                 f"{len(new):,} new questions, and {self._answers.left:,} of the "
                 f"{self.plan.max_queries:,} that were paid for are left; questions that were "
                 "answered before can be asked again"
@@ -109,6 +112,7 @@ class Independent(OpenSession[IndependentPlan]):
         for _, question, count in updates:
             self._said[question.key] = count
 
+    @guarded
     def state(self) -> dict[str, Any]:
         """The public state as plain data."""
         return {"plan": self.plan.to_dict(), "status": self.status, "rounds": self.rounds}

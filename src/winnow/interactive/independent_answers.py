@@ -21,7 +21,7 @@ from winnow.core.process import Owner
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt
 from winnow.core.tape import Tape
-from winnow.errors import GrantError, InputError
+from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.interactive.crossing import PrivateCounts
 from winnow.interactive.mechanism import ELSEWHERE, Kept
 from winnow.interactive.questions import Question
@@ -94,7 +94,7 @@ class IndependentAnswers:
     def check(self, rows_per_person: int, grid: int = 1) -> None:
         """Refuse noise that does not fit 64 bits."""
         if self.variance(rows_per_person, grid) >= _LARGEST_VARIANCE:
-            raise InputError(
+            raise ParameterError(
                 "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
                 "questions, or use a coarser grid"
             )
@@ -163,7 +163,9 @@ class OpenAnswers:
         self._owner.check("this session", ELSEWHERE)
         with self._lock:
             if len(questions) > self.left:
-                raise GrantError("all questions of this session were answered; open a new one")
+                raise SessionExhausted(
+                    "all questions of this session were answered; open a new one"
+                )
             first, last = self._used, self._used + len(questions)
             if self._keeper is not None and last > self._allowed:
                 allowed = min(last + self._mechanism.block, self._mechanism.queries)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from winnow.core.checks import count, exact, positive, probability
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.interactive.constants import InteractiveRequest
 from winnow.interactive.independent_answers import IndependentAnswers, answer_bound
 from winnow.interactive.sizing import rows_of
@@ -93,7 +93,7 @@ def plan_independent(request: InteractiveRequest) -> IndependentPlan:
     }  # fmt: skip
     useless = [name for name, value in given.items() if value is not None]
     if useless:
-        raise InputError(
+        raise ParameterError(
             f"{', '.join(useless)}: not for independent answers, which have no hypothesis; leave "
             "it out"
         )

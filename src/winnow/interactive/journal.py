@@ -35,7 +35,8 @@ from typing import Any
 from winnow.core.process import Owner
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
-from winnow.errors import InputError, LedgerError
+from winnow.errors import DataError, LedgerError
+from winnow.foreign import instead, reason
 from winnow.interactive import state_files
 from winnow.interactive.mechanism import ELSEWHERE, Kept
 from winnow.interactive.questions import Question
@@ -73,7 +74,7 @@ class Journal:
         place = Path(path)
         key = secrets.token_bytes(64) if seed is None else _seeded_key(seed)
         if state_files.key_path(place).exists():
-            raise InputError(f"{state_files.key_path(place)} exists already; name another file")
+            raise DataError(f"{state_files.key_path(place)} exists already; name another file")
         handle = state_files.new_file(place, "the state")
         try:
             state_files.write_key(state_files.key_path(place), key)
@@ -99,12 +100,13 @@ class Journal:
     def open(cls, path: str | Path, table: SealedTable) -> Journal:
         """The state file of a session that was opened before, for the same table."""
         place = Path(path)
-        try:
+        with instead(
+            lambda error: DataError(
+                f"the state {place} cannot be opened: {reason(error)}; check the path"
+            ),
+            OSError,
+        ):
             handle = os.open(place, os.O_RDWR | os.O_APPEND)
-        except OSError as error:
-            raise InputError(
-                f"the state {place} cannot be opened: {error.strerror}; check the path"
-            ) from None
         try:
             state_files.lock(handle, place)
             lines = state_files.whole_lines(handle)
@@ -287,13 +289,17 @@ class Journal:
         self._lost += sum(document.get("lost", 0) for document in documents)
 
     def _read(self, lines: list[bytes]) -> None:
-        try:
+        with instead(
+            DataError(f"{self._path} is not the state of an interactive session"),
+            ValueError,
+            KeyError,
+            IndexError,
+            TypeError,
+        ):
             self._take(lines, [json.loads(line) for line in lines])
             version = self.header["winnow-interactive"]
-        except (ValueError, KeyError, IndexError, TypeError):
-            raise InputError(f"{self._path} is not the state of an interactive session") from None
         if version != VERSION:
-            raise InputError(
+            raise DataError(
                 f"the state {self._path} has the version {version!r} and this library knows "
                 f"{VERSION}; use the library that wrote it"
             )
@@ -302,7 +308,7 @@ class Journal:
         header = dict(self.header)
         mark = header.pop("data", "")
         if not hmac.compare_digest(str(mark), _mark(self._key, table, header)):
-            raise InputError(
+            raise DataError(
                 f"the state {self._path} belongs to other data or another schema, or "
                 "its first line or its key was changed; name the table that it was opened with"
             )

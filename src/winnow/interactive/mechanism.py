@@ -23,7 +23,7 @@ from winnow.core.process import Owner
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt
 from winnow.core.tape import Tape
-from winnow.errors import GrantError, InputError
+from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.interactive.crossing import PrivateCounts
 from winnow.interactive.questions import Question
 from winnow.privacy import Compose, Grant, Promise, promise
@@ -133,7 +133,7 @@ class MultiplicativeWeights:
     def check(self, rows_per_person: int, grid: int = 1) -> None:
         """Refuse noise that does not fit 64 bits."""
         if self.noise_scale(rows_per_person, grid) > _LARGEST_NOISE:
-            raise InputError(
+            raise ParameterError(
                 "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
                 "updates, or use a coarser grid"
             )
@@ -220,7 +220,7 @@ class OpenRounds:
     def ask(self, question: Question, guess: float, threshold: float) -> Crossing:
         """One round; the guess and the threshold are public, in grid units."""
         if not (isfinite(guess) and isfinite(threshold)):
-            raise InputError("the guess or the threshold of a round is not a number")
+            raise ParameterError("the guess or the threshold of a round is not a number")
         self._owner.check("this session", ELSEWHERE)
         with self._lock:
             if self._broken:
@@ -228,7 +228,7 @@ class OpenRounds:
                     "what this run released could not be written down; go on from its state file"
                 )
             if self._left <= 0:
-                raise GrantError("all updates of this run were released; open a new run")
+                raise SessionExhausted("all updates of this run were released; open a new run")
             number = self._position
             if self._keeper is not None and number >= self._reserved:
                 self._keeper.reserve(number + RESERVED)

@@ -14,7 +14,7 @@ from winnow.core.checks import exact, one_of, probability
 from winnow.core.mechanism import grant_for
 from winnow.core.schema import Schema
 from winnow.core.tape import Randomness
-from winnow.errors import BudgetError, InputError, LedgerError
+from winnow.errors import BudgetError, DataError, InputError, LedgerError, ParameterError
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.independent import Independent
 from winnow.interactive.independent_answers import OpenAnswers
@@ -64,7 +64,7 @@ def chosen_plan(
 
 def _useful(plan: IndependentPlan) -> IndependentPlan:
     if plan.bound >= 1:
-        raise InputError(
+        raise ParameterError(
             f"with independent noise answers could be {plan.noise:.3g} of the rows off, so nothing "
             "would be learned; ask for a larger epsilon, fewer questions, or more rows"
         )
@@ -88,7 +88,7 @@ def _for_weights(request: InteractiveRequest, budget: Budget | None) -> Interact
     probability(delta=request.delta)
     lost = min(exact("delta", budget.left.delta), exact("delta", request.delta) / 2)
     if budget.accountant != "zcdp" or lost <= 0:
-        raise InputError(
+        raise ParameterError(
             "multiplicative weights need a zcdp budget with a part of delta set aside: open it "
             "with delta_for_events, for example a tenth of delta; or use method='independent'"
         )
@@ -212,23 +212,23 @@ def _recorded(
     address = journal.header["ledger"]
     if address is None:
         if ledger is not None or key is not None:
-            raise InputError("this session was opened without a ledger; leave it out")
+            raise DataError("this session was opened without a ledger; leave it out")
         return None
     if not isinstance(ledger, Ledger):
         place = ledger if ledger is not None else address["path"]
         if place is None:
-            raise InputError(
+            raise DataError(
                 f"this session is recorded in the ledger {address['name']!r}, whose address is "
                 "not written down; give it: ledger='postgresql://...'"
             )
         beside = ledger is not None and key is None and address["path"] is not None
         ledger = Ledger.open(place, key_file=key or (None if beside else address["key"]))
     if ledger.identity != address["identity"]:
-        raise InputError(
+        raise DataError(
             f"this session is recorded in another ledger ({address['name']!r}); name that one"
         )
     if dataset is not None and dataset != address["dataset"]:
-        raise InputError(
+        raise DataError(
             f"this session is recorded under the dataset {address['dataset']!r}, and {dataset!r} "
             "was given"
         )

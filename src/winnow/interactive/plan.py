@@ -15,7 +15,8 @@ from typing import Any
 from winnow.core.checks import Real, count, positive, probability
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
-from winnow.errors import InputError
+from winnow.errors import InputError, ParameterError
+from winnow.foreign import guarded
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.independent_plan import IndependentPlan, plan_independent
 from winnow.interactive.sizing import plan_interactive
@@ -124,6 +125,7 @@ class InteractiveComparison:
         )
 
 
+@guarded
 def interactive(
     schema: Schema | Mapping[str, Any] | str | Path | int,
     *,
@@ -149,7 +151,7 @@ def interactive(
     cells = _cells(schema)
     unknown = set(options) - _OPTIONS
     if unknown:
-        raise InputError(
+        raise ParameterError(
             f"{', '.join(sorted(unknown))}: not an option of a plan; it has "
             f"{', '.join(sorted(_OPTIONS))}"
         )

@@ -31,7 +31,7 @@ from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Maker, Workload
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 Integers = NDArray[np.int64]
 
@@ -54,19 +54,19 @@ class Question:
         """Every row counts once, for 0 to `grid` units: what one person moves rests on it."""
         check_count(grid=self.grid)
         if (self.codes is None) is (self.units is None):
-            raise InputError("a question has codes of columns, or units of cells")
+            raise ParameterError("a question has codes of columns, or units of cells")
         if self.units is not None:
             units = np.array(self.units, np.int64)
             if units.shape != (self.schema.cells,):
-                raise InputError(f"{units.size} values for {self.schema.cells:,} cells")
+                raise ParameterError(f"{units.size} values for {self.schema.cells:,} cells")
             if int(units.min()) < 0 or int(units.max()) > self.grid:
-                raise InputError(f"a value is outside 0 to {self.grid} grid units")
+                raise ParameterError(f"a value is outside 0 to {self.grid} grid units")
             units.flags.writeable = False
             object.__setattr__(self, "units", units)
             return
         assert self.codes is not None
         if self.grid != 1:
-            raise InputError(
+            raise ParameterError(
                 f"a question of codes counts rows, and has no grid of {self.grid} steps; leave "
                 "out grid="
             )
@@ -74,10 +74,10 @@ class Question:
         for column in sorted(self.codes):
             held = np.array(self.codes[column], np.int64)
             if not 0 <= column < len(self.schema.shape) or held.ndim != 1:
-                raise InputError(f"column {column} is not a position in the schema")
+                raise ParameterError(f"column {column} is not a position in the schema")
             inside = not held.size or (held[0] >= 0 and held[-1] < self.schema.shape[column])
             if not inside or not (held[1:] > held[:-1]).all():
-                raise InputError(
+                raise ParameterError(
                     f"the codes of column {column} do not ascend within 0 to "
                     f"{self.schema.shape[column] - 1}"
                 )
@@ -172,7 +172,7 @@ def question_of(schema: Schema, asked: Any) -> Question:
         return _question(schema, part, 0)
     found = questions_of(schema, asked)
     if found.size != 1:
-        raise InputError(
+        raise ParameterError(
             f"this workload has {found.size:,} queries; ask them one by one, or all with ask_all"
         )
     return taken(found, 0)
@@ -183,11 +183,13 @@ def questions_of(schema: Schema, asked: Any) -> Workload:
     if isinstance(asked, Maker):
         return asked.over(schema)
     if not isinstance(asked, Workload):
-        raise InputError(
+        raise ParameterError(
             f"a {type(asked).__name__} is not a question; ask wn.where(sex='Female') or a workload"
         )
     if asked.schema is not schema and asked.schema != schema:
-        raise InputError("the question is over another schema than the table; bind it to that one")
+        raise ParameterError(
+            "the question is over another schema than the table; bind it to that one"
+        )
     return asked
 
 
@@ -223,7 +225,7 @@ def _question(schema: Schema, part: Part, query: int) -> Question:
     if isinstance(part, GridPart):
         units = part.values[query].astype(np.int64)
         return Question(schema, None, units, part.grid, part.bound, part.label(query))
-    raise InputError(f"queries of the kind {type(part).__name__} are not asked interactively")
+    raise ParameterError(f"queries of the kind {type(part).__name__} are not asked interactively")
 
 
 def set_size(question: Question) -> int:

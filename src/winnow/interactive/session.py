@@ -27,7 +27,8 @@ from winnow.core.padding import SPARE, Padding, PadTo, checked
 from winnow.core.released import Receipt
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import Workload
-from winnow.errors import GrantError, InputError
+from winnow.errors import GrantError, ParameterError
+from winnow.foreign import guarded, shown
 from winnow.interactive.constants import InteractivePlan
 from winnow.interactive.independent_plan import IndependentPlan
 from winnow.interactive.journal import Journal
@@ -96,6 +97,7 @@ class OpenSession(ABC, Generic[P]):
     def _write_end(self, journal: Journal) -> None:
         """Write down how far the session came, and let go of its file."""
 
+    @guarded
     def close(self) -> None:
         """End this process' part; a session with a state file can be opened again."""
         with self._lock:
@@ -256,11 +258,13 @@ class Interactive(OpenSession[InteractivePlan]):
         """How many private tests were used up."""
         return self._rounds.rounds
 
+    @guarded
     def ask(self, question: Any) -> Answer:
         """Answer one question, such as ``wn.where(age=(40, 60), sex="Female")``."""
         with self._held():
             return self._ask(question_of(self.schema, question))
 
+    @guarded
     def ask_all(self, workload: Any) -> list[Answer]:
         """Answer every query of a workload, in order."""
         asked = questions_of(self.schema, workload)
@@ -274,7 +278,7 @@ class Interactive(OpenSession[InteractivePlan]):
 
     def _answered(self, question: Question, *, again: bool) -> Answer:
         if self._closed:
-            raise InputError("this session is closed; open it again from its state file")
+            raise ParameterError("this session is closed; open it again from its state file")
         self._rounds.check(question)
         self._state.check(question)
         said = None if again else self._measured.get(question.key)
@@ -315,6 +319,7 @@ class Interactive(OpenSession[InteractivePlan]):
         fraction = min(1.0, max(0.0, count / (self.plan.rows * question.grid)))
         return answer_of(self.plan, question, fraction, FRESH, min(1.0, self.plan.noise), number)
 
+    @guarded
     def synthesise(self, workload: Any, *, passes: int = 10) -> SyntheticPasses:
         """Passes over a workload until one has no update [PMW, Section II].
 
@@ -322,7 +327,9 @@ class Interactive(OpenSession[InteractivePlan]):
         """
         asked = questions_of(self.schema, workload)
         if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
-            raise InputError(f"passes={passes!r} is not a number of passes; give 1 or more")
+            raise ParameterError(
+                f"passes={shown(passes)} is not a number of passes; give 1 or more"
+            )
         with self._held(asked.size * passes):
             return self._passes(asked, passes)
 
@@ -357,6 +364,7 @@ class Interactive(OpenSession[InteractivePlan]):
         weights = self._state.weights() if isinstance(self._state, CellState) else None
         return SyntheticPasses(status, passes, self.updates, weights, tuple(answers))
 
+    @guarded
     def state(self) -> dict[str, Any]:
         """The public state as plain data: constants, place on the tape, updates so far."""
         return {

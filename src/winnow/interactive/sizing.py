@@ -24,7 +24,7 @@ from fractions import Fraction
 from winnow.core.checks import count, exact, nonnegative, one_of, positive, probability
 from winnow.core.schema import cells_text
 from winnow.core.workloads.reductions import sub_universe_alpha
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.privacy import CappedRounds, Gaussian, calibrate_capped, guarantee_of, zcdp_rho
 from winnow.privacy.capped import lost_mass
@@ -48,7 +48,7 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
         return _paper(request, rows, domain, gamma)
     warm = exact("warm_start", request.warm_start)
     if not 0 <= warm < 1:
-        raise InputError(
+        raise ParameterError(
             f"warm_start={request.warm_start} is not a share in [0, 1); give 0.1 for a tenth"
         )
     initial = None if warm == 0 else _prior(request, warm)
@@ -75,7 +75,7 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
         positive(threshold=request.threshold)
         threshold = float(request.threshold)
     if min(max(proved, noise), max(threshold, noise)) >= 1:
-        raise InputError(
+        raise ParameterError(
             f"at epsilon={request.epsilon}, delta={request.delta} with {rows:,} rows answers "
             f"could be {max(threshold, noise):.3g} of them off, so nothing would be learned; ask "
             "for a larger epsilon, fewer questions, or more rows"
@@ -124,18 +124,18 @@ def rows_of(request: InteractiveRequest) -> int:
     if request.rows is not None:
         count(rows=request.rows)
         if request.public_rows is not None and int(request.rows) != request.public_rows:
-            raise InputError(
+            raise ParameterError(
                 f"rows={request.rows} is not the number of rows of the table, which is public "
                 "under substitution; leave rows out"
             )
         return int(request.rows)
     if request.public_rows is None:
-        raise InputError(
+        raise ParameterError(
             "the number of rows is private here and answers are fractions of it; give a public "
             "number with rows="
         )
     if request.public_rows < 1:
-        raise InputError("the table has no rows; there is nothing to ask")
+        raise DataError("the table has no rows; there is nothing to ask")
     return request.public_rows
 
 
@@ -144,22 +144,24 @@ def _domain(request: InteractiveRequest) -> tuple[int, float]:
     cells = request.cells
     if request.universe is None:
         if request.smoothness is not None or exact("phi", request.phi) != 0:
-            raise InputError("smoothness= and phi= belong to a sampled universe; give universe=")
+            raise ParameterError(
+                "smoothness= and phi= belong to a sampled universe; give universe="
+            )
         return cells, 0.0
     count(universe=request.universe)
     if int(request.universe) >= cells:
-        raise InputError(
+        raise ParameterError(
             f"universe={request.universe} is not below the {cells_text(cells)} cells of the "
             "domain; leave it out"
         )
     if request.smoothness is None:
-        raise InputError(
+        raise ParameterError(
             "a sampled universe needs smoothness=xi: no cell holds more than this part of the "
             f"rows, or of a distribution near them; 1/{cells_text(cells)} is an even spread"
         )
     positive(smoothness=request.smoothness)
     if exact("smoothness", request.smoothness) * cells < 1:
-        raise InputError(
+        raise ParameterError(
             f"smoothness={request.smoothness} is below 1/{cells_text(cells)}: some cell always "
             "holds that part of the rows; give at least that"
         )
@@ -187,7 +189,7 @@ def _updates(request: InteractiveRequest, rows: int, entropy: float, share: floa
     if request.updates is not None:
         count(updates=request.updates)
         if request.alpha is not None:
-            raise InputError("give updates= or alpha=, not both")
+            raise ParameterError("give updates= or alpha=, not both")
         return int(request.updates)
     gamma = _domain(request)[1]
     rho = float(zcdp_rho(request.epsilon, request.delta)) * share
@@ -213,7 +215,7 @@ def _updates(request: InteractiveRequest, rows: int, entropy: float, share: floa
     for updates in choices:
         if bound(updates) <= float(request.alpha):
             return updates
-    raise InputError(
+    raise ParameterError(
         f"alpha={request.alpha} is below what this budget allows, about "
         f"{bound(best):.3g}; raise it, or ask fewer questions"
     )
@@ -223,7 +225,7 @@ def _paper(request: InteractiveRequest, rows: int, domain: int, gamma: float) ->
     """The printed constants of Figure 1, with what they are really worth by our accounting."""
     given = (request.updates, request.threshold, request.alpha)
     if any(value is not None for value in given) or exact("warm_start", request.warm_start) != 0:
-        raise InputError(
+        raise ParameterError(
             "calibration='paper' has the printed constants; leave out updates, threshold, alpha "
             "and warm_start"
         )
@@ -233,7 +235,7 @@ def _paper(request: InteractiveRequest, rows: int, domain: int, gamma: float) ->
     tail = math.log(request.max_queries) + math.log(1 / float(request.beta))
     updates = max(1, math.floor(n * math.sqrt(log_m)))
     if updates > MOST_UPDATES:
-        raise InputError(
+        raise ParameterError(
             f"the printed constants allow {updates:,} updates, too many to account for; use "
             "calibration='target-charging'"
         )
@@ -242,7 +244,7 @@ def _paper(request: InteractiveRequest, rows: int, domain: int, gamma: float) ->
     rounds = CappedRounds(updates, size, steps, request.relation)
     stated = guarantee_of(rounds, request.delta, "zcdp")
     if stated.epsilon > epsilon:
-        raise InputError(
+        raise ParameterError(
             "the printed constants are not proved private at this epsilon and delta; use "
             "calibration='target-charging'"
         )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.part import marginal_table
 from winnow.core.workloads.reductions import sample_cells
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.interactive.kernels.product_sets import KeptTables, ProductSets
 from winnow.interactive.questions import Question
 
@@ -132,7 +132,7 @@ class PointState:
     def check(self, question: Question) -> None:
         """A question given cell by cell says nothing about sampled cells by name."""
         if question.codes is None:
-            raise InputError(
+            raise ParameterError(
                 "queries given cell by cell need the whole domain; leave out universe="
             )
 
@@ -185,13 +185,13 @@ class ImplicitState:
     def check(self, question: Question) -> None:
         """Refuse what cannot be summed: dense queries, and too many linked classes."""
         if question.codes is None:
-            raise InputError(
+            raise ParameterError(
                 "queries given cell by cell need a domain that fits memory; ask wn.where(...)"
             )
         for group in self._groups(question):
             classes = math.prod(len(c[0]) for c in self._classes(group, question).values())
             if classes > MOST_CLASSES:
-                raise InputError(
+                raise ParameterError(
                     f"the updates so far link {len(group)} columns into {cells_text(classes)} "
                     "classes, too many to sum; ask about fewer columns at once, or sample the "
                     "domain with universe="
@@ -222,7 +222,7 @@ class ImplicitState:
     def update(self, question: Question, log_factor: float) -> None:
         """One more update on the list."""
         if question.codes is None:
-            raise InputError("queries given cell by cell need a domain that fits memory")
+            raise ParameterError("queries given cell by cell need a domain that fits memory")
         self._updates.append((question, log_factor))
         self._whole = {}
 

@@ -6,7 +6,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from winnow.errors import InputError, LedgerError
+from winnow.errors import DataError, InputError, LedgerError
+from winnow.foreign import instead, reason
 from winnow.privacy.ledger.locks import lock_file
 
 
@@ -24,42 +25,53 @@ def discard(path: Path) -> None:
 
 def new_file(path: Path, what: str) -> int:
     """A file that was not there before, readable by its owner only."""
-    try:
+    with (
+        instead(
+            lambda error: DataError(f"{what} {path} cannot be written: {reason(error)}"), OSError
+        ),
+        instead(
+            DataError(
+                f"{path} exists already; go on with it (resume_interactive), or name another file"
+            ),
+            FileExistsError,
+        ),
+    ):
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-    except FileExistsError:
-        raise InputError(
-            f"{path} exists already; go on with it (resume_interactive), or name another file"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{what} {path} cannot be written: {error.strerror}") from None
 
 
 def write_key(path: Path, key: bytes) -> None:
     """A new key file, on the disk when it returns."""
     handle = new_file(path, "the key")
     try:
-        _write(handle, key.hex().encode() + b"\n")
-        os.fsync(handle)
-    except OSError as error:
-        raise InputError(f"the key {path} cannot be written: {error.strerror}") from None
+        with instead(
+            lambda error: DataError(f"the key {path} cannot be written: {reason(error)}"), OSError
+        ):
+            _write(handle, key.hex().encode() + b"\n")
+            os.fsync(handle)
     finally:
         os.close(handle)
 
 
 def read_key(path: Path) -> bytes:
     """The 64 bytes of a key file."""
-    try:
+    with instead(
+        DataError(f"the key of the session cannot be read from {path}"), OSError, ValueError
+    ):
         key = bytes.fromhex(path.read_text().strip())
-    except (OSError, ValueError):
-        raise InputError(f"the key of the session cannot be read from {path}") from None
     if len(key) != 64:
-        raise InputError(f"the key file {path} does not hold 64 bytes in hexadecimal digits")
+        raise DataError(f"the key file {path} does not hold 64 bytes in hexadecimal digits")
     return key
 
 
 def append(handle: int, path: Path, content: bytes) -> None:
     """Add to the end of a file: on the disk when it returns, or as if it had never been tried."""
-    try:
+    with instead(
+        lambda error: LedgerError(
+            f"the state {path} cannot be written: {reason(error)}; "
+            "what is not written down is not shown. Make room and go on from it"
+        ),
+        OSError,
+    ):
         size = os.fstat(handle).st_size
         try:
             _write(handle, content)
@@ -67,11 +79,6 @@ def append(handle: int, path: Path, content: bytes) -> None:
         except OSError:
             os.ftruncate(handle, size)
             raise
-    except OSError as error:
-        raise LedgerError(
-            f"the state {path} cannot be written: {error.strerror or 'it is closed'}; "
-            "nothing was released. Make room and go on from it"
-        ) from None
 
 
 def whole_lines(handle: int) -> list[bytes]:
@@ -99,12 +106,12 @@ def sync_folder(path: Path) -> None:
 def lock(handle: int, path: Path) -> None:
     """Held until the file is closed or the process ends, however it ends."""
     if not lock_file(handle):
-        raise InputError(f"the session of {path} is open in another process; close it there first")
+        raise DataError(f"the session of {path} is open in another process; close it there first")
 
 
 def never_charged(path: Path) -> InputError:
     """For a file that was begun, and no more."""
-    return InputError(
+    return DataError(
         f"the session of {path} was interrupted before it was charged; nothing was spent and "
         "nothing released. Remove the file and its key and open a new session"
     )

@@ -9,7 +9,8 @@ from winnow.core.padding import PadTo, checked
 from winnow.core.process import parse_memory
 from winnow.core.relation import Relation
 from winnow.core.tape import Randomness
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.interactive.constants import InteractiveRequest
 from winnow.interactive.opening import Opened, chosen_plan, opened_session, resumed_session
 from winnow.privacy import Budget
@@ -19,6 +20,7 @@ from winnow.read.crossing import SealedTable
 _BYTES_PER_CELL = 32
 
 
+@guarded
 def open_interactive(
     table: SealedTable,
     *,
@@ -108,6 +110,7 @@ def open_interactive(
     ).padded(pad_to)
 
 
+@guarded
 def resume_interactive(
     table: SealedTable,
     state: str | Path,
@@ -133,6 +136,6 @@ def resume_interactive(
 
 def _check(table: SealedTable) -> None:
     if not isinstance(table, SealedTable):
-        raise InputError(
+        raise ParameterError(
             f"a {type(table).__name__} is not a sealed table; read it with wn.read_table"
         )

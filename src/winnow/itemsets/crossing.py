@@ -19,7 +19,8 @@ from winnow.core.released import Released
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.privacy import Compose, Grant, Guarantee, Promise, guarantee_of, promise
 from winnow.privacy.rounding import stated_at_least
@@ -50,7 +51,7 @@ class FrequentItemsets:
     def __post_init__(self) -> None:
         set_counts(self, size="size", k="k")
         if self.size > MOST_ITEMS:
-            raise InputError(f"size={self.size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
+            raise ParameterError(f"size={self.size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
         if self.counts_epsilon is not None:
             positive(epsilon=self.counts_epsilon)
 
@@ -92,11 +93,11 @@ class FrequentItemsets:
         if not isinstance(baskets.labels, Sealed):
             total = comb(len(baskets.labels), self.size)
             if total == 0:
-                raise InputError(
+                raise ParameterError(
                     f"{len(baskets.labels)} items have no itemsets of {self.size}; lower size"
                 )
         if baskets.max_items is not None and baskets.max_items < self.size:
-            raise InputError(
+            raise ParameterError(
                 f"baskets of at most {baskets.max_items} items hold no itemset of {self.size}; "
                 "raise max_items or lower size"
             )
@@ -104,7 +105,7 @@ class FrequentItemsets:
         if self.counts_epsilon is not None and not (
             SMALLEST_SCALE < self.noise_scale(baskets) < 2**50
         ):
-            raise InputError("epsilon is too small or too large for noisy counts of 64 bits")
+            raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
     def noise_scale(self, baskets: SealedBaskets) -> Fraction:
         """The scale of the noise on supports: l1 sensitivity/epsilon."""
@@ -118,6 +119,7 @@ class FrequentItemsets:
             raise ValueError("no counts are released")
         return moved / exact("epsilon", self.counts_epsilon)
 
+    @guarded
     def release(self, baskets: SealedBaskets, grant: Grant, tape: Tape) -> Released[list[Any]]:
         """Spend the grant on one draw; the value lists itemsets as tuples of labels."""
         self.check(baskets)

@@ -10,7 +10,7 @@ from typing import Any
 from winnow.core.checks import Real, exact, positive, probability
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.mechanisms import ITEMSETS, MechanismRow, row_named
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
 from winnow.select.ranked import RankedSelection, Repeated
@@ -67,12 +67,12 @@ def _growth(options: ItemsetOptions) -> int:
     """By how many itemsets one person can make the candidates grow."""
     growth = options.growth if options.growth is not None else options.moved
     if growth is None:
-        raise InputError(
+        raise ParameterError(
             "choosing needs a bound on the itemsets of one person: read the baskets with "
             "max_items=, or declare growth="
         )
     if options.moved is not None and growth < options.moved:
-        raise InputError(
+        raise ParameterError(
             f"growth={growth}, and one person may hold {options.moved} itemsets of this size "
             "in the baskets as they were read; leave out growth=, or read them with a smaller "
             "max_items="

@@ -10,7 +10,8 @@ from winnow.core.mechanism import grant_for, rounds_accountant
 from winnow.core.padding import Padding
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded, shown
 from winnow.itemsets.crossing import MOST_ITEMS, FrequentItemsets
 from winnow.itemsets.table import ItemsetOptions, itemset_mechanism
 from winnow.privacy import Budget
@@ -18,6 +19,7 @@ from winnow.read.baskets import SealedBaskets, read_baskets
 from winnow.topk.mechanisms.ranked import items_moved
 
 
+@guarded
 def frequent_itemsets(
     baskets: Any,
     *,
@@ -57,26 +59,30 @@ def frequent_itemsets(
     baskets, and nothing public bounds it.
     """
     if isinstance(pad_to, str):
-        raise InputError(f"pad_to={pad_to!r}: the time of mining has no public bound; give seconds")
+        raise ParameterError(
+            f"pad_to={shown(pad_to)}: the time of mining has no public bound; give seconds"
+        )
     padding = Padding(pad_to)
     count(size=size)
     if int(size) > MOST_ITEMS:
-        raise InputError(f"size={size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
+        raise ParameterError(f"size={size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
     if k is not None:
         count(k=k)
     if not isinstance(with_counts, bool):
-        raise InputError("with_counts is True or False")
+        raise ParameterError("with_counts is True or False")
     most = 1 if k is None else int(k)
     randomness = Randomness(seed)
     if isinstance(baskets, SealedBaskets):
         if unit is not None or items is not None or max_items is not None:
-            raise InputError("these baskets are read already; give unit, items, max_items there")
+            raise ParameterError(
+                "these baskets are read already; give unit, items, max_items there"
+            )
         sealed = baskets
     elif isinstance(baskets, list | tuple | str | Path):
         salt = None if seed is None else f"seed {seed}"
         sealed = read_baskets(baskets, unit=unit, items=items, max_items=max_items, salt=salt)
     else:
-        raise InputError(
+        raise ParameterError(
             f"a {type(baskets).__name__} is not sealed baskets; read it with winnow.read_baskets"
         )
     share = exact("epsilon", epsilon) / 2 if with_counts else epsilon

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.released import Receipt, Released
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded, shown
 from winnow.learn.predictor import Predictor
 from winnow.learn.verb import learn
 
@@ -61,17 +62,20 @@ class PrivateClassifier:
         self.budget = budget
         self.seed = seed
 
+    @guarded
     def fit(self, X: Any, y: Any) -> PrivateClassifier:
         """Choose a hypothesis privately; this spends (epsilon, delta)."""
         if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
+            raise DataError("requires y to be passed, but the target y is None")
         if isinstance(y, str):
-            raise InputError(f"y={y!r} is a name; fit takes labels. For tables use wn.learn")
+            raise ParameterError(
+                f"y={shown(y)} is a name; fit takes labels. For tables use wn.learn"
+            )
         _check_numbers(X)
         options = self.get_params()
         hypotheses = options.pop("hypotheses")
         if hypotheses is None:
-            raise InputError("hypotheses are missing; give, for example, wn.stumps(cuts=[...])")
+            raise ParameterError("hypotheses are missing; give, for example, wn.stumps(cuts=[...])")
         self.released_: Released[Predictor] = learn(X, y, hypotheses=hypotheses, **options)
         self.classes_ = self.released_.value.classes_
         columns = getattr(X, "columns", None)
@@ -102,6 +106,7 @@ class PrivateClassifier:
         _ = self.predictor_
         return self.released_.receipt
 
+    @guarded
     def predict(self, X: Any) -> NDArray[Any]:
         """The predicted class of every row."""
         predictor = self.predictor_
@@ -109,17 +114,18 @@ class PrivateClassifier:
         shape = np.shape(X)
         expected = getattr(self, "n_features_in_", None)
         if len(shape) == 2 and expected is not None and shape[1] != expected:
-            raise InputError(
+            raise DataError(
                 f"X has {shape[1]} features, but {type(self).__name__} is expecting {expected} "
                 "features as input"
             )
         return predictor.predict(X)
 
+    @guarded
     def score(self, X: Any, y: Any) -> float:
         """The share of rows of *public* test data that are predicted right."""
         said, held = self.predict(X), np.asarray(y)
         if held.shape != said.shape or not len(said):
-            raise InputError("give one label for each row, and at least one row")
+            raise DataError("give one label for each row, and at least one row")
         return float(np.mean(said == held))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -130,7 +136,7 @@ class PrivateClassifier:
         """Set parameters by name."""
         for name, value in parameters.items():
             if name not in _PARAMETERS:
-                raise InputError(f"there is no parameter {name!r}; there are {_PARAMETERS}")
+                raise ParameterError(f"there is no parameter {name!r}; there are {_PARAMETERS}")
             setattr(self, name, value)
         return self
 
@@ -162,18 +168,21 @@ def _check_numbers(X: Any) -> None:
     if not isinstance(X, np.ndarray):
         return
     if X.dtype.kind == "c":
-        raise InputError("Complex data not supported; give real numbers")
+        raise DataError("Complex data not supported; give real numbers")
     if X.ndim == 2 and X.shape[1] == 0:
-        raise InputError("0 feature(s) (shape=(n, 0)) while a minimum of 1 is required")
+        raise DataError("0 feature(s) (shape=(n, 0)) while a minimum of 1 is required")
     if X.dtype.kind == "f" and not np.isfinite(X).all():
-        raise InputError("X holds NaN or infinity; mend or drop these rows")
+        raise DataError("X holds NaN or infinity; mend or drop these rows")
 
 
 def _not_fitted(estimator: PrivateClassifier) -> Exception:
     message = f"This {type(estimator).__name__} instance is not fitted yet; call fit first"
     if "sklearn" not in sys.modules:  # nobody here who would know the difference
-        return InputError(message)
+        return DataError(message)
     from sklearn.exceptions import NotFittedError
 
-    error: Exception = NotFittedError(message)
+    class NotFitted(ParameterError, NotFittedError):  # type: ignore[misc]
+        """For scikit-learn, which knows its own class only."""
+
+    error: Exception = NotFitted(message)
     return error

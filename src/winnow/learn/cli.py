@@ -18,9 +18,8 @@ from winnow.cli.options import (
     relation_of_people,
 )
 from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
-from winnow.cli.reporting import reported
+from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
-from winnow.errors import WinnowError
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -208,10 +207,9 @@ def learn(
         )
     tested = None if test is None else _tested(public, target, released.value)
     try:
-        if out is not None:
-            save_released(out, released)
-    except WinnowError as error:
-        raise WinnowError(f"the result is released and printed, but {error}") from None
+        with saving():
+            if out is not None:
+                save_released(out, released)
     finally:  # what is paid for is shown, even if it could not be saved
         if json:
             extra = {} if tested is None else {"test_accuracy": tested}

@@ -20,12 +20,12 @@ from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
 from winnow.core.workloads.part import sum_of
-from winnow.errors import InputError
+from winnow.errors import DataError, InputError, ParameterError
+from winnow.foreign import shown
 from winnow.learn.features import UNKNOWN, Feature
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
 from winnow.learn.rules import Rule, RuleClass
 from winnow.read.crossing import SealedTable
-from winnow.read.engines.private_errors import without_details
 from winnow.read.scores import SealedScores
 
 Classes = tuple[Any, Any]
@@ -69,7 +69,7 @@ def labelled_table(table: SealedTable, target: str) -> SealedLabelled:
     """A sealed table with one of its columns as the class; it needs exactly two labels."""
     column = table.schema.column(target)
     if column.cardinality != 2:
-        raise InputError(
+        raise ParameterError(
             f"the target {target!r} has {column.cardinality} labels in the schema; a classifier "
             "here tells two classes apart: declare two values, or one value and 'other'"
         )
@@ -92,40 +92,38 @@ def labelled_arrays(
     relation: Relation,
 ) -> SealedLabelled:
     """Columns of values, one for each feature, and their labels; one row per person."""
-
-    def read() -> LabelledRows:
-        positive = positive_of(labels, classes)
-        if not len(positive) and relation is Relation.SUBSTITUTION:  # their number is public
-            raise InputError("there are no rows; give at least one")
-        codes = []
-        for feature, values in zip(features, columns, strict=True):
-            held = feature.encode(values)
-            if len(held) != len(positive):
-                raise InputError(
-                    f"the column {feature.name!r} and the labels have different lengths; give "
-                    "one label for each row"
-                )
-            if (held == UNKNOWN).any():
-                raise InputError(
-                    f"the column {feature.name!r} holds a value that was not declared, or a "
-                    "missing one; mend it, or declare 'other'"
-                )
-            codes.append(held)
-        return LabelledRows(tuple(codes), positive, np.ones(len(positive), np.int64))
-
-    return SealedLabelled(Sealed(without_details(read), "rows"), classes, relation)
+    positive = positive_of(labels, classes)
+    if not len(positive) and relation is Relation.SUBSTITUTION:  # their number is public
+        raise DataError("there are no rows; give at least one")
+    codes = []
+    for place, (feature, values) in enumerate(zip(features, columns, strict=True), 1):
+        where = f"column {place} of X"
+        held = feature.encode(values, where)
+        if len(held) != len(positive):
+            raise DataError(
+                f"{where} and the labels have different lengths; give one label for each row"
+            )
+        if (held == UNKNOWN).any():
+            raise DataError(
+                f"{where} holds a value that was not declared, or a missing one; mend it, or "
+                "declare 'other'"
+            )
+        codes.append(held)
+    rows = LabelledRows(tuple(codes), positive, np.ones(len(positive), np.int64))
+    return SealedLabelled(Sealed(rows, "rows"), classes, relation)
 
 
 def positive_of(labels: Any, classes: Classes) -> NDArray[np.bool_]:
     """Which labels are the positive class; any label that is neither is an error."""
     held = np.asarray(labels)
     if held.ndim != 1:
-        raise InputError(f"the labels have {held.ndim} dimensions; give one label for each row")
+        raise DataError(f"the labels have {held.ndim} dimensions; give one label for each row")
     positive = np.asarray(held == classes[1])
     if positive.shape != held.shape or not (positive | np.asarray(held == classes[0])).all():
-        raise InputError(
-            f"a label is neither {classes[0]!r} nor {classes[1]!r}; declare the two classes with "
-            "classes=(negative, positive), or learn one class against the others, as in y == 'a'"
+        raise DataError(
+            f"a label is neither {shown(classes[0])} nor {shown(classes[1])}; declare the two "
+            "classes with classes=(negative, positive), or learn one class against the others, as "
+            "in y == 'a'"
         )
     return positive.astype(np.bool_)
 
@@ -140,15 +138,15 @@ def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedSc
     """The same from a matrix of predictions, a row for each hypothesis: 0 or 1, or true."""
     positive = open_sealed(labelled.rows).positive
     if predicted.ndim != 2 or predicted.shape[1] != len(positive) or not len(predicted):
-        raise InputError(
+        raise DataError(
             "the predictions need one row for each hypothesis and one column for each label"
         )
     if predicted.size and predicted.dtype.kind not in "biu":  # an empty list has no type
-        raise InputError(
+        raise DataError(
             f"the predictions have the type {predicted.dtype}; give booleans, or 0 and 1"
         )
     if predicted.dtype.kind != "b" and not _binary(predicted):
-        raise InputError(
+        raise DataError(
             "a prediction is neither 0 nor 1; give booleans, or 1 for the positive class and 0"
         )
     return _sealed(correct_by_row(predicted, positive), labelled)
@@ -163,7 +161,7 @@ def function_scores(
     for i, function in enumerate(functions):
         said = _said(i, function, data, labelled.classes)
         if said.shape != positive.shape:
-            raise InputError(f"hypothesis {i} does not return one class for each row")
+            raise DataError(f"hypothesis {i} does not return one class for each row")
         correct[i] = np.count_nonzero(said == positive)
     return _sealed(correct, labelled)
 
@@ -175,10 +173,10 @@ def _said(
     try:
         return positive_of(function(data), classes)
     except InputError:
-        problem = f"does not return one of {classes[0]!r} and {classes[1]!r} for each row"
+        problem = f"does not return one of {shown(classes[0])} and {shown(classes[1])} for each row"
     except Exception as error:
         problem = f"failed with {type(error).__name__}"
-    raise InputError(f"hypothesis {number} {problem}")
+    raise DataError(f"hypothesis {number} {problem}")
 
 
 def accuracy_on_public(table: SealedTable, target: str, rule: Rule) -> float:
@@ -189,7 +187,7 @@ def accuracy_on_public(table: SealedTable, target: str, rule: Rule) -> float:
     rows = open_sealed(labelled_table(table, target).rows)
     total = sum_of(rows.weights)
     if not total:
-        raise InputError("the test table has no rows; give at least one")
+        raise DataError("the test table has no rows; give at least one")
     said = rule.positive(rows.codes, len(rows.weights))
     return sum_of(rows.weights[said == rows.positive]) / total
 

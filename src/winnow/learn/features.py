@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.column import Column
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import instead, shown
 
 
 def named_columns(data: Any) -> tuple[tuple[str, ...], list[Any], bool]:
@@ -35,7 +36,7 @@ def named_columns(data: Any) -> tuple[tuple[str, ...], list[Any], bool]:
         return _of_frame(data)
     array = _array(data)
     if array.ndim != 2:
-        raise InputError(f"Reshape your data: X has {array.ndim} dimensions; give rows and columns")
+        raise DataError(f"Reshape your data: X has {array.ndim} dimensions; give rows and columns")
     names = tuple(f"x{i}" for i in range(array.shape[1]))
     return names, [array[:, i] for i in range(array.shape[1])], False
 
@@ -46,10 +47,10 @@ def pick_columns(features: Sequence[Feature], data: Any) -> list[Any]:
     if own_names:
         missing = [feature.name for feature in features if feature.name not in names]
         if missing:
-            raise InputError(f"there is no column {missing[0]!r} in the data; add or rename it")
+            raise DataError(f"there is no column {missing[0]!r} in the data; add or rename it")
         return [columns[names.index(feature.name)] for feature in features]
     if len(columns) != len(features):
-        raise InputError(
+        raise DataError(
             f"X has {len(columns)} features, but {len(features)} features are expected; "
             "give one column for each"
         )
@@ -58,12 +59,12 @@ def pick_columns(features: Sequence[Feature], data: Any) -> list[Any]:
 
 def _array(data: Any) -> Any:
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
-        raise InputError("a sparse matrix is not supported; give a dense one")
+        raise DataError("a sparse matrix is not supported; give a dense one")
     if isinstance(data, np.ndarray) or not isinstance(data, Sequence):
         return np.asarray(data)
     array = np.array(data, object)  # so that 70 beside "m" stays a number
     if array.ndim == 1 and any(isinstance(row, Sequence | np.ndarray) for row in data):
-        raise InputError("X is ragged; give rows of equal length")
+        raise DataError("X is ragged; give rows of equal length")
     return array
 
 
@@ -74,7 +75,7 @@ def _of_frame(data: Any) -> tuple[tuple[str, ...], list[Any], bool]:
     with suppress(TypeError):
         frame = nw.from_native(data, eager_only=True)
     if frame is None:
-        raise InputError(f"a {type(data).__name__} is not a table that can be read; give an array")
+        raise DataError(f"a {type(data).__name__} is not a table that can be read; give an array")
     return (
         tuple(map(str, frame.columns)),
         [frame.get_column(name).to_numpy() for name in frame.columns],
@@ -148,16 +149,18 @@ class Feature:
         if isinstance(cuts, np.ndarray):
             cuts = cuts.tolist()
         if isinstance(cuts, str) or not isinstance(cuts, Sequence) or not (unused or len(cuts)):
-            raise InputError(f"the cuts of {name!r} are not a list of numbers; give at least one")
+            raise ParameterError(
+                "the cuts of a column are not a list of numbers; give at least one"
+            )
         found = []
         for cut in cuts:
             if isinstance(cut, bool) or not isinstance(cut, int | float | np.number):
-                raise InputError(f"the cut {cut!r} of {name!r} is not a number")
+                raise ParameterError(f"the cut {shown(cut)} is not a number")
             if not math.isfinite(float(cut)):
-                raise InputError(f"the cut {cut!r} of {name!r} is not finite; give finite cuts")
+                raise ParameterError(f"the cut {shown(cut)} is not finite; give finite cuts")
             found.append(float(cut))
         if any(low >= high for low, high in pairwise(found)):
-            raise InputError(f"the cuts of {name!r} do not increase; sort them, each once")
+            raise ParameterError(f"the cuts {shown(found)} do not increase; sort them, each once")
         return cls(name, "cuts", cuts=tuple(found), count=len(found) + 1)
 
     @property
@@ -170,21 +173,22 @@ class Feature:
         """Whether 'below' and 'above' mean something."""
         return self.kind != "values"
 
-    def encode(self, values: Any) -> Codes:
+    def encode(self, values: Any, where: str = "a column") -> Codes:
         """The code of every value; what was not declared is 'other' or unknown.
 
         Numbers beyond the outer edges of bins count in the outer bins, unless they are
-        'other': so a rule says on new rows what its text says.
+        'other': so a rule says on new rows what its text says. ``where`` says which column it
+        is, for messages: its name may only stand in the data.
         """
         held = np.asarray(values)
         if held.ndim != 1:
-            raise InputError(f"the column {self.name!r} has {held.ndim} dimensions; give one")
+            raise DataError(f"{where} has {held.ndim} dimensions; give one")
         outside = self.count if self.other is not None else UNKNOWN
         if self.kind == "values":
             known = {_key(value): code for code, value in enumerate(self.values)}
             found = [known.get(_key(value), outside) for value in held.tolist()]
             return np.array(found, np.int32).reshape(len(held))
-        numbers = _real(self.name, held)
+        numbers = _real(held, where)
         valid = ~np.isnan(numbers)
         codes = np.full(len(held), outside, np.int32)
         if self.kind == "cuts":
@@ -317,13 +321,12 @@ def _key(value: Any) -> Any:
     return (isinstance(value, bool), value) if value is not None else None
 
 
-def _real(name: str, held: NDArray[Any]) -> NDArray[np.float64]:
-    if held.dtype.kind in "iufbO":
-        try:
-            return held.astype(np.float64)
-        except (TypeError, ValueError):
-            pass  # the message of NumPy would quote a value
-    raise InputError(f"the column {name!r} does not hold numbers; give numbers")
+def _real(held: NDArray[Any], where: str) -> NDArray[np.float64]:
+    refusal = DataError(f"{where} does not hold numbers; give numbers")
+    if held.dtype.kind not in "iufbO":
+        raise refusal
+    with instead(refusal):
+        return held.astype(np.float64)
 
 
 def _plain(number: float) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.learn.bound import MECHANISMS, estimation_error, margin_in_rows, privacy_error, source
 from winnow.select.margin_search import THRESHOLDS
 
@@ -63,6 +64,7 @@ class LearnPlan:
         return "\n".join(lines)
 
 
+@guarded
 def learn(
     *,
     hypotheses: int,
@@ -92,9 +94,9 @@ def learn(
     if near is not None:
         count(near=near)
         if not approximate:
-            raise InputError("near is for the large margin mechanism, which needs delta > 0")
+            raise ParameterError("near is for the large margin mechanism, which needs delta > 0")
         if near > hypotheses:
-            raise InputError(f"near={near} exceeds {hypotheses} hypotheses; lower it")
+            raise ParameterError(f"near={near} exceeds {hypotheses} hypotheses; lower it")
 
     def row(mechanism: str, size: int, margin: float | None) -> LearnRow:
         cost = privacy_error(mechanism, size, half, epsilon, miss) / rows

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded
 from winnow.learn.bound import GeneralisationBound
 from winnow.learn.features import Feature, pick_columns
 from winnow.learn.rules import Rule
@@ -64,17 +65,19 @@ class Predictor(ABC):
         """The two classes, as scikit-learn names them."""
         return np.array(self.classes)
 
+    @guarded
     def predict(self, X: Any) -> NDArray[Any]:
         """The predicted class of every row."""
         return self.classes_[self._positive(X).astype(np.intp)]
 
+    @guarded
     def score(self, X: Any, y: Any) -> float:
         """The share of rows of *public* test data that are predicted right."""
         said, held = self.predict(X), np.asarray(y)
         if held.shape != said.shape:
-            raise InputError(f"{held.shape} labels for {len(said)} rows; give one for each")
+            raise DataError(f"{held.shape} labels for {len(said)} rows; give one for each")
         if not len(said):
-            raise InputError("there are no rows to score; give at least one")
+            raise DataError("there are no rows to score; give at least one")
         return float(np.mean(said == held))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -122,8 +125,12 @@ class RulePredictor(Predictor):
     def _positive(self, data: Any) -> NDArray[np.bool_]:
         columns = pick_columns(self.features, data)
         used = sorted({condition.feature for condition in self.rule.conditions})
-        codes = {i: self.features[i].encode(columns[i]) for i in used}
+        codes = {i: self._codes(i, columns[i]) for i in used}
         return self.rule.positive(codes, len(columns[0]))
+
+    def _codes(self, place: int, values: Any) -> NDArray[np.int32]:
+        feature = self.features[place]
+        return feature.encode(values, f"the column {feature.name!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """The predictor as plain data, ready for JSON; `load_predictor` reads it back."""
@@ -173,7 +180,7 @@ class ListedPredictor(Predictor):
             return np.asarray(np.asarray(self.function(data)) == self.classes[1])
         rows = np.asarray(data)
         if rows.ndim != 2 or len(rows) != self.hypotheses:
-            raise InputError(
+            raise ParameterError(
                 "this classifier is a row of predictions; give the predictions of all "
                 f"{self.hypotheses:,} hypotheses on the new rows, one row each"
             )
@@ -185,6 +192,7 @@ def with_bound(predictor: Predictor, bound: GeneralisationBound | None) -> Predi
     return replace(predictor, bound=bound)
 
 
+@guarded
 def load_predictor(path: str | Path) -> RulePredictor:
     """A predictor from the JSON file of a release, as `winnow learn --out` writes it."""
     document = problem = None
@@ -196,4 +204,4 @@ def load_predictor(path: str | Path) -> RulePredictor:
         problem = f"cannot be read ({type(error).__name__}); check the path"
     except (ValueError, KeyError, TypeError, AttributeError):
         problem = "is not a saved rule; give the file that winnow learn --out has written"
-    raise InputError(f"the file {str(path)!r} {problem}")
+    raise DataError(f"the file {str(path)!r} {problem}")

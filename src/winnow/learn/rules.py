@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import count
 from winnow.core.schema import Schema
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 from winnow.learn.features import Feature, Test, Tests
 
 Codes = Sequence[NDArray[np.int32]] | Mapping[int, NDArray[np.int32]]
@@ -132,17 +133,17 @@ class RuleClass:
 
     def __post_init__(self) -> None:
         if not self.features:
-            raise InputError("there is no feature to test; give at least one")
+            raise ParameterError("there is no feature to test; give at least one")
         rules = self._at_most()
         if rules > MOST:
-            raise InputError(
+            raise ParameterError(
                 f"{self.name} over these features are up to {rules:,} rules; at most {MOST:,} are "
                 "scored at once: use fewer features, fewer cuts or shorter conjunctions"
             )
         for block in self.blocks:
             cells = math.prod(self.features[i].cardinality for i in block.features)
             if cells > MOST_CELLS:
-                raise InputError(
+                raise ParameterError(
                     f"a table of {cells:,} cells is too large to count; use fewer codes per feature"
                 )
 
@@ -170,7 +171,7 @@ class RuleClass:
     def rule(self, number: int) -> Rule:
         """The rule of this number."""
         if not 0 <= number < len(self):
-            raise InputError(f"rule {number} is outside 0 to {len(self) - 1}")
+            raise ParameterError(f"rule {number} is outside 0 to {len(self) - 1}")
         block = bisect_right(self.starts, number) - 1
         return self.blocks[block].rule(number - self.starts[block])
 
@@ -224,11 +225,11 @@ class Hypotheses:
         count(size=self.size)
         object.__setattr__(self, "size", int(self.size))
         if self.size > LONGEST:
-            raise InputError(f"size={self.size} is above {LONGEST}; give 1 to {LONGEST}")
+            raise ParameterError(f"size={self.size} is above {LONGEST}; give 1 to {LONGEST}")
         if self.cuts is not None and not isinstance(self.cuts, Mapping | Sequence | np.ndarray):
-            raise InputError(
-                f"cuts={self.cuts!r} is a {type(self.cuts).__name__}; give a list of numbers, one "
-                "list for each column, or a dict of lists"
+            raise ParameterError(
+                f"cuts={shown(self.cuts)} is a {type(self.cuts).__name__}; give a list of numbers, "
+                "one list for each column, or a dict of lists"
             )
 
     def over(self, schema: Schema) -> RuleClass:
@@ -242,19 +243,21 @@ class Hypotheses:
         """
         cuts = self.cuts
         if cuts is None:
-            raise InputError(
+            raise ParameterError(
                 f"{self.kind} over an array need public cut points; give them as in "
                 f"wn.{self.kind}(cuts=[...]), or give a schema"
             )
         if isinstance(cuts, Mapping):
             if not named:
-                raise InputError(
+                raise ParameterError(
                     "cuts are given by name, and an array has no names; give a list of cuts for "
                     "each column, [] for a column that is not used"
                 )
             missing = [name for name in cuts if name not in names]
             if missing:
-                raise InputError(f"there are cuts for {missing[0]!r}, and there is no such column")
+                raise ParameterError(
+                    f"there are cuts for {missing[0]!r}, and there is no such column"
+                )
             chosen = [Feature.cut_at(name, cuts[name]) for name in names if name in cuts]
             return RuleClass(tuple(chosen), self.kind, self.size)
         if (
@@ -263,7 +266,7 @@ class Hypotheses:
             and not isinstance(cuts[0], str)
         ):
             if len(cuts) != len(names):
-                raise InputError(
+                raise ParameterError(
                     f"there are {len(cuts)} lists of cuts for {len(names)} columns; give one each"
                 )
             pairs = zip(names, cuts, strict=True)
@@ -307,15 +310,15 @@ def parse(words: object) -> Hypotheses:
         return words
     forms = "thresholds, intervals, stumps, or conjunctions:N with N from 1 to 4"
     if not isinstance(words, str):
-        raise InputError(
+        raise ParameterError(
             f"hypotheses are a {type(words).__name__}; give {forms}, an array of predictions with "
             "a row for each hypothesis, or a list of functions"
         )
     kind, colon, number = words.strip().partition(":")
     if kind not in KINDS or (kind == "conjunctions") != bool(colon):
-        raise InputError(f"hypotheses={words!r} are unknown; give {forms}")
+        raise ParameterError(f"hypotheses={shown(words)} are unknown; give {forms}")
     if not colon:
         return Hypotheses(kind)
     if not number.isdecimal() or not number.isascii():
-        raise InputError(f"hypotheses={words!r} are unknown; give {forms}")
+        raise ParameterError(f"hypotheses={shown(words)} are unknown; give {forms}")
     return Hypotheses(kind, int(number))

@@ -14,7 +14,8 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.schema import Schema
 from winnow.core.tape import Randomness
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded, shown
 from winnow.learn import bound as learning_bound
 from winnow.learn.bound import GeneralisationBound
 from winnow.learn.crossing import (
@@ -38,6 +39,7 @@ from winnow.select.table import selection_named
 from winnow.topk.mechanisms.noisy_counts import WithCounts
 
 
+@guarded
 def learn(
     X: Any,
     y: Any,
@@ -79,7 +81,7 @@ def learn(
     """
     probability(confidence=confidence)
     if not isinstance(with_accuracy, bool):
-        raise InputError(f"with_accuracy={with_accuracy!r} is not True or False")
+        raise ParameterError(f"with_accuracy={shown(with_accuracy)} is not True or False")
     if rows is not None:
         count(rows=rows)
     chosen = mechanism or ("permute-and-flip" if exact("delta", delta) == 0 else "large-margin")
@@ -123,7 +125,9 @@ def _problem(X: Any, y: Any, hypotheses: Any, schema: Any, classes: Any, relatio
     if isinstance(y, str):
         return _from_table(X, y, hypotheses, schema, classes, relation)
     if isinstance(X, SealedTable):
-        raise InputError("a sealed table holds its classes; name their column, as in y='income'")
+        raise ParameterError(
+            "a sealed table holds its classes; name their column, as in y='income'"
+        )
     pair = _two_classes(classes)
     unit = Relation.SUBSTITUTION if relation is None else Relation.parse(relation)
     if isinstance(hypotheses, str | Hypotheses):
@@ -133,7 +137,7 @@ def _problem(X: Any, y: Any, hypotheses: Any, schema: Any, classes: Any, relatio
         sealed = labelled_arrays(columns, y, features=rules.features, classes=pair, relation=unit)
         return _ruled(sealed, rules)
     if schema is not None:
-        raise InputError("a schema is for classes of rules; leave it out, or name such a class")
+        raise ParameterError("a schema is for classes of rules; leave it out, or name such a class")
     sealed = labelled_arrays((), y, features=(), classes=pair, relation=unit)
     predicted = _predictions(hypotheses)
     if predicted is not None:
@@ -154,23 +158,23 @@ def _from_table(
     X: Any, target: str, hypotheses: Any, schema: Any, classes: Any, relation: Any
 ) -> _Problem:
     if classes is not None:
-        raise InputError("the schema declares the two classes; leave out classes")
+        raise ParameterError("the schema declares the two classes; leave out classes")
     if not isinstance(hypotheses, str | Hypotheses):
-        raise InputError(
+        raise ParameterError(
             f"the rows of a table are private, so a {type(hypotheses).__name__} cannot predict "
             "them one by one; name a class of rules over the schema, such as 'stumps', or give X "
             "and y as arrays"
         )
     asked = parse(hypotheses)
     if asked.cuts is not None:
-        raise InputError("the schema declares the cut points as edges; leave out cuts")
+        raise ParameterError("the schema declares the cut points as edges; leave out cuts")
     if isinstance(X, SealedTable):
         if schema is not None:
-            raise InputError("a sealed table has its schema already; leave out schema")
+            raise ParameterError("a sealed table has its schema already; leave out schema")
         table = X if relation is None else X.under(relation)
     else:
         if schema is None:
-            raise InputError(
+            raise ParameterError(
                 f"y={target!r} names a column, so X is a table: give its public schema=, or read "
                 "it with wn.read_table"
             )
@@ -179,7 +183,9 @@ def _from_table(
     features = [name for name in table.schema.names if name != target]
     sealed = labelled_table(table, target)
     if not features:
-        raise InputError(f"there is no column beside {target!r}; add the features to the schema")
+        raise ParameterError(
+            f"there is no column beside {target!r}; add the features to the schema"
+        )
     return _ruled(sealed, asked.over(table.schema.subset(features)))
 
 
@@ -188,7 +194,7 @@ def _rules(asked: Hypotheses, X: Any, schema: Any) -> RuleClass:
         names, _, named = named_columns(X)
         return asked.cut(names, named=named)
     if asked.cuts is not None:
-        raise InputError("cuts and a schema are both given; leave out one of them")
+        raise ParameterError("cuts and a schema are both given; leave out one of them")
     return asked.over(Schema.parse(schema))
 
 
@@ -210,11 +216,11 @@ def _two_classes(classes: Any) -> Classes:
     if classes is None:
         return 0, 1
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
-        raise InputError(f"classes={classes!r} is not a pair; give (negative, positive)")
+        raise ParameterError(f"classes={shown(classes)} is not a pair; give (negative, positive)")
     pair = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
     if len(pair) != 2 or pair[0] == pair[1]:
-        raise InputError(
-            f"classes={classes!r} are not two; give (negative, positive), and of more classes "
+        raise ParameterError(
+            f"classes={shown(classes)} are not two; give (negative, positive), and of more classes "
             "learn one against the others, as in y == 'a'"
         )
     return pair[0], pair[1]
@@ -227,7 +233,7 @@ def _predictions(hypotheses: Any) -> np.ndarray[Any, Any] | None:
     lists = isinstance(hypotheses, list | tuple) and len(hypotheses) > 0
     if lists and all(isinstance(row, list | tuple | np.ndarray) for row in hypotheses):
         if len({len(row) for row in hypotheses}) > 1:
-            raise InputError("the rows of predictions differ in length; give one for each label")
+            raise DataError("the rows of predictions differ in length; give one for each label")
         return np.asarray(hypotheses)
     framed = hasattr(hypotheses, "columns") and hasattr(hypotheses, "to_numpy")
     return np.asarray(hypotheses.to_numpy()) if framed else None
@@ -238,7 +244,7 @@ def _functions(hypotheses: Any) -> list[Callable[[Any], Any]]:
         functions = list(hypotheses)
         if functions and all(callable(function) for function in functions):
             return functions
-    raise InputError(
+    raise ParameterError(
         f"hypotheses are a {type(hypotheses).__name__}; give thresholds, intervals, stumps or "
         "conjunctions:N, an array of predictions with a row for each hypothesis, or a list of "
         "functions"
@@ -251,7 +257,7 @@ def _public_rows(labelled: SealedLabelled, rows: int | None) -> int | None:
     if labelled.n is None:
         return int(rows)
     if int(rows) != labelled.n:  # both are public here
-        raise InputError(f"rows={rows}, and there are {labelled.n} rows; leave out rows")
+        raise ParameterError(f"rows={rows}, and there are {labelled.n} rows; leave out rows")
     return labelled.n
 
 

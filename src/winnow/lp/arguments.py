@@ -12,7 +12,8 @@ from winnow.core.checks import Real, exact, one_of
 from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
-from winnow.errors import ExtraMissing, InputError
+from winnow.errors import ExtraMissing, ParameterError
+from winnow.foreign import instead, shown
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.lp.bounds import LpSetting
 from winnow.lp.calibration import LpBudget
@@ -52,7 +53,7 @@ def lp_setting(
         return OwnedProblem(simplex, target, **given).setting(), target
     refuse("scalar", entries=entries, sides=sides, rows=rows, exceptions=exceptions)
     if sensitivity is None:
-        raise InputError("sensitivity is missing; give the most that one person moves any b_i")
+        raise ParameterError("sensitivity is missing; give the most that one person moves any b_i")
     matrix = checked_matrix(A)
     upper, _, mixed = as_upper_rows(matrix, np.zeros(matrix.shape[0]), senses)
     simplex = Simplex(costs_of(c, matrix.shape[1]), maximise, bound)
@@ -65,13 +66,13 @@ def searched(
 ) -> LpBudget:
     """How often is solved, and whether there is a noisy look at the outcome."""
     if not isinstance(measure, bool):
-        raise InputError(f"measure={measure!r} is not True or False")
+        raise ParameterError(f"measure={shown(measure)} is not True or False")
     if target.known:
         if searches is not None:
-            raise InputError("searches are for opt=(low, high); leave it out")
+            raise ParameterError("searches are for opt=(low, high); leave it out")
         return replace(asked, checked=measure)
     if owned and asked.alpha is None:
-        raise InputError(
+        raise ParameterError(
             "alpha is missing; a search over rows of people counts those that are violated by "
             "more than alpha"
         )
@@ -101,13 +102,13 @@ def selection_for(selection: Any, index: Any, *, sparse: bool, columns: int, row
     wants_lazy(selection, index)
     if index is not None:
         if rows * columns > _MOST_INDEXED:
-            raise InputError(
+            raise ParameterError(
                 f"an index over {columns} columns of up to {rows} rows is too large; leave index= "
                 "out, or give selection='lazy'"
             )
         return str(index)
     if selection == "lazy" and columns > MOST_COLUMNS:
-        raise InputError(f"{columns} columns are too many to be lazy; give selection='dense'")
+        raise ParameterError(f"{columns} columns are too many to be lazy; give selection='dense'")
     if selection is not None:
         return str(selection)
     return "lazy" if sparse and _LAZY_FROM <= columns <= MOST_COLUMNS else "dense"
@@ -116,7 +117,7 @@ def selection_for(selection: Any, index: Any, *, sparse: bool, columns: int, row
 def wants_lazy(selection: Any, index: Any) -> bool | None:
     """Whether selection is lazy; None where nothing is said."""
     if selection is not None and index is not None:
-        raise InputError("selection= and index= exclude each other; give one")
+        raise ParameterError("selection= and index= exclude each other; give one")
     if index is not None:
         one_of(INDEX_NAMES, index=index)
         if index in ("ivf", "hnsw") and find_spec("faiss") is None:
@@ -129,12 +130,14 @@ def wants_lazy(selection: Any, index: Any) -> bool | None:
 
 def costs_of(c: Any, columns: int | None = None) -> Any:
     """c as a vector, with one entry for each column where their number is known."""
-    try:
+    with instead(
+        ParameterError("c is not a vector of numbers; give one for each variable"),
+        TypeError,
+        ValueError,
+    ):
         costs = np.array(c, np.float64)
-    except (TypeError, ValueError):
-        raise InputError("c is not a vector of numbers; give one for each variable") from None
     if columns is not None and costs.shape != (columns,):
-        raise InputError(
+        raise ParameterError(
             f"c has the shape {costs.shape} and A has {columns} columns; give one for each"
         )
     return costs
@@ -151,7 +154,9 @@ def names_of(names: Any, columns: int) -> list[str] | None:
         return None
     listed = [str(name) for name in names]
     if len(listed) != columns:
-        raise InputError(f"there are {len(listed)} names for {columns} variables; give one each")
+        raise ParameterError(
+            f"there are {len(listed)} names for {columns} variables; give one each"
+        )
     return listed
 
 
@@ -159,7 +164,7 @@ def refuse(private: str, **options: Any) -> None:
     """Refuse options of the other neighbour model."""
     for name, value in options.items():
         if value is not None:
-            raise InputError(f"{name} does nothing for private={private!r}; leave it out")
+            raise ParameterError(f"{name} does nothing for private={shown(private)}; leave it out")
 
 
 def owned_numbers(
@@ -169,13 +174,13 @@ def owned_numbers(
     given = {"entries": entries, "sides": sides, "rows": rows, "exceptions": exceptions}
     for name, value in given.items():
         if value is None:
-            raise InputError(
+            raise ParameterError(
                 f"{name} is missing; private='constraint' needs the public ranges entries= and "
                 "sides=, a bound rows= on their number, and exceptions="
             )
     for name in ("entries", "sides"):
         if not isinstance(given[name], tuple | list) or len(given[name]) != 2:
-            raise InputError(f"{name} is not a pair; give (low, high)")
+            raise ParameterError(f"{name} is not a pair; give (low, high)")
     for name in ("entries", "sides"):
         low, high = (exact(name, end) for end in given[name])
         given[name] = (-high, -low) if senses == ">=" else (low, high)

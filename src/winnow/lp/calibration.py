@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.relation import Relation
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.lp.bounds import LpSetting, bound, rounds_for
 from winnow.privacy import (
     BoundedRange,
@@ -172,7 +172,7 @@ def plan_lp(setting: LpSetting, budget: LpBudget) -> LpPlan:
     if rounds is None and budget.alpha is not None:
         rounds = rounds_for(setting, float(budget.alpha))
         if rounds > MOST_ROUNDS:
-            raise InputError(
+            raise ParameterError(
                 f"alpha={budget.alpha:g} needs {rounds} rounds for rows with a range of "
                 f"{2 * setting.half_range:.3g}; give a larger alpha, or rounds="
             )

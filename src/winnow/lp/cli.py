@@ -18,9 +18,9 @@ from winnow.cli.options import (
     plot_of,
 )
 from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
-from winnow.cli.reporting import reported
+from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
-from winnow.errors import InputError, WinnowError
+from winnow.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -143,9 +143,9 @@ def lp(
     check_model(private)
     check_targets([file], out, plot)
     if opt is not None and opt_between is not None:
-        raise InputError("--opt and --opt-between exclude each other; give one")
+        raise ParameterError("--opt and --opt-between exclude each other; give one")
     if opt is None and opt_between is None:
-        raise InputError(
+        raise ParameterError(
             "the value of the objective is missing; give --opt V if it is public, or --opt-between "
             "LOW HIGH to search for it between two public numbers"
         )
@@ -191,17 +191,16 @@ def lp(
         )
     released = _in_terms_of_file(released, model)
     try:
-        if out is not None:
-            save(out, released.to_dict(), _rows(released))
-        if plot is not None:
-            from winnow.plots.bars import draw_solution
+        with saving():
+            if out is not None:
+                save(out, released.to_dict(), _rows(released))
+            if plot is not None:
+                from winnow.plots.bars import draw_solution
 
-            title = f"Private solution of {file.name}"
-            write_whole(
-                plot, draw_solution(released.value, title=title, ending=plot.suffix.lower())
-            )
-    except WinnowError as error:
-        raise WinnowError(f"the result is released and printed, but {error}") from None
+                title = f"Private solution of {file.name}"
+                write_whole(
+                    plot, draw_solution(released.value, title=title, ending=plot.suffix.lower())
+                )
     finally:  # what is paid for is shown, even if it could not be saved
         if json:
             show_json(released.to_dict())
@@ -234,7 +233,7 @@ def _in_terms_of_file(released: Released[Any], model: Any) -> Released[Any]:
 def _one_sense(senses: tuple[str, ...]) -> str:
     kinds = set(senses)
     if len(kinds) != 1 or "=" in kinds:
-        raise InputError(
+        raise DataError(
             "rows of people have to be all <= or all >=; this model has others, or upper bounds of "
             "variables"
         )

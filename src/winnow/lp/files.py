@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.errors import ExtraMissing, InputError
+from winnow.errors import DataError, ExtraMissing
+from winnow.foreign import guarded, instead
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -60,20 +61,19 @@ class LpModel:
         return x
 
 
+@guarded
 def read_lp(path: str | Path) -> LpModel:
     """Read an MPS file (.mps, also gzipped)."""
-    try:
+    with instead(ExtraMissing("highspy", "lp", "reading an MPS file"), ImportError):
         import highspy
-    except ImportError:
-        raise ExtraMissing("highspy", "lp", "reading an MPS file") from None
     if not Path(path).is_file():
-        raise InputError(f"there is no file {path}; give the path of an MPS file")
+        raise DataError(f"there is no file {path}; give the path of an MPS file")
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call, unused-ignore]
     solver.setOptionValue("output_flag", False)
     if solver.readModel(str(path)) == highspy.HighsStatus.kError:
-        raise InputError(f"{path} could not be read as an MPS file; check its format")
+        raise DataError(f"{path} could not be read as an MPS file; check its format")
     if int(solver.getModel().hessian_.dim_) > 0:
-        raise InputError(f"{path} has a quadratic objective; only linear programs are solved")
+        raise DataError(f"{path} has a quadratic objective; only linear programs are solved")
     return _model(solver.getLp(), highspy)
 
 
@@ -88,11 +88,11 @@ class _Variables:
     """Upper bounds of the new variables; infinite where there is none."""
 
     @classmethod
-    def of(cls, low: Floats, high: Floats, names: Sequence[str]) -> _Variables:
+    def of(cls, low: Floats, high: Floats) -> _Variables:
         empty = np.flatnonzero(low > high)
         if len(empty):
-            raise InputError(
-                f"the program is infeasible: variable {names[int(empty[0])]!r} has a lower bound "
+            raise DataError(
+                f"the program is infeasible: variable {int(empty[0]) + 1} has a lower bound "
                 "above its upper bound"
             )
         bounded, capped = low > -_INFINITE, high < _INFINITE
@@ -115,16 +115,16 @@ def _model(lp: Any, highspy: Any) -> LpModel:
 
     columns, rows = int(lp.num_col_), int(lp.num_row_)
     if columns == 0 or rows == 0:
-        raise InputError("the model has no variables or no rows; nothing is to be solved")
+        raise DataError("the model has no variables or no rows; nothing is to be solved")
     parts = (np.array(lp.a_matrix_.value_), np.array(lp.a_matrix_.index_),
              np.array(lp.a_matrix_.start_))  # fmt: skip
     by_column = lp.a_matrix_.format_ == highspy.MatrixFormat.kColwise
     layout = csc_matrix if by_column else csr_matrix
     whole = layout(parts, shape=(rows, columns)).tocsc()
     names = list(lp.col_names_) or [f"x{j}" for j in range(columns)]
-    made = _Variables.of(np.array(lp.col_lower_), np.array(lp.col_upper_), names)
+    made = _Variables.of(np.array(lp.col_lower_), np.array(lp.col_upper_))
     if len(made.source) == 0:
-        raise InputError("all variables of the model are fixed; nothing is to be solved")
+        raise DataError("all variables of the model are fixed; nothing is to be solved")
     matrix = (whole[:, made.source] @ diags(made.signs)).tocsr()
     moved = whole @ made.shift
     low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
@@ -142,7 +142,7 @@ def _model(lp: Any, highspy: Any) -> LpModel:
     )
     senses = ("<=",) * len(upper) + (">=",) * len(lower) + ("<=",) * len(limited)
     if not senses:
-        raise InputError("no row of the model limits anything; nothing is to be solved")
+        raise DataError("no row of the model limits anything; nothing is to be solved")
     costs = np.array(lp.col_cost_)
     return LpModel(
         stacked,

@@ -8,11 +8,13 @@ import numpy as np
 
 from winnow.core.checks import Real
 from winnow.core.relation import Relation
-from winnow.errors import InputError
+from winnow.errors import DataError
+from winnow.foreign import guarded
 from winnow.lp.arguments import lp_setting, searched
 from winnow.lp.calibration import LpBudget, LpPlan, plan_lp
 
 
+@guarded
 def lp(
     A: Any,
     c: Any,
@@ -42,6 +44,7 @@ def lp(
     return plan_lp(setting, searched(wanted, target, searches, measure=measure, owned=owned))
 
 
+@guarded
 def lp_optimum(A: Any, b: Any, c: Any, *, senses: Any = "<=", maximise: bool = True) -> float:
     """The optimum without any privacy: for public or made-up examples, to plan with.
 
@@ -56,9 +59,9 @@ def lp_optimum(A: Any, b: Any, c: Any, *, senses: Any = "<=", maximise: bool = T
     sign = -1.0 if maximise else 1.0
     found = linprog(sign * np.asarray(c, np.float64), A_ub=upper, b_ub=sides, method="highs")
     if found.status == 2:
-        raise InputError("the program is infeasible: no x >= 0 meets all rows")
+        raise DataError("the program is infeasible: no x >= 0 meets all rows")
     if found.status == 3:
-        raise InputError("the program is unbounded: the objective grows without limit")
+        raise DataError("the program is unbounded: the objective grows without limit")
     if found.status != 0:
-        raise InputError(f"the solver gave up: {found.message}")
+        raise DataError(f"the solver gave up: {found.message}")
     return float(sign * found.fun)

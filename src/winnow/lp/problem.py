@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact
 from winnow.core.utility import Utility
-from winnow.errors import GuaranteeError, InputError
+from winnow.errors import GuaranteeError, ParameterError
+from winnow.foreign import shown
 from winnow.inner_product.problem import InnerProductGrid
 from winnow.lp.bounds import LpSetting
 from winnow.lp.kernels.scalar_program import ConstraintRows, Shapes
@@ -31,15 +32,17 @@ class Simplex:
 
     def __post_init__(self) -> None:
         if self.costs.ndim != 1 or self.costs.size == 0 or not np.isfinite(self.costs).all():
-            raise InputError("c is not a vector of finite numbers; give one for each variable")
+            raise ParameterError("c is not a vector of finite numbers; give one for each variable")
         if self.bound is None:
             if self.costs.min() <= 0:
-                raise InputError(
+                raise ParameterError(
                     "c has entries that are zero or negative, so that {c'x = OPT} is unbounded; "
                     "give bound=R (--bound R), a public bound on the sum of all x"
                 )
         elif not (np.isfinite(self.bound) and self.bound > 0):
-            raise InputError(f"bound={self.bound} is not positive and finite; give such a number")
+            raise ParameterError(
+                f"bound={self.bound} is not positive and finite; give such a number"
+            )
 
     @property
     def dimension(self) -> int:
@@ -51,7 +54,7 @@ class Simplex:
         if self.bound is not None:
             return np.append(np.full(len(self.costs), float(self.bound)), 0.0)
         if not opt > 0:
-            raise InputError(
+            raise ParameterError(
                 f"opt={opt:g} is not positive, as it has to be for c > 0 and x >= 0; give a "
                 "positive value, or a bound on the sum of all x"
             )
@@ -83,12 +86,13 @@ def check_model(private: str) -> None:
     """Only the two neighbour models with a theorem here are solved."""
     if private in _REFUSED:
         raise GuaranteeError(
-            f"private={private!r}: {_REFUSED[private]} of Hsu-Roth-Roughgarden-Ullman 2014 are not "
-            "covered here; choose 'scalar' (b is private) or 'constraint' (a person owns a row)"
+            f"private={shown(private)}: {_REFUSED[private]} of Hsu-Roth-Roughgarden-Ullman 2014 "
+            "are not covered here; choose 'scalar' (b is private) or 'constraint' (a person owns a "
+            "row)"
         )
     if private not in PRIVATE:
-        raise InputError(
-            f"private={private!r} is unknown; choose one of: {', '.join(PRIVATE)}"
+        raise ParameterError(
+            f"private={shown(private)} is unknown; choose one of: {', '.join(PRIVATE)}"
         )  # fmt: skip
 
 
@@ -103,17 +107,19 @@ class Target:
     def of(cls, opt: Any) -> Target:
         """From a number, or from a pair (low, high)."""
         if opt is None:
-            raise InputError(
+            raise ParameterError(
                 "opt is missing; give the optimal value, or (low, high) to search between them"
             )
         if not isinstance(opt, tuple | list):
             value = float(exact("opt", opt))
             return cls(value, value)
         if len(opt) != 2:
-            raise InputError(f"opt has {len(opt)} parts; give one number, or (low, high)")
+            raise ParameterError(f"opt has {len(opt)} parts; give one number, or (low, high)")
         low, high = (float(exact("opt", end)) for end in opt)
         if not low < high:
-            raise InputError(f"opt=({low:g}, {high:g}) is empty; give (low, high) with low < high")
+            raise ParameterError(
+                f"opt=({low:g}, {high:g}) is empty; give (low, high) with low < high"
+            )
         return cls(low, high)
 
     @property
@@ -138,7 +144,7 @@ class ScalarProblem:
     def of(cls, matrix: Any, simplex: Simplex, target: Target, *, mixed: bool) -> ScalarProblem:
         """Append the objective's row where the reduction needs it."""
         if matrix.shape[1] != len(simplex.costs):
-            raise InputError(
+            raise ParameterError(
                 f"A has {matrix.shape[1]} columns and c has {len(simplex.costs)} entries; give "
                 "one for each variable"
             )
@@ -165,7 +171,7 @@ class ScalarProblem:
         shapes = Shapes.of(self.rows, self.simplex.scale(self.target.high))
         half = float(shapes.halves.max())
         if half == 0:
-            raise InputError(
+            raise ParameterError(
                 "all points of the simplex are alike to every row; nothing is to be solved"
             )
         grid = InnerProductGrid.of(utility, signed=self.mixed)
@@ -200,7 +206,9 @@ class OwnedProblem:
     def __post_init__(self) -> None:
         count(rows=self.rows, exceptions=self.exceptions)
         if self.simplex.bound is not None:
-            raise InputError("constraint-private programs need c > 0 and no bound=; leave it out")
+            raise ParameterError(
+                "constraint-private programs need c > 0 and no bound=; leave it out"
+            )
         if not self.target.known:
             self._refuse_unbounded()
 
@@ -228,7 +236,7 @@ class OwnedProblem:
 
     def _refuse_unbounded(self) -> None:
         if self.simplex.maximise and exact("entries", self.entries[1]) <= 0:
-            raise InputError(
+            raise ParameterError(
                 "the program is unbounded whatever the rows are: entries of at most 0 never limit "
                 "a variable; give opt as a number to stop at"
             )
@@ -249,7 +257,7 @@ def _refuse_unbounded(matrix: Any, simplex: Simplex) -> None:
     tops = matrix.max(axis=0) if dense else matrix.max(axis=0).toarray().ravel()
     free = np.flatnonzero((tops <= 0) & (simplex.costs > 0))
     if len(free):
-        raise InputError(
+        raise ParameterError(
             f"the program is unbounded whatever b is: variable {int(free[0])} raises the objective "
             "and no row limits it; give opt as a number to stop at, or add a row"
         )

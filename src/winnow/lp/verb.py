@@ -14,7 +14,8 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded
 from winnow.inner_product.crossing import IndexedExponential
 from winnow.inner_product.rounds import IndexedRounds, rounds_event
 from winnow.inner_product.vectors import seal_query
@@ -47,6 +48,7 @@ from winnow.lp.solution import LpSolution
 from winnow.privacy import Budget
 
 
+@guarded
 def solve_lp(
     A: Any,
     b: Any,
@@ -118,7 +120,7 @@ def solve_lp(
     if owned:  # by what was said alone: nothing here may depend on whether there are rows
         senses = senses if senses is None or isinstance(senses, str) else _one_sense(senses)
         if senses not in (None, "<=", ">="):
-            raise InputError("a row of a person is no equation; give <= or >= for all rows")
+            raise DataError("a row of a person is no equation; give <= or >= for all rows")
     upper, sides_in, mixed = as_upper_rows(matrix, b, senses, empty=owned)
     labels = names_of(names, matrix.shape[1])
     simplex = Simplex(costs_of(c, matrix.shape[1]), maximise, number("bound", bound))
@@ -142,7 +144,7 @@ def solve_lp(
         return _owned(people, sealed, asked, ways, labels, budget, randomness, padding)
     refuse("scalar", entries=entries, sides=sides, rows=rows, exceptions=exceptions)
     if sensitivity is None:
-        raise InputError("sensitivity is missing; give the most that one person moves any b_i")
+        raise ParameterError("sensitivity is missing; give the most that one person moves any b_i")
     lazy = wants_lazy(selection, index)
     utility = Utility.declare(sensitivity, monotone=monotone, relation=kind)
     problem = ScalarProblem.of(upper, simplex, target, mixed=mixed)
@@ -213,9 +215,9 @@ def _with_index(
 ) -> Released[LpSolution]:
     """Rows selected over an index of (A_i, b_i) with the queries (x, -1)."""
     if not problem.target.known or plan.check_multiplier is not None:
-        raise InputError("index= is for a public opt and without measure; leave it out")
+        raise ParameterError("index= is for a public opt and without measure; leave it out")
     if problem.simplex.bound is not None or not problem.rows.is_dense:
-        raise InputError("index= needs a dense A and c > 0; leave it out")
+        raise ParameterError("index= needs a dense A and c > 0; leave it out")
     mechanism = IndexedExponential(plan.selection_epsilon)
     utility = offsets.utility
     if problem.mixed:
@@ -266,5 +268,5 @@ def _entries(rows: Any) -> int:
 def _one_sense(senses: Any) -> str:
     kinds = set(senses)
     if len(kinds) != 1:
-        raise InputError("rows of people have to be all <= or all >=; give one sense for all")
+        raise DataError("rows of people have to be all <= or all >=; give one sense for all")
     return str(kinds.pop())

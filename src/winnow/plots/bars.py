@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import wrap
 
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.lp.solution import LpSolution
 from winnow.plots.figures import STYLES, as_file, new_figure
 
@@ -27,7 +27,7 @@ def draw_top(
     ``margin`` draws whiskers of that length: how far the noise reaches either way.
     """
     if len(bars) > MOST_BARS:
-        raise InputError(f"{len(bars)} bars cannot be drawn; give up to {MOST_BARS}")
+        raise ParameterError(f"{len(bars)} bars cannot be drawn; give up to {MOST_BARS}")
     figure, axes = new_figure(height=1.9 + 0.34 * max(len(bars), 4))
     from matplotlib.ticker import MaxNLocator
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def draw_chances(
 ) -> bytes:
     """A figure of the curves as the content of a file; ``marked`` is the planned epsilon."""
     if not 1 <= len(curves) <= len(STYLES):
-        raise InputError(f"{len(curves)} curves cannot be drawn; give 1 to {len(STYLES)}")
+        raise ParameterError(f"{len(curves)} curves cannot be drawn; give 1 to {len(STYLES)}")
     figure, axes = new_figure()
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -90,7 +90,7 @@ class MarginFigure:
 def draw_margins(content: MarginFigure, *, title: str, chance: float, ending: str) -> bytes:
     """The figure as the content of a file."""
     if not 1 <= len(content.margins) <= len(STYLES) - 2:
-        raise InputError(f"{len(content.margins)} curves cannot be drawn; give 1 to 4")
+        raise ParameterError(f"{len(content.margins)} curves cannot be drawn; give 1 to 4")
     panels = 2 if content.shells else 1
     figure = empty_figure(8.0 * panels, 6.4)
     axes = add_axes(figure, (1, panels, 1))

@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from winnow.errors import ExtraMissing
+from winnow.foreign import instead
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,11 +49,9 @@ def new_figure(height: float = 6.0, width: float = 8.0) -> tuple[Figure, Axes]:
 
 def empty_figure(width: float, height: float) -> Figure:
     """A figure without axes, for several of them; its size is in inches."""
-    try:
+    with instead(ExtraMissing("matplotlib", "plots", "drawing a plot"), ImportError):
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError:
-        raise ExtraMissing("matplotlib", "plots", "drawing a plot") from None
     with matplotlib.rc_context(_SETTINGS):
         return Figure(figsize=(width, height), layout="constrained")
 

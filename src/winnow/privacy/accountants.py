@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from winnow.core.checks import Real, delta_range, exact, nonnegative, probability
 from winnow.core.relation import Relation
-from winnow.errors import GuaranteeError, InputError, RelationMismatch
+from winnow.errors import GuaranteeError, ParameterError, RelationMismatch
 from winnow.privacy.capped import lost_mass
 from winnow.privacy.events import (
     ApproxDP,
@@ -73,7 +73,7 @@ def zcdp_epsilon(rho: Real, delta: Real) -> float:
     nonnegative(rho=rho)
     probability(delta=delta)
     if at_most(exact("delta", delta)) == 0:
-        raise InputError("delta is below the float64 range; give a delta of 1e-300 or more")
+        raise ParameterError("delta is below the float64 range; give a delta of 1e-300 or more")
     if exact("rho", rho) == 0:
         return 0.0
     r = at_least(exact("rho", rho))

@@ -31,7 +31,7 @@ from typing import NoReturn, SupportsIndex
 from winnow.core.checks import Real, delta_range, exact, one_of, positive
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
-from winnow.errors import BudgetError, BudgetExceeded, InputError, RelationMismatch
+from winnow.errors import BudgetExceeded, GrantError, ParameterError, RelationMismatch
 from winnow.privacy.accountants import ZERO, pure_cost, zcdp_cost, zcdp_rho
 from winnow.privacy.events import Event, check_event, describe
 from winnow.privacy.grant import Grant, issue, single_use_grant
@@ -86,13 +86,13 @@ class Cap:
         rho = None
         if accountant == "pure":
             if reserved:
-                raise InputError(
+                raise ParameterError(
                     "the pure accountant keeps all of delta for events; leave delta_for_events out"
                 )
             limit = Amount(exact("epsilon", epsilon), total)
         else:
             if not reserved < total:
-                raise InputError(
+                raise ParameterError(
                     f"the zcdp accountant needs a delta above delta_for_events={delta_for_events}, "
                     f"and delta={delta} was given; raise delta, or use accountant='pure'"
                 )
@@ -255,4 +255,4 @@ class Budget:
         return f"<Budget {self.guarantee}; used {self.spent}>"
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise BudgetError("a budget is not copied or pickled: each copy could be spent in full")
+        raise GrantError("a budget is not copied or pickled: each copy could be spent in full")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from winnow.core.checks import Real, delta_range, exact, one_of, positive
-from winnow.errors import GuaranteeError, InputError
+from winnow.errors import GuaranteeError, ParameterError
 from winnow.privacy.accountants import pure_cost, zcdp_cost, zcdp_epsilon, zcdp_rho
 from winnow.privacy.events import Event
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS, Guarantee, guarantee_of
@@ -122,7 +122,7 @@ def _calibrate_summed(
     safe, unsafe = _bracket(met_by, low, high)
     ends = (low or safe / 2, safe) if unsafe is None else (safe, unsafe)
     if zcdp_cost(plan(ends[0])).rho > zcdp_cost(plan(ends[1])).rho:
-        raise InputError(_FALLING)
+        raise ParameterError(_FALLING)
     if unsafe is not None:
         for _ in range(_STEPS + math.ceil(math.log2(unsafe / safe))):
             middle = safe + (unsafe - safe) / 2
@@ -132,7 +132,9 @@ def _calibrate_summed(
                 unsafe = middle
     found = met_by(safe)
     if found is None:
-        raise InputError("the plan gives different events for the same parameter; make it fixed")
+        raise ParameterError(
+            "the plan gives different events for the same parameter; make it fixed"
+        )
     return Calibration(safe, found, guarantee_of(plan(safe), delta, found))
 
 
@@ -144,7 +146,7 @@ def _calibrate_tight(
     high: float | None,
 ) -> Calibration:
     if exact("delta", delta) == 0:
-        raise InputError("the tight accountant needs a delta; give delta > 0, or use 'pure'")
+        raise ParameterError("the tight accountant needs a delta; give delta > 0, or use 'pure'")
     start = _calibrate_summed(plan, epsilon, delta, "summed", None, high).parameter
     found = largest_tight(
         lambda parameter: tight_delta(plan(parameter), epsilon),
@@ -153,7 +155,7 @@ def _calibrate_tight(
         high=high,
     )
     if found is None or found < (low or 0.0):
-        raise InputError(f"the plan misses the target already at low={low}; lower it")
+        raise ParameterError(f"the plan misses the target already at low={low}; lower it")
     return Calibration(found, "tight", target_guarantee(plan(found), epsilon, delta))
 
 
@@ -220,7 +222,7 @@ def target_guarantee(event: Event, epsilon: Real, delta: Real) -> Guarantee:
 def _valid_accountants(accountant: str, delta: Fraction) -> tuple[str, ...]:
     if delta == 0:
         if accountant == "zcdp":
-            raise InputError("the zcdp accountant needs a delta; give delta > 0, or use 'pure'")
+            raise ParameterError("the zcdp accountant needs a delta; give delta > 0, or use 'pure'")
         return ("pure",)
     return ("pure", "zcdp") if accountant in ("best", "summed") else (accountant,)
 
@@ -254,9 +256,9 @@ def _bracket(
         if end is not None:
             positive(**{name: end})
     if low is not None and high is not None and not low < high:
-        raise InputError(f"low={low} is not below high={high}; exchange them")
+        raise ParameterError(f"low={low} is not below high={high}; exchange them")
     if low is not None and not met_by(low):
-        raise InputError(
+        raise ParameterError(
             f"the plan misses the target already at low={low}; lower it, or give the plan a "
             "parameter that costs more when it is larger"
         )
@@ -271,7 +273,7 @@ def _bracket(
             safe, step = step, step * 2
         else:
             unsafe, step = step, step / 2
-    raise InputError(_FALLING)
+    raise ParameterError(_FALLING)
 
 
 _FALLING = (

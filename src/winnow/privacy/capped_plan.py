@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from winnow.core.checks import Real, count, exact, one_of, positive, probability
 from winnow.core.relation import Relation
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.privacy.accountants import zcdp_cost
 from winnow.privacy.calibration import meets, target_guarantee
 from winnow.privacy.capped import lost_mass, optimal_composition
@@ -67,12 +67,12 @@ def calibrate_capped(
     target, allowed = exact("epsilon", epsilon), exact("delta", delta)
 
     if initial is not None and accountant != "zcdp":
-        raise InputError("a first event is accounted for by accountant='zcdp'; name that")
+        raise ParameterError("a first event is accounted for by accountant='zcdp'; name that")
     shares: tuple[Fraction, ...] = _SHARES
     if lost is not None:
         probability(lost=lost)
         if not exact("lost", lost) < allowed:
-            raise InputError(f"lost={lost} is not below delta={delta}; set less aside")
+            raise ParameterError(f"lost={lost} is not below delta={delta}; set less aside")
         shares = (exact("lost", lost) / allowed,)
 
     def whole(size: Real, steps: int) -> CappedRounds | Compose:
@@ -97,7 +97,7 @@ def calibrate_capped(
     size = _largest(lambda y: steps_at(y) is not None, target)
     steps = None if size is None else steps_at(size)
     if size is None or steps is None:
-        raise InputError(
+        raise ParameterError(
             f"no round can be private enough for {updates} updates at epsilon={epsilon}, "
             f"delta={delta}; ask for fewer updates"
         )

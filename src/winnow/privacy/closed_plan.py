@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.relation import Relation
-from winnow.errors import GuaranteeError, InputError
+from winnow.errors import GuaranteeError, ParameterError
 from winnow.privacy.calibration import meets, sized, target_guarantee
 from winnow.privacy.events import (
     BoundedRange,
@@ -196,7 +196,7 @@ def _check_initial(
         return
     check_event(initial)
     if initial.relation is not relation:
-        raise InputError(
+        raise ParameterError(
             f"initial is {describe(initial)}, and the rounds are under {relation}; give both the "
             "same relation"
         )
@@ -205,7 +205,7 @@ def _check_initial(
         names = ("pure",)
     target = exact("epsilon", epsilon), exact("delta", delta)
     if not any(meets(initial, name, *target) for name in names):
-        raise InputError(
+        raise ParameterError(
             f"initial, {describe(initial)}, alone costs more than epsilon={epsilon}, "
             f"delta={delta}; give it more noise"
         )

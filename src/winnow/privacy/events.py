@@ -10,7 +10,7 @@ from typing import Never, NoReturn
 
 from winnow.core.checks import Real, count, exact, positive, probability, set_counts
 from winnow.core.relation import Relation
-from winnow.errors import InputError, RelationMismatch
+from winnow.errors import DataError, ParameterError, RelationMismatch
 
 MOST_STEPS = 10**7
 
@@ -131,7 +131,7 @@ class CappedRounds(_Single):
         set_counts(self, updates="updates", steps="steps")
         super().__post_init__()
         if not self.updates <= self.steps <= MOST_STEPS:
-            raise InputError(
+            raise ParameterError(
                 f"steps={self.steps} is not between updates={self.updates} and {MOST_STEPS}; give "
                 "about twice the updates and some more (calibrate_capped finds the best number)"
             )
@@ -163,7 +163,7 @@ class Compose:
 
     def __post_init__(self) -> None:
         if not isinstance(self.events, tuple) or not self.events:
-            raise InputError("Compose needs a tuple of one event or more; give Compose((a, b))")
+            raise ParameterError("Compose needs a tuple of one event or more; give Compose((a, b))")
         for event in self.events:
             check_event(event)
         relations = sorted({event.relation for event in self.events})
@@ -231,7 +231,7 @@ EVENT_NAMES = (*(kind.__name__ for kind in SINGLE_EVENTS), "Repeat", "Compose", 
 def check_event(event: object) -> None:
     """Refuse, by the name of its type, anything that is not an event."""
     if not isinstance(event, Event):
-        raise InputError(
+        raise ParameterError(
             f"a {type(event).__name__} is not an event; give one of: {', '.join(EVENT_NAMES)}"
         )
 
@@ -239,7 +239,7 @@ def check_event(event: object) -> None:
 def refuse_unknown(event: Never) -> NoReturn:
     """End of every ``match`` over events: mypy proves it closed, users get a clear error."""
     check_event(event)
-    raise InputError(f"{type(event).__name__} is not accounted for here")
+    raise ParameterError(f"{type(event).__name__} is not accounted for here")
 
 
 def describe(event: Event) -> str:
@@ -294,7 +294,7 @@ def to_json(event: Event) -> dict[str, object]:
 def from_json(data: Mapping[str, object]) -> Event:
     """The event that ``to_json`` wrote; unknown types and fields are refused by name."""
     if not isinstance(data, Mapping):
-        raise InputError(f"an event is a JSON object, not a {type(data).__name__}")
+        raise DataError(f"an event is a JSON object, not a {type(data).__name__}")
     kind = data.get("type")
     if kind == "Repeat":
         inner, times = _take(data, "event", "count")
@@ -302,7 +302,7 @@ def from_json(data: Mapping[str, object]) -> Event:
     if kind == "Compose":
         (parts,) = _take(data, "events")
         if not isinstance(parts, list):
-            raise InputError("field 'events' of the event Compose is not a list")
+            raise DataError("field 'events' of the event Compose is not a list")
         return Compose(tuple(from_json(part) for part in parts))
     if kind == "Truncated":
         inner, delta = _take(data, "event", "delta")
@@ -314,9 +314,7 @@ def from_json(data: Mapping[str, object]) -> Event:
             numbers = {n: _number_from_json(n, v) for n, v in values.items() if n != "relation"}
             relation = Relation.parse(str(values["relation"]))
             return single(**numbers, relation=relation)  # type: ignore[arg-type] # they check
-    raise InputError(
-        f"event type {kind!r} is unknown; this version knows: {', '.join(EVENT_NAMES)}"
-    )
+    raise DataError(f"event type {kind!r} is unknown; this version knows: {', '.join(EVENT_NAMES)}")
 
 
 def _take(data: Mapping[str, object], *names: str) -> list[object]:
@@ -324,7 +322,7 @@ def _take(data: Mapping[str, object], *names: str) -> list[object]:
     unknown = sorted(str(name) for name in data if name not in (*names, "type"))
     missing = [name for name in names if name not in data]
     if unknown or missing:
-        raise InputError(
+        raise DataError(
             f"event {data['type']} has "
             + " and ".join(
                 f"{what} field(s) {', '.join(repr(name) for name in which)}"
@@ -338,9 +336,9 @@ def _take(data: Mapping[str, object], *names: str) -> list[object]:
 def _number_from_json(name: str, value: object) -> Real:
     if isinstance(value, str):
         if not re.fullmatch(r"[0-9]+(/0*[1-9][0-9]*)?", value):
-            raise InputError(f"{name}={value!r} is not a number; write it as p/q")
+            raise DataError(f"{name}={value!r} is not a number; write it as p/q")
         return Fraction(value)
     exact(name, value)
     if not isinstance(value, int | float):
-        raise InputError(f"{name}={value!r} is not a JSON number")
+        raise DataError(f"{name}={value!r} is not a JSON number")
     return value

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from winnow.core.checks import Real, delta_range, exact, nonnegative, one_of
 from winnow.core.relation import Relation
-from winnow.errors import GuaranteeError, InputError, RelationMismatch
+from winnow.errors import GuaranteeError, ParameterError, RelationMismatch
 from winnow.privacy.accountants import delta_for_substitution, pure_cost, zcdp_cost, zcdp_epsilon
 from winnow.privacy.events import Event, check_event, describe
 from winnow.privacy.rounding import stated_at_least, text_up
@@ -94,7 +94,7 @@ def guarantee_of(event: Event, delta: Real = 0.0, accountant: str | None = None)
 def _guarantee_of(event: Event, allowed: Fraction, accountant: str | None) -> Guarantee:
     if allowed == 0:
         if accountant not in (None, "pure"):
-            raise InputError(
+            raise ParameterError(
                 f"the {accountant} accountant states no epsilon at delta=0; give a delta > 0"
             )
         return _pure(event, Fraction(1))

@@ -22,7 +22,7 @@ from functools import lru_cache
 
 from winnow.core.checks import Real, count, exact, positive, probability
 from winnow.core.relation import Relation
-from winnow.errors import GuaranteeError, InputError
+from winnow.errors import GuaranteeError, ParameterError
 from winnow.privacy.events import (
     ApproxDP,
     BoundedRange,
@@ -266,19 +266,21 @@ def promise(
     row = _find(law, reduction, relation)
     if row.charge is Charge.JOINT_GAUSSIAN:
         if squared_ratio is None or least_variance is None:
-            raise InputError("additive-joint needs squared_ratio and least_variance; give both")
+            raise ParameterError("additive-joint needs squared_ratio and least_variance; give both")
         if (epsilon, noise_multiplier, updates, steps) != (None,) * 4 or kappa != 1 or delta:
-            raise InputError("additive-joint takes squared_ratio and least_variance only")
+            raise ParameterError("additive-joint takes squared_ratio and least_variance only")
         return _stated(row, DiscreteGaussian(squared_ratio, least_variance, relation))
     if squared_ratio is not None or least_variance is not None:
-        raise InputError(f"{row.reduction} takes no squared_ratio and no least_variance")
+        raise ParameterError(f"{row.reduction} takes no squared_ratio and no least_variance")
     number = _number(row, epsilon, delta, kappa, noise_multiplier)
     if row.charge is Charge.CAPPED:
         if updates is None or steps is None:
-            raise InputError("capped rounds need updates and steps; calibrate_capped finds them")
+            raise ParameterError(
+                "capped rounds need updates and steps; calibrate_capped finds them"
+            )
         return _stated(row, CappedRounds(updates, number, steps, relation))
     if updates is not None or steps is not None:
-        raise InputError(f"{row.reduction} takes no updates and no steps; leave them out")
+        raise ParameterError(f"{row.reduction} takes no updates and no steps; leave them out")
     return _promised(row, relation, number, delta, kappa)
 
 
@@ -318,17 +320,19 @@ def _number(
     else:
         needed, number, useless, other = "epsilon", epsilon, "noise_multiplier", noise_multiplier
     if number is None:
-        raise InputError(f"{row.law} with {row.reduction} needs {needed}; give {needed}=...")
+        raise ParameterError(f"{row.law} with {row.reduction} needs {needed}; give {needed}=...")
     positive(**{needed: number})
     if other is not None:
-        raise InputError(f"{row.law} with {row.reduction} takes no {useless}; give {needed} only")
+        raise ParameterError(
+            f"{row.law} with {row.reduction} takes no {useless}; give {needed} only"
+        )
     if row.charge in (Charge.APPROX, Charge.TRUNCATED_RANGE, Charge.TRUNCATED_LAPLACE):
         probability(delta=delta)
     elif exact("delta", delta) != 0:
-        raise InputError(f"delta={delta} is not used by {row.reduction}; leave it out")
+        raise ParameterError(f"delta={delta} is not used by {row.reduction}; leave it out")
     takes_kappa = (Charge.PEELED_RANGE, Charge.PEELED_PURE, Charge.TRUNCATED_RANGE)
     if kappa > 1 and row.charge not in takes_kappa and row.reduction != "top-set":
-        raise InputError(
+        raise ParameterError(
             f"kappa={kappa} is not used by {row.reduction}, which releases one answer; use top-set"
         )
     return number

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from winnow.core.baskets import Baskets
-from winnow.errors import InputError
+from winnow.errors import DataError
+from winnow.foreign import plain_type
 from winnow.read.counts import _engine
 from winnow.read.engines.keys import check_columns
 
@@ -128,22 +129,20 @@ def indicators_of(
 
 
 def _check_indicators(types: dict[str, str], names: Sequence[str]) -> None:
-    from winnow.read.engines.histogram import plain_type
-
     if not names:
-        raise InputError("there is no column beside user=; give a column for each item")
-    for name in names:
+        raise DataError("there is no column beside user=; give a column for each item")
+    for place, name in enumerate(names, 1):
         if name not in types:
-            raise InputError(
+            raise DataError(
                 f"there is no column {name!r} among the {len(types)} columns of the source; "
                 "check its name"
             )
         kind = plain_type(types[name])  # an enum's type quotes its values
         nested = types[name].endswith(("]", ">")) or types[name] == "unknown"
         if nested or kind.upper() in ("STRUCT", "MAP", "UNION", "BLOB", "BINARY", "BYTEA"):
-            raise InputError(
-                f"the column {name!r} has the type {kind}; cast it to text or to whole numbers "
-                "first"
+            raise DataError(
+                f"the column of item {place} has the type {kind}; cast it to text or to whole "
+                "numbers first"
             )
 
 
@@ -187,32 +186,18 @@ def _opened(source: Any, memory: str, used: list[str], line_breaks: bool) -> Ite
 
     ``used`` are the columns that name people, baskets or items.
     """
-    import duckdb
-
     from winnow.read.engines.private_duck import private_connection
     from winnow.read.engines.row_sources import row_source
 
-    problem = None
     with private_connection(memory) as private:
-        try:
-            engine = _engine(source, memory, used, line_breaks=line_breaks)
-            with row_source(engine, private, used) as rows:
-                yield rows
-        except duckdb.OutOfMemoryException:
-            problem = f"memory={memory!r} is not enough to read these baskets; allow more"
-        except duckdb.Error as error:  # its message may quote values
-            kind = type(error).__name__.removesuffix("Exception")
-            problem = (
-                f"the baskets cannot be read from this table (DuckDB: {kind}); check that it is "
-                "whole and that its first line names the columns"
-            )
-    if problem is not None:
-        raise InputError(problem)
+        seen = _engine(source, memory, used, line_breaks=line_breaks)
+        with row_source(seen, private, used) as rows:
+            yield rows
 
 
 def readable(path: Path) -> None:
     """Refuse what is no file that may be read."""
     if not path.exists():
-        raise InputError(f"there is no file {str(path)!r}; check the path")
+        raise DataError(f"there is no file {str(path)!r}; check the path")
     if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder; give a file")
+        raise DataError(f"{str(path)!r} is a folder; give a file")

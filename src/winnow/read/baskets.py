@@ -19,10 +19,12 @@ from winnow.core.checks import flag, one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError, InputError, ParameterError
+from winnow.foreign import guarded, reason, shown
 from winnow.read.basket_tables import ending_of, indicators_of, pairs_of, readable
-from winnow.read.engines.private_errors import without_details
+from winnow.read.engines.refusals import engine
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
+from winnow.read.scores import repeated
 
 Codes = NDArray[np.uint64]
 
@@ -101,6 +103,7 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".dat": " ", ".txt": " ", ".basket": ",
 """What separates the items of a line, by the ending of the file's name; ' ': any white space."""
 
 
+@guarded
 def read_baskets(
     source: Any,
     *,
@@ -162,11 +165,11 @@ def read_baskets(
     labels: list[str]
     if layout == "lines":
         if user is not None:
-            raise InputError("lines say nothing about users; give a table, or unit='basket'")
+            raise ParameterError("lines say nothing about users; give a table, or unit='basket'")
         data, labels = _from_lines(_rows(source, separator, line_breaks), texts)
     else:
         if separator is not None:
-            raise InputError("separator= is for lines; a table has the separator of its ending")
+            raise ParameterError("separator= is for lines; a table has the separator of its ending")
         how: dict[str, Any] = {
             "user": user,
             "items": texts,
@@ -177,12 +180,13 @@ def read_baskets(
         }
         if layout == "pairs":
             if basket is None or item is None:
-                raise InputError("name both columns of the pairs, with basket= and item=")
+                raise ParameterError("name both columns of the pairs, with basket= and item=")
             if basket == item:
-                raise InputError(f"the column {item!r} cannot be both basket and item")
+                raise ParameterError(f"the column {item!r} cannot be both basket and item")
             how |= {"basket": basket, "item": item}
         read = pairs_of if layout == "pairs" else indicators_of
-        data, labels = without_details(lambda: read(source, **how))
+        with engine("the baskets cannot be read", memory=memory):
+            data, labels = read(source, **how)
     if max_items is not None:
         data = keep_at_most(data, labels, int(max_items), key)
     known: Sequence[Any] | Sealed[list[str]] = Sealed(labels, "items")
@@ -205,12 +209,14 @@ def public_items(items: Sequence[Any] | str | Path) -> list[Any]:
     else:
         public = list(items)
     if not public:
-        raise InputError("the public list of items is empty; give at least one item")
-    seen: set[str] = set()
-    for label in public:
-        if str(label) in seen:
-            raise InputError(f"the item {str(label)!r} stands more than once in the public list")
-        seen.add(str(label))
+        raise ParameterError("the public list of items is empty; give at least one item")
+    texts = [str(label) for label in public]
+    if len(set(texts)) < len(texts):
+        first, again = repeated(texts)
+        raise ParameterError(
+            f"item {first + 1} of the public list stands there more than once, again as item "
+            f"{again + 1}; list it once"
+        )
     return public
 
 
@@ -218,17 +224,21 @@ def _unit(unit: str | None, user: str | None, most: int | None) -> int:
     """The most baskets of one person."""
     if user is None:
         if most is not None:
-            raise InputError("max_baskets_per_user= needs user=, the column of people")
+            raise ParameterError("max_baskets_per_user= needs user=, the column of people")
         if unit != "basket":
-            raise InputError(
-                f"unit={unit!r}: say whose presence is protected: unit='basket' if every basket "
-                "is a person's only one, or user= and max_baskets_per_user="
+            raise ParameterError(
+                f"unit={shown(unit)}: say whose presence is protected: unit='basket' if every "
+                "basket is a person's only one, or user= and max_baskets_per_user="
             )
         return 1
     if unit not in (None, "user"):
-        raise InputError(f"unit={unit!r} contradicts user={user!r}; leave out one of them")
+        raise ParameterError(
+            f"unit={shown(unit)} contradicts user={shown(user)}; leave out one of them"
+        )
     if most is None:
-        raise InputError("user= needs max_baskets_per_user=, the most baskets kept of one person")
+        raise ParameterError(
+            "user= needs max_baskets_per_user=, the most baskets kept of one person"
+        )
     check_count(max_baskets_per_user=most)
     return int(most)
 
@@ -242,7 +252,7 @@ def _layout(source: Any, layout: str, basket: str | None, item: str | None) -> s
             return "indicators" if ending_of(Path(source)) == ".parquet" else "lines"
         return "lines" if isinstance(source, list | tuple) and not _asked(source) else "indicators"
     if named and layout != "pairs":
-        raise InputError(f"basket= and item= name columns of pairs; layout is {layout!r}")
+        raise ParameterError(f"basket= and item= name columns of pairs; layout is {shown(layout)}")
     return layout
 
 
@@ -280,27 +290,29 @@ def _from_lines(
 def _rows(source: Any, separator: str | None, line_breaks: bool) -> Iterable[Iterable[str]]:
     if not isinstance(source, str | Path):
         if separator is not None or line_breaks:
-            raise InputError("separator= and line_breaks= are for files; this is a list of baskets")
+            raise ParameterError(
+                "separator= and line_breaks= are for files; this is a list of baskets"
+            )
         return _from_list(source)
     path = Path(source)
     readable(path)
     if separator is None:
         separator = SEPARATORS.get(ending_of(path))
         if separator is None:
-            raise InputError(
+            raise ParameterError(
                 f"the ending of {path.name!r} does not say what separates items; give separator="
             )
     elif not isinstance(separator, str) or not separator or set(separator) & set("\r\n"):
-        raise InputError("separator= is a text of one character or more, and no line end")
+        raise ParameterError("separator= is a text of one character or more, and no line end")
     if line_breaks and separator != ",":
-        raise InputError("line_breaks=True is for comma-separated lines, which may have quotes")
+        raise ParameterError("line_breaks=True is for comma-separated lines, which may have quotes")
     try:
         return _cut(text_of(path.read_bytes()), separator, line_breaks)
     except InputError as error:
         problem = str(error)
     except OSError as error:
-        problem = f"it cannot be read ({error.strerror}); check its permissions"
-    raise InputError(f"the file {path.name!r}: {problem}")  # outside: nothing private is chained
+        problem = f"it cannot be read ({reason(error)}); check its permissions"
+    raise DataError(f"the file {path.name!r}: {problem}")  # outside: nothing private is chained
 
 
 def _cut(text: str, separator: str, line_breaks: bool) -> Iterable[Iterable[str]]:
@@ -317,7 +329,7 @@ def _cut(text: str, separator: str, line_breaks: bool) -> Iterable[Iterable[str]
 def _from_list(source: Any) -> Iterable[list[str]]:
     for basket in source:
         if isinstance(basket, str) or not isinstance(basket, Iterable):
-            raise InputError("a list of baskets holds lists of items; at least one is not a list")
+            raise DataError("a list of baskets holds lists of items; at least one is not a list")
         yield [str(item) for item in basket if not _missing(item)]
 
 

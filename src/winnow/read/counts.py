@@ -7,7 +7,6 @@ import glob
 import hashlib
 import importlib.util
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,10 @@ from winnow.core.checks import flag as check_flag
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.errors import ExtraMissing, InputError
+from winnow.errors import DataError, ExtraMissing, ParameterError
+from winnow.foreign import guarded, instead, shown
 from winnow.read.records import lines_of_file
-from winnow.read.scores import Scores, SealedScores
+from winnow.read.scores import Scores, SealedScores, repeated
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SealedCounts:
     def to_scores(self) -> SealedScores:
         """The counts as scores of a public list of candidates."""
         if isinstance(self.labels, Sealed):
-            raise InputError(
+            raise ParameterError(
                 "the items came from the data and are private; give their public list with "
                 "items=, or use top_k with delta > 0"
             )
@@ -67,12 +67,21 @@ def public_list(items: Sequence[Any] | str | Path) -> tuple[list[Any], tuple[str
     """The labels of a list, or of a text file with one per line, and their different texts."""
     public: list[Any] = lines_of_file(items) if isinstance(items, str | Path) else list(items)
     if not public:
-        raise InputError("the public list of items is empty; give at least one item")
-    texts = tuple(map(label_text, public))
+        raise ParameterError("the public list of items is empty; give at least one item")
+    texts: list[str] = []
+    with instead(
+        lambda error: ParameterError(f"item {len(texts) + 1} of the public list {error}"),
+        ParameterError,
+    ):
+        for label in public:
+            texts.append(label_text(label))
     if len(set(texts)) != len(texts):
-        again = next(text for text, times in Counter(texts).items() if times > 1)
-        raise InputError(f"the item {again!r} stands more than once in the public list")
-    return public, texts
+        first, again = repeated(texts)
+        raise ParameterError(
+            f"item {first + 1} of the public list stands there more than once, again as item "
+            f"{again + 1}; list it once"
+        )
+    return public, tuple(texts)
 
 
 def label_text(label: Any) -> str:
@@ -91,9 +100,9 @@ def label_text(label: Any) -> str:
         return label.isoformat()
     if isinstance(label, UUID):
         return str(label)
-    raise InputError(
-        f"the public list holds {label!r} of the type {type(label).__name__}, whose text is not "
-        "the same in every engine; give texts, whole numbers, dates, True or False"
+    raise ParameterError(
+        f"is of the type {type(label).__name__}, whose text is not the same in every engine; give "
+        "texts, whole numbers, dates, True or False"
     )
 
 
@@ -103,7 +112,7 @@ def _checked(text: str) -> str:
     except UnicodeEncodeError:
         possible = False
     if not possible:
-        raise InputError(f"the item {text!r} of the public list cannot be a text in a table")
+        raise ParameterError("cannot be a text in a table; leave out NUL and half characters")
     return text
 
 
@@ -115,6 +124,7 @@ class _Engine(Protocol):
     def count(self, query: Any, parts: int | None, progress: Any) -> dict[str, int]: ...
 
 
+@guarded
 def counts(
     source: Any,
     *,
@@ -163,14 +173,14 @@ def counts(
 
     for name, value in (("item", item), ("user", user)):
         if value is not None and not isinstance(value, str):
-            raise InputError(f"{name}={value!r} is not the name of a column; give a text")
+            raise ParameterError(f"{name}={shown(value)} is not the name of a column; give a text")
     if max_items_per_user is not None:
         check_count(max_items_per_user=max_items_per_user)
         max_items_per_user = int(max_items_per_user)
     if parts is not None:
         check_count(parts=parts)
     if user is None and max_items_per_user not in (None, 1):
-        raise InputError(
+        raise ParameterError(
             f"max_items_per_user={max_items_per_user} needs user=: without it every row is a "
             "person of its own, with one item"
         )
@@ -200,7 +210,7 @@ def _engine(source: Any, memory: str, used: list[str], *, line_breaks: bool = Fa
     ):
         return _files(source if isinstance(source, list) else [source], memory, line_breaks)
     if line_breaks:
-        raise InputError(f"{ONLY_TEXT_FILES}; this source is none")
+        raise ParameterError(f"{ONLY_TEXT_FILES}; this source is none")
     if isinstance(source, tuple) and len(source) == 2:
         return _connected(*source)
     if module == "pyspark":
@@ -214,29 +224,30 @@ def _files(sources: list[str | Path], memory: str, line_breaks: bool) -> _Engine
     from winnow.read.engines.duck import DuckFiles
 
     paths: list[Path] = []
-    for source in sources:
+    for place, source in enumerate(sources, 1):
         text = str(source)
         found = [text] if Path(text).exists() else sorted(glob.glob(text))
-        if not found:
-            raise InputError(f"there is no file {text!r}; check the path")
+        if not found:  # a list may hold values that were taken for paths
+            which = f"{text!r}" if len(sources) == 1 else f"under path {place} of the list"
+            raise DataError(f"there is no file {which}; check the path")
         paths += map(Path, found)
     for path in paths:
         if path.is_dir():
-            raise InputError(f"{path.name!r} is a folder; give files, or a pattern like '*.csv'")
+            raise DataError(f"{path.name!r} is a folder; give files, or a pattern like '*.csv'")
         if not os.access(path, os.R_OK):
-            raise InputError(f"the file {path.name!r} may not be read; check its permissions")
+            raise DataError(f"the file {path.name!r} may not be read; check its permissions")
         if path.stat().st_size == 0:
-            raise InputError(f"the file {path.name!r} is empty; its first line names the columns")
+            raise DataError(f"the file {path.name!r} is empty; its first line names the columns")
     endings = {path.with_suffix("").suffix.lower() if path.suffix == ".gz" else path.suffix.lower()
                for path in paths}  # fmt: skip
     if len(endings) != 1 or not endings <= set(ENDINGS):
-        raise InputError(
+        raise DataError(
             f"the files end in {', '.join(sorted(endings))}; give files of one kind: "
             f"{', '.join(ENDINGS)} (text may be gzipped)"
         )
     (ending,) = endings
     if line_breaks and ending == ".parquet":
-        raise InputError(f"{ONLY_TEXT_FILES}; these files are Parquet")
+        raise ParameterError(f"{ONLY_TEXT_FILES}; these files are Parquet")
     return DuckFiles(paths, ending, memory, line_breaks=line_breaks)
 
 
@@ -244,7 +255,7 @@ def _connected(connection: Any, what: Any) -> _Engine:
     from winnow.read.engines.postgres import PostgresTable, table_or_query
 
     if not isinstance(what, str):
-        raise InputError("give (connection, 'table name or SELECT') as the source")
+        raise DataError("give (connection, 'table name or SELECT') as the source")
     module = type(connection).__module__.split(".")[0].lstrip("_")
     if module == "duckdb":
         from winnow.read.engines.duck import DuckTable
@@ -252,7 +263,7 @@ def _connected(connection: Any, what: Any) -> _Engine:
         return DuckTable(connection, table_or_query(what, "duckdb"))
     if module == "psycopg":
         return PostgresTable(connection, table_or_query(what, "postgres"))
-    raise InputError(
+    raise DataError(
         f"a connection of the type {type(connection).__name__} is not known; give one of DuckDB "
         "or psycopg, or a Spark data frame"
     )
@@ -262,6 +273,7 @@ def _in_memory(source: Any, module: str, memory: str, used: list[str]) -> _Engin
     from sqlglot import exp
 
     from winnow.read.engines.duck import DuckFrame, DuckTable, RelationConnection
+    from winnow.read.engines.refusals import FRAME, engine
 
     if type(source).__name__ == "DuckDBPyRelation":
         relation = RelationConnection(source)
@@ -270,8 +282,9 @@ def _in_memory(source: Any, module: str, memory: str, used: list[str]) -> _Engin
         # DuckDB reads both through it
         raise ExtraMissing("pyarrow", "parquet", "counting a Polars or Arrow table")
     if module == "polars":
-        source = source.collect() if hasattr(source, "collect") else source
-        source = source.to_arrow()
+        with engine("the frame of Polars cannot be read", FRAME):
+            source = source.collect() if hasattr(source, "collect") else source
+            source = source.to_arrow()
     elif module == "pandas":
         source = checked_pandas(source, used)
     return DuckFrame(source, memory)
@@ -286,7 +299,7 @@ def checked_pandas(frame: Any, used: Sequence[str]) -> Any:
     """
     names = [str(name) for name in getattr(frame, "columns", ())]  # a Series has none
     if len({name.lower() for name in names}) < len(names):  # DuckDB would rename some of them
-        raise InputError(
+        raise DataError(
             "the data frame has several columns of one name, or of names that differ in letter "
             "case only; rename or drop some"
         )
@@ -295,7 +308,7 @@ def checked_pandas(frame: Any, used: Sequence[str]) -> Any:
         place = names.index(name)
         column = frame.iloc[:, place]
         if column.dtype == object and len({type(v) for v in column.dropna()}) > 1:
-            raise InputError(
+            raise DataError(
                 f"the column {name!r} mixes several types; convert it to one, for example with "
                 "astype(str)"
             )

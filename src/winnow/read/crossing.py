@@ -24,7 +24,8 @@ from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
 from winnow.core.workloads.part import bin_counts, sum_of
 from winnow.core.workloads.workload import Workload
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded
 from winnow.read.counts import SealedCounts
 from winnow.read.scores import Scores, SealedScores
 
@@ -64,6 +65,7 @@ class SealedTable:
             return sum_of(open_sealed(self.rows).weights)
         return None
 
+    @guarded
     def under(self, relation: str | Relation) -> SealedTable:
         """The same table under another neighbour relation.
 
@@ -72,6 +74,7 @@ class SealedTable:
         """
         return replace(self, relation=Relation.parse(relation))
 
+    @guarded
     def restrict(self, columns: Sequence[str]) -> SealedTable:
         """The table of some of its columns."""
         places = self.schema.positions(columns)
@@ -100,14 +103,14 @@ def true_counts(table: SealedTable, workload: Workload) -> Sealed[Counts]:
     """
     for column in workload.schema.columns:
         if table.schema.column(column.name) != column:
-            raise InputError(
+            raise ParameterError(
                 f"the column {column.name!r} is declared differently in the workload's schema and "
                 "in the table's; bind the workload to the table's schema"
             )
     codes, weights = open_sealed(table.rows)
     # Grids stay below 2^31, so this refuses tables of four thousand million rows and more only.
     if max(part.grid for part in workload.parts) * sum_of(weights) >= 2**63:
-        raise InputError("counts in grid units do not fit 64 bits; use a coarser grid")
+        raise DataError("counts in grid units do not fit 64 bits; use a coarser grid")
     places = table.schema.positions(workload.schema.names)
     counted = workload.counts([codes[i] for i in places], weights)
     counted.flags.writeable = False

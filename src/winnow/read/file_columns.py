@@ -1,4 +1,9 @@
-"""Labels and scores in a JSON file: one object, or a list of records."""
+"""Which columns of a file hold the labels and the scores, and what may be said about them.
+
+A name that the user gave may be repeated. A name that only stands in the file may be the first
+person's row of a file without a header, so it is repeated only where the user said that the
+first line is a header.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,22 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from winnow.errors import InputError
+from winnow.errors import DataError
+from winnow.foreign import instead, reason
 
 
 class Columns(NamedTuple):
-    """The label column and the score column that the user named, and how: for messages."""
+    """The columns that the user named, and how: for messages."""
 
     label: str | None
     score: str | None
     options: tuple[str, str] = ("--label", "--score")
+    header: bool = False
+    """Whether the user said that the file names its columns."""
+
+    def quoted(self, name: str) -> str:
+        """A space and the name of a column, if it may be repeated."""
+        return f" {name!r}" if self.header or name in (self.label, self.score) else ""
 
 
 Place = Callable[[int], str]
@@ -34,28 +46,29 @@ def could_be_data(name: str) -> bool:
 
 def not_a_number(column: str, columns: Columns, *, missing: bool) -> str:
     """What is wrong with a score that cannot be read, without quoting it."""
+    score = f"the score (column{columns.quoted(column)})" if columns.quoted(column) else "the score"
     if missing:
-        return f"the score (column {column!r}) is missing; fill it in or leave the line out"
+        return f"{score} is missing; fill it in or leave the line out"
     return (
-        f"the score (column {column!r}) is not a finite number in plain digits, such as 1234, "
-        "12.5 or 1e3; write it without thousands separators, units or words, or name other "
-        f"columns with {' and '.join(columns.options)}"
+        f"{score} is not a finite number in plain digits, such as 1234, 12.5 or 1e3; write it "
+        "without thousands separators, units or words, or name other columns with "
+        f"{' and '.join(columns.options)}"
     )
 
 
 def two_columns(names: Sequence[str], columns: Columns) -> tuple[int, int]:
     """The positions of the label column and of the score column."""
-    label, score, words = columns
+    label, score, words = columns[:3]
     for name in (label, score):
         if name is not None and name not in names:
-            raise InputError(f"there is no column {name!r}; {_listed(names)}")
+            raise DataError(f"there is no column {name!r}; {_listed(names, columns)}")
     if label is not None and label == score:
-        raise InputError(f"the column {label!r} cannot be both label and score; name two columns")
+        raise DataError(f"the column {label!r} cannot be both label and score; name two columns")
     if (label is None or score is None) and len(names) != 2:
         options = [o for o, name in zip(words, (label, score), strict=True) if name is None]
         mend = f"name the columns to use with {' and '.join(options)}"
-        raise InputError(
-            f"a label column and a score column are needed; {_listed(names)}; "
+        raise DataError(
+            f"a label column and a score column are needed; {_listed(names, columns)}; "
             + (mend if len(names) > 2 else _separators(names))
         )
     if label is None:
@@ -64,19 +77,21 @@ def two_columns(names: Sequence[str], columns: Columns) -> tuple[int, int]:
         score = names[1] if label == names[0] else names[0]
     for name in (label, score):
         if list(names).count(name) > 1:
-            given = f" {name!r}" if name in columns[:2] or not could_be_data(name) else " alike"
-            raise InputError(f"two columns are named{given}; rename one")
+            raise DataError(f"two columns are named{columns.quoted(name) or ' alike'}; rename one")
     return names.index(label), names.index(score)
 
 
-def _listed(names: Sequence[str]) -> str:
-    """The columns in words, unless they could be a line of data: that would show a score."""
+def _listed(names: Sequence[str], columns: Columns) -> str:
+    """The columns in words, by name only where the user said that these are names."""
+    if columns.header:
+        return f"the file has {', '.join(repr(name) for name in names) or 'none'}"
     if any(could_be_data(name) for name in names):
         return (
             f"the first line has {len(names)} field{'s' if len(names) != 1 else ''}, with digits "
             "where the names of the columns should be"
         )
-    return f"the file has {', '.join(repr(name) for name in names) or 'none'}"
+    several = f"{len(names)} column{'s' if len(names) != 1 else ''}"
+    return f"the file has {several} (--header says that its first line names them, and shows them)"
 
 
 def _separators(names: Sequence[str]) -> str:
@@ -95,25 +110,25 @@ class _Pairs(list[tuple[str, Any]]):
 
 def from_json(text: str, columns: Columns) -> Content:
     """One object {label: score}, or a list of records."""
-    try:
+    with instead(
+        lambda error: DataError(
+            f"{reason(error)}: this is not JSON, or it is cut off, nested too deep or has a number "
+            f"that is too long; {_SHAPES}"
+        ),
+        ValueError,
+        RecursionError,
+    ):
         content = json.loads(text, object_pairs_hook=_Pairs)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"line {error.lineno}, column {error.colno}: this is not JSON, or it is cut off; "
-            + _SHAPES
-        ) from None
-    except (ValueError, RecursionError):
-        raise InputError(f"a number is too long or brackets are too deep; {_SHAPES}") from None
     if isinstance(content, list) and not isinstance(content, _Pairs):
         return _from_records(content, columns)
     if not isinstance(content, _Pairs):
-        raise InputError(f"this is a single JSON value; {_SHAPES}")
+        raise DataError(f"this is a single JSON value; {_SHAPES}")
     if columns[:2] != (None, None):
-        raise InputError(
+        raise DataError(
             "one JSON object of labels and scores has no columns; leave out "
             f"{' and '.join(columns.options)}, or give a list of records"
         )
-    values = [_json_number(value, f"label {label!r}") for label, value in content]
+    values = [_json_number(value, f"entry {i}") for i, (_, value) in enumerate(content, 1)]
     return [label for label, _ in content], values, lambda i: f"entry {i + 1}"
 
 
@@ -122,20 +137,21 @@ def _from_records(records: list[Any], columns: Columns) -> Content:
     values: list[int | float] = []
     for number, record in enumerate(records, start=1):
         if not isinstance(record, _Pairs):
-            raise InputError(f"record {number} is not an object in braces; {_SHAPES}")
+            raise DataError(f"record {number} is not an object in braces; {_SHAPES}")
         names = [name for name, _ in record]
         if number == 1:
             label_at, score_at = two_columns(names, columns)
             chosen = names[label_at], names[score_at]
-        for name in chosen:
+        for name, what in zip(chosen, ("label", "score"), strict=True):
             if names.count(name) != 1:
-                raise InputError(f"record {number} must have the field {name!r} exactly once")
+                known = columns.quoted(name) or f" of the {what}"
+                raise DataError(f"record {number} must have the field{known} exactly once")
         fields = dict(record)
         label = fields[chosen[0]]
         if isinstance(label, bool) or not isinstance(label, str | int):
-            raise InputError(
-                f"record {number}: the label (field {chosen[0]!r}) is neither a text nor a whole "
-                "number; name every candidate"
+            raise DataError(
+                f"record {number}: the label is neither a text nor a whole number; name every "
+                "candidate"
             )
         labels.append(label)
         values.append(_json_number(fields[chosen[1]], f"record {number}"))
@@ -144,7 +160,7 @@ def _from_records(records: list[Any], columns: Columns) -> Content:
 
 def _json_number(value: Any, place: str) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(
+        raise DataError(
             f"{place}: the score is missing or not a number; give a number, without quotes"
         )
     return value

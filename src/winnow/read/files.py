@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.errors import ExtraMissing, InputError
+from winnow.errors import DataError, ExtraMissing, InputError
+from winnow.foreign import guarded, instead, plain_type, reason
 from winnow.read.file_columns import (
     DECIMAL,
     INTEGER,
@@ -29,18 +30,21 @@ from winnow.read.file_columns import (
     two_columns,
 )
 from winnow.read.records import csv_records, text_of
+from winnow.read.scores import repeated
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
 STDIN = "-"
 FORMATS = (".csv", ".tsv", ".json", ".parquet")
 
 
+@guarded
 def read_scores(
     source: str | Path,
     *,
     label_column: str | None = None,
     score_column: str | None = None,
     line_breaks: bool = False,
+    header: bool = False,
     options: tuple[str, str] = ("--label", "--score"),
 ) -> tuple[list[Any], Scores]:
     """The public labels and the private scores of a file, or of CSV on stdin for "-".
@@ -48,16 +52,18 @@ def read_scores(
     The ending of the name says what it holds; text files may be gzipped. A table has a
     label column and a score column: its only two, or those named. ``options`` are the words
     with which the user names them, for messages. ``line_breaks`` says that fields between
-    double quotes may hold line breaks.
+    double quotes may hold line breaks. ``header`` says that the file names its columns for
+    certain, so that messages may repeat what only stands there; without it a first line that
+    looks like data is refused.
     """
-    columns = Columns(label_column, score_column, options)
+    columns = Columns(label_column, score_column, options, header)
     try:
         if str(source) == STDIN:
             return _checked(_from_rows(_text(sys.stdin.buffer.read()), ",", columns, line_breaks))
         path = Path(source)
         ending = _ending(path)
         if line_breaks and ending not in (".csv", ".tsv"):
-            raise InputError(
+            raise DataError(
                 "line breaks within fields are for CSV and TSV files; leave out --line-breaks"
             )
         match ending:
@@ -75,7 +81,7 @@ def read_scores(
     except OSError as error:
         problem = _unreadable(error)
     file = "standard input" if str(source) == STDIN else str(source)
-    raise InputError(f"{file}: {problem}")  # outside the handlers: nothing private is chained
+    raise DataError(f"{file}: {problem}")  # outside the handlers: nothing private is chained
 
 
 def _ending(path: Path) -> str:
@@ -83,7 +89,7 @@ def _ending(path: Path) -> str:
     for ending in FORMATS:
         if name.endswith(ending) or (ending != ".parquet" and name.endswith(ending + ".gz")):
             return ending
-    raise InputError(
+    raise DataError(
         f"the ending of the name is not one of {', '.join(FORMATS)}; rename the file, "
         "or pipe CSV in with '-' as the file"
     )
@@ -98,18 +104,18 @@ def _unreadable(error: OSError) -> str:
         case PermissionError():
             return "you may not read this file; change its permissions"
         case _:
-            return f"the file cannot be read ({error.strerror}); copy it to another place"
+            return f"the file cannot be read ({reason(error)}); copy it to another place"
 
 
 def _text(data: bytes) -> str:
     if data[:4] in (b"PAR1", b"PK\x03\x04"):
         held = "Parquet" if data[:4] == b"PAR1" else "Excel or zip"
-        raise InputError(f"this is a file of the kind {held}, not text; rename it or save as CSV")
+        raise DataError(f"this is a file of the kind {held}, not text; rename it or save as CSV")
     text = text_of(data)
     if "\0" in text:
-        raise InputError("this is not plain text (it has NUL bytes); save it again as UTF-8")
+        raise DataError("this is not plain text (it has NUL bytes); save it again as UTF-8")
     if not text.strip():
-        raise InputError("the file is empty; give at least one label with its score")
+        raise DataError("the file is empty; give at least one label with its score")
     return text
 
 
@@ -121,19 +127,19 @@ def _from_rows(text: str, delimiter: str, columns: Columns, line_breaks: bool) -
             rows.append(row)
             lines.append(line)
     if not rows:
-        raise InputError(NOBODY)
+        raise DataError(NOBODY)
     header = [name.strip() for name in rows[0]]
     label_at, score_at = two_columns(header, columns)
-    if columns.score is None and could_be_data(header[score_at]):
-        raise InputError(
+    if not (columns.score or columns.header) and could_be_data(header[score_at]):
+        raise DataError(
             "the first line looks like data; put the names of the columns there, as in "
-            f"'label,score' (if this is the name of a column, give it with {columns.options[1]})"
+            "'label,score' (if they are names already, say so with --header)"
         )
     labels: list[str] = []
     values: list[int | float] = []
     for line, row in zip(lines[1:], rows[1:], strict=True):
         if len(row) != len(header):
-            raise InputError(
+            raise DataError(
                 f"line {line} has {len(row)} fields and the first line has {len(header)}; "
                 "put a label that contains the separator between double quotes"
             )
@@ -141,55 +147,51 @@ def _from_rows(text: str, delimiter: str, columns: Columns, line_breaks: bool) -
         score = row[score_at].strip()
         if INTEGER.fullmatch(score):
             if len(score) > 4000:  # Python reads no more
-                raise InputError(f"line {line}: the score has more than 4,000 digits")
+                raise DataError(f"line {line}: the score has more than 4,000 digits")
             values.append(int(score))
         elif DECIMAL.fullmatch(score):
             values.append(float(score))
         else:
             wrong = not_a_number(header[score_at], columns, missing=not score)
-            raise InputError(f"line {line}: {wrong}")
+            raise DataError(f"line {line}: {wrong}")
         if not row[label_at].strip():
-            raise InputError(f"line {line}: the label is empty; name every candidate")
+            raise DataError(f"line {line}: the label is empty; name every candidate")
     return labels, values, lambda i: f"line {lines[i + 1]}"
 
 
 def _from_parquet(path: Path, columns: Columns) -> tuple[list[Any], Scores]:
-    try:
+    with instead(ExtraMissing("pyarrow", "parquet", "reading Parquet files"), ImportError):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        raise ExtraMissing("pyarrow", "parquet", "reading Parquet files") from None
     damaged = "this is not a Parquet file, or it is damaged or cut off; copy it again"
-    try:
-        with path.open("rb") as opened:
-            file = pq.ParquetFile(opened)
-            names = file.schema_arrow.names
-            label, score = (names[at] for at in two_columns(names, columns))
-            table = file.read(columns=[label, score])
-    except pa.ArrowException:
-        raise InputError(damaged) from None
-    except OSError as error:
-        if error.errno is None:  # Arrow's, not the system's
-            raise InputError(damaged) from None
-        raise
+    with path.open("rb") as opened, instead(DataError(damaged)):
+        file = pq.ParquetFile(opened)
+        names = file.schema_arrow.names
+        label, score = (names[at] for at in two_columns(names, columns))
+        table = file.read(columns=[label, score])
     if table.num_rows == 0:
-        raise InputError(NOBODY)
-    for name in (score, label):
+        raise DataError(NOBODY)
+    for name, what in ((score, "score"), (label, "label")):
         if table[name].null_count:
-            raise InputError(f"the column {name!r} has missing values; fill or drop them")
+            raise DataError(
+                f"the {what} column{columns.quoted(name)} has missing values; fill or drop them"
+            )
     kind, label_kind = table[score].type, table[label].type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise InputError(
-            f"the score column {score!r} has the type {kind}; give integers or floats, "
-            f"or name other columns with {' and '.join(columns.options)}"
+        raise DataError(
+            f"the score column{columns.quoted(score)} has the type {plain_type(kind)}; give "
+            f"integers or floats, or name other columns with {' and '.join(columns.options)}"
         )
     if pa.types.is_nested(label_kind):
-        raise InputError(f"the label column {label!r} has the type {label_kind}; give texts")
+        raise DataError(
+            f"the label column{columns.quoted(label)} has the type {plain_type(label_kind)}; give "
+            "texts"
+        )
     scores: NDArray[Any] = table[score].to_numpy()
     if scores.dtype.kind == "f" and not np.isfinite(scores).all():
-        raise InputError("at least one score is NaN or infinite; clean or drop it first")
+        raise DataError("at least one score is NaN or infinite; clean or drop it first")
     if scores.dtype == np.uint64 and scores.max() > np.iinfo(np.int64).max:
-        raise InputError("at least one score is 2^63 or more; rescale the scores")
+        raise DataError("at least one score is 2^63 or more; rescale the scores")
     labels: list[Any] = table[label].to_pylist()
     _refuse_repeated(labels, lambda i: f"row {i + 1}")
     if scores.dtype.kind == "f":
@@ -201,24 +203,23 @@ def _checked(content: Content) -> tuple[list[Any], Scores]:
     """All scores as int64, or as float64 where one is not whole; nothing is rounded."""
     labels, values, place = content
     if not values:
-        raise InputError(NOBODY)
+        raise DataError(NOBODY)
     whole = [value for value in values if type(value) is int]
     scores: Scores
-    try:
+    with instead(
+        DataError("at least one whole score does not fit 64 bits; rescale the scores"),
+        OverflowError,
+    ):
         if len(whole) == len(values):
             scores = np.array(values, np.int64)
         else:
             scores = np.array(values, np.float64)
-    except OverflowError:
-        raise InputError(
-            "at least one whole score does not fit 64 bits; rescale the scores"
-        ) from None
     if not np.isfinite(scores).all():
-        raise InputError(
+        raise DataError(
             "at least one score is not finite, or too large for a float64; clean or rescale it"
         )
     if len(whole) < len(values) and any(int(float(value)) != value for value in whole):
-        raise InputError(
+        raise DataError(
             "decimals are mixed with whole scores beyond 2^53, which would be rounded; "
             "write all scores as integers"
         )
@@ -227,13 +228,9 @@ def _checked(content: Content) -> tuple[list[Any], Scores]:
 
 
 def _refuse_repeated(labels: Sequence[Any], place: Place) -> None:
-    if len(set(labels)) == len(labels):
-        return
-    seen: dict[Any, int] = {}
-    for i, label in enumerate(labels):
-        first = seen.setdefault(label, i)
-        if first != i:
-            raise InputError(
-                f"the label {label!r} stands in {place(first)} and again in {place(i)}; "
-                "add up its scores or rename one"
-            )
+    if len(set(labels)) < len(labels):
+        first, again = repeated(labels)
+        raise DataError(
+            f"the label in {place(first)} stands again in {place(again)}; add up its scores or "
+            "rename one"
+        )

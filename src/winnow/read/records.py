@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from winnow.errors import InputError
+from winnow.errors import DataError, InputError
+from winnow.foreign import reason
 from winnow.read.kernels.csv_states import (
     BREAK_INSIDE,
     CRLF_ENDS,
@@ -70,7 +71,7 @@ def lines_of(text: str) -> list[str]:
         lines.append(last)
     if text.count("\r") != text.count("\r\n"):
         number = next(n for n, line in enumerate(lines, 1) if "\r" in line)
-        raise InputError(f"line {number}: {_LONE}")
+        raise DataError(f"line {number}: {_LONE}")
     return lines
 
 
@@ -91,7 +92,7 @@ def csv_records(
         else:
             huge = False
         if huge:  # raised outside the handler: nothing private is chained
-            raise InputError(
+            raise DataError(
                 f"line {reader.line_num}: a field has more than {csv.field_size_limit():,} "
                 "characters; shorten it"
             )
@@ -113,15 +114,13 @@ def check_csv(
         first = False
         place = _read_on(data, delimiter.encode(), place) or scan(data, mark, line_breaks, place)
         if place.problem != FINE:
-            raise InputError(f"line {place.lines + 1}: {_WORDS[place.problem]}")
+            raise DataError(f"line {place.lines + 1}: {_WORDS[place.problem]}")
         if one_ending and place.ends == LF_ENDS | CRLF_ENDS:
-            raise InputError(
-                "some lines end with LF and others with CR LF; write all of them alike"
-            )
+            raise DataError("some lines end with LF and others with CR LF; write all of them alike")
     if place.state == RETURN:
-        raise InputError(f"line {place.lines + 1}: {_LONE}")
+        raise DataError(f"line {place.lines + 1}: {_LONE}")
     if place.state == QUOTED:
-        raise InputError(
+        raise DataError(
             f"line {place.lines + 1}: the double quotes do not match: the last one opens a field "
             "that does not end; mend them"
         )
@@ -167,7 +166,7 @@ def text_of(data: bytes) -> str:
         problem = "this is not UTF-8 text; save it again as UTF-8"
     except (EOFError, OSError, zlib.error):
         problem = "the gzip file is damaged or cut off; copy it again"
-    raise InputError(problem)  # outside the handlers: nothing private is chained
+    raise DataError(problem)  # outside the handlers: nothing private is chained
 
 
 def lines_of_file(path: str | Path) -> list[str]:
@@ -177,5 +176,5 @@ def lines_of_file(path: str | Path) -> list[str]:
     except InputError as error:
         problem = str(error)
     except OSError as error:
-        problem = f"it cannot be read ({error.strerror}); check the path"
-    raise InputError(f"the list {str(path)!r}: {problem}")
+        problem = f"it cannot be read ({reason(error)}); check the path"
+    raise DataError(f"the list {str(path)!r}: {problem}")

@@ -7,7 +7,6 @@ public input format and labels, never a score.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded, instead, plain_type, shown
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
 
@@ -40,6 +40,7 @@ class SealedScores:
         return label.item() if isinstance(label, np.generic) else label
 
 
+@guarded
 def seal_scores(
     scores: Any,
     utility: Utility,
@@ -60,9 +61,11 @@ def seal_scores(
     """
     if isinstance(scores, SealedScores):
         if labels is not None or label_column is not None or score_column is not None:
-            raise InputError("sealed scores have their labels already; do not give others")
+            raise ParameterError("sealed scores have their labels already; do not give others")
         if scores.utility != utility:
-            raise InputError("sealed scores have their sensitivity already; do not give another")
+            raise ParameterError(
+                "sealed scores have their sensitivity already; do not give another"
+            )
         return scores
     own_labels: Any = None
     if isinstance(scores, Mapping):
@@ -71,10 +74,10 @@ def seal_scores(
         own_labels, scores = _from_frame(scores, label_column, score_column)
         label_column = score_column = None
     if label_column is not None or score_column is not None:
-        raise InputError("label and score columns are for data frames; this input has no columns")
+        raise DataError("label and score columns are for data frames; this input has no columns")
     if labels is not None:
         if own_labels is not None:
-            raise InputError("these scores bring their own labels; leave out labels=")
+            raise DataError("these scores bring their own labels; leave out labels=")
         own_labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     values = _numbers(scores)
     if copy and isinstance(scores, np.ndarray) and np.may_share_memory(values, scores):
@@ -89,36 +92,36 @@ def seal_scores(
 def _numbers(scores: Any) -> Scores:
     """The scores as contiguous int64 or float64, without rounding any of them."""
     if isinstance(scores, np.ma.MaskedArray):
-        raise InputError("scores are a masked array; fill or drop the masked entries first")
+        raise DataError("scores are a masked array; fill or drop the masked entries first")
     if not isinstance(scores, np.ndarray):
         scores = _from_python(scores)
     if scores.ndim != 1:
-        raise InputError(f"scores have {scores.ndim} dimensions; give one score per candidate")
+        raise DataError(f"scores have {scores.ndim} dimensions; give one score per candidate")
     if scores.size == 0:
-        raise InputError("there are no candidates; give at least one")
+        raise DataError("there are no candidates; give at least one")
     kind, width = scores.dtype.kind, scores.dtype.itemsize
     if kind in "iu":
         if kind == "u" and width == 8 and scores.max() > np.iinfo(np.int64).max:
-            raise InputError("at least one score is 2^63 or more; scores must fit 64-bit integers")
+            raise DataError("at least one score is 2^63 or more; scores must fit 64-bit integers")
         return np.ascontiguousarray(scores, np.int64)
     if kind == "f" and width <= 8:
         result = np.ascontiguousarray(scores, np.float64)
         high, low = result.max(), result.min()  # they carry NaN and infinities, without a copy
         if not (np.isfinite(high) and np.isfinite(low)):
-            raise InputError("at least one score is NaN or infinite; clean or drop it first")
+            raise DataError("at least one score is NaN or infinite; clean or drop it first")
         with np.errstate(over="ignore"):
             if not np.isfinite(high - low):
-                raise InputError("scores span more than a float64 can hold; rescale them")
+                raise DataError("scores span more than a float64 can hold; rescale them")
         return result
-    raise InputError(
-        f"scores have the type {scores.dtype}; give integers or floats of at most 64 bits"
+    raise DataError(
+        f"scores have the type {scores.dtype.name}; give integers or floats of at most 64 bits"
     )
 
 
 def _from_python(scores: Sequence[Any]) -> NDArray[Any]:
     """A list of Python or NumPy numbers as one array, refusing what it would change."""
     if len(scores) == 0:
-        raise InputError("there are no candidates; give at least one")
+        raise DataError("there are no candidates; give at least one")
     kinds = set(map(type, scores))
     if kinds == {float}:
         return np.array(scores, np.float64)
@@ -127,19 +130,18 @@ def _from_python(scores: Sequence[Any]) -> NDArray[Any]:
     wrong = kinds - integers - floats
     if wrong:
         names = ", ".join(sorted(t.__name__ for t in wrong))
-        raise InputError(f"scores contain {names}; give integers or floats only")
-    try:
+        raise DataError(f"scores contain {names}; give integers or floats only")
+    with instead(
+        DataError("at least one integer score does not fit 64 bits; rescale the scores"),
+        OverflowError,
+    ):
         if not floats:
             return np.array(scores, np.int64)
         result = np.array(scores, np.float64)
-    except OverflowError:
-        raise InputError(
-            "at least one integer score does not fit 64 bits; rescale the scores"
-        ) from None
     if integers:
         whole = [s for s in scores if not isinstance(s, float | np.floating)]
         if any(int(float(s)) != int(s) for s in whole):
-            raise InputError(
+            raise DataError(
                 "floats are mixed with integers too large for a float64; "
                 "give all scores as integers or all as floats"
             )
@@ -156,24 +158,22 @@ def _from_frame(data: Any, label_column: str | None, score_column: str | None) -
         data = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
     native = nw.from_native(data, allow_series=True, pass_through=True)
     if isinstance(native, nw.LazyFrame):
-        try:
+        with instead(DataError("the lazy frame cannot be collected; collect it yourself")):
             native = native.collect()
-        except Exception:  # the engine's own message may quote values
-            raise InputError("the lazy frame cannot be collected; collect it yourself") from None
     if isinstance(native, nw.Series):
         if label_column is not None or score_column is not None:
-            raise InputError("label and score columns are for data frames; this is a single column")
+            raise DataError("label and score columns are for data frames; this is a single column")
         index = getattr(data, "index", None)
         labels = index.tolist() if index is not None and hasattr(index, "tolist") else None
         return labels, _column(native)
     if not isinstance(native, nw.DataFrame):
-        raise InputError(
+        raise DataError(
             f"scores are a {type(data).__name__}; give a dict, a list, a NumPy array, "
             "or a pandas, Polars or Arrow column or table"
         )
     columns = list(native.columns)
     if (label_column is None or score_column is None) and len(columns) != 2:
-        raise InputError(
+        raise DataError(
             f"the table has {len(columns)} columns; name the two to use with label_column= and "
             "score_column="
         )
@@ -185,36 +185,43 @@ def _from_frame(data: Any, label_column: str | None, score_column: str | None) -
         label_column, score_column = label_column or other, score_column or other
     for name in (label_column, score_column):
         if name not in columns:
-            raise InputError(
-                f"there is no column {name!r} among the {len(columns)} columns of the table"
+            raise DataError(
+                f"there is no column {shown(name)} among the {len(columns)} columns of the table"
             )
     labels = native.get_column(label_column)
     if labels.null_count() > 0:
-        raise InputError(f"the label column {label_column!r} has missing values; fill or drop them")
+        raise DataError("the label column has missing values; fill or drop them")
     return labels.to_list(), _column(native.get_column(score_column))
 
 
 def _column(series: Any) -> NDArray[Any]:
     """A score column as an array, refusing missing values."""
     if series.null_count() > 0:
-        raise InputError("at least one score is missing; fill or drop it first")
+        raise DataError("at least one score is missing; fill or drop it first")
     if series.dtype.is_numeric() and not series.dtype.is_decimal():
         array: NDArray[Any] = series.to_numpy()
         return array
-    raise InputError(f"the score column has the type {series.dtype}; give integers or floats")
+    raise DataError(
+        f"the score column has the type {plain_type(series.dtype)}; give integers or floats"
+    )
+
+
+def repeated(labels: Sequence[Any]) -> tuple[int, int]:
+    """Where a label stands that stands there again, and where; messages do not quote it."""
+    seen: dict[Any, int] = {}
+    return next((seen[x], i) for i, x in enumerate(labels) if seen.setdefault(x, i) != i)
 
 
 def _check_labels(labels: Sequence[Any], size: int) -> None:
     if len(labels) != size:
-        raise InputError(f"there are {len(labels)} labels for {size} scores; give one for each")
-    try:
+        raise DataError(f"there are {len(labels)} labels for {size} scores; give one for each")
+    with instead(DataError("labels must be hashable: texts, numbers or tuples"), TypeError):
         seen = set(labels)
-    except TypeError:
-        raise InputError("labels must be hashable: texts, numbers or tuples") from None
     if len(seen) != size:
-        again = Counter(labels).most_common(1)[0][0]
-        raise InputError(
-            f"the label {again!r} stands more than once; add up its scores or rename one"
+        first, again = repeated(labels)
+        raise DataError(
+            f"label {first + 1} stands more than once, again as label {again + 1}; add up its "
+            "scores or rename one"
         )
     if any(label is None or label != label for label in labels):
-        raise InputError("at least one label is missing (None or NaN); name every candidate")
+        raise DataError("at least one label is missing (None or NaN); name every candidate")

@@ -16,9 +16,10 @@ from winnow.core.column import Column
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded, shown
 from winnow.read.counts import _engine
-from winnow.read.crossing import Rows, SealedTable, group
+from winnow.read.crossing import SealedTable, group
 
 Codes = NDArray[np.int32]
 _BOOLEANS = {"true": True, "True": True, "TRUE": True}
@@ -34,7 +35,7 @@ def encode(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
     outside = codes < 0
     if outside.any():
         if not column.other:
-            raise InputError(
+            raise DataError(
                 f"the column {column.name!r} holds a value outside the schema, or an empty one; "
                 f"{_advice(column, as_text)}"
             )
@@ -87,6 +88,7 @@ def _looked_up(held: NDArray[Any], known: dict[Any, int]) -> Codes:
     return np.fromiter((known.get(value, -1) for value in values), np.int32, len(values))
 
 
+@guarded
 def read_table(
     source: Any,
     *,
@@ -123,16 +125,16 @@ def read_table(
     """
     from winnow.read.engines.distinct import distinct_rows
     from winnow.read.engines.histogram import HistogramQuery
-    from winnow.read.engines.private_errors import without_details
+    from winnow.read.engines.refusals import engine
 
     declared = Schema.parse(schema)
     if columns is not None:
         declared = declared.subset(columns)
     if person is not None and not isinstance(person, str):
-        raise InputError(f"person={person!r} is not the name of a column; give a text")
+        raise ParameterError(f"person={shown(person)} is not the name of a column; give a text")
     check_count(max_rows_per_person=max_rows_per_person)
     if person is None and max_rows_per_person != 1:
-        raise InputError(
+        raise ParameterError(
             f"max_rows_per_person={max_rows_per_person} needs person=: without it every row is a "
             "person of its own"
         )
@@ -142,12 +144,10 @@ def read_table(
 
     used = [*declared.names, *([] if person is None else [person])]
 
-    def read() -> Rows:
-        engine = _engine(source, memory, used, line_breaks=line_breaks)
-        (values, weights), as_text = distinct_rows(engine, query)
+    with engine("the source cannot be read", memory=memory):
+        seen = _engine(source, memory, used, line_breaks=line_breaks)
+        (values, weights), as_text = distinct_rows(seen, query)
         pairs = zip(declared.columns, values, strict=True)
         codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)
-        return group(codes, weights, declared.shape)
-
-    rows = Sealed(without_details(read), "rows")
-    return SealedTable(declared, rows, int(max_rows_per_person), unit)
+        rows = group(codes, weights, declared.shape)
+    return SealedTable(declared, Sealed(rows, "rows"), int(max_rows_per_person), unit)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.core.tape import Tape
 from winnow.core.workloads.part import marginal_table
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -37,9 +37,9 @@ class Factor:
         weights = np.array(self.weights, np.float64)
         wanted = math.prod(self.shape) if self.points is None else len(self.points)
         if weights.shape != (wanted,):
-            raise InputError(f"{weights.size} weights for {wanted:,} cells; give one for each")
+            raise ParameterError(f"{weights.size} weights for {wanted:,} cells; give one for each")
         if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.sum() > 0):
-            raise InputError("weights are finite, not negative, and not all 0")
+            raise ParameterError("weights are finite, not negative, and not all 0")
         weights /= weights.sum()
         weights.flags.writeable = False
         object.__setattr__(self, "weights", weights)

@@ -42,7 +42,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import exact, one_of, positive
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 if TYPE_CHECKING:
     from winnow.core.workloads.workload import Workload
@@ -95,14 +96,18 @@ class Mwem:
             positive(step=self.step)
             object.__setattr__(self, "step", float(exact("step", self.step)))
             if self.step > _LARGEST_STEP:
-                raise InputError(f"step={self.step:g} is above {_LARGEST_STEP}; give a smaller one")
+                raise ParameterError(
+                    f"step={self.step:g} is above {_LARGEST_STEP}; give a smaller one"
+                )
         replay = self.replay
         if replay is None:
             replay = 0 if self.update == "sign" else 1
         if isinstance(replay, bool) or not isinstance(replay, int | np.integer) or replay < 0:
-            raise InputError(f"replay={replay!r} is not a number of passes; give 0 or more")
+            raise ParameterError(
+                f"replay={shown(replay)} is not a number of passes; give 0 or more"
+            )
         if replay and self.update == "sign":
-            raise InputError(
+            raise ParameterError(
                 "the sign update takes each measurement once: eta is set for that; leave replay "
                 "out, or use update='gap'"
             )

@@ -13,7 +13,8 @@ from winnow.core.process import memory_text
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.workload import Maker, Workload
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
 from winnow.release.mwem import default_rounds
@@ -107,6 +108,7 @@ class ReleasePlan:
         return "\n".join([title, f"{rounds}; {needs}", "", *shown, "", self.scope])
 
 
+@guarded
 def release(
     schema: Schema | Mapping[str, Any] | str | Path | int,
     workload: Maker | Workload | int,
@@ -216,7 +218,9 @@ def _sizes(schema: Any, workload: Any) -> tuple[int, int, int]:
     if isinstance(schema, int) and not isinstance(schema, bool):
         count(cells=schema)
         if isinstance(workload, Maker):
-            raise InputError("a workload needs a schema, not a number of cells; give the schema")
+            raise ParameterError(
+                "a workload needs a schema, not a number of cells; give the schema"
+            )
         cells, bound = int(schema), None
     else:
         bound = Schema.parse(schema)

@@ -25,7 +25,8 @@ from winnow.core.workloads.reductions import (
     sub_universe_alpha,
 )
 from winnow.core.workloads.workload import Maker, Workload
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import shown
 from winnow.privacy import DiscreteLaplace, Event, Gaussian, Guarantee, zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
 from winnow.release.crossing.rounds import SelectAndMeasure
@@ -168,11 +169,13 @@ def _bind(request: ReleaseRequest) -> Workload:
     if isinstance(given, Maker):
         return given.over(request.schema, memory=request.memory)
     if not isinstance(given, Workload):
-        raise InputError(
+        raise ParameterError(
             f"the workload is a {type(given).__name__}; give one such as wn.marginals(3)"
         )
     if given.schema != request.schema:
-        raise InputError("the workload is over another schema than the table; bind it to that one")
+        raise ParameterError(
+            "the workload is over another schema than the table; bind it to that one"
+        )
     return given
 
 
@@ -182,7 +185,7 @@ def _total(request: ReleaseRequest) -> int | None:
     if request.rows is not None:
         count(rows=request.rows)
         if request.public_rows is not None and int(request.rows) != request.public_rows:
-            raise InputError(
+            raise ParameterError(
                 f"rows={request.rows} is not the number of rows of the table, which is public "
                 "under substitution; leave rows out"
             )
@@ -190,9 +193,9 @@ def _total(request: ReleaseRequest) -> int | None:
     if known is None:
         return None
     if request.total_share is not None:
-        raise InputError("the number of rows is public here; leave out total_share")
+        raise ParameterError("the number of rows is public here; leave out total_share")
     if int(known) < 1:
-        raise InputError("the table has no rows; there is nothing to release")
+        raise DataError("the table has no rows; there is nothing to release")
     return int(known)
 
 
@@ -204,7 +207,7 @@ def _reduced(request: ReleaseRequest, workload: Workload) -> tuple[list[_Part], 
     schema, limit = request.schema, parse_memory(request.memory)
     every = tuple(range(len(schema.columns)))
     if request.groups is not None and request.universe is not None:
-        raise InputError("give groups or universe, not both")
+        raise ParameterError("give groups or universe, not both")
     if request.universe is not None:
         points = sample_cells(schema, request.universe, request.universe_seed)
         alpha = sub_universe_alpha(sampled=len(points), queries=workload.size, beta=_BETA)
@@ -223,7 +226,7 @@ def _reduced(request: ReleaseRequest, workload: Workload) -> tuple[list[_Part], 
         found = inside(workload, columns)
         if found is None:
             names = ", ".join(schema.names[column] for column in columns)
-            raise InputError(
+            raise ParameterError(
                 f"no query speaks of the columns {names} alone; add some, such as "
                 "wn.marginals(1), or join the group with another"
             )
@@ -237,9 +240,9 @@ def _reduced(request: ReleaseRequest, workload: Workload) -> tuple[list[_Part], 
 def _check_domain(schema: Schema, workload: Workload, limit: int, memory: str | int) -> None:
     needed = BYTES_PER_CELL * schema.cells + workload.memory()
     if needed > limit:
-        raise InputError(
+        raise ParameterError(
             f"the domain has {cells_text(schema.cells)} cells and needs about "
-            f"{memory_text(needed)}, more than memory={memory!r}; name fewer columns "
+            f"{memory_text(needed)}, more than memory={shown(memory)}; name fewer columns "
             "(table.restrict), coarser bins, groups=[[...], [...]] of columns, universe= cells "
             "to sample, keep all columns with wn.release_wide, or allow more"
         )
@@ -251,7 +254,7 @@ def _rounds(
     given = request.rounds
     if isinstance(given, Sequence) and not isinstance(given, str):
         if len(given) != len(workloads):
-            raise InputError(
+            raise ParameterError(
                 f"rounds={list(given)} has {len(given)} numbers for {len(workloads)} groups; give "
                 "one for each, or one number for all"
             )

@@ -18,7 +18,8 @@ from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.interval import IntervalPart
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import instead, shown
 from winnow.release.factors import Factor
 from winnow.release.query_errors import QueryErrors
 
@@ -76,7 +77,7 @@ class SyntheticDistribution:
     def __post_init__(self) -> None:
         covered = sorted(column for factor in self.factors for column in factor.columns)
         if covered != list(range(len(self.schema.columns))):
-            raise InputError("the factors do not cover every column of the schema once")
+            raise ParameterError("the factors do not cover every column of the schema once")
         count(total=self.total)
         object.__setattr__(self, "total", int(self.total))
 
@@ -103,7 +104,7 @@ class SyntheticDistribution:
     def weights(self) -> Floats:
         """The weight of every cell, in C order; only for domains that fit memory."""
         if self.schema.cells > _MOST_CELLS:
-            raise InputError(
+            raise ParameterError(
                 f"the domain has {cells_text(self.schema.cells)} cells and its weights do not "
                 "fit; ask for marginals or sample rows"
             )
@@ -136,7 +137,7 @@ class SyntheticDistribution:
     def error_estimates(self) -> list[float]:
         """The error column of ``table`` for the workload that was released for."""
         if self.errors is None or self.workload is None:
-            raise InputError("nothing is known about the errors of this distribution")
+            raise ParameterError("nothing is known about the errors of this distribution")
         fractions = self._fractions(self.workload)
         estimates = np.full(len(fractions), self.errors.estimate)
         seen: dict[int, list[float]] = {}
@@ -155,14 +156,14 @@ class SyntheticDistribution:
         if workload is None:
             workload = self.workload
         if workload is None:
-            raise InputError("no workload was given; name one, such as wn.marginals(2)")
+            raise ParameterError("no workload was given; name one, such as wn.marginals(2)")
         bound = workload.over(self.schema) if hasattr(workload, "over") else workload
         if not hasattr(bound, "parts"):
-            raise InputError(
+            raise ParameterError(
                 f"a {type(workload).__name__} is not a workload; give one such as wn.marginals(2)"
             )
         if bound.schema != self.schema:
-            raise InputError("the workload is over another schema than the distribution")
+            raise ParameterError("the workload is over another schema than the distribution")
         return bound
 
     def _fractions(self, bound: Any) -> Floats:
@@ -196,7 +197,7 @@ class SyntheticDistribution:
     def _marginal(self, columns: tuple[int, ...]) -> Floats:
         size = math.prod(self.schema.shape[column] for column in columns)
         if size > _MOST_CELLS:
-            raise InputError(
+            raise ParameterError(
                 f"a table of {cells_text(size)} cells does not fit; name fewer columns"
             )
         order: list[int] = []
@@ -218,7 +219,9 @@ class SyntheticDistribution:
         labels. Drawing costs no privacy; ``seed`` makes it repeatable.
         """
         if frame not in FRAMES:
-            raise InputError(f"frame={frame!r} is unknown; choose one of: {', '.join(FRAMES)}")
+            raise ParameterError(
+                f"frame={shown(frame)} is unknown; choose one of: {', '.join(FRAMES)}"
+            )
         rows = self.total if n is None else n
         count(n=rows)
         randomness = Randomness(seed)
@@ -249,7 +252,9 @@ class SyntheticDistribution:
         check_target(target)
         if target.suffix.lower() == ".json":
             if rows is not None:
-                raise InputError("JSON holds the distribution itself, not rows; leave out rows=")
+                raise ParameterError(
+                    "JSON holds the distribution itself, not rows; leave out rows="
+                )
             write_json(target, self.to_dict() | ({"about": about} if about else {}))
         else:
             save_columns(target, self.sample(rows, seed=seed), about)
@@ -269,7 +274,15 @@ class SyntheticDistribution:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> SyntheticDistribution:
         """The distribution that ``to_dict`` wrote; its workload is not part of the file."""
-        try:
+        with instead(
+            ParameterError(
+                "this is not a synthetic distribution as to_dict writes it; a field is missing "
+                "or of another type"
+            ),
+            KeyError,
+            TypeError,
+            ValueError,
+        ):
             schema = Schema.parse(document["schema"])
             factors = []
             for plain in document["factors"]:
@@ -290,13 +303,6 @@ class SyntheticDistribution:
                 measured,
                 rests_on=document.get("rests_on", ""),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(
-                "this is not a synthetic distribution as to_dict writes it; a field is missing "
-                "or of another type"
-            ) from None
 
     def __repr__(self) -> str:
         return (

@@ -18,7 +18,8 @@ from winnow.core.sealed import Sealed
 from winnow.core.tape import Randomness
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.workload import Workload
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable, true_counts
 from winnow.release.crossing.rounds import Task
@@ -28,6 +29,7 @@ from winnow.release.synthesis import synthesise
 from winnow.release.synthetic import SyntheticDistribution
 
 
+@guarded
 def release(
     table: SealedTable,
     workload: Any,
@@ -84,13 +86,15 @@ def release(
     """
     padding = Padding(pad_to)
     if not isinstance(table, SealedTable):
-        raise InputError(
+        raise ParameterError(
             f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
         )
     if progress is not None and not callable(progress):
-        raise InputError("progress is not a function; give one of (rounds done, rounds in all)")
+        raise ParameterError("progress is not a function; give one of (rounds done, rounds in all)")
     if progress is not None and pad_to is not None:
-        raise InputError("progress tells the time that pad_to is to hide; leave out one of them")
+        raise ParameterError(
+            "progress tells the time that pad_to is to hide; leave out one of them"
+        )
     if relation is not None:
         table = table.under(relation)
     mwem = Mwem(update, step, replay, result)
@@ -161,7 +165,7 @@ def _of_budget(accountant: str, budget: Budget, delta: Real) -> str:
     """The accountant of the budget, which another one must not be asked to replace."""
     sizing = sizing_accountant(budget, delta)
     if accountant not in ("best", sizing):
-        raise InputError(
+        raise ParameterError(
             f"accountant={accountant!r} does not size a release of delta={delta} for a budget "
             f"that adds up by {budget.accountant!r}; leave it out"
         )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import exact
 from winnow.core.relation import Relation
 from winnow.core.schema import cells_text
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.plots.release import MOST_PARTS, draw_column, draw_gaps, draw_parts, draw_truth
 from winnow.privacy.rounding import text_up
 from winnow.report.numbers import PartErrors, errors_by_part, fitted_fractions, measured_rows
@@ -59,7 +59,7 @@ def release_page(
     synthetic = released.value
     errors = synthetic.errors
     if errors is None or synthetic.workload is None:
-        raise InputError("this distribution was read from a file; a page is made of a release")
+        raise ParameterError("this distribution was read from a file; a page is made of a release")
     body = [
         f"<h1>{text(title)}</h1>\n",
         paragraph(

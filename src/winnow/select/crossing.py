@@ -25,7 +25,8 @@ from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import GrantError, InputError
+from winnow.errors import GrantError, ParameterError, SessionExhausted
+from winnow.foreign import guarded
 from winnow.privacy import Grant, Guarantee, Promise, guarantee_of
 from winnow.read.scores import SealedScores, seal_scores
 
@@ -61,6 +62,7 @@ class Selection(ABC):
         """What the release states about itself."""
         return guarantee_of(promised.event)
 
+    @guarded
     def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[list[Any]]:
         """Spend the grant on one draw; the value lists the selected labels.
 
@@ -121,13 +123,13 @@ class TopKList(Selection):
 def check_size(k: int, scores: SealedScores) -> None:
     """Refuse to select more candidates than there are."""
     if k > scores.size:
-        raise InputError(f"k={k} exceeds {scores.size} candidates; lower k")
+        raise ParameterError(f"k={k} exceeds {scores.size} candidates; lower k")
 
 
 def check_scale(scale: Fraction) -> None:
     """Refuse parameters so far apart that no float64 could filter with them."""
     if not SMALLEST_SCALE < scale < LARGEST_SCALE:
-        raise InputError(
+        raise ParameterError(
             "epsilon and sensitivity differ by more than 280 orders of magnitude; "
             "give scores in other units"
         )
@@ -179,6 +181,7 @@ class SparseVectorStream:
         """How many questions were answered."""
         return self._run.asked
 
+    @guarded
     def ask(self, values: Any) -> Released[list[bool]]:
         """Whether each further value is reported above; shorter if the cutoff is reached.
 
@@ -192,13 +195,13 @@ class SparseVectorStream:
                 values = [values]
             scores = seal_scores(values, self._run.utility, copy=False)
         if scores.utility != self._run.utility:
-            raise InputError(
+            raise ParameterError(
                 "these values declare another sensitivity or relation than this stream; "
                 "seal them with the utility that it was opened with"
             )
         with self._lock:
             if self.exhausted:
-                raise InputError(
+                raise SessionExhausted(
                     "this sparse vector has reached its cutoff; open a new one with a new charge"
                 )
             reports = self._run.ask(open_sealed(scores.values))

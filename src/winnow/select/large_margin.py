@@ -16,7 +16,7 @@ from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, check_scale
@@ -56,7 +56,7 @@ class LargeMargin(Selection):
         positive(epsilon=self.epsilon)
         probability(delta=self.delta)
         if exact("delta", self.delta) < Fraction(1, 10**100):
-            raise InputError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
+            raise ParameterError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
         one_of(THRESHOLDS, thresholds=self.thresholds)
 
     @property

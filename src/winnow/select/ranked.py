@@ -25,7 +25,7 @@ from winnow.core.noisy_top.support_classes import SupportClasses
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.privacy import Guarantee, Promise, Repeat, guarantee_of, promise
 from winnow.select.crossing import check_scale
 
@@ -192,13 +192,13 @@ def check_delta(delta: Real) -> None:
     """Refuse a delta outside (0, 1), or below what float64 thresholds can hold."""
     probability(delta=delta)
     if exact("delta", delta) < Fraction(1, 10**100):
-        raise InputError(f"delta={delta} is below 1e-100; give a delta like 1e-9")
+        raise ParameterError(f"delta={delta} is below 1e-100; give a delta like 1e-9")
 
 
 def refuse_endless(name: str, total: int | None) -> None:
     """Refuse mechanisms that need to know all candidates where they are not known."""
     if total is None:
-        raise InputError(
+        raise ParameterError(
             f"{name} needs the public list of all items; give items=, or use large-margin"
         )
 
@@ -206,4 +206,4 @@ def refuse_endless(name: str, total: int | None) -> None:
 def refuse_more_than_all(k: int, total: int | None) -> None:
     """Refuse to release more candidates than there are."""
     if total is not None and k > total:
-        raise InputError(f"k={k} exceeds the {total} itemsets of this size; lower k")
+        raise ParameterError(f"k={k} exceeds the {total} itemsets of this size; lower k")

@@ -17,7 +17,8 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.privacy import Grant, Promise, guarantee_of, promise
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import AboveRun, SparseVectorStream, check_scale
@@ -65,7 +66,7 @@ class SparseVector:
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
         if abs(exact("threshold", self.threshold)) > 10**280:
-            raise InputError("the threshold is beyond 1e280; give values in other units")
+            raise ParameterError("the threshold is beyond 1e280; give values in other units")
         set_counts(self, cutoff="cutoff")
 
     @property
@@ -97,6 +98,7 @@ class SparseVector:
         for scale in self.scales(utility):
             check_scale(scale)
 
+    @guarded
     def open(self, utility: Utility, grant: Grant, tape: Tape) -> SparseVectorStream:
         """Spend the grant on a stream of questions that are asked one by one."""
         self.check_scales(utility)
@@ -105,6 +107,7 @@ class SparseVector:
         receipt = spend(self.name, promised, grant, tape)
         return SparseVectorStream(self, utility, tape, guarantee, receipt)
 
+    @guarded
     def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[AboveAnswer]:
         """Spend the grant on a list of questions, asked in their order."""
         self.check(scores)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from winnow.core.checks import Real, exact
 from winnow.core.laws import Law
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.mechanisms import SELECT, row_named
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
@@ -22,10 +22,10 @@ def selection_named(
     """The selection mechanism of this name; options that it does not have are refused."""
     row = row_named(SELECT, mechanism)
     if row.needs_delta and k != 1:
-        raise InputError(f"k={k}: {mechanism} selects one candidate; leave out k")
+        raise ParameterError(f"k={k}: {mechanism} selects one candidate; leave out k")
     row.refuse_unused(exact("delta", delta), {"noise": noise, "thresholds": thresholds})
     if "noise" in row.options and noise is None:
-        raise InputError(f"{mechanism} needs noise=; choose one of: {', '.join(Law)}")
+        raise ParameterError(f"{mechanism} needs noise=; choose one of: {', '.join(Law)}")
     asked = {
         "epsilon": epsilon,
         "delta": delta,

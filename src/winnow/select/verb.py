@@ -11,6 +11,7 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.core.utility import Utility
+from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.scores import seal_scores
 from winnow.select.crossing import SparseVectorStream
@@ -18,6 +19,7 @@ from winnow.select.sparse_vector import AboveAnswer, SparseVector
 from winnow.select.table import selection_named
 
 
+@guarded
 def above(
     values: Any,
     *,
@@ -47,6 +49,7 @@ def above(
     return mechanism.release(sealed, grant, randomness.tape())
 
 
+@guarded
 def open_above(
     *,
     threshold: Real,
@@ -70,6 +73,7 @@ def open_above(
     return mechanism.open(utility, grant, randomness.tape())
 
 
+@guarded
 def select(
     scores: Any,
     *,

@@ -20,7 +20,8 @@ from winnow.core.released import Released
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded
 from winnow.privacy import Grant, Promise, guarantee_of
 from winnow.read.counts import SealedCounts
 from winnow.read.scores import SealedScores
@@ -35,11 +36,11 @@ def check_whole(scores: SealedScores, scale: Fraction) -> None:
     """Refuse scores or noise that do not add up to a 64-bit integer."""
     values = open_sealed(scores.values)
     if values.dtype != np.int64:
-        raise InputError("noisy counts are for whole numbers, and these scores are real")
+        raise DataError("noisy counts are for whole numbers, and these scores are real")
     if max(int(values.max()), -int(values.min())) > 2**62:
-        raise InputError("counts reach beyond 2^62; give them in larger units")
+        raise DataError("counts reach beyond 2^62; give them in larger units")
     if not SMALLEST_SCALE < scale < 2**50:
-        raise InputError("epsilon is too small or too large for noisy counts of 64 bits")
+        raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class UnknownDomain(ABC):
         positive(epsilon=self.epsilon)
         probability(delta=self.delta)
         if exact("delta", self.delta) < Fraction(1, 10**100):
-            raise InputError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
+            raise ParameterError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
         set_counts(self, k="k")
         if self.max_items_per_user is not None:
             set_counts(self, max_items_per_user="max_items_per_user")
@@ -80,6 +81,7 @@ class UnknownDomain(ABC):
     ) -> tuple[list[int], list[int] | None]:
         """Positions of the released labels, and their noisy counts where released."""
 
+    @guarded
     def release(self, counts: SealedCounts, grant: Grant, tape: Tape) -> Released[list[Any]]:
         """Spend the grant on one draw; the value lists at most k labels in order."""
         self.check(counts.utility)

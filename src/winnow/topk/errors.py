@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 Numbers = NDArray[Any]
 """int64 where the scores are integers, else float64."""
@@ -97,12 +97,12 @@ def _checked(scores: ArrayLike, rows: ArrayLike) -> tuple[Numbers, NDArray[np.in
     values = np.asarray(scores)
     lists = np.atleast_2d(np.asarray(rows))
     if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise InputError("scores are not a flat list of numbers; give one score for each item")
+        raise ParameterError("scores are not a flat list of numbers; give one score for each item")
     if lists.ndim != 2 or lists.dtype.kind not in "iu" or lists.shape[1] == 0:
-        raise InputError("rows are not lists of positions; give one row of k integers per list")
+        raise ParameterError("rows are not lists of positions; give one row of k integers per list")
     if lists.shape[1] > values.size:
-        raise InputError(f"lists of {lists.shape[1]} exceed {values.size} items; mend the rows")
+        raise ParameterError(f"lists of {lists.shape[1]} exceed {values.size} items; mend the rows")
     if lists.size and not (int(lists.min()) >= 0 and int(lists.max()) < values.size):
-        raise InputError(f"a position is outside 0..{values.size - 1}; mend the rows")
+        raise ParameterError(f"a position is outside 0..{values.size - 1}; mend the rows")
     kind = np.float64 if values.dtype.kind == "f" else np.int64
     return values.astype(kind, copy=False), lists.astype(np.int64, copy=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from winnow.core.checks import Real, exact
 from winnow.core.laws import Law
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.mechanisms import TOP_K, MechanismRow, row_named, words
 from winnow.select.crossing import Selection
 from winnow.topk.crossing import UnknownDomain
@@ -79,7 +79,7 @@ def choose(
         return Choice(private_named(mechanism, epsilon, delta, k, options), reason)
     chosen = top_k_named(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
     if ordered and not chosen.ordered:
-        raise InputError(
+        raise ParameterError(
             f"{mechanism} releases a set without an order; ask for no order, or use joint"
         )
     return Choice(chosen, reason)
@@ -96,7 +96,7 @@ def top_k_named(
     chosen: Selection
     if "with_counts" in row.takes:  # it has noisy counts at hand
         if options.max_items_per_user is None:
-            raise InputError(
+            raise ParameterError(
                 f"{mechanism} adds noise for all items of a person at once and needs "
                 "max_items_per_user=; count with that bound, or use joint"
             )
@@ -148,7 +148,7 @@ def _private(options: TopKOptions) -> tuple[str, str]:
     if most is not None:
         return "stability", f"labels are private; at most {most} items per person"
     if options.with_counts:
-        raise InputError(
+        raise ParameterError(
             "noisy counts of private labels need a bound on the items of a person; count with "
             "max_items_per_user="
         )

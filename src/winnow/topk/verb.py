@@ -12,13 +12,15 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.core.utility import Utility
-from winnow.errors import InputError, RelationMismatch
+from winnow.errors import ParameterError, RelationMismatch
+from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.counts import SealedCounts
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.topk.table import Choice, TopKOptions, choose
 
 
+@guarded
 def top_k(
     counts: Any,
     *,
@@ -62,13 +64,13 @@ def top_k(
     count(k=k)
     k = int(k)
     if not isinstance(with_counts, bool) or ordered not in (None, True, False):
-        raise InputError("with_counts and ordered are True or False")
+        raise ParameterError("with_counts and ordered are True or False")
     sealed = counts
     if isinstance(counts, SealedCounts):
         relation = _relation_of(counts, relation)
         bound = counts.max_items_per_user
         if max_items_per_user is not None and max_items_per_user != bound:
-            raise InputError(
+            raise ParameterError(
                 f"max_items_per_user={max_items_per_user} was not used when counting; give it "
                 "to counts(...)"
             )
@@ -80,7 +82,7 @@ def top_k(
     )
     if isinstance(sealed, SealedCounts):
         if labels is not None or label_column is not None or score_column is not None:
-            raise InputError("these counts have their labels already; do not give others")
+            raise ParameterError("these counts have their labels already; do not give others")
     else:
         utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
         if isinstance(sealed, SealedScores):

@@ -15,7 +15,7 @@ from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.opening import open_sealed
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
-from winnow.errors import InputError
+from winnow.errors import DataError
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -79,9 +79,9 @@ class TableRounds:
         fixed = np.rint(STEPS * np.array(penalties, np.float64))
         heaviest = int(self._weights.max())
         if not np.isfinite(fixed).all() or heaviest * np.abs(fixed).max() > LARGEST_SCORE:
-            raise InputError("a penalty is not a number of rows; give finite numbers")
+            raise DataError("a penalty is not a number of rows; give finite numbers")
         if heaviest * max(int(np.abs(table).sum()) for table in public) > LARGEST_SCORE:
-            raise InputError("the model's counts do not fit 64 bits; give smaller weights")
+            raise DataError("the model's counts do not fit 64 bits; give smaller weights")
         self.left -= 1  # also when it is interrupted: its noise may have been seen
         tape = self._tape.child(f"round-{self._round}")
         self._round += 1
@@ -105,7 +105,7 @@ class TableRounds:
         """The model's counts in whole steps; nothing private is looked at."""
         steps = np.rint(STEPS * np.asarray(table, np.float64).reshape(-1))
         if len(steps) != self._offsets[place + 1] - self._offsets[place]:
-            raise InputError("a table of the model has another shape than its candidate")
+            raise DataError("a table of the model has another shape than its candidate")
         if not (np.isfinite(steps).all() and np.abs(steps).sum() < LARGEST_SCORE):
-            raise InputError("a table of the model is not made of counts; give finite numbers")
+            raise DataError("a table of the model is not made of counts; give finite numbers")
         return steps.astype(np.int64)

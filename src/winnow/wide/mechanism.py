@@ -23,7 +23,7 @@ from winnow.core.released import Receipt
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.workloads.workload import Workload
-from winnow.errors import GrantError, InputError
+from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 from winnow.select.crossing import check_scale
 from winnow.wide.crossing import (
@@ -79,7 +79,9 @@ class MeasureMarginals:
         if self.first:
             set_counts(self, first="first")
         if (self.first_multiplier is None) is not (not self.first):
-            raise InputError("give first_multiplier with the number of first tables, or neither")
+            raise ParameterError(
+                "give first_multiplier with the number of first tables, or neither"
+            )
         if self.first_multiplier is not None:
             positive(first_multiplier=self.first_multiplier)
 
@@ -122,7 +124,7 @@ class MeasureMarginals:
         check_scale(self.exponent(relation, int(rows_per_person), 2**20))
         for multiplier in (self.noise_multiplier, self.first_multiplier or 1):
             if self.variance(multiplier, relation, int(rows_per_person)) > _LARGEST_NOISE**2:
-                raise InputError(
+                raise ParameterError(
                     "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
                     "rounds"
                 )
@@ -143,7 +145,7 @@ class MeasureMarginals:
         """
         self.check(relation, rows_per_person)
         if (0 if tables is None or first is None else len(tables.parts)) != self.first:
-            raise InputError(f"the run is for {self.first} first tables; give their counts")
+            raise ParameterError(f"the run is for {self.first} first tables; give their counts")
         promised = self.promise(relation)
         receipt = spend(self.name, promised, grant, tape)
         measured: tuple[Counts, ...] = ()
@@ -183,12 +185,12 @@ class MarginalRun:
         ``counts`` holds the counts of the candidates' tables, one after another.
         """
         if len(weights) != len(candidates.parts):
-            raise InputError("give one weight for each candidate")
+            raise ParameterError("give one weight for each candidate")
         count(**{f"weight {i}": weight for i, weight in enumerate(weights)})
         if max(weights) > LARGEST_WEIGHT:
-            raise InputError(f"a weight exceeds {LARGEST_WEIGHT}; give smaller weights")
+            raise ParameterError(f"a weight exceeds {LARGEST_WEIGHT}; give smaller weights")
         if any(part.grid != 1 for part in candidates.parts):
-            raise InputError("candidates are marginal tables; give wn.marginals(...)")
+            raise ParameterError("candidates are marginal tables; give wn.marginals(...)")
         scale = self._mechanism.exponent(self._relation, self._rows_per_person, max(weights))
         check_scale(scale)
         with self._lock:
@@ -243,16 +245,16 @@ class MarginalRounds:
         """
         with self._lock:
             if self._rounds.left <= 0:
-                raise GrantError(
+                raise SessionExhausted(
                     "all rounds of this run were drawn; open a new run with a new charge"
                 )
             places = np.array(allowed, np.int64)
             if not len(places) or len(np.unique(places)) != len(places):
-                raise InputError("no candidate is allowed, or one is named twice")
+                raise ParameterError("no candidate is allowed, or one is named twice")
             if places.min() < 0 or places.max() >= self._rounds.candidates:
-                raise InputError(f"there are {self._rounds.candidates} candidates, from 0 on")
+                raise ParameterError(f"there are {self._rounds.candidates} candidates, from 0 on")
             if not len(places) == len(tables) == len(penalties):
-                raise InputError("give one table and one penalty for each allowed candidate")
+                raise ParameterError("give one table and one penalty for each allowed candidate")
             return self._rounds.draw(places, tables, penalties)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

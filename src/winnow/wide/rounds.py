@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ExtraMissing
+from winnow.foreign import instead
 from winnow.read.crossing import SealedTable, true_counts
 from winnow.wide.junction_tree import Columns, junction_tree, tree_cells
 from winnow.wide.kernels.tree_tables import TreeTables, tree_tables
@@ -44,12 +45,10 @@ def require_mbi() -> Any:
     Its advice to switch the whole process to double precision is kept to the fits (see
     ``Estimator.fit``), so its warnings about that are not passed on.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import mbi
-    except ImportError:
-        raise ExtraMissing("mbi", "wide", "a graphical release of a wide table") from None
+    missing = ExtraMissing("mbi", "wide", "a graphical release of a wide table")
+    with instead(missing, ImportError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import mbi
     return mbi
 
 

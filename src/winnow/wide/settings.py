@@ -15,7 +15,7 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Maker, Workload
-from winnow.errors import GuaranteeError, InputError
+from winnow.errors import DataError, GuaranteeError, ParameterError
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
 from winnow.wide.junction_tree import Columns
@@ -154,7 +154,7 @@ def wide_settings(request: WideRequest) -> WideSettings:
     )
     mechanism.check(request.relation, int(request.rows_per_person))
     if total is not None and not planned.worthwhile(total):
-        raise InputError(
+        raise ParameterError(
             f"with this budget and {total:,} rows the noise of every table of two or more "
             "columns exceeds its counts; ask for a larger epsilon, fewer rounds or fewer columns"
         )
@@ -168,15 +168,17 @@ def _bind(request: WideRequest) -> Workload:
     if not isinstance(given, Workload) or not all(
         isinstance(part, MarginalPart) for part in given.parts
     ):
-        raise InputError(
+        raise ParameterError(
             "a graphical release is for marginal tables; give a workload such as wn.marginals(3)"
         )
     if given.schema != request.schema:
-        raise InputError("the workload is over another schema than the table; bind it to that one")
+        raise ParameterError(
+            "the workload is over another schema than the table; bind it to that one"
+        )
     spoken = {c for part in given.parts for c in getattr(part, "columns", ())}
     silent = [c.name for i, c in enumerate(request.schema.columns) if i not in spoken]
     if silent:
-        raise InputError(
+        raise ParameterError(
             f"no table of the workload speaks of {', '.join(silent)}; leave such columns out with "
             "table.restrict([...]), or add wn.marginals(1)"
         )
@@ -187,13 +189,13 @@ def _total(request: WideRequest) -> int | None:
     if request.rows is not None:
         count(rows=request.rows)
         if request.public_rows is not None and int(request.rows) != request.public_rows:
-            raise InputError(
+            raise ParameterError(
                 f"rows={request.rows} is not the number of rows of the table, which is public "
                 "under substitution; leave rows out"
             )
     known = request.rows if request.rows is not None else request.public_rows
     if known is not None and int(known) < 1:
-        raise InputError("the table has no rows; there is nothing to release")
+        raise DataError("the table has no rows; there is nothing to release")
     return None if known is None else int(known)
 
 
@@ -218,7 +220,7 @@ def _candidates(
         if math.prod(shape[c] for c in columns) <= request.model_cells
     ]
     if not fitting:
-        raise InputError(
+        raise ParameterError(
             "there is no table of two or more columns to select: the workload has none, or all "
             f"have more than model_cells={request.model_cells:,}"
         )
@@ -226,7 +228,7 @@ def _candidates(
     needed = _BYTES_PER_CELL * sum(part.size for part in parts)
     needed += _BYTES_PER_MODEL_CELL * int(request.model_cells)
     if needed > parse_memory(request.memory):
-        raise InputError(
+        raise ParameterError(
             f"the tables and the model need about {memory_text(needed)}, more than memory="
             f"{request.memory!r}; lower ways or model_cells, sample tables, or allow more"
         )

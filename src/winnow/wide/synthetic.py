@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from winnow.core.schema import Schema, cells_text
 from winnow.core.tape import Tape
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import instead
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.wide.junction_tree import JunctionTree
 from winnow.wide.kernels.tree_tables import TreeTables
@@ -75,14 +76,14 @@ class TreeFactor:
             or parents[0] != -1
             or any(not 0 <= parent < place for place, parent in enumerate(parents) if place)
         ):
-            raise InputError("the cliques are not a tree, each after its parent")
+            raise ParameterError("the cliques are not a tree, each after its parent")
         if set(tree.tops) != set(range(len(tree.shape))):
-            raise InputError("the cliques do not cover every column of the schema")
+            raise ParameterError("the cliques do not cover every column of the schema")
         beliefs = []
         for clique, each in zip(cliques, document["cliques"], strict=True):
             table = np.array(each["weights"], np.float64).reshape(tree.sizes(clique))
             if not (np.isfinite(table).all() and table.min() >= 0 and table.sum() > 0):
-                raise InputError("weights are finite, not negative, and not all 0")
+                raise ParameterError("weights are finite, not negative, and not all 0")
             beliefs.append(table / table.sum())
         return cls(TreeTables(tree, tuple(beliefs)))
 
@@ -127,7 +128,7 @@ class WideSynthetic(SyntheticDistribution):
     def _tree(self) -> TreeFactor:
         factor: Any = self.factors[0]
         if not isinstance(factor, TreeFactor):
-            raise InputError("the factor of a wide distribution is a junction tree")
+            raise ParameterError("the factor of a wide distribution is a junction tree")
         return factor
 
     def _whole(self) -> Floats | None:
@@ -140,7 +141,16 @@ class WideSynthetic(SyntheticDistribution):
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> WideSynthetic:
         """The distribution that ``to_dict`` wrote; its workload is not part of the file."""
-        try:
+        with instead(
+            ParameterError(
+                "this is not a wide distribution as to_dict writes it; a field is missing or of "
+                "another type"
+            ),
+            KeyError,
+            IndexError,
+            TypeError,
+            ValueError,
+        ):
             schema = Schema.parse(document["schema"])
             tree: Any = TreeFactor.from_dict(document["factors"][0], schema.names, schema.shape)
             measured = tuple(
@@ -160,13 +170,6 @@ class WideSynthetic(SyntheticDistribution):
                 rests_on=document.get("rests_on", ""),
                 marginals=measured,
             )
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(
-                "this is not a wide distribution as to_dict writes it; a field is missing or of "
-                "another type"
-            ) from None
 
     def __repr__(self) -> str:
         return (

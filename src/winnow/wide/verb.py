@@ -12,7 +12,8 @@ from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable, true_counts
 from winnow.wide.rounds import fit_wide, require_mbi
@@ -27,6 +28,7 @@ from winnow.wide.settings import (
 from winnow.wide.synthetic import WideSynthetic
 
 
+@guarded
 def release_wide(
     table: SealedTable,
     workload: Any,
@@ -64,13 +66,15 @@ def release_wide(
     """
     padding = Padding(pad_to)
     if not isinstance(table, SealedTable):
-        raise InputError(
+        raise ParameterError(
             f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
         )
     if progress is not None and not callable(progress):
-        raise InputError("progress is not a function; give one of (rounds done, rounds in all)")
+        raise ParameterError("progress is not a function; give one of (rounds done, rounds in all)")
     if progress is not None and pad_to is not None:
-        raise InputError("progress tells the time that pad_to is to hide; leave out one of them")
+        raise ParameterError(
+            "progress tells the time that pad_to is to hide; leave out one of them"
+        )
     if relation is not None:
         table = table.under(relation)
     randomness = Randomness(seed)
@@ -126,7 +130,7 @@ def _accountant(accountant: str, budget: Budget | None) -> str:
     if budget is None:
         return accountant
     if accountant not in ("best", budget.accountant):
-        raise InputError(
+        raise ParameterError(
             f"accountant={accountant!r} does not count for a budget that adds up by "
             f"{budget.accountant!r}; leave it out"
         )

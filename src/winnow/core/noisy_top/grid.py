@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from winnow.core.noisy_top.draw import Scores
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError
 
 _FINENESS = 20
 
@@ -74,7 +74,7 @@ def check_grid(scores: Scores, utility: Utility) -> None:
     else:
         too_wide = max(high, -low) >= 2**62 * Fraction(2) ** grid.power
     if too_wide:
-        raise InputError(
+        raise DataError(
             "scores spread over more steps than a 64-bit integer holds (a step is 2^-20 of the "
             "sensitivity, and 1 for integers whose sensitivity is a small whole number); give "
             "scores in larger units"

@@ -18,7 +18,8 @@ from winnow.core.workloads.bits import BitsPart, Words, pack, words_per_query
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Maker
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import instead, shown
 
 
 class Stream:
@@ -43,7 +44,7 @@ class Stream:
     def below(self, bound: int, count: int) -> NDArray[np.int64]:
         """``count`` whole numbers 0 .. bound-1, each as likely but for 2^-32 or less."""
         if bound >= 2**31:
-            raise InputError(f"{bound} choices are too many; give fewer than 2^31")
+            raise ParameterError(f"{bound} choices are too many; give fewer than 2^31")
         words = self.take(count, np.uint64) >> np.uint64(1)
         return (words % np.uint64(bound)).astype(np.int64)
 
@@ -66,7 +67,7 @@ def _room(taken: bytearray) -> memoryview:
 def check_seed(seed: object) -> int:
     """A seed: a whole number."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise InputError(f"seed={seed!r} is not an integer; give an integer")
+        raise ParameterError(f"seed={shown(seed)} is not an integer; give an integer")
     return int(seed)
 
 
@@ -104,7 +105,7 @@ class ArrayQueries(Maker):
     def parts(self, schema: Schema) -> tuple[Part, ...]:
         """One part, checked value by value."""
         if self.array.shape[1] != schema.cells:
-            raise InputError(
+            raise ParameterError(
                 f"the queries have {self.array.shape[1]:,} values each for the "
                 f"{schema.cells:,} cells of the schema; give one value for each cell"
             )
@@ -132,13 +133,13 @@ class ArrayQueries(Maker):
             with np.errstate(invalid="ignore", over="ignore"):
                 steps = np.rint(numbers * step.denominator / step.numerator).astype(np.int64)
             if not (steps * step.numerator / step.denominator == numbers).all():
-                raise InputError(
+                raise ParameterError(
                     f"a value of the queries is not a multiple of {step}; round the values to the "
                     "grid, or declare a finer one with grid="
                 )
         lowest = 0 if self.bound is None else -self.grid
         if steps.size and not (lowest <= int(steps.min()) and int(steps.max()) <= self.grid):
-            raise InputError(
+            raise ParameterError(
                 f"a value of the queries is outside [{low}, {high}]; rescale them, or declare "
                 "bound=c for values in [-c, c]"
             )
@@ -158,21 +159,25 @@ def queries(
     check_count(grid=grid)
     limit = None if bound is None else exact("bound", bound)
     if limit is not None and limit <= 0:
-        raise InputError(f"bound={bound} is not positive; give c for values in [-c, c]")
+        raise ParameterError(f"bound={bound} is not positive; give c for values in [-c, c]")
     if int(grid) > MOST_GRID // 2:
-        raise InputError(f"grid={grid} is too fine; give at most {MOST_GRID // 2}")
+        raise ParameterError(f"grid={grid} is too fine; give at most {MOST_GRID // 2}")
     if limit is not None and max(limit.numerator, limit.denominator * int(grid)) > 2**53:
-        raise InputError(f"bound={bound} has too many digits for grid={grid}; give fewer")
-    try:
+        raise ParameterError(f"bound={bound} has too many digits for grid={grid}; give fewer")
+    with instead(
+        ParameterError("the queries are not an array of numbers; give rows alike"),
+        TypeError,
+        ValueError,
+    ):
         values = np.array(array)
-    except (TypeError, ValueError):
-        raise InputError("the queries are not an array of numbers; give rows alike") from None
     if values.ndim != 2 or values.dtype.kind not in "buif" or not values.size:
-        raise InputError("the queries are not a 2-d array of numbers; give one row for each query")
+        raise ParameterError(
+            "the queries are not a 2-d array of numbers; give one row for each query"
+        )
     if values.dtype.itemsize > 8 or (values.dtype.kind == "f" and not np.isfinite(values).all()):
-        raise InputError("a value of the queries is not a finite number of 64 bits; mend it")
+        raise ParameterError("a value of the queries is not a finite number of 64 bits; mend it")
     if not isinstance(units, bool) or (units and values.dtype.kind not in "iu"):
-        raise InputError("units=True needs an array of whole numbers")
+        raise ParameterError("units=True needs an array of whole numbers")
     return ArrayQueries(values, int(grid), limit, units)
 
 
@@ -282,18 +287,18 @@ def random_queries(
     one_of(("binary", "real", "gaussian"), kind=kind)
     wrong = {"binary": (grid, draws), "real": (density, draws), "gaussian": (density, grid)}[kind]
     if any(option is not None for option in wrong):
-        raise InputError(
+        raise ParameterError(
             "density= is for kind='binary', grid= for 'real' and draws= for 'gaussian'; leave "
             "the others out"
         )
     chance = Fraction(1, 2) if density is None else exact("density", density)
     if not 0 < round(chance * 2**_DIGITS) < 2**_DIGITS:
-        raise InputError(f"density={density} is not inside (0, 1); give a chance like 0.1")
+        raise ParameterError(f"density={density} is not inside (0, 1); give a chance like 0.1")
     steps = 255 if grid is None else grid
     points = 600 if draws is None else draws
     check_count(grid=steps, draws=points)
     if int(steps) > MOST_GRID:
-        raise InputError(f"grid={grid} is too fine; give at most {MOST_GRID}")
+        raise ParameterError(f"grid={grid} is too fine; give at most {MOST_GRID}")
     return RandomQueries(int(m), kind, chance, int(steps), int(points), check_seed(seed))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
 from winnow.core.workloads.part import Codes, Counts, Floats, cell_counts, check_cells, check_query
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 Words = NDArray[np.uint64]
 _LITTLE = sys.byteorder == "little"
@@ -36,13 +36,13 @@ class BitsPart:
     def __post_init__(self) -> None:
         bits, words = self.bits, words_per_query(self.schema.cells)
         if bits.dtype != np.uint64 or bits.ndim != 2 or bits.shape[1] != words or not len(bits):
-            raise InputError(
+            raise ParameterError(
                 f"bits of {self.schema.cells:,} cells are a uint64 array with {words:,} columns "
                 "and one row for each query"
             )
         spare = 64 * words - self.schema.cells
         if spare and (bits[:, -1] >> np.uint64(64 - spare)).any():
-            raise InputError("a bit beyond the last cell is set; clear it")
+            raise ParameterError("a bit beyond the last cell is set; clear it")
         object.__setattr__(self, "bits", np.ascontiguousarray(bits))
 
     @property

@@ -14,7 +14,8 @@ from winnow.core.schema import Schema
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.workload import Maker
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 Mask = NDArray[np.bool_]
 
@@ -58,10 +59,10 @@ def where(conditions: Mapping[str, Any] | None = None, /, **named: Any) -> Predi
     given = {} if conditions is None else dict(conditions)
     for name in named:
         if name in given:
-            raise InputError(f"the column {name!r} has two conditions; give one")
+            raise ParameterError(f"the column {name!r} has two conditions; give one")
     given |= named
     if not given:
-        raise InputError("there is no condition; give at least one, such as sex='Female'")
+        raise ParameterError("there is no condition; give at least one, such as sex='Female'")
     for name in given:
         check_name(name)
     return Predicates((given,))
@@ -72,9 +73,9 @@ def predicates(members: Iterable[Predicates]) -> Predicates:
     given = list(members)
     for member in given:
         if not isinstance(member, Predicates):
-            raise InputError(f"{type(member).__name__} is not a predicate; give wn.where(...)")
+            raise ParameterError(f"{type(member).__name__} is not a predicate; give wn.where(...)")
     if not given:
-        raise InputError("there is no predicate; give at least one wn.where(...)")
+        raise ParameterError("there is no predicate; give at least one wn.where(...)")
     return Predicates(tuple(each for member in given for each in member.conditions))
 
 
@@ -85,7 +86,7 @@ def mask_of(column: Column, condition: Any) -> Mask:
     if isinstance(condition, range | list | set | frozenset | np.ndarray):
         values = condition.tolist() if isinstance(condition, np.ndarray) else list(condition)
         if not values:
-            raise InputError(f"column {column.name!r}: the list of values is empty")
+            raise ParameterError(f"column {column.name!r}: the list of values is empty")
         return np.asarray(np.logical_or.reduce([_equal(column, value) for value in values]))
     return _equal(column, condition)
 
@@ -96,23 +97,24 @@ def _equal(column: Column, value: Any) -> Mask:
         code = column.codes
     elif column.kind == "bins":
         if value not in column.labels[: column.codes] or not isinstance(value, str):
-            raise InputError(
-                f"column {column.name!r} has bins and {value!r} is not one of them; give a pair "
-                f"(low, high) of edges, or a label such as {column.labels[0]!r}"
+            raise ParameterError(
+                f"column {column.name!r} has bins and {shown(value)} is not one of them; give a "
+                f"pair (low, high) of edges, or a label such as {column.labels[0]!r}"
             )
         code = column.labels.index(value)
     elif column.kind == "codes":
         whole = isinstance(value, int) and not isinstance(value, bool)
         if not whole or not 0 <= value < column.codes:
-            raise InputError(
-                f"column {column.name!r} has the codes 0 to {column.codes - 1}; {value!r} is none"
+            raise ParameterError(
+                f"column {column.name!r} has the codes 0 to {column.codes - 1}; {shown(value)} is "
+                "none"
             )
         code = value
     else:
         same = value is None or kind_of(value) == column.content
         if not same or value not in column.values:
-            raise InputError(
-                f"{value!r} is not a declared value of the column {column.name!r}; it has "
+            raise ParameterError(
+                f"{shown(value)} is not a declared value of the column {column.name!r}; it has "
                 f"{', '.join(repr(v) for v in column.values[:10])}"
                 f"{' and others' if len(column.values) > 10 else ''}"
             )
@@ -124,15 +126,17 @@ def _equal(column: Column, value: Any) -> Mask:
 
 def _between(column: Column, pair: tuple[Any, ...]) -> Mask:
     if column.content != "number":
-        raise InputError(
+        raise ParameterError(
             f"column {column.name!r} holds {column.content}, which has no ranges; give a list of "
             "values"
         )
     if len(pair) != 2:
-        raise InputError(f"column {column.name!r}: {pair!r} is not a pair (low, high)")
+        raise ParameterError(f"column {column.name!r}: {shown(pair)} is not a pair (low, high)")
     low, high = (_bound(column, bound) for bound in pair)
     if low is not None and high is not None and low >= high:
-        raise InputError(f"column {column.name!r}: the range {pair!r} is empty; give low < high")
+        raise ParameterError(
+            f"column {column.name!r}: the range {shown(pair)} is empty; give low < high"
+        )
     mask = np.zeros(column.cardinality, np.bool_)
     if column.kind == "bins":
         start = 0 if low is None else _edge(column, low)
@@ -145,7 +149,7 @@ def _between(column: Column, pair: tuple[Any, ...]) -> Mask:
         for code, value in enumerate(column.values):
             mask[code] = value is not None and bool(_inside(value, low, high))
     if not mask.any():
-        raise InputError(f"column {column.name!r}: no declared value lies in {pair!r}")
+        raise ParameterError(f"column {column.name!r}: no declared value lies in {shown(pair)}")
     return mask
 
 
@@ -159,15 +163,15 @@ def _bound(column: Column, bound: Any) -> int | float | None:
     if bound is None:
         return None
     if isinstance(bound, bool) or not isinstance(bound, int | float) or bound != bound:
-        raise InputError(f"column {column.name!r}: the bound {bound!r} is not a number")
+        raise ParameterError(f"column {column.name!r}: the bound {shown(bound)} is not a number")
     return bound
 
 
 def _edge(column: Column, bound: float) -> int:
     if bound not in column.edges:
-        raise InputError(
-            f"column {column.name!r}: {bound!r} is not an edge of its bins, so rows on both sides "
-            f"share a bin; the edges are {', '.join(map(str, column.edges[:20]))}"
+        raise ParameterError(
+            f"column {column.name!r}: {shown(bound)} is not an edge of its bins, so rows on both "
+            f"sides share a bin; the edges are {', '.join(map(str, column.edges[:20]))}"
             f"{' and others' if len(column.edges) > 20 else ''}"
         )
     return column.edges.index(bound)

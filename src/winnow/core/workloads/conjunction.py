@@ -21,7 +21,7 @@ from winnow.core.workloads.part import (
     marginal_counts,
     marginal_table,
 )
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 Mask = NDArray[np.bool_]
 _TABLE = 1 << 22  # marginal tables up to so many cells are summed once for all their queries
@@ -38,7 +38,7 @@ class ConjunctionPart:
 
     def __post_init__(self) -> None:
         if not self.masks:
-            raise InputError("there is no predicate; give at least one")
+            raise ParameterError("there is no predicate; give at least one")
         object.__setattr__(self, "masks", tuple(self._checked(mask) for mask in self.masks))
 
     def _checked(self, masks: Mapping[int, Mask]) -> dict[int, Mask]:
@@ -46,10 +46,12 @@ class ConjunctionPart:
         checked: dict[int, Mask] = {}
         for column in sorted(masks):
             if not 0 <= column < len(shape):
-                raise InputError(f"column {column} is not a position in the schema")
+                raise ParameterError(f"column {column} is not a position in the schema")
             mask = np.array(masks[column], np.bool_)
             if mask.shape != (shape[column],):
-                raise InputError(f"a mask of column {column} does not have one entry for each code")
+                raise ParameterError(
+                    f"a mask of column {column} does not have one entry for each code"
+                )
             mask.flags.writeable = False
             checked[column] = mask
         return checked

@@ -17,7 +17,7 @@ from winnow.core.workloads.part import (
     marginal_counts,
     marginal_table,
 )
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +35,12 @@ class IntervalPart:
         starts = np.array(self.starts, np.int64)
         stops = np.array(self.stops, np.int64)
         if not 0 <= self.column < len(self.schema.columns):
-            raise InputError(f"column={self.column} is not a position in the schema")
+            raise ParameterError(f"column={self.column} is not a position in the schema")
         if starts.ndim != 1 or starts.shape != stops.shape or not starts.size:
-            raise InputError("give as many starts as stops, at least one")
+            raise ParameterError("give as many starts as stops, at least one")
         codes = self.schema.shape[self.column]
         if not (starts.min() >= 0 and (starts < stops).all() and stops.max() <= codes):
-            raise InputError(f"ranges are empty or leave the codes 0 to {codes - 1}")
+            raise ParameterError(f"ranges are empty or leave the codes 0 to {codes - 1}")
         starts.flags.writeable = stops.flags.writeable = False
         object.__setattr__(self, "starts", starts)
         object.__setattr__(self, "stops", stops)

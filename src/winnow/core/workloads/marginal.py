@@ -18,7 +18,7 @@ from winnow.core.workloads.part import (
     marginal_counts,
     marginal_table,
 )
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class MarginalPart:
     def __post_init__(self) -> None:
         columns = tuple(int(i) for i in self.columns)
         if not columns or len(set(columns)) != len(columns):
-            raise InputError(f"columns={columns} of a marginal are empty or repeated")
+            raise ParameterError(f"columns={columns} of a marginal are empty or repeated")
         if not all(0 <= i < len(self.schema.columns) for i in columns):
-            raise InputError(f"columns={columns} are not positions in the schema")
+            raise ParameterError(f"columns={columns} are not positions in the schema")
         object.__setattr__(self, "columns", columns)
 
     @cached_property

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -60,9 +61,9 @@ class Part(Protocol):
 def check_query(query: int, size: int) -> int:
     """The number of a query, or an error that says which numbers there are."""
     if isinstance(query, bool) or not isinstance(query, int | np.integer):
-        raise InputError(f"query {query!r} is not a number; give one of 0 to {size - 1}")
+        raise ParameterError(f"query {shown(query)} is not a number; give one of 0 to {size - 1}")
     if not 0 <= int(query) < size:
-        raise InputError(f"query {query} is outside 0 to {size - 1}")
+        raise ParameterError(f"query {query} is outside 0 to {size - 1}")
     return int(query)
 
 
@@ -70,7 +71,9 @@ def check_cells(p: Floats, schema: Schema) -> Floats:
     """A distribution over the cells, flat, of the right length."""
     flat = np.asarray(p, np.float64).reshape(-1)
     if flat.size != schema.cells:
-        raise InputError(f"{flat.size} probabilities for {schema.cells:,} cells; give one for each")
+        raise ParameterError(
+            f"{flat.size} probabilities for {schema.cells:,} cells; give one for each"
+        )
     return flat
 
 

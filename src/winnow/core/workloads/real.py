@@ -20,7 +20,7 @@ from winnow.core.workloads.part import (
     check_query,
     sum_of,
 )
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 _BLOCK = 1 << 21  # values turned into floats together
 
@@ -42,14 +42,14 @@ class GridPart:
     def __post_init__(self) -> None:
         values = self.values
         if values.dtype not in (np.uint8, np.uint16, np.int32) or values.ndim != 2:
-            raise InputError("values on a grid are a 2-d array of uint8, uint16 or int32")
+            raise ParameterError("values on a grid are a 2-d array of uint8, uint16 or int32")
         if values.shape[1] != self.schema.cells or not len(values):
-            raise InputError(
+            raise ParameterError(
                 f"the queries have {values.shape[1]:,} values each for {self.schema.cells:,} "
                 "cells; give one for each cell, and at least one query"
             )
         if self.grid < 1 or int(values.min()) < 0 or int(values.max()) > self.grid:
-            raise InputError(f"a value is outside 0 to {self.grid} grid units; mend the values")
+            raise ParameterError(f"a value is outside 0 to {self.grid} grid units; mend the values")
 
     @property
     def size(self) -> int:

@@ -22,7 +22,8 @@ from winnow.core.workloads.interval import IntervalPart
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.workload import Workload
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 Integers = NDArray[np.int64]
 
@@ -30,15 +31,15 @@ Integers = NDArray[np.int64]
 def group_columns(schema: Schema, groups: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
     """The columns of each group, every column of the schema in one; or what is wrong."""
     if isinstance(groups, str) or not isinstance(groups, Sequence) or not groups:
-        raise InputError(f"groups={groups!r} is not a list of lists of columns")
+        raise ParameterError(f"groups={shown(groups)} is not a list of lists of columns")
     placed = [tuple(sorted(schema.positions(group))) for group in groups]
     every = [column for group in placed for column in group]
     again = sorted({schema.names[c] for c in every if every.count(c) > 1})
     if again:
-        raise InputError(f"the columns {', '.join(again)} are in more than one group")
+        raise ParameterError(f"the columns {', '.join(again)} are in more than one group")
     missing = [name for place, name in enumerate(schema.names) if place not in every]
     if missing:
-        raise InputError(
+        raise ParameterError(
             f"the columns {', '.join(missing)} are in no group; add them (a group of its own "
             "will do), or restrict the table"
         )
@@ -73,7 +74,7 @@ def inside(workload: Workload, columns: tuple[int, ...]) -> tuple[Workload, Work
                     here = [{columns.index(c): mask for c, mask in m.items()} for m in masks]
                     moved.append(ConjunctionPart(own, tuple(here)))
             case _:
-                raise InputError(
+                raise ParameterError(
                     "queries given cell by cell speak of all columns at once and fit no group; "
                     "leave out groups=, or use marginals, ranges or where"
                 )
@@ -87,7 +88,7 @@ def sample_cells(schema: Schema, size: int, seed: int = 0) -> Integers:
     """
     count(universe=size)
     if size >= schema.cells:
-        raise InputError(
+        raise ParameterError(
             f"universe={size} is not below the {schema.cells:,} cells of the domain; leave it out"
         )
     codes = [
@@ -102,10 +103,10 @@ def on_points(workload: Workload, points: Integers, memory: str | int = "4GB") -
     schema = Schema((Column("cell", "codes", codes=len(points)),))
     needed = workload.size * words_per_query(len(points)) * 8
     if needed > parse_memory(memory):
-        raise InputError(
+        raise ParameterError(
             f"{workload.size:,} queries on {len(points):,} sampled cells need about "
-            f"{memory_text(needed)}, more than memory={memory!r}; lower universe=, or ask fewer "
-            "queries"
+            f"{memory_text(needed)}, more than memory={shown(memory)}; lower universe=, or ask "
+            "fewer queries"
         )
     parts = []
     for part in workload.parts:
@@ -119,7 +120,7 @@ def on_points(workload: Workload, points: Integers, memory: str | int = "4GB") -
             case ConjunctionPart():
                 bits = pack(np.stack([_held(masks, points) for masks in part.masks]))
             case _:
-                raise InputError(
+                raise ParameterError(
                     "queries given cell by cell need the whole domain; leave out universe="
                 )
         parts.append(BitsPart(schema, bits))

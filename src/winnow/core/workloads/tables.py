@@ -18,7 +18,8 @@ from winnow.core.workloads.interval import IntervalPart
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.workload import Maker
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Marginals(Maker):
         places = tuple(sorted(schema.positions(named)))
         for ways in self.ways:
             if ways > len(places):
-                raise InputError(
+                raise ParameterError(
                     f"ways={ways} exceeds the {len(places)} columns at hand; lower ways="
                 )
         totals = [math.comb(len(places), ways) for ways in self.ways]
@@ -46,7 +47,9 @@ class Marginals(Maker):
         if self.sample is None:
             return [chosen for ways in self.ways for chosen in combinations(places, ways)]
         if self.sample > total:
-            raise InputError(f"sample={self.sample} exceeds the {total} sets of columns; lower it")
+            raise ParameterError(
+                f"sample={self.sample} exceeds the {total} sets of columns; lower it"
+            )
         ranks = Stream(self.seed, "marginals").choose(total, self.sample)
         return list(self._unranked(ranks, places))
 
@@ -86,16 +89,18 @@ def marginals(
     """
     given = [ways] if isinstance(ways, numbers.Integral) else ways
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
-        raise InputError(f"ways={ways!r} is not a number of columns; give 3, or a list like [2, 3]")
+        raise ParameterError(
+            f"ways={shown(ways)} is not a number of columns; give 3, or a list like [2, 3]"
+        )
     for each in given:
         check_count(ways=each)
     if len(set(given)) != len(given):
-        raise InputError(f"ways={ways!r} names a number twice; give each once")
+        raise ParameterError(f"ways={shown(ways)} names a number twice; give each once")
     if sample is not None:
         check_count(sample=sample)
     if columns is not None:
         if isinstance(columns, str):
-            raise InputError(f"columns={columns!r} is a text; give a list of names")
+            raise ParameterError(f"columns={shown(columns)} is a text; give a list of names")
         columns = tuple(check_name(name) for name in columns)
     wanted = tuple(sorted(int(each) for each in given))
     return Marginals(wanted, columns, None if sample is None else int(sample), check_seed(seed))
@@ -128,7 +133,7 @@ class Ranges(Maker):
     def _codes(self, schema: Schema) -> int:
         column = schema.column(self.column)
         if column.kind == "categories":
-            raise InputError(
+            raise ParameterError(
                 f"the column {self.column!r} is made of categories, which have no order; use "
                 "wn.where or wn.marginals"
             )
@@ -141,7 +146,7 @@ class Ranges(Maker):
             return codes
         total = codes * (codes + 1) // 2
         if self.number is not None and self.number > total:
-            raise InputError(f"count={self.number} exceeds the {total} ranges; lower it")
+            raise ParameterError(f"count={self.number} exceeds the {total} ranges; lower it")
         return total if self.number is None else self.number
 
     def own_memory(self, schema: Schema) -> int:

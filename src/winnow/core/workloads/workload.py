@@ -30,7 +30,8 @@ from winnow.core.workloads.part import (
     check_cells,
     check_query,
 )
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 Columns = tuple[int, ...]
 Table = NDArray[Any]
@@ -83,9 +84,9 @@ class Workload:
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
         if not self.parts:
-            raise InputError("a workload needs at least one part")
+            raise ParameterError("a workload needs at least one part")
         if any(part.schema != self.schema for part in self.parts):
-            raise InputError("a part of the workload speaks about another schema")
+            raise ParameterError("a part of the workload speaks about another schema")
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -159,7 +160,7 @@ class Workload:
         if not isinstance(other, Workload):
             return NotImplemented
         if other.schema != self.schema:
-            raise InputError("workloads over different schemas have no union; bind both to one")
+            raise ParameterError("workloads over different schemas have no union; bind both to one")
         return Workload(self.schema, self.parts + other.parts)
 
     def __len__(self) -> int:
@@ -205,9 +206,10 @@ class Maker(ABC):
         bound, limit = Schema.parse(schema), parse_memory(memory)
         needed = self.memory(bound)
         if needed > limit:
-            raise InputError(
+            raise ParameterError(
                 f"these {self.size(bound):,} queries over {bound} need about "
-                f"{memory_text(needed)}, more than memory={memory!r}; {self.advice}, or allow more"
+                f"{memory_text(needed)}, more than memory={shown(memory)}; {self.advice}, or allow "
+                "more"
             )
         return Workload(bound, self.parts(bound))
 

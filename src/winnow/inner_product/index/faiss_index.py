@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import count
 from winnow.errors import ExtraMissing
+from winnow.foreign import instead
 from winnow.inner_product.index.flat import Floats, Integers, Matrix, blocks, inner_products, ranked
 
 Singles = NDArray[np.float32]
@@ -128,8 +129,6 @@ class HNSWIndex(_Faiss):
 
 
 def _library() -> Any:
-    try:
+    with instead(ExtraMissing("faiss-cpu", "faiss", "an IVF or HNSW index"), ImportError):
         import faiss
-    except ImportError:
-        raise ExtraMissing("faiss-cpu", "faiss", "an IVF or HNSW index") from None
     return faiss

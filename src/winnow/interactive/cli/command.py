@@ -31,6 +31,7 @@ from winnow.cli.recording import (
 )
 from winnow.cli.reporting import report, reported
 from winnow.core.relation import Relation
+from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
     from winnow.read.crossing import SealedTable
@@ -190,23 +191,24 @@ def ask(
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.printing import working
     from winnow.cli.recording import warn_of_other_labels
-    from winnow.errors import InputError
     from winnow.interactive.cli.prompt import check_output, prompt, read_batch, write_answers
     from winnow.interactive.opening import resumed_session
     from winnow.interactive.verb import open_interactive
     from winnow.read.table import read_table
 
     if batch is None and (out is not None or json):
-        raise InputError("--out and --json are for a --batch; at the prompt answers are shown")
+        raise ParameterError("--out and --json are for a --batch; at the prompt answers are shown")
     if out is not None and json:
-        raise InputError("give --out or --json, not both")
+        raise ParameterError("give --out or --json, not both")
     if batch is not None:
         check_output(out)
         if out is not None:
             refuse_overwriting([batch, schema], "--out", out)
     budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
     if person is not None and state is not None and salt is None:
-        raise InputError("with --person and --state give --salt, so that the same rows are kept")
+        raise ParameterError(
+            "with --person and --state give --salt, so that the same rows are kept"
+        )
     with working(f"reading {table}"):
         sealed = read_table(
             table,

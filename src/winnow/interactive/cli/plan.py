@@ -19,7 +19,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
     from winnow.interactive.plan import InteractiveComparison
@@ -110,7 +110,7 @@ def interactive(
     from winnow.core.saving import check_target, save
 
     if (schema is None) == (cells is None):
-        raise InputError("give --schema FILE or --cells M, one of them")
+        raise ParameterError("give --schema FILE or --cells M, one of them")
     if out is not None:
         check_target(out)
         refuse_overwriting([] if schema is None else [schema], "--out", out)

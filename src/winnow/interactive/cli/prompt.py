@@ -14,7 +14,8 @@ import typer
 
 from winnow.cli.printing import console, pairs, show_json, visible
 from winnow.cli.reporting import report
-from winnow.errors import InputError, WinnowError
+from winnow.errors import DataError, InputError, ParameterError, SavingError
+from winnow.foreign import instead, reason
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
@@ -43,7 +44,7 @@ def question_from(text: str, schema: Schema) -> Predicates:
         split = pieces.index("=")
         name = " ".join(_plain(piece) for piece in pieces[:split])
         if name in conditions:
-            raise InputError(f"the column {name!r} has two conditions; give one")
+            raise ParameterError(f"the column {name!r} has two conditions; give one")
         conditions[name] = _condition(schema.column(name), pieces[split + 1 :], text)
     found = where(conditions)
     found.over(schema)
@@ -83,7 +84,7 @@ def _pieces(text: str) -> list[str]:
         pieces.append(found.group(1))
         place = found.end()
     if not pieces:
-        raise InputError(f"there is no question; write {FORMS}")
+        raise ParameterError(f"there is no question; write {FORMS}")
     return pieces
 
 
@@ -126,7 +127,7 @@ def _value(column: Column, text: str) -> Any:
             return label
     shown = ", ".join(str(label) for label in column.labels[:10])
     more = " and others" if len(column.labels) > 10 else ""
-    raise InputError(
+    raise ParameterError(
         f"{text!r} is not a declared value of the column {column.name!r}; it has {shown}{more}"
     )
 
@@ -135,12 +136,11 @@ def _bound(column: Column, pieces: list[str]) -> int | float | None:
     if not pieces:
         return None
     text = " ".join(map(_plain, pieces))
-    try:
+    with instead(
+        ParameterError(f"column {column.name!r}: the bound {text!r} is not a number; write 40..60"),
+        ValueError,
+    ):
         number = float(text)
-    except ValueError:
-        raise InputError(
-            f"column {column.name!r}: the bound {text!r} is not a number; write 40..60"
-        ) from None
     return int(number) if number == int(number) else number
 
 
@@ -159,7 +159,7 @@ def _quoted(text: str) -> str:
 
 
 def _unreadable(text: str, why: str) -> InputError:
-    return InputError(f"{text!r}: {why}; write {FORMS}")
+    return ParameterError(f"{text!r}: {why}; write {FORMS}")
 
 
 HELP = f"""\
@@ -205,7 +205,7 @@ def _respond(session: Opened, budget: Budget | None, line: str) -> None:
             case ":budget":
                 _show_budget(session, budget)
             case _ if line.startswith(":"):
-                raise InputError(f"{line!r} is not a command; :help lists them")
+                raise ParameterError(f"{line!r} is not a command; :help lists them")
             case _:
                 _show(session.ask(question_from(line, session.schema)), session)
     except InputError as error:
@@ -287,23 +287,25 @@ def read_batch(path: Path, schema: Schema) -> list[Any]:
     """The questions of a file, all checked before anything is charged."""
     from winnow.read.records import lines_of, text_of
 
-    try:
-        lines = lines_of(text_of(path.read_bytes()))
-    except (OSError, InputError) as error:
-        why = error if isinstance(error, InputError) else type(error).__name__
-        raise InputError(f"the questions {str(path)!r} cannot be read ({why})") from None
+    unreadable = f"the questions {str(path)!r} cannot be read"
+    with instead(lambda error: DataError(f"{unreadable} ({reason(error)})"), OSError):
+        data = path.read_bytes()
+    with instead(lambda error: DataError(f"{unreadable} ({error})"), InputError):
+        lines = lines_of(text_of(data))
     found = []
     for number, line in enumerate(lines, 1):
         content = line.strip()
         if not content or content.startswith("#"):
             continue
-        try:
-            found.append((content, question_from(content, schema)))
-        except InputError as error:
-            raise InputError(f"{path.name}, line {number}: {error}") from None
+        found.append((content, _question(content, schema, f"{path.name}, line {number}")))
     if not found:
-        raise InputError(f"the file {str(path)!r} has no questions; write one on each line")
+        raise DataError(f"the file {str(path)!r} has no questions; write one on each line")
     return found
+
+
+def _question(content: str, schema: Schema, place: str) -> Any:
+    with instead(lambda error: DataError(f"{place}: {error}"), InputError):
+        return question_from(content, schema)
 
 
 def check_output(out: Path | None) -> None:
@@ -311,9 +313,9 @@ def check_output(out: Path | None) -> None:
     if out is None:
         return
     if out.suffix not in (".csv", ".json"):
-        raise InputError(f"--out {str(out)!r} is neither .csv nor .json; name one of these")
+        raise DataError(f"--out {str(out)!r} is neither .csv nor .json; name one of these")
     if not out.parent.is_dir():
-        raise InputError(f"--out {str(out)!r}: there is no such folder; make it first")
+        raise DataError(f"--out {str(out)!r}: there is no such folder; make it first")
 
 
 def write_answers(session: Opened, lines: list[Any], out: Path | None, *, json: bool) -> None:
@@ -337,14 +339,16 @@ def write_answers(session: Opened, lines: list[Any], out: Path | None, *, json: 
     if out is None:
         typer.echo(content, nl=False)
     else:
+        problem = None
         try:
             out.write_text(content, encoding="utf-8")
         except OSError as error:
+            problem = reason(error)
+        if problem is not None:
             typer.echo(content)
-            raise WinnowError(
-                f"the answers are released and printed, but {out} cannot be written: "
-                f"{error.strerror}"
-            ) from None
+            raise SavingError(
+                f"the answers are released and printed, but {out} cannot be written: {problem}"
+            )
     kinds = ", ".join(
         f"{sum(row['kind'] == kind for row in rows)} {kind}"
         for kind in dict.fromkeys(row["kind"] for row in rows)

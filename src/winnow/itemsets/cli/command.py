@@ -20,9 +20,8 @@ from winnow.cli.options import (
     relation_of_people,
 )
 from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
-from winnow.cli.reporting import reported
+from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
-from winnow.errors import WinnowError
 from winnow.mechanisms import ITEMSETS
 
 _BASKETS = "Baskets and people"
@@ -244,12 +243,11 @@ def itemsets(
         budget=budget,
     )
     try:
-        if out is not None:
-            save(out, released.to_dict(), itemset_rows(released, with_counts))
-        if plot is not None:
-            write_whole(plot, draw_itemsets(released, size, plot.suffix.lower()))
-    except WinnowError as error:
-        raise WinnowError(f"the result is released and printed, but {error}") from None
+        with saving():
+            if out is not None:
+                save(out, released.to_dict(), itemset_rows(released, with_counts))
+            if plot is not None:
+                write_whole(plot, draw_itemsets(released, size, plot.suffix.lower()))
     finally:  # what is paid for is shown, even if it could not be saved
         if json:
             show_json(released.to_dict())

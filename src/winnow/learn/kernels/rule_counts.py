@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.workloads.part import EXACT_FLOAT, sum_of
-from winnow.errors import InputError
+from winnow.errors import DataError
 from winnow.learn.features import Tests
 from winnow.learn.rules import RuleClass
 
@@ -43,7 +43,7 @@ def correct_by_rule(
     signed = np.where(positive, weights, -weights)
     total = sum_of(weights)
     if total >= 2**62:
-        raise InputError("there are 2^62 rows or more; they cannot be counted in 64 bits")
+        raise DataError("there are 2^62 rows or more; they cannot be counted in 64 bits")
     positives = sum_of(weights[positive])
     scores = np.empty(len(rules), np.int64)
     tables = _Tables(codes, signed, shape, compiled=len(signed) * len(rules.blocks) >= _MANY)

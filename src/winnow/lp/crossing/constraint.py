@@ -17,7 +17,7 @@ from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.opening import open_sealed
 from winnow.core.released import Receipt
 from winnow.core.tape import Tape
-from winnow.errors import GrantError
+from winnow.errors import GrantError, SessionExhausted
 from winnow.inner_product.crossing import IndexedExponential
 from winnow.inner_product.index.building import build_index
 from winnow.inner_product.index.prepared import PreparedVectors
@@ -66,7 +66,7 @@ class ConstraintRun:
         """
         with self._lock:
             if self.left == 0:
-                raise GrantError("all solves that were charged are done; charge more")
+                raise SessionExhausted("all solves that were charged are done; charge more")
             self.left -= 1
             tape = self._tape.child(f"solve-{self.left}")
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak

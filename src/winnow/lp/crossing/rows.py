@@ -12,7 +12,8 @@ from winnow.core.checks import one_of
 from winnow.core.opening import open_sealed
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError
+from winnow.foreign import instead
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import SealedVectors, seal_vectors
 
@@ -40,7 +41,7 @@ def seal_offsets(b: Any, size: int, utility: Utility) -> SealedOffsets:
     """Seal the right-hand sides of `size` rows."""
     values = _vector(b, "b")
     if len(values) != size:
-        raise InputError(f"b has {len(values)} entries and A has {size} rows; give one for each")
+        raise DataError(f"b has {len(values)} entries and A has {size} rows; give one for each")
     return SealedOffsets(Sealed(values, f"right-hand sides of {size} rows"), size, utility)
 
 
@@ -54,7 +55,7 @@ def seal_rows(matrix: Any, b: Any) -> SealedRows:
     """Seal a whole matrix (2-d array or scipy sparse) with its right-hand sides."""
     values = _vector(b, "b", empty=True)
     if matrix.shape[0] != len(values):
-        raise InputError("A and b do not have one row for each other; give them one length")
+        raise DataError("A and b do not have one row for each other; give them one length")
     return SealedRows(Sealed((matrix, values), "rows of a linear program"), int(matrix.shape[1]))
 
 
@@ -67,26 +68,24 @@ def checked_matrix(matrix: Any, *, empty: bool = False) -> Any:
         rows = matrix.tocsr().astype(np.float64)
         data = rows.data
     else:
-        try:
+        with instead(
+            DataError("A is not a matrix of numbers; give a 2-d array"), TypeError, ValueError
+        ):
             rows = data = np.ascontiguousarray(matrix, np.float64)
-        except (TypeError, ValueError):
-            raise InputError("A is not a matrix of numbers; give a 2-d array") from None
     if len(rows.shape) != 2 or rows.shape[1] == 0 or (rows.shape[0] == 0 and not empty):
-        raise InputError("A is not a matrix with rows and columns; give a 2-d array")
+        raise DataError("A is not a matrix with rows and columns; give a 2-d array")
     if data.size and not (np.isfinite(data.min()) and np.isfinite(data.max())):
-        raise InputError("A has entries that are NaN or infinite; clean them first")
+        raise DataError("A has entries that are NaN or infinite; clean them first")
     return rows
 
 
 def _vector(b: Any, name: str, *, empty: bool = False) -> Floats:
-    try:
+    with instead(DataError(f"{name} is not a vector of numbers"), TypeError, ValueError):
         values = np.array(b, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is not a vector of numbers") from None
     if values.ndim != 1 or (values.size == 0 and not empty):
-        raise InputError(f"{name} has {values.ndim} dimensions; give one vector of numbers")
+        raise DataError(f"{name} has {values.ndim} dimensions; give one vector of numbers")
     if not np.isfinite(values).all():
-        raise InputError(f"{name} has entries that are NaN or infinite; clean them first")
+        raise DataError(f"{name} has entries that are NaN or infinite; clean them first")
     return values
 
 
@@ -104,12 +103,12 @@ def as_upper_rows(
     values = _vector(b, "b", empty=empty)
     size = matrix.shape[0]
     if len(values) != size:
-        raise InputError(f"b has {len(values)} entries and A has {size} rows; give one for each")
+        raise DataError(f"b has {len(values)} entries and A has {size} rows; give one for each")
     if senses is None or (isinstance(senses, str) and senses == "<="):
         return matrix, values, False
     kinds = np.full(size, senses) if isinstance(senses, str) else np.asarray(list(senses))
     if len(kinds) != size or not np.isin(kinds, SENSES).all():
-        raise InputError(
+        raise DataError(
             f"senses are not one of {', '.join(SENSES)} for each of {size} rows; give such a list"
         )
     upper, lower = np.flatnonzero(kinds != ">="), np.flatnonzero(kinds != "<=")

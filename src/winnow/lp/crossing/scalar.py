@@ -13,7 +13,7 @@ from winnow.core.noise import discrete_gaussian, discrete_laplace
 from winnow.core.opening import open_sealed
 from winnow.core.released import Receipt
 from winnow.core.tape import Tape
-from winnow.errors import GrantError
+from winnow.errors import GrantError, SessionExhausted
 from winnow.inner_product.problem import InnerProductGrid
 from winnow.lp.crossing.rows import SealedOffsets
 from winnow.lp.kernels.scalar_plain import is_small, plain_rounds
@@ -64,7 +64,7 @@ class ScalarRun:
         """
         with self._lock:
             if self.left == 0:
-                raise GrantError("all solves that were charged are done; charge more")
+                raise SessionExhausted("all solves that were charged are done; charge more")
             self.left -= 1
             tape = self._tape.child(f"solve-{self.left}")
         count(rows=rows.size)

@@ -15,7 +15,7 @@ from winnow.core.laws import Law
 from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.problem import fineness_for
 from winnow.lp.crossing.constraint import ConstraintRun
@@ -94,21 +94,23 @@ class ConstraintPrivateLp:
         one_of(SELECTIONS, selection=self.selection)
         low, high = (exact("entries", end) for end in self.entries)
         if not low < high or low > 0 or high < 0:
-            raise InputError(
+            raise ParameterError(
                 f"entries=({self.entries[0]}, {self.entries[1]}) is no public range of the entries "
                 "of A with 0 in it; give (low, high) with low <= 0 <= high"
             )
         least, most = (exact("sides", end) for end in self.sides)
         if least > most:
-            raise InputError(
+            raise ParameterError(
                 f"sides=({self.sides[0]}, {self.sides[1]}) is empty; give (low, high)"
             )  # fmt: skip
         if self.density > _LARGEST_DENSITY:
-            raise InputError(f"density={self.density} is above {_LARGEST_DENSITY}; lower it")
+            raise ParameterError(f"density={self.density} is above {_LARGEST_DENSITY}; lower it")
         if self.check_multiplier is not None:
             positive(check_multiplier=self.check_multiplier)
         elif self.searches > 1:
-            raise InputError("several solves need a noisy count after each; give check_multiplier")
+            raise ParameterError(
+                "several solves need a noisy count after each; give check_multiplier"
+            )
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from winnow.core.laws import Law
 from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
 from winnow.inner_product.problem import InnerProductGrid, fineness_for
 from winnow.lp.crossing.rows import SealedOffsets
 from winnow.lp.crossing.scalar import ScalarRun
@@ -67,7 +67,9 @@ class ScalarPrivateLp:
         if self.check_multiplier is not None:
             positive(check_multiplier=self.check_multiplier)
         elif self.searches > 1:
-            raise InputError("several solves need a noisy look after each; give check_multiplier")
+            raise ParameterError(
+                "several solves need a noisy look after each; give check_multiplier"
+            )
 
     @property
     def name(self) -> str:
@@ -108,13 +110,13 @@ class ScalarPrivateLp:
         grid = self.grid(offsets, mixed=mixed)
         steps = largest * 2.0**-grid.power
         if steps > _LARGEST_STEPS:
-            raise InputError(
+            raise DataError(
                 f"rows reach {largest:.3g}, and a sensitivity of "
                 f"{float(offsets.utility.one_sided):.3g} is too small beside it; declare a larger "
                 "one, or scale the rows"
             )
         if float(self.rate(grid)) * 8 * steps > _LARGEST_EXPONENT:
-            raise InputError(
+            raise DataError(
                 "epsilon is too large for rows of this size; lower epsilon, declare a larger "
                 "sensitivity, or scale the rows"
             )

@@ -14,6 +14,7 @@ from typing import Any
 
 from winnow.core.checks import Real
 from winnow.errors import BudgetExceeded
+from winnow.foreign import instead
 from winnow.privacy.budget import Amount, Cap
 from winnow.privacy.events import Event
 from winnow.privacy.ledger.entry import Entry
@@ -117,10 +118,11 @@ class Share:
 
     def charged(self, cap: Cap, event: Event, cost: Amount) -> Share:
         """The share after one more charge, or a refusal that costs nothing."""
-        try:
+        with instead(
+            lambda refusal: BudgetExceeded(f"in the share of {self.analyst!r}: {refusal}"),
+            BudgetExceeded,
+        ):
             return replace(self, used=replace(cap, limit=self.limit).after(self.used, event, cost))
-        except BudgetExceeded as refusal:
-            raise BudgetExceeded(f"in the share of {self.analyst!r}: {refusal}") from None
 
     def to_body(self) -> dict[str, Any]:
         """What an entry carries of it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from winnow.errors import InputError, LedgerError
+from winnow.errors import DataError, LedgerError
 from winnow.privacy.ledger.keys import check_private
 from winnow.privacy.ledger.store import Store
 
@@ -29,7 +29,7 @@ def store_at(place: str | Path) -> Store:
 
         return PostgresStore(text)
     if "://" in text or not text.strip() or "\0" in text:
-        raise InputError(
+        raise DataError(
             "ledger= is neither a file, nor a postgresql:// address, nor file: with the path of a "
             "file that holds one"
         )
@@ -39,7 +39,7 @@ def store_at(place: str | Path) -> Store:
 def typed(place: str) -> str:
     """An address as it was typed on a command line; one with a password is refused."""
     if place.startswith(_SCHEMES) and _has_password(place):
-        raise InputError(
+        raise DataError(
             "the address of the ledger holds a password, which everybody on this machine can read "
             "in the list of processes; change it, and write the address into a file for you alone "
             "(chmod 600) that you name as file:PATH. Or leave the password out and set PGPASSWORD "

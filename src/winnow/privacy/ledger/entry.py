@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from winnow.errors import InputError, LedgerError
+from winnow.errors import LedgerError, ParameterError
 
 START = "0" * 64
 """The tag before the first entry."""
@@ -100,7 +100,7 @@ def parse_head(text: str) -> tuple[int, str]:
     """Sequence and tag of a head as a receipt shows it ('12:ab...', or 'name#12:ab...')."""
     match = _HEAD.fullmatch(text.strip())
     if match is None:
-        raise InputError(
+        raise ParameterError(
             "the head is not of the form 12:<64 hexadecimal digits>; copy it from the line "
             "'ledger' of a receipt"
         )

@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 
 from winnow.errors import LedgerError
+from winnow.foreign import instead, reason
 
 _OTHERS = stat.S_IRWXO | stat.S_IWGRP
 """What nobody may do but the owner; a team may read through its group."""
@@ -39,29 +40,32 @@ def pending(path: Path) -> Path:
 def make_key(path: Path) -> bytes:
     """A new key in a file that was not there, on the disk when this returns."""
     key = secrets.token_bytes(32)
-    try:
+    with instead(
+        lambda error: LedgerError(
+            f"the key file {path} cannot be written: {reason(error)}; choose another place"
+        ),
+        OSError,
+    ):
         path.unlink(missing_ok=True)  # left behind by a process that was killed
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(key.hex().encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
-        raise LedgerError(
-            f"the key file {path} cannot be written: {error.strerror}; choose another place"
-        ) from None
     return key
 
 
 def read_key(path: Path) -> bytes:
     """The key in a file."""
-    try:
+    with instead(
+        LedgerError(
+            f"the key of the ledger cannot be read from {path}; name the file with key_file="
+        ),
+        OSError,
+        ValueError,
+    ):
         check_private(path, "the key of the ledger")
         key = bytes.fromhex(path.read_text("ascii").strip())
-    except (OSError, ValueError):
-        raise LedgerError(
-            f"the key of the ledger cannot be read from {path}; name the file with key_file="
-        ) from None
     if len(key) != 32:
         raise LedgerError(f"the key file {path} does not hold 32 bytes in hexadecimal digits")
     return key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from winnow.errors import InputError
+from winnow.errors import DataError
 
 
 def check_label(label: str, what: str = "dataset= is a label that the steward chooses") -> None:
@@ -16,7 +16,7 @@ def check_label(label: str, what: str = "dataset= is a label that the steward ch
         and label.isprintable()
     )
     if not plain:  # two spellings of one label would be two caps
-        raise InputError(
+        raise DataError(
             f"{what}, of 1 to 200 printable characters, without spaces around it and in composed "
             "form (Unicode NFC)"
         )

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from winnow._version import __version__
 from winnow.core.checks import Real, exact
 from winnow.core.relation import Relation
-from winnow.errors import InputError, LedgerError, RelationMismatch
+from winnow.errors import DataError, LedgerError, RelationMismatch
 from winnow.privacy.budget import Amount, Cap
 from winnow.privacy.events import Event, from_json, short_number, to_json
 from winnow.privacy.ledger.accounts import Dataset, Share, texts_of
@@ -104,7 +104,7 @@ class Ledger:
                 "was asked for; one dataset has one relation in a ledger"
             )
         if recorded != cap:
-            raise InputError(
+            raise DataError(
                 f"the dataset {label!r} is recorded with the cap '{recorded.guarantee}' "
                 f"({recorded.accountant}), and another one was asked for; a cap is fixed once"
             )
@@ -127,7 +127,7 @@ class Ledger:
         check_analyst(analyst)
         share_of_cap = exact("part", part)
         if not 0 <= share_of_cap <= 1:
-            raise InputError(f"part={part} is not a part of the cap; give a number from 0 to 1")
+            raise DataError(f"part={part} is not a part of the cap; give a number from 0 to 1")
 
         def shared(chain: Chain, end: Appending) -> Share:
             account = self._account(chain, label)
@@ -312,7 +312,7 @@ class Ledger:
     def _account(self, chain: Chain, label: str) -> Dataset:
         found = chain.dataset(label)
         if found is None:
-            raise InputError(
+            raise DataError(
                 f"the ledger {self.name} knows no dataset {label!r}; give its epsilon (and delta) "
                 "to open it"
             )
@@ -340,7 +340,7 @@ def _share(chain: Chain, account: Dataset, analyst: str) -> Share:
 def _check_same(before: Entry, label: str, content: Mapping[str, Any]) -> None:
     asked = (label, content["plan"], content.get("session"))
     if (before.dataset, before.body["plan"], before.body.get("session")) != asked:
-        raise InputError(
+        raise DataError(
             f"the request {content['request']!r} was charged for something else before; choose "
             "another key for another request"
         )

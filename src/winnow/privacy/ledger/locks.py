@@ -12,6 +12,7 @@ from weakref import finalize
 
 from winnow.core.process import Owner
 from winnow.errors import LedgerError
+from winnow.foreign import instead, reason
 
 
 def lock_file(handle: int) -> bool:
@@ -48,7 +49,7 @@ class Hold:
         if not self._finalize.alive or not self._alive():
             raise LedgerError(
                 "the lock on the dataset was lost, with the connection to its ledger or because "
-                "its file was removed; nothing was drawn. Go on from the session's state file"
+                "its file was removed; nothing was shown. Go on from the session's state file"
             )
 
     def release(self) -> None:
@@ -58,12 +59,13 @@ class Hold:
 
 def held_file(path: str) -> Hold | None:
     """A lock on a file that is made for it and stays; None: somebody else has it."""
-    try:
+    with instead(
+        lambda error: LedgerError(
+            f"the lock {path} cannot be written: {reason(error)}; nothing was drawn"
+        ),
+        OSError,
+    ):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise LedgerError(
-            f"the lock {path} cannot be written: {error.strerror}; nothing was drawn"
-        ) from None
     if not lock_file(handle):
         os.close(handle)
         return None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from winnow._version import __version__
-from winnow.errors import InputError, LedgerError
+from winnow.errors import DataError, LedgerError
 from winnow.privacy.ledger.addresses import store_at
 from winnow.privacy.ledger.chain import end_of
 from winnow.privacy.ledger.entry import same_text
@@ -49,7 +49,7 @@ def open_ledger(place: str | Path, key_file: str | Path | None, *, create: bool)
     if not store.exists():
         if not create:
             where = f"in the database {store.name}" if store.path is None else f"at {store.path}"
-            raise InputError(
+            raise DataError(
                 f"there is no ledger {where}; make one with: winnow ledger init {store.path or ''}"
             )
         _make(store, path, named=key_file is not None)

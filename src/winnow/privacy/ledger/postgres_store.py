@@ -21,7 +21,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from winnow.errors import ExtraMissing, InputError, LedgerError, WinnowError
+from winnow.errors import DataError, ExtraMissing, LedgerError, WinnowError
+from winnow.foreign import instead
 from winnow.privacy.ledger.connections import KeptConnection
 from winnow.privacy.ledger.entry import COLUMNS, Entry
 from winnow.privacy.ledger.locks import Hold
@@ -83,10 +84,9 @@ class PostgresStore:
     """The entries of one database, addressed by a URL."""
 
     def __init__(self, url: str) -> None:
-        try:
+        missing = ExtraMissing("psycopg", "postgres", "a ledger on Postgres")
+        with instead(missing, ImportError):
             import psycopg
-        except ImportError:
-            raise ExtraMissing("psycopg", "postgres", "a ledger on Postgres") from None
         self._driver: Any = psycopg
         try:
             parts = psycopg.conninfo.conninfo_to_dict(url)
@@ -94,7 +94,7 @@ class PostgresStore:
             parts = {"dbname": "@"}
         self._name = str(parts.get("dbname") or "postgres")
         if "@" in self._name:  # a password with a / in it would end up in the database's name
-            raise InputError(
+            raise DataError(
                 "the address of the ledger is not one that Postgres understands; write it as "
                 "postgresql://user@host:port/database, with %40 for @ and %2F for / in a name"
             )
@@ -228,7 +228,8 @@ class PostgresStore:
         if problem:
             raise LedgerError(
                 f"the ledger {self.name} on Postgres cannot be used (error {problem}); nothing was "
-                "drawn. Check the address, the password, the permissions and the server"
+                "shown that it does not record. Check the address, the password, the permissions "
+                "and the server"
             )
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from winnow.errors import LedgerError
+from winnow.foreign import reason
 from winnow.privacy.ledger.connections import KeptConnection
 from winnow.privacy.ledger.entry import COLUMNS, Entry
 from winnow.privacy.ledger.locks import Hold, exclusive, held_file, turnstile
@@ -195,12 +196,12 @@ class SQLiteStore:
             code = getattr(error, "sqlite_errorname", None)
             problem = f"{error} ({code})" if code in _PLAIN else code or type(error).__name__
         except OSError as error:
-            problem = error.strerror or type(error).__name__
+            problem = reason(error)
         if problem:
             raise LedgerError(
-                f"the ledger {self.path} cannot be used: {problem}; nothing was drawn. Check the "
-                "path, its permissions and the room on the disk; if the file is damaged, restore "
-                "it from a copy that verifies"
+                f"the ledger {self.path} cannot be used: {problem}; nothing was shown that it does "
+                "not record. Check the path, its permissions and the room on the disk; if the file "
+                "is damaged, restore it from a copy that verifies"
             )
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from winnow.errors import InputError
+from winnow.errors import DataError, InputError
+from winnow.foreign import reason
 from winnow.read.records import check_csv, chunks_of, is_gzipped
 
 
@@ -27,7 +28,7 @@ def csv_table(paths: Sequence[Path], delimiter: str, *, line_breaks: bool) -> ex
     """The files as one table of texts, if each of them is plain beyond doubt."""
     headers = [_header(path, delimiter, line_breaks) for path in paths]
     if any(header != headers[0] for header in headers):
-        raise InputError(
+        raise DataError(
             "the first lines of the files name different columns, or the same in another order; "
             "write them all alike"
         )
@@ -71,7 +72,7 @@ def _header(path: Path, delimiter: str, line_breaks: bool) -> list[str]:
     """The names of the columns of a file whose bytes leave no doubt."""
     try:
         if is_gzipped(path) is not (path.suffix == ".gz"):  # DuckDB goes by the name
-            raise InputError("its name and its content disagree on whether it is gzipped")
+            raise DataError("its name and its content disagree on whether it is gzipped")
         check_csv(chunks_of(path), delimiter, line_breaks=line_breaks, one_ending=True)
         return _names(next(chunks_of(path), b""), delimiter)
     except InputError as error:
@@ -79,8 +80,8 @@ def _header(path: Path, delimiter: str, line_breaks: bool) -> list[str]:
     except (EOFError, zlib.error, gzip.BadGzipFile):
         problem = "the gzip file is damaged or cut off; copy it again"
     except OSError as error:
-        problem = f"it cannot be read ({error.strerror}); copy it to another place"
-    raise InputError(f"the file {path.name!r}: {problem}")  # outside: nothing private is chained
+        problem = f"it cannot be read ({reason(error)}); copy it to another place"
+    raise DataError(f"the file {path.name!r}: {problem}")  # outside: nothing private is chained
 
 
 def _names(beginning: bytes, delimiter: str) -> list[str]:
@@ -88,10 +89,10 @@ def _names(beginning: bytes, delimiter: str) -> list[str]:
     text = beginning.decode("utf-8-sig", errors="replace")  # it may end within a character
     first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     if not any(field.strip() for field in first):
-        raise InputError("its first line is empty; name the columns there")
+        raise DataError("its first line is empty; name the columns there")
     names = [field.strip() or f"column{place}" for place, field in enumerate(first)]
     if len({name.lower() for name in names}) < len(names):  # as DuckDB compares them
-        raise InputError(
+        raise DataError(
             "its first line has several columns of one name, or of names that differ in letter "
             "case only; rename some"
         )

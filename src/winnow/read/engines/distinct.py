@@ -1,6 +1,6 @@
 """Running the histogram query where the data are; only distinct rows travel.
 
-What goes wrong is said by `without_details`, which lets no message of an engine out.
+`engines.refusals` says what goes wrong, and lets no message of an engine out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from winnow.errors import InputError
+from winnow.errors import DataError
+from winnow.foreign import instead
 from winnow.read.engines.duck import (
     DuckFiles,
     DuckFrame,
@@ -24,7 +25,7 @@ from winnow.read.engines.keys import column_types
 from winnow.read.engines.names import own_name
 from winnow.read.engines.postgres import PostgresTable, _types, tuple_cursor
 from winnow.read.engines.private_duck import private_connection, run
-from winnow.read.engines.spark import MERGES, SparkFrame
+from winnow.read.engines.spark import SparkFrame, check_spark_collation
 
 Distinct = tuple[list[NDArray[Any]], NDArray[np.int64]]
 """The values of each column (masked where null), and how often each row stands there."""
@@ -43,7 +44,7 @@ def distinct_rows(engine: Any, query: HistogramQuery) -> tuple[Distinct, bool]:
             return _spark(engine, query), False
         case PostgresTable():
             return _postgres(engine, query), False
-    raise InputError(f"a {type(engine).__name__} cannot be read as a table")
+    raise DataError(f"a {type(engine).__name__} cannot be read as a table")
 
 
 def _files(engine: DuckFiles, query: HistogramQuery) -> tuple[Distinct, bool]:
@@ -60,13 +61,13 @@ def _files(engine: DuckFiles, query: HistogramQuery) -> tuple[Distinct, bool]:
 def _frame(engine: DuckFrame, query: HistogramQuery) -> Distinct:
     source = exp.to_table("winnow_source")
     with private_connection(engine.memory) as connection:
-        try:
-            connection.register("winnow_source", engine.frame)
-        except Exception:
-            raise InputError(
+        with instead(
+            DataError(
                 f"a {type(engine.frame).__name__} is not a table; give a file, a pandas, Polars "
                 "or Arrow table, a Spark data frame, or (connection, table)"
-            ) from None
+            )
+        ):
+            connection.register("winnow_source", engine.frame)
         types = column_types(connection, source)
         check_types(query, types, as_text=False)
         return _fetched(connection, source, types, query, False)
@@ -116,11 +117,7 @@ def _spark(engine: SparkFrame, query: HistogramQuery) -> Distinct:
     types = dict(engine.frame.dtypes)
     check_types(query, types, as_text=False)
     view, session = own_name("table"), engine.frame.sparkSession
-    if session.sql(MERGES).collect()[0]["merges"]:
-        raise InputError(
-            "this Spark session compares texts by a collation that takes different ones for one; "
-            "reset its default collation"
-        )
+    check_spark_collation(session)
     try:
         engine.frame.createOrReplaceTempView(view)
         asked = query.over(exp.to_table(view), types, "spark", as_text=False)

@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from winnow.errors import InputError
+from winnow.errors import DataError
+from winnow.foreign import instead
 from winnow.read.engines.csv_files import csv_table
 from winnow.read.engines.keys import column_types, typed
 from winnow.read.engines.names import own_name
@@ -27,6 +28,7 @@ from winnow.read.engines.private_duck import (
     run,
 )
 from winnow.read.engines.query import CountQuery, listed_in_one_text
+from winnow.read.engines.refusals import FILES, FRAME, TABLE, engine
 
 
 class DuckFiles:
@@ -40,21 +42,17 @@ class DuckFiles:
 
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts of all files together."""
-        import duckdb
-
         size = gigabytes(self.memory)
         used = [name for name in (query.item, query.user) if name is not None]
-        with private_connection(self.memory) as connection:
-            try:
-                source = self.source(connection, used)
-                query = typed(query, column_types(connection, source))
-                rows = self._rows(connection, source)
-                counter = PartsCounter(connection, source, query, size)
-                return counter.count(parts, progress, rows)
-            except duckdb.Error as error:
-                check = "check that the file is whole and that its first line names the columns"
-                refusal = _refusal(error, self.paths[0].name, self.memory, check)
-        raise refusal  # outside, so that DuckDB's error does not hang on it
+        with (
+            private_connection(self.memory) as connection,
+            engine(f"{self.paths[0].name} cannot be counted", FILES, self.memory),
+        ):
+            source = self.source(connection, used)
+            query = typed(query, column_types(connection, source))
+            rows = self._rows(connection, source)
+            counter = PartsCounter(connection, source, query, size)
+            return counter.count(parts, progress, rows)
 
     def source(self, connection: Any, used: Sequence[str]) -> exp.Expression:
         """The files as one table; they must agree on the types of the columns ``used``."""
@@ -79,44 +77,24 @@ class DuckFrame:
 
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts of the whole table."""
-        import duckdb
-
         size, source = gigabytes(self.memory), exp.to_table("winnow_source")
+        kind = type(self.frame).__name__
+        unknown = DataError(
+            f"a {kind} cannot be counted; give a file, a pandas, Polars or Arrow table, a Spark "
+            "data frame, or (connection, table)"
+        )
         with private_connection(self.memory) as connection:
-            try:
+            with instead(unknown):  # whatever is not a table
                 connection.register("winnow_source", self.frame)
-            except Exception:  # whatever is not a table
-                known = False
-            else:
-                known = True
-            if not known:
-                raise InputError(
-                    f"a {type(self.frame).__name__} cannot be counted; give a file, a pandas, "
-                    "Polars or Arrow table, a Spark data frame, or (connection, table)"
-                )
-            try:
+            with engine("the table cannot be counted", FRAME, self.memory):
                 query = typed(query, column_types(connection, source))
                 counter = PartsCounter(connection, source, query, size)
                 return counter.count(parts, progress, _rows(connection, source))
-            except duckdb.Error as error:
-                check = "check that its columns hold one type"
-                refusal = _refusal(error, "the table", self.memory, check)
-        raise refusal
 
 
 def _rows(connection: Any, source: exp.Expression) -> int:
     counted = exp.select(exp.Count(this=exp.Star())).from_(source.copy())
     return int(connection.execute(counted.sql(dialect="duckdb")).fetchone()[0])
-
-
-def _refusal(problem: Exception, what: str, memory: str, check: str) -> InputError:
-    """What to say of an error of DuckDB, whose own message may quote values."""
-    import duckdb
-
-    if isinstance(problem, duckdb.OutOfMemoryException):
-        return InputError(f"memory={memory!r} is not enough to count {what}; allow more")
-    kind = type(problem).__name__.removesuffix("Exception")
-    return InputError(f"{what} cannot be counted (DuckDB: {kind}); {check}")
 
 
 class DuckTable:
@@ -127,9 +105,7 @@ class DuckTable:
 
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts, in the given number of parts, rounded up to a power of two."""
-        import duckdb
-
-        try:
+        with engine("the source cannot be counted", TABLE):
             if isinstance(self.connection, RelationConnection):
                 types = self.connection.column_types()
             else:
@@ -137,12 +113,6 @@ class DuckTable:
             query = typed(query, types)
             source = self._exact_texts(query)
             return self._counted(source, query, parts or 1, progress)
-        except duckdb.Error as error:  # the engine's own message may quote values
-            kind = type(error).__name__.removesuffix("Exception")
-        raise InputError(
-            f"the source cannot be counted (DuckDB: {kind}); check that the table or query "
-            "exists and runs by itself"
-        )
 
     def _counted(
         self, source: exp.Expression, query: CountQuery, parts: int, progress: Progress | None
@@ -184,7 +154,7 @@ def check_collation(connection: Any) -> None:
     """
     ((default,),) = connection.execute("SELECT current_setting('default_collation')").fetchall()
     if default:
-        raise InputError(
+        raise DataError(
             f"this DuckDB connection compares texts by the collation {default!r}, which may take "
             "different people for one; run RESET default_collation on it"
         )

@@ -19,7 +19,8 @@ from typing import Literal
 from sqlglot import exp
 
 from winnow.core.column import Column
-from winnow.errors import InputError
+from winnow.errors import DataError
+from winnow.foreign import plain_type
 from winnow.read.engines.keys import check_columns, is_untyped
 
 Dialect = Literal["duckdb", "postgres", "spark"]
@@ -111,7 +112,7 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
     """Refuse columns that are not there, or hold another kind of value than is declared."""
     for column in query.columns:
         if column.name not in types:
-            raise InputError(
+            raise DataError(
                 f"there is no column {column.name!r} among the {len(types)} columns of the "
                 "source; the schema and the source must use the same names"
             )
@@ -120,7 +121,7 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
         found = _content(types[column.name])
         if found != column.content:
             kind = plain_type(types[column.name])
-            raise InputError(
+            raise DataError(
                 f"the column {column.name!r} has the type {kind}, but the schema "
                 f"declares it as {_WORDS[column.content]}; convert the column, or declare "
                 "what it holds"
@@ -130,11 +131,6 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
 
 
 _WORDS = {"text": "texts", "number": "numbers", "boolean": "true and false"}
-
-
-def plain_type(kind: str) -> str:
-    """The name of a type without what it is made of: an enum's type quotes its values."""
-    return kind.split("(")[0].split("<")[0]
 
 
 def _content(kind: str) -> str | None:

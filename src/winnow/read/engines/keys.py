@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from winnow.errors import InputError
+from winnow.errors import DataError
+from winnow.foreign import plain_type
 from winnow.read.engines.query import CountQuery
 
 _WHOLE = {
@@ -34,17 +35,17 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
         if name is None:
             continue
         if name not in types:
-            raise InputError(
+            raise DataError(
                 f"there is no column {name!r} for {role}= among the {len(types)} columns of the "
                 "source; check its name"
             )
         if _base(types[name]) not in _WHOLE | _OTHER | _UNTYPED:
-            raise InputError(
-                f"the column {name!r} has the type {_shown(types[name])}, whose text is not the "
-                "same in every engine; cast it to text or to whole numbers first"
+            raise DataError(
+                f"the column {name!r} has the type {plain_type(types[name])}, whose text is not "
+                "the same in every engine; cast it to text or to whole numbers first"
             )
     if "item" in roles and roles["item"] == roles.get("user"):
-        raise InputError(f"the column {roles['item']!r} cannot be both item and user")
+        raise DataError(f"the column {roles['item']!r} cannot be both item and user")
 
 
 def is_whole(types: Mapping[str, str], user: str | None) -> bool:
@@ -67,10 +68,6 @@ def _base(kind: str) -> str:
     if kind.endswith(("]", ">")):
         return kind
     return kind.split("(")[0].split(" collate ")[0].strip()
-
-
-def _shown(kind: str) -> str:
-    return kind.split("(")[0]
 
 
 def column_types(connection: Any, source: exp.Expression) -> dict[str, str]:

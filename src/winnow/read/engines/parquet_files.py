@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from winnow.errors import InputError
+from winnow.errors import DataError
 from winnow.read.engines.csv_files import table_function
 from winnow.read.engines.keys import column_types, is_untyped
 from winnow.read.engines.query import column
@@ -26,9 +26,7 @@ def parquet_table(connection: Any, paths: Sequence[Path], used: Sequence[str]) -
     found = [column_types(connection, table_function("read_parquet", [path])) for path in paths]
     for name in used:
         if len({types.get(name) for types in found if not _untyped(types, name)}) > 1:
-            raise InputError(
-                "the files give a column different types; write them all with one type"
-            )
+            raise DataError("the files give a column different types; write them all with one type")
     kinds = _kinds(found)
     groups: dict[tuple[str, ...], list[Path]] = {}
     for path, types in zip(paths, found, strict=True):

@@ -8,9 +8,11 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from winnow.errors import InputError
+from winnow.errors import DataError
+from winnow.foreign import instead
 from winnow.read.engines.keys import typed
 from winnow.read.engines.query import CountQuery, listed_in_one_text
+from winnow.read.engines.refusals import TABLE, engine
 
 Counts = dict[str, int]
 _SETTINGS = (
@@ -30,28 +32,20 @@ class PostgresTable:
 
         Texts are compared by their bytes, whatever the columns' collations.
         """
-        import psycopg
-
-        try:
-            with (
-                self.connection.transaction(force_rollback=True),
-                tuple_cursor(self.connection) as cursor,
-            ):
-                for setting in _SETTINGS:
-                    cursor.execute(setting)
-                nothing = exp.select("*").from_(self.source.copy()).limit(0)
-                cursor.execute(nothing.sql(dialect="postgres"))
-                query = replace(typed(query, _types(cursor)), collation="C")
-                listed = listed_in_one_text(query.items)
-                asked = query.over(self.source.copy(), listed=listed)
-                cursor.execute(asked.sql(dialect="postgres"))
-                return {item: int(count) for item, count in cursor.fetchall()}
-        except psycopg.Error as error:  # the engine's own message may quote values
-            state = error.sqlstate or type(error).__name__
-        raise InputError(
-            f"Postgres cannot count this source (error {state}); check that the table or query "
-            "exists and runs by itself"
-        )
+        with (
+            engine("Postgres cannot count this source", TABLE),
+            self.connection.transaction(force_rollback=True),
+            tuple_cursor(self.connection) as cursor,
+        ):
+            for setting in _SETTINGS:
+                cursor.execute(setting)
+            nothing = exp.select("*").from_(self.source.copy()).limit(0)
+            cursor.execute(nothing.sql(dialect="postgres"))
+            query = replace(typed(query, _types(cursor)), collation="C")
+            listed = listed_in_one_text(query.items)
+            asked = query.over(self.source.copy(), listed=listed)
+            cursor.execute(asked.sql(dialect="postgres"))
+            return {item: int(count) for item, count in cursor.fetchall()}
 
 
 def tuple_cursor(connection: Any, name: str = "") -> Any:
@@ -74,13 +68,11 @@ def _types(cursor: Any) -> dict[str, str]:
 
 def table_or_query(text: str, dialect: str) -> exp.Expression:
     """A table name, or a SELECT in parentheses, parsed and never pasted."""
-    try:
-        if text.strip().lower().startswith(("select", "with")):
-            parsed = sqlglot.parse_one(text, dialect=dialect)
-            if isinstance(parsed, exp.Query):
-                return parsed.subquery("source")
-        else:
+    unreadable = DataError("the source is neither a table name nor one SELECT that can be read")
+    with instead(unreadable):
+        if not text.strip().lower().startswith(("select", "with")):
             return exp.to_table(text, dialect=dialect)
-    except sqlglot.errors.ParseError:
-        pass
-    raise InputError("the source is neither a table name nor one SELECT that can be read")
+        parsed = sqlglot.parse_one(text, dialect=dialect)
+    if not isinstance(parsed, exp.Query):
+        raise unreadable
+    return parsed.subquery("source")

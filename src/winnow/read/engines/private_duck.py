@@ -14,7 +14,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 from winnow.read.engines.packed_pairs import (
     CODES,
     ITEMS,
@@ -176,7 +177,9 @@ def private_connection(memory: str) -> Iterator[Any]:
     with suppress(duckdb.Error):
         connection = duckdb.connect(config=settings)
     if connection is None:
-        raise InputError(f"memory={memory!r} is not a size; give one like '2GB' or '500MB'")
+        raise ParameterError(
+            f"memory={shown(memory)} is not a size; give one like '2GB' or '500MB'"
+        )
     try:
         yield connection
     finally:
@@ -194,7 +197,7 @@ def gigabytes(memory: str) -> float:
                 return float(text.removesuffix(unit)) * units[unit]
             except ValueError:
                 break
-    raise InputError(f"memory={memory!r} is not a size; give one like '2GB' or '500MB'")
+    raise ParameterError(f"memory={shown(memory)} is not a size; give one like '2GB' or '500MB'")
 
 
 def _power_of_two(parts: int) -> int:

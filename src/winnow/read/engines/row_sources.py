@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from winnow.errors import InputError
+from winnow.errors import DataError
 from winnow.read.engines.duck import (
     DuckFiles,
     DuckFrame,
@@ -29,7 +29,7 @@ from winnow.read.engines.names import own_name
 from winnow.read.engines.postgres import _SETTINGS, PostgresTable, _types, tuple_cursor
 from winnow.read.engines.private_duck import run
 from winnow.read.engines.query import column, not_null
-from winnow.read.engines.spark import MERGES, SparkFrame
+from winnow.read.engines.spark import SparkFrame, check_spark_collation
 
 BATCH = 50_000
 YES = ("1", "1.0", "true", "t", "yes", "y", "x")
@@ -181,11 +181,7 @@ class _Spark(RowSource):
 
     def bring(self, wanted: Wanted, table: str) -> None:
         """Partition by partition, as Spark has them ready."""
-        if self._frame.sparkSession.sql(MERGES).collect()[0]["merges"]:
-            raise InputError(
-                "this Spark session compares texts by a collation that takes different ones for "
-                "one; reset its default collation"
-            )
+        check_spark_collation(self._frame.sparkSession)
         receive, rows = self._receive(wanted, table), []
         for row in self._rows(wanted).toLocalIterator():
             rows.append(tuple(row))
@@ -247,7 +243,7 @@ def row_source(engine: Any, private: Any, used: Sequence[str]) -> Iterator[RowSo
         case SparkFrame():
             yield _Spark(private, engine)
         case _:
-            raise InputError(f"a {type(engine).__name__} cannot be read as a table")
+            raise DataError(f"a {type(engine).__name__} cannot be read as a table")
 
 
 def _register(private: Any, frame: Any) -> None:
@@ -258,7 +254,7 @@ def _register(private: Any, frame: Any) -> None:
         except Exception:
             continue
         return
-    raise InputError(
+    raise DataError(
         f"a {type(frame).__name__} holds no baskets; give a file, a list of baskets, a pandas, "
         "Polars or Arrow table, a Spark data frame, or (connection, table)"
     )

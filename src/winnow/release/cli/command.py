@@ -32,9 +32,8 @@ from winnow.cli.recording import (
     warn_of_other_labels,
 )
 from winnow.cli.reporting import report as say
-from winnow.cli.reporting import reported
+from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
-from winnow.errors import WinnowError
 
 _METHOD = "Method"
 _OUTPUT = "Output"
@@ -283,10 +282,8 @@ def release(
         released = order.run(request, sealed, budget, progress)
     written: list[tuple[str, Path]] | None = None
     try:
-        written = write_targets(targets, released, sealed, seed=seed)
-    except WinnowError as error:
-        message = f"the result is released and its counts are printed, but {error}"
-        raise WinnowError(message) from None
+        with saving("the result is released and its counts are printed"):
+            written = write_targets(targets, released, sealed, seed=seed)
     finally:  # what is paid for is shown, even if it could not be saved
         if json:
             show_json(released.to_dict())

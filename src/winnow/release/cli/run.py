@@ -12,7 +12,7 @@ from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.saving import check_target, save, write_whole
 from winnow.core.schema import Schema
-from winnow.errors import InputError, WinnowError
+from winnow.errors import DataError, ParameterError, WinnowError
 from winnow.release.cli.view import workload_files, workload_of
 from winnow.release.settings import ReleaseRequest, ReleaseSettings, release_settings
 
@@ -40,16 +40,18 @@ class Targets:
     def check(self, read: list[Path], *, printed: bool) -> None:
         """Refuse what could not be written or lost, before anything is read or spent."""
         if self.out is None and self.answers is None and self.report is None and not printed:
-            raise InputError(
+            raise ParameterError(
                 "nothing would be kept of what is paid for; give --out, --answers, --report or "
                 "--json"
             )
         if self.unsafe and self.report is None:
-            raise InputError("--unsafe-show-private puts true answers into the --report; give one")
+            raise ParameterError(
+                "--unsafe-show-private puts true answers into the --report; give one"
+            )
         if self.sample is not None:
             count(sample=self.sample)
             if self.out is None or self.out.suffix.lower() == ".json":
-                raise InputError(
+                raise ParameterError(
                     "--sample is the number of rows of --out FILE.csv or .parquet; name one, or "
                     "leave it out"
                 )
@@ -58,7 +60,7 @@ class Targets:
             check_target(path, *endings)
             refuse_overwriting(read, option, path)
             if path.resolve() in seen:
-                raise InputError(f"{option} and {seen[path.resolve()]} both name {path}")
+                raise DataError(f"{option} and {seen[path.resolve()]} both name {path}")
             seen[path.resolve()] = option
         if self.report is not None or self.plot is not None:
             from winnow.plots.figures import new_figure
@@ -135,7 +137,7 @@ class ReleaseOrder:
             return self.accountant
         own = sizing_accountant(budget, self.delta)
         if self.accountant not in ("best", own):
-            raise InputError(
+            raise ParameterError(
                 f"--accountant {self.accountant} does not fit the ledger, which adds up by "
                 f"{budget.accountant}; leave it out"
             )

@@ -18,7 +18,8 @@ from winnow.core.schema import cells_text
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import instead, reason
 from winnow.release.plan import expected_error_bound
 from winnow.release.synthesis import noise_of
 from winnow.report.numbers import errors_by_part, measured_rows
@@ -69,30 +70,36 @@ def _piece(piece: str, text: str) -> Maker:
                 return ranges(rest)
             case "where":
                 return _predicates(Path(rest))
-    raise InputError(f"--workload {text!r}: {piece!r} is not a workload; give {FORMS}")
+    raise ParameterError(f"--workload {text!r}: {piece!r} is not a workload; give {FORMS}")
 
 
 def _ways(text: str) -> list[int]:
-    try:
-        return [int(number) for number in text.split(",")]
-    except ValueError:
-        raise InputError(
+    with instead(
+        ParameterError(
             f"--workload: marginals:{text} does not name numbers of columns; write marginals:3, "
             "or marginals:2,3"
-        ) from None
+        ),
+        ValueError,
+    ):
+        return [int(number) for number in text.split(",")]
 
 
 def _predicates(path: Path) -> Maker:
-    try:
+    with (
+        instead(
+            DataError(
+                f'the workload {path} is not JSON; give a list such as [{{"sex": "Female"}}]'
+            ),
+            ValueError,
+            RecursionError,
+        ),
+        instead(
+            lambda error: DataError(f"cannot read the workload {path}: {reason(error)}"), OSError
+        ),
+    ):
         content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"cannot read the workload {path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise InputError(
-            f'the workload {path} is not JSON; give a list such as [{{"sex": "Female"}}]'
-        ) from None
     if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
-        raise InputError(
+        raise DataError(
             f"the workload {path} is not a list of predicates; give one such as "
             '[{"sex": "Female", "age": {"from": 40, "to": 60}}]'
         )
@@ -103,7 +110,7 @@ def _condition(column: str, value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if not value or not set(value) <= {"from", "to"}:
-        raise InputError(
+        raise ParameterError(
             f"the condition on {column!r} is an object with other names than 'from' and 'to'; "
             'write {"from": 40, "to": 60}'
         )

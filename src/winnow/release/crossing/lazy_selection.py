@@ -22,7 +22,7 @@ from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.workloads.workload import Workload
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
 from winnow.privacy import Promise, promise
 from winnow.release.kernels.block_sampler import BlockSampler
 from winnow.release.kernels.clocked_sampler import ClockedSampler
@@ -94,12 +94,12 @@ class LazySelector:
         """Refuse what cannot be drawn from, by public numbers only."""
         grid = max(part.grid for part in self._workload.parts)
         if total * grid >= _LARGEST_TOTAL:
-            raise InputError(
+            raise DataError(
                 f"{total} rows on a grid of {grid} give counts beyond {_LARGEST_TOTAL}; use fewer "
                 "rows or a coarser grid"
             )
         if not self._rate * total < _LARGEST_EXPONENT:
-            raise InputError(
+            raise DataError(
                 f"epsilon={float(exact('epsilon', self._mechanism.epsilon)):g} is too large for "
                 f"{total} rows; lower epsilon"
             )
@@ -110,7 +110,7 @@ class LazySelector:
         A tape that is given is used up by this selector: no other draw may read its bits.
         """
         if distribution.workload is not self._workload:
-            raise InputError("the distribution answers another workload; make it for this one")
+            raise ParameterError("the distribution answers another workload; make it for this one")
         if isinstance(words, Tape):
             words.check_owner()  # a fork has the words that were read already
             if self._words is None or self._words.tape is not words:

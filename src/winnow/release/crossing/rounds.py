@@ -27,7 +27,7 @@ from winnow.core.released import Receipt
 from winnow.core.sealed import Sealed
 from winnow.core.tape import BitStream, Tape
 from winnow.core.workloads.workload import Workload
-from winnow.errors import GrantError, InputError
+from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 from winnow.release.crossing.lazy_selection import LazySelector
 from winnow.release.kernels.distribution import Distribution
@@ -133,14 +133,14 @@ class SelectAndMeasure:
         for task in tasks:
             count(rounds=task.rounds)
         if sum(task.rounds for task in tasks) != self.rounds:
-            raise InputError(f"the tasks do not have {self.rounds} rounds together")
+            raise ParameterError(f"the tasks do not have {self.rounds} rounds together")
         grids = [part.grid for task in tasks for part in task.workload.parts]
         for scale in (
             self.noise_scale(max(grids) * int(rows_per_person)),
             self.total_scale(int(rows_per_person)),
         ):
             if scale > _LARGEST_NOISE:
-                raise InputError(
+                raise ParameterError(
                     "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
                     "rounds, or use a coarser grid"
                 )
@@ -163,7 +163,9 @@ class SelectAndMeasure:
         """
         self.check(tasks, rows_per_person)
         if (total is None) is not (self.total_multiplier is None):
-            raise InputError("give the sealed number of rows where it is measured, and only there")
+            raise ParameterError(
+                "give the sealed number of rows where it is measured, and only there"
+            )
         promised = self.promise(relation)
         receipt = spend(self.name, promised, grant, tape)
         found = None
@@ -225,11 +227,11 @@ class MeasuredRounds:
         """One more round against this distribution, which must be public."""
         with self._lock:
             if self._run.left <= 0:
-                raise GrantError(
+                raise SessionExhausted(
                     "all rounds of this run were drawn; open a new run with a new charge"
                 )
             if distribution.size != self._run.size:
-                raise InputError(
+                raise ParameterError(
                     f"the distribution answers {distribution.size} queries and the run has "
                     f"{self._run.size}; make it for the same workload"
                 )

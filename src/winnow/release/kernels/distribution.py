@@ -28,7 +28,7 @@ from winnow.core.workloads.interval import IntervalPart
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Workload
-from winnow.errors import InputError
+from winnow.errors import DataError, ParameterError
 from winnow.release.kernels.table_queries import SMALLEST_BLOCK, codes_of, prefix, read, read_one
 from winnow.release.kernels.tables import FRESH, MarginalTables
 
@@ -58,7 +58,7 @@ class Distribution:
 
     def __init__(self, workload: Workload, total: int) -> None:
         if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < 1:
-            raise InputError(f"total={total!r} is not a positive number of rows")
+            raise DataError(f"total={total!r} is not a positive number of rows")
         self.workload = workload
         self.size = int(workload.size)
         self.cells = int(workload.schema.cells)
@@ -140,7 +140,7 @@ class Distribution:
         total = self._sums + self._weights * (self._clock + 1.0 / self._mass)
         if not start:
             if not self.version:
-                raise InputError("there was no step yet, so there is nothing to average")
+                raise DataError("there was no step yet, so there is nothing to average")
             total -= 1.0 / self.cells
         np.maximum(total, 0.0, out=total)
         return np.asarray(total / total.sum())
@@ -150,7 +150,7 @@ class Distribution:
     def update(self, query: int, log_factor: float) -> None:
         """p_x *= exp(log_factor q(x)) for every cell x, renormalised."""
         if not abs(log_factor) <= _LARGEST_STEP:
-            raise InputError(f"a step of {log_factor} is not within {_LARGEST_STEP:g}")
+            raise DataError(f"a step of {log_factor} is not within {_LARGEST_STEP:g}")
         region = self._region(query)
         self._clock += 1.0 / self._mass
         self.version += 1
@@ -286,7 +286,7 @@ class Distribution:
 
     def _region(self, query: int) -> Region:
         if not 0 <= query < self.size:
-            raise InputError(f"query {query} is outside 0 to {self.size - 1}")
+            raise ParameterError(f"query {query} is outside 0 to {self.size - 1}")
         return self._regions[bisect_right(self._firsts, query) - 1]
 
     def _table_columns(self) -> list[tuple[int, ...]]:

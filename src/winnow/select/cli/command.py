@@ -12,6 +12,7 @@ from winnow.cli.options import (
     PERMUTE_AND_FLIP,
     DeltaOption,
     EpsilonOption,
+    HeaderOption,
     JsonOption,
     LineBreaksOption,
     Mechanism,
@@ -26,9 +27,8 @@ from winnow.cli.options import (
     ThresholdsOption,
 )
 from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
-from winnow.cli.reporting import reported
+from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
-from winnow.errors import WinnowError
 from winnow.mechanisms import SELECT, row_named
 
 _COLUMNS = "Columns of the file"
@@ -80,6 +80,7 @@ def select(
             rich_help_panel=_COLUMNS,
         ),
     ] = None,
+    header: HeaderOption = False,
     mechanism: MechanismOption = PERMUTE_AND_FLIP,
     noise: NoiseOption = None,
     thresholds: ThresholdsOption = None,
@@ -113,7 +114,11 @@ def select(
     warn_of_other_labels(budget, [file])
     with working(f"reading {file}") if are_large([file]) else nullcontext():
         labels, scores = read_scores(
-            file, label_column=label, score_column=score, line_breaks=line_breaks
+            file,
+            label_column=label,
+            score_column=score,
+            line_breaks=line_breaks,
+            header=header,
         )
         released = winnow_select(
             scores,
@@ -131,10 +136,9 @@ def select(
             budget=budget,
         )
     try:
-        if out is not None:
-            save_released(out, released)
-    except WinnowError as error:
-        raise WinnowError(f"the result is released and printed, but {error}") from None
+        with saving():
+            if out is not None:
+                save_released(out, released)
     finally:  # what is paid for is shown, even if it could not be saved
         if json:
             show_json(released.to_dict())

@@ -25,7 +25,8 @@ from winnow.cli.options import (
 )
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import instead
 
 if TYPE_CHECKING:
     from winnow.cli.comparison import Plans
@@ -149,9 +150,11 @@ def select(
     }
     if compare:
         if mechanism is not None or noise is not None:
-            raise InputError("--compare shows all mechanisms; leave out --mechanism and --noise")
+            raise ParameterError(
+                "--compare shows all mechanisms; leave out --mechanism and --noise"
+            )
         if thresholds is not None and not delta:
-            raise InputError("--thresholds are for large-margin, which needs --delta, too")
+            raise ParameterError("--thresholds are for large-margin, which needs --delta, too")
         plans = compared(delta, None if thresholds is None else str(thresholds), question)
         document: Any = {"plans": [each.to_dict() for each in plans.values()]}
     else:
@@ -186,17 +189,18 @@ def _gaps(
     gaps: str | None, gap: float | None, candidates: int | None
 ) -> float | list[float] | None:
     if gap is not None and gaps is not None:
-        raise InputError("--gap and --gaps are both given; leave out one of them")
+        raise ParameterError("--gap and --gaps are both given; leave out one of them")
     if gap is not None and candidates is None:
-        raise InputError("--gap needs --candidates, or give a list with --gaps")
+        raise ParameterError("--gap needs --candidates, or give a list with --gaps")
     if gaps is None:
         return gap
-    try:
-        return [float(piece) for piece in gaps.split(",")]
-    except ValueError:
-        raise InputError(
+    with instead(
+        ParameterError(
             f"--gaps {gaps!r} is not a list of numbers; write them with commas, as in 5,5,3"
-        ) from None
+        ),
+        ValueError,
+    ):
+        return [float(piece) for piece in gaps.split(",")]
 
 
 def _check_figure(plot: Path | None, *, has_gaps: bool) -> None:
@@ -205,7 +209,7 @@ def _check_figure(plot: Path | None, *, has_gaps: bool) -> None:
     from winnow.cli.files import check_figure
 
     if not has_gaps:
-        raise InputError("--plot draws chances, which need --gaps, or --gap with --candidates")
+        raise ParameterError("--plot draws chances, which need --gaps, or --gap with --candidates")
     check_figure(plot)
 
 

@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import count, exact, nonnegative
 from winnow.core.laws import Law
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import instead, shown
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -58,7 +59,7 @@ class GapProfile:
         if isinstance(gaps, numbers.Real | Decimal):
             nonnegative(gaps=gaps)
             if candidates is None:
-                raise InputError(
+                raise ParameterError(
                     f"gaps={gaps} is one number and candidates is missing; "
                     "give candidates too, or a list with one gap for each other candidate"
                 )
@@ -66,18 +67,19 @@ class GapProfile:
                 return cls.alone()
             return cls._grouped(np.array([float(gaps)]), np.array([candidates - 1]))
         if isinstance(gaps, str | bytes) or not isinstance(gaps, Iterable):
-            raise InputError(
-                f"gaps={gaps!r} is not a list of numbers; give one gap for each other candidate"
+            raise ParameterError(
+                f"gaps={shown(gaps)} is not a list of numbers; give one gap for each other "
+                "candidate"
             )
         values = _numbers(gaps)
         if values.size == 0:
-            raise InputError(
+            raise ParameterError(
                 "gaps is empty; give one gap for each other candidate, or only candidates"
             )
         counts = _counts(gaps) if isinstance(gaps, Mapping) else np.ones(values.size, np.int64)
         given = 1 + int(counts.sum())
         if candidates is not None and candidates != given:
-            raise InputError(
+            raise ParameterError(
                 f"candidates={candidates} does not match gaps, which describes {given} candidates "
                 "(the best and one for each gap); drop candidates or mend gaps"
             )
@@ -114,14 +116,14 @@ class GapProfile:
 
 def _numbers(gaps: Iterable[float]) -> Floats:
     """The gaps as floats, or an error that names the first one that is not usable."""
-    try:
+    with instead(ParameterError("gaps is ragged; give a flat list of numbers"), ValueError):
         array = np.asarray(gaps if hasattr(gaps, "__array__") else list(gaps))
-    except ValueError:
-        raise InputError("gaps is ragged; give a flat list of numbers") from None
     if array.ndim != 1:
-        raise InputError(f"gaps has {array.ndim} dimensions; give a flat list of numbers")
+        raise ParameterError(f"gaps has {array.ndim} dimensions; give a flat list of numbers")
     if array.size and array.dtype.kind not in "iuf":
-        array = np.array([float(exact(f"gaps[{i}]", gap)) for i, gap in enumerate(array)])
+        wrong = ParameterError("gaps holds what is not a finite number; give numbers")
+        with instead(wrong, ParameterError):
+            array = np.array([float(exact("gaps", gap)) for gap in array])
     values = array.astype(np.float64)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
@@ -134,7 +136,7 @@ def _counts(gaps: Mapping[float, int]) -> Counts:
     for gap, how_many in gaps.items():
         count(**{f"gaps[{gap}]": how_many})
     if sum(gaps.values()) >= MOST_CANDIDATES:
-        raise InputError("gaps describes more than 2**53 candidates; plan for fewer")
+        raise ParameterError("gaps describes more than 2**53 candidates; plan for fewer")
     return np.array([int(how_many) for how_many in gaps.values()], np.int64)
 
 

@@ -32,7 +32,8 @@ import numpy as np
 from winnow.core.checks import Real, count, exact, nonnegative, positive, probability
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.select.margin_search import stopping_margin
 from winnow.select.plan.chances import MOST_CANDIDATES, GapProfile, Gaps
 from winnow.select.plan.margin import COMPARED, MarginQuestion, is_pure
@@ -86,7 +87,9 @@ class MarginPlan:
     def curve(self, mechanism: str, log10_candidates: Iterable[float]) -> list[float]:
         """The margin that a mechanism needs, for universes given as powers of ten."""
         if mechanism not in COMPARED:
-            raise InputError(f"{mechanism!r} is not compared; choose one of: {', '.join(COMPARED)}")
+            raise ParameterError(
+                f"{mechanism!r} is not compared; choose one of: {', '.join(COMPARED)}"
+            )
         found = []
         most = self.bounded.get(mechanism, math.inf)
         for power in log10_candidates:
@@ -139,6 +142,7 @@ class MarginPlan:
         return "\n".join(lines)
 
 
+@guarded
 def large_margin(
     gaps: Gaps | None = None,
     *,
@@ -166,15 +170,15 @@ def large_margin(
     probability(delta=delta, chance=chance)
     count(near=near)
     if near > MOST_NEAR:
-        raise InputError(f"near={near} exceeds {MOST_NEAR:,}; plan for fewer")
+        raise ParameterError(f"near={near} exceeds {MOST_NEAR:,}; plan for fewer")
     utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
     half = float(utility.half_width)
     if not 1e-200 < float(exact("epsilon", epsilon)) / half < 1e200:
-        raise InputError("epsilon and sensitivity differ too much; give scores in other units")
+        raise ParameterError("epsilon and sensitivity differ too much; give scores in other units")
     profile = _profile(gaps, candidates)
     total = candidates if profile is None else profile.candidates
     if total is not None and near > total:
-        raise InputError(f"near={near} exceeds {total} candidates; lower it")
+        raise ParameterError(f"near={near} exceeds {total} candidates; lower it")
     question = MarginQuestion(int(near), float(epsilon), float(delta), float(chance), half)
     bounded = {name: question.needed(name, math.inf) for name in COMPARED[2:]}
     crossover = {
@@ -209,7 +213,7 @@ def _profile(gaps: Gaps | None, candidates: int | None) -> GapProfile | None:
     if candidates is not None:
         count(candidates=candidates)
         if candidates > MOST_CANDIDATES:
-            raise InputError(
+            raise ParameterError(
                 f"candidates={candidates} exceeds 2**53; leave it out: the crossover is for any "
                 "number, and curve() takes powers of ten"
             )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.core.laws import Law
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.select.margin_search import stopping_margin, three_laplace_tail
 from winnow.select.plan.chances import Counts, Floats, GapProfile, gauss, win_chances, with_kinks
 
@@ -304,7 +304,7 @@ def _least(
     while high < known and not reached(high):
         low, high = high, min(known, 2.0 * high)
         if high > 2.0**60:
-            raise InputError("no margin reaches this chance; lower the chance")
+            raise ParameterError("no margin reaches this chance; lower the chance")
     while high - low > within * high:
         middle = 0.5 * (low + high)
         if reached(middle):

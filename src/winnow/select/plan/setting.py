@@ -11,7 +11,7 @@ import numpy as np
 
 from winnow.core.laws import Law
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.select.plan import bounds
@@ -275,7 +275,7 @@ def _smallest(reached: Callable[[float], bool], start: float) -> float:
             break
         low, high = high, 2.0 * high
     else:
-        raise InputError(
+        raise ParameterError(
             f"no epsilon up to {high:.1e} reaches the target; lower the target or the confidence"
         )
     if low == high:

@@ -11,7 +11,8 @@ from winnow.core.checks import Real, count, exact, nonnegative, positive, probab
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.select.plan.chances import MOST_CANDIDATES, GapProfile, Gaps
 from winnow.select.plan.setting import Setting
 from winnow.select.table import selection_named
@@ -123,6 +124,7 @@ class SelectPlan:
         )
 
 
+@guarded
 def select(
     gaps: Gaps | None = None,
     *,
@@ -173,13 +175,13 @@ def select(
         thresholds=thresholds if mechanism == "large-margin" or thresholds != "tight" else None,
     )
     if epsilon is not None and not 1e-280 < exact("epsilon", epsilon) / utility.half_width < 1e280:
-        raise InputError(
+        raise ParameterError(
             "epsilon and sensitivity differ by more than 280 orders of magnitude; "
             "give scores in other units"
         )
     total, profile = _question(gaps, candidates)
     if k > total:
-        raise InputError(f"k={k} exceeds {total} candidates; lower k")
+        raise ParameterError(f"k={k} exceeds {total} candidates; lower k")
     setting = Setting(chosen, utility, total, profile, float(confidence))
     target, needed, basis = _target(setting, target_chance, target_error)
     planned = _epsilon(epsilon, needed, target)
@@ -214,12 +216,12 @@ def _question(gaps: Gaps | None, candidates: int | None) -> tuple[int, GapProfil
     if candidates is not None:
         count(candidates=candidates)
         if candidates > MOST_CANDIDATES:
-            raise InputError(f"candidates={candidates} exceeds 2**53; plan for fewer")
+            raise ParameterError(f"candidates={candidates} exceeds 2**53; plan for fewer")
     if gaps is not None:
         profile = GapProfile.parse(gaps, candidates)
         return profile.candidates, profile
     if candidates is None:
-        raise InputError("gaps and candidates are both missing; give one of them")
+        raise ParameterError("gaps and candidates are both missing; give one of them")
     return candidates, GapProfile.alone() if candidates == 1 else None
 
 
@@ -228,14 +230,14 @@ def _target(
 ) -> tuple[str | None, float | None, str | None]:
     """The target in words, the smallest epsilon that reaches it, and on what basis."""
     if target_chance is not None and target_error is not None:
-        raise InputError(
+        raise ParameterError(
             "target_chance and target_error are both given; one epsilon answers one target: "
             "drop one of them"
         )
     if target_chance is not None:
         probability(target_chance=target_chance)
         if setting.profile is None:
-            raise InputError(
+            raise ParameterError(
                 "target_chance needs gaps: without them no chance is known; "
                 "give gaps, or ask for target_error"
             )
@@ -266,9 +268,9 @@ def _epsilon(epsilon: Real | None, needed: float | None, target: str | None) -> 
     if epsilon is not None:
         return float(epsilon)
     if needed is None:
-        raise InputError("epsilon is missing; give epsilon, target_chance or target_error")
+        raise ParameterError("epsilon is missing; give epsilon, target_chance or target_error")
     if needed == 0:
-        raise InputError(
+        raise ParameterError(
             f"{target} is reached by a blind draw, so there is no smallest epsilon; "
             "give epsilon, or ask for more"
         )

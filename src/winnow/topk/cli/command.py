@@ -12,6 +12,7 @@ from winnow.cli.options import (
     AUTO,
     EpsilonOption,
     GammaOption,
+    HeaderOption,
     JsonOption,
     LineBreaksOption,
     OutOption,
@@ -23,9 +24,9 @@ from winnow.cli.options import (
     relation_of_people,
 )
 from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
-from winnow.cli.reporting import reported
+from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
-from winnow.errors import InputError, WinnowError
+from winnow.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from winnow.topk.cli.source import TopKRequest
@@ -157,6 +158,7 @@ def topk(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    header: HeaderOption = False,
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the noisy counts (turns on --counts)")] = None,
@@ -195,7 +197,9 @@ def topk(
         accountant=rounds_accountant(budget),
         relation=relation,
     )
-    check_source(file, count, max_items_per_user, user=user, items=items, memory=memory)
+    check_source(
+        file, count, max_items_per_user, user=user, items=items, memory=memory, header=header
+    )
     read = named_by(file)
     _check_targets([*read, *([] if items is None else [items])], out, plot, request)
     public = None if items is None else read_items(items, line_breaks=line_breaks)
@@ -205,12 +209,20 @@ def topk(
         "margin": request.margin(choice),
     }
     if public is not None and k > len(public):
-        raise InputError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
+        raise DataError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         if count is not None:
             released = from_counts(
-                file, item, count, request, choice, seed, budget, line_breaks=line_breaks
+                file,
+                item,
+                count,
+                request,
+                choice,
+                seed,
+                budget,
+                line_breaks=line_breaks,
+                header=header,
             )
         else:
             how_to_count: dict[str, Any] = {
@@ -222,13 +234,12 @@ def topk(
                 how_to_count["memory"] = memory
             released = from_log(file, item, user, how_to_count, request, choice, seed, budget)
     try:
-        if out is not None:
-            save(out, released.to_dict(), top_rows(released, with_counts=with_counts))
-        if plot is not None:
-            title = f"Top {k}: {item}"
-            write_whole(plot, draw(released, title=title, ending=plot.suffix.lower(), **how))
-    except WinnowError as error:
-        raise WinnowError(f"the result is released and printed, but {error}") from None
+        with saving():
+            if out is not None:
+                save(out, released.to_dict(), top_rows(released, with_counts=with_counts))
+            if plot is not None:
+                title = f"Top {k}: {item}"
+                write_whole(plot, draw(released, title=title, ending=plot.suffix.lower(), **how))
     finally:  # what is paid for is shown, even if it could not be saved
         if json:
             show_json(released.to_dict())
@@ -246,7 +257,7 @@ def _check_targets(
         from winnow.plots.bars import MOST_BARS
 
         if request.k > MOST_BARS:
-            raise InputError(
+            raise ParameterError(
                 f"--plot draws up to {MOST_BARS} bars, and k={request.k}; leave it out"
             )
     check_targets(read, out, plot)

@@ -12,6 +12,7 @@ from winnow.cli.options import (
     ASKED,
     ConfidenceOption,
     GammaOption,
+    HeaderOption,
     JsonOption,
     LineBreaksOption,
     OutOption,
@@ -23,7 +24,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
     from winnow.topk.plan.verb import TopKPlan
@@ -76,6 +77,7 @@ def topk(
             rich_help_panel=_ASSUMED,
         ),
     ] = None,
+    header: HeaderOption = False,
     zipf: Annotated[
         float | None,
         typer.Option(
@@ -193,7 +195,7 @@ def topk(
         check_figure(plot)
     if out is not None:
         check_target(out)
-    assumed = _assumed(counts, item, count, zipf, top, candidates, line_breaks)
+    assumed = _assumed(counts, item, count, zipf, top, candidates, line_breaks, header)
     question: dict[str, Any] = {
         "k": k,
         "delta": delta,
@@ -217,7 +219,7 @@ def topk(
         )
     if not planned.rows:
         why = "; ".join(f"{name}: {reason}" for name, reason in planned.skipped.items())
-        raise InputError(f"no mechanism can be planned; {why}")
+        raise ParameterError(f"no mechanism can be planned; {why}")
     if plot is not None:
         check_curves(planned)
     if json:
@@ -239,6 +241,7 @@ def _assumed(
     top: int | None,
     candidates: int | None,
     line_breaks: bool,
+    header: bool,
 ) -> Any:
     """The public counts of a file, or made-up ones."""
     import numpy as np
@@ -250,25 +253,28 @@ def _assumed(
     made_up = (zipf, top, candidates)
     if counts is not None:
         if any(part is not None for part in made_up):
-            raise InputError("--counts and made-up counts are both given; leave out one of them")
+            raise ParameterError(
+                "--counts and made-up counts are both given; leave out one of them"
+            )
         return read_scores(
             counts,
             label_column=item,
             score_column=count,
             line_breaks=line_breaks,
+            header=header,
             options=("--item", "--count"),
         )[1]
-    if item is not None or count is not None or line_breaks:
-        raise InputError(
-            "--item, --count and --line-breaks say how to read --counts FILE; give the file, too"
+    if item is not None or count is not None or line_breaks or header:
+        raise ParameterError(
+            "--item, --count, --line-breaks and --header are for --counts FILE; give the file, too"
         )
     if zipf is None or top is None or candidates is None:
-        raise InputError(
+        raise ParameterError(
             "there are no counts to plan with; give --counts FILE, or --zipf with --top and "
             "--candidates"
         )
     nonnegative(zipf=zipf)
     whole(top=top, candidates=candidates)
     if top > 2**53 or candidates > 2**25:
-        raise InputError("--top or --candidates is too large; plan for fewer")
+        raise ParameterError("--top or --candidates is too large; plan for fewer")
     return np.rint(top / np.arange(1, candidates + 1) ** zipf).astype(np.int64)

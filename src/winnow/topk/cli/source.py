@@ -13,7 +13,8 @@ from winnow.core.checks import count, delta_range, positive
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import DataError, InputError, ParameterError
+from winnow.foreign import reason
 from winnow.privacy import Budget
 from winnow.read.files import STDIN, read_scores
 from winnow.read.records import csv_records, lines_of, text_of
@@ -72,30 +73,30 @@ class TopKRequest:
         """Refuse what does not go together, in the words of the command."""
         name = self.mechanism
         if self.ordered is False and (name != AUTO or not public):
-            raise InputError(
+            raise ParameterError(
                 "--any-order is for the automatic choice among mechanisms for a public list; "
                 "leave it out"
             )
         if public and name in PRIVATE:
-            raise InputError(
+            raise ParameterError(
                 f"{name} is for items that are found in an event log, and this list of items is "
                 f"public; choose auto or one of: {', '.join(PUBLIC)}"
             )
         if public:
             return
         if name in PUBLIC:
-            raise InputError(
+            raise ParameterError(
                 f"{name} needs a public list of items, and these are found in the event log; give "
                 f"the list with --items, or choose auto or one of: {', '.join(PRIVATE)}"
             )
         if self.delta == 0:
-            raise InputError(
+            raise ParameterError(
                 "the items are found in the event log, so they are private too: that an item "
                 "occurs can be due to one person; give --delta, for example 1e-6, or a public "
                 "list of the items with --items"
             )
         if self.with_counts and self.max_items_per_user is None:
-            raise InputError(
+            raise ParameterError(
                 "--counts of private items need a bound on the items of one person; give "
                 "--max-items-per-user"
             )
@@ -130,8 +131,8 @@ def read_items(path: Path, *, line_breaks: bool = False) -> list[str]:
     except InputError as error:
         problem = str(error)
     except OSError as error:
-        problem = f"{error.strerror}; check the path"
-    raise InputError(f"--items {path}: {problem}")
+        problem = f"{reason(error)}; check the path"
+    raise DataError(f"--items {path}: {problem}")
 
 
 def _each_once(numbered: Iterable[tuple[int, str]]) -> list[str]:
@@ -140,13 +141,13 @@ def _each_once(numbered: Iterable[tuple[int, str]]) -> list[str]:
         if not item.strip():
             continue
         if item in seen:
-            raise InputError(
-                f"{item!r} stands in line {seen[item]} and again in line {line}; "
-                "list every item once"
+            raise DataError(
+                f"what stands in line {seen[item]} stands again in line {line}; list every item "
+                "once"
             )
         seen[item] = line
     if not seen:
-        raise InputError("there are no items; write one on each line")
+        raise DataError("there are no items; write one on each line")
     return list(seen)
 
 
@@ -154,7 +155,7 @@ def _column(text: str, delimiter: str, line_breaks: bool) -> list[tuple[int, str
     rows = []
     for line, row in csv_records(text, delimiter, line_breaks=line_breaks):
         if len(row) > 1:
-            raise InputError(
+            raise DataError(
                 f"line {line} has {len(row)} fields; give a file with one column, its name in "
                 "the first line"
             )
@@ -173,6 +174,7 @@ def from_counts(
     budget: Budget | None = None,
     *,
     line_breaks: bool = False,
+    header: bool = False,
 ) -> Released[list[Any]]:
     """A top k of ready counts, each item of the file being public."""
     labels, counts = read_scores(
@@ -180,10 +182,11 @@ def from_counts(
         label_column=item,
         score_column=count,
         line_breaks=line_breaks,
+        header=header,
         options=("--item", "--count"),
     )
     if counts.dtype.kind != "i" or (counts < 0).any():
-        raise InputError(
+        raise DataError(
             f"{file}: at least one count (column {count!r}) is negative or not a whole number; "
             "give counts of people"
         )
@@ -224,20 +227,26 @@ def check_source(
     user: str | None,
     items: Path | None,
     memory: str | None,
+    header: bool,
 ) -> None:
     """Refuse options that would do nothing for this kind of file."""
     if count is None:
         if file == STDIN:
-            raise InputError("an event log is read from a file; on standard input give --count")
+            raise ParameterError("an event log is read from a file; on standard input give --count")
+        if header:
+            raise ParameterError(
+                "--header is for ready counts, with --count; an event log has a first line of "
+                "names anyway, and messages show only those that you gave"
+            )
         if user is None and max_items_per_user is not None:
-            raise InputError(
+            raise ParameterError(
                 "--max-items-per-user needs --user: without it every row is a person of its own, "
                 "with one item"
             )
         return
     for option, given in (("--user", user), ("--items", items), ("--memory", memory)):
         if given is not None:
-            raise InputError(
+            raise ParameterError(
                 f"{option} is for event logs, and --count says that the file has ready counts; "
                 "leave out one of them"
             )

@@ -11,7 +11,7 @@ from winnow.cli.comparison import Chances, curves
 from winnow.cli.printing import add_receipt, console, grid, notes, pairs, visible
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.topk.plan.rows import TopKRow
 from winnow.topk.plan.verb import TopKPlan
 
@@ -135,7 +135,7 @@ def plan_rows(planned: TopKPlan) -> list[dict[str, Any]]:
 def check_curves(planned: TopKPlan) -> None:
     """Refuse a plan that has nothing to draw."""
     if not any(_has_curve(row) for row in planned.rows):
-        raise InputError(
+        raise ParameterError(
             "--plot draws chances, and no formula is known for these mechanisms; leave it out"
         )
 

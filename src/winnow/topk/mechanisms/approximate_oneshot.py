@@ -13,7 +13,7 @@ from winnow.core.noisy_top.draw import Scores, noisy_top
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, check_scale, check_size
@@ -42,12 +42,12 @@ class ApproximateOneshot(Selection):
         probability(delta=self.delta)
         set_counts(self, k="k")
         if exact("epsilon", self.epsilon) > Fraction(1, 5):
-            raise InputError(
+            raise ParameterError(
                 f"epsilon={self.epsilon}: the theorem behind oneshot-approximate needs epsilon "
                 "of at most 0.2; use peel-gumbel"
             )
         if exact("delta", self.delta) > Fraction(1, 20):
-            raise InputError(f"delta={self.delta}: oneshot-approximate needs delta up to 0.05")
+            raise ParameterError(f"delta={self.delta}: oneshot-approximate needs delta up to 0.05")
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class ApproximateOneshot(Selection):
         """Refuse what cannot be released, before anything is charged."""
         check_size(self.k, scores)
         if scores.size < 2:
-            raise InputError("oneshot-approximate needs at least 2 candidates")
+            raise ParameterError("oneshot-approximate needs at least 2 candidates")
         check_scale(self.scale(scores.utility, scores.size))
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:

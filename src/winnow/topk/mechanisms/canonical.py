@@ -16,7 +16,7 @@ from winnow.core.noisy_top.ranking import Ranking
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, check_scale, check_size
@@ -57,9 +57,9 @@ class Canonical(Selection):
         set_counts(self, k="k")
         object.__setattr__(self, "noise", Law.parse(self.noise))
         if not 0 <= exact("gamma", self.gamma) <= 1:
-            raise InputError(f"gamma={self.gamma} is outside [0, 1]; 1/2 is the canonical loss")
+            raise ParameterError(f"gamma={self.gamma} is outside [0, 1]; 1/2 is the canonical loss")
         if self.rounded and exact("gamma", self.gamma) != Fraction(1, 2):
-            raise InputError(
+            raise ParameterError(
                 f"the rounded loss is defined for gamma=1/2 and gamma={self.gamma} was given; "
                 "leave out one of the two"
             )

@@ -21,7 +21,7 @@ from winnow.core.noisy_top.ranking import Ranking
 from winnow.core.relation import Relation
 from winnow.core.tape import BitStream, Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.select.crossing import check_scale
 from winnow.select.ranked import Found, RankedSelection, refuse_endless, refuse_more_than_all
@@ -286,7 +286,7 @@ def _check_lists(name: str, k: int, total: int | None) -> None:
     refuse_endless(name, total)
     refuse_more_than_all(k, total)
     if total is not None and total > _LARGEST:
-        raise InputError(
+        raise ParameterError(
             f"{name} takes up to 2^50 itemsets, and these items have {total}; use large-margin, "
             "or a shorter list of items"
         )

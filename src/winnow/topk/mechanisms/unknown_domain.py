@@ -23,7 +23,7 @@ from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
 from winnow.select.crossing import check_scale
 from winnow.topk.crossing import UnknownDomain
@@ -71,7 +71,7 @@ class LimitedDomain(UnknownDomain):
             object.__setattr__(self, "reach", 10 * self.k + 100)
         set_counts(self, reach="reach")
         if self.with_counts:
-            raise InputError("limited-domain releases no counts; use mechanism='stability'")
+            raise ParameterError("limited-domain releases no counts; use mechanism='stability'")
 
     @property
     def name(self) -> str:
@@ -111,7 +111,7 @@ class LimitedDomain(UnknownDomain):
         """Refuse what cannot be released, before anything is charged."""
         check_scale(self._per_round() / utility.width)
         if self.lead(utility) > 2**61:
-            raise InputError("epsilon is too small for a threshold of 64 bits; raise it")
+            raise ParameterError("epsilon is too small for a threshold of 64 bits; raise it")
 
     def _draw(
         self, counts: NDArray[np.int64], utility: Utility, tape: Tape
@@ -159,7 +159,7 @@ class StabilityThreshold(UnknownDomain):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_items_per_user is None:
-            raise InputError(
+            raise ParameterError(
                 "the stability threshold needs a bound on the items of one person; count with "
                 "max_items_per_user=, or use mechanism='limited-domain'"
             )
@@ -197,7 +197,7 @@ class StabilityThreshold(UnknownDomain):
     def check(self, utility: Utility) -> None:
         """Refuse what cannot be released, before anything is charged."""
         if not SMALLEST_SCALE < self.scale(utility) < 2**50:
-            raise InputError("epsilon is too small or too large for noisy counts of 64 bits")
+            raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
     def _draw(
         self, counts: NDArray[np.int64], utility: Utility, tape: Tape

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.core.laws import Law
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.select.plan.chances import Counts, Floats, win_chances
 from winnow.topk.plan.joint import log_top_sets
 from winnow.topk.plan.subsets import BLOCKS, Loss, Subsets, good, great
@@ -226,7 +226,7 @@ class _Groups:
         if self._size > 2 * GROUPS:
             losses, weights = self.merged()
             if losses.size > GROUPS:
-                raise InputError(
+                raise ParameterError(
                     f"more than {GROUPS:,} distinct losses are near the best, too many to "
                     "integrate over; plan with gumbel noise, or round the scores"
                 )

@@ -30,7 +30,8 @@ from winnow.core.checks import exact, probability
 from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import Scores
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
 from winnow.select.crossing import Selection
 from winnow.select.mechanism import ExponentialMechanism, LipschitzMechanism
 from winnow.select.plan.bounds import top_set_chance
@@ -67,6 +68,7 @@ def chances_of_canonical(
     return canonical_chances(steps, mechanism.k, loss, mechanism.noise)
 
 
+@guarded
 def top_chance(mechanism: Selection, scores: Scores, utility: Utility = COUNTS) -> float | None:
     """Pr[the released items are k of the highest scores]; None where it is not known."""
     match mechanism:
@@ -86,6 +88,7 @@ def top_chance(mechanism: Selection, scores: Scores, utility: Utility = COUNTS) 
             return None
 
 
+@guarded
 def top_sequence_chance(
     mechanism: Selection, scores: Scores, utility: Utility = COUNTS
 ) -> float | None:
@@ -130,6 +133,7 @@ def _peeled(law: Law, scores: Floats, counts: Floats, k: int) -> float:
     return chance
 
 
+@guarded
 def epsilon_for_top(
     mechanism: Selection | str,
     scores: Any,
@@ -157,9 +161,9 @@ def epsilon_for_top(
     chosen: Any = mechanism  # a dataclass with epsilon and k
     own = chosen.kappa if isinstance(mechanism, LipschitzMechanism) else chosen.k
     if own != k:
-        raise InputError(f"k={k} differs from the k={own} of the mechanism; give one k")
+        raise ParameterError(f"k={k} differs from the k={own} of the mechanism; give one k")
     if k > len(values):
-        raise InputError(f"k={k} exceeds {len(values)} candidates; lower k")
+        raise ParameterError(f"k={k} exceeds {len(values)} candidates; lower k")
     highest = 0.2 if isinstance(mechanism, ApproximateOneshot) else math.inf
     ranked = np.sort(values)[::-1]
     worse = ranked[ranked < ranked[k - 1]]

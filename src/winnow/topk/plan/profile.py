@@ -14,7 +14,8 @@ from winnow.core.noisy_top.draw import Scores, gaps_to
 from winnow.core.noisy_top.grid import Grid, check_grid
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import ParameterError
+from winnow.foreign import instead
 from winnow.read.counts import SealedCounts
 from winnow.read.scores import SealedScores
 from winnow.select.plan.chances import Counts, Floats, GapProfile
@@ -28,35 +29,35 @@ def public_scores(scores: Any) -> Scores:
     A ``GapProfile`` becomes its scores, with the best at 0.
     """
     if isinstance(scores, Sealed | SealedScores | SealedCounts):
-        raise InputError("a plan is made of public numbers, and these scores are sealed")
+        raise ParameterError("a plan is made of public numbers, and these scores are sealed")
     if isinstance(scores, GapProfile):
         if scores.candidates > MOST_ITEMS:
-            raise InputError(f"{scores.candidates:,} items are too many to list; plan for fewer")
+            raise ParameterError(
+                f"{scores.candidates:,} items are too many to list; plan for fewer"
+            )
         scores = -np.repeat(scores.values, scores.counts)
         whole = np.all(scores == np.rint(scores)) and float(scores.min(initial=0.0)) > -(2.0**53)
         scores = scores.astype(np.int64) if whole else scores
     if isinstance(scores, str | bytes):
-        raise InputError("scores are text; give one number for each item")
+        raise ParameterError("scores are text; give one number for each item")
     values = list(scores.values()) if isinstance(scores, Mapping) else scores
-    try:
+    with instead(ParameterError("scores are ragged; give one number for each item"), ValueError):
         array = np.asarray(values)
-    except ValueError:
-        raise InputError("scores are ragged; give one number for each item") from None
     if array.ndim != 1 or array.size == 0:
-        raise InputError(
+        raise ParameterError(
             f"scores have the shape {array.shape}; give one number for each item, at least one"
         )
     kind = array.dtype.kind
     if kind == "u" and int(array.max()) > np.iinfo(np.int64).max:
-        raise InputError("at least one score is 2^63 or more; scores must fit 64-bit integers")
+        raise ParameterError("at least one score is 2^63 or more; scores must fit 64-bit integers")
     if kind in "iu":
         return np.ascontiguousarray(array, np.int64)
     if kind != "f" or array.dtype.itemsize > 8:
-        raise InputError(f"scores have the type {array.dtype}; give integers or floats")
+        raise ParameterError(f"scores have the type {array.dtype.name}; give integers or floats")
     result = np.ascontiguousarray(array, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(result.max() - result.min()):
-            raise InputError("scores are not finite, or span more than a float64; mend them")
+            raise ParameterError("scores are not finite, or span more than a float64; mend them")
     return result
 
 
@@ -68,7 +69,7 @@ def stepped(scores: Scores, utility: Utility) -> tuple[Counts, Utility, float]:
     steps = grid.steps(scores)
     best, worst = int(steps.max()), int(steps.min())
     if best - worst > 2**61:
-        raise InputError("scores spread over more than 2^61 steps; give scores in larger units")
+        raise ParameterError("scores spread over more than 2^61 steps; give scores in larger units")
     return steps - best, grid.utility, grid.step
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.laws import log1mexp
-from winnow.errors import InputError
+from winnow.errors import ParameterError
 from winnow.select.plan.chances import Counts, Floats
 
 BLOCKS = 128
@@ -111,7 +111,7 @@ class Subsets:
         """``ranked`` decrease; heads on the two sides of a cut are kept apart."""
         spread = int(ranked[0]) - int(ranked[-1])
         if spread * loss.factor >= 2**62:
-            raise InputError(
+            raise ParameterError(
                 "scores spread over more than 2^62 units of loss; give scores in larger units"
             )
         self.d, self.k, self.loss = len(ranked), k, loss

@@ -9,7 +9,8 @@ from winnow.core.checks import Real, count, delta_range, exact, one_of, positive
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
-from winnow.errors import InputError
+from winnow.errors import InputError, ParameterError
+from winnow.foreign import guarded, shown
 from winnow.mechanisms import TOP_K, row_named
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.select.crossing import Selection
@@ -61,7 +62,7 @@ class Wishes:
         options = TopKOptions(noise=self.noise, gamma=gamma, max_items_per_user=most)
         candidate = Candidate(word, self.k, self.delta, options)
         if self.lists_only and not candidate.at_any().ordered:
-            raise InputError(
+            raise ParameterError(
                 f"{candidate.label} releases a set, which has no order; leave out ordered=True, "
                 "or plan joint"
             )
@@ -134,7 +135,7 @@ class TopKPlan:
         """The row with the smallest simulated l_infinity error: by median, then by mean."""
         simulated = [row for row in self.rows if row.simulated is not None]
         if not simulated:
-            raise InputError("nothing was simulated, so there is no best; plan with draws > 0")
+            raise ParameterError("nothing was simulated, so there is no best; plan with draws > 0")
         return min(simulated, key=_l_infinity)
 
     def row(self, mechanism: str) -> TopKRow:
@@ -142,7 +143,7 @@ class TopKPlan:
         for row in self.rows:
             if mechanism in (row.mechanism, row.name):
                 return row
-        raise InputError(
+        raise ParameterError(
             f"{mechanism!r} is not in the plan; there is: "
             f"{', '.join(dict.fromkeys(row.mechanism for row in self.rows))}"
         )
@@ -205,6 +206,7 @@ class TopKPlan:
         return "\n".join([f"{title}; {relation}", *shown, *notes])
 
 
+@guarded
 def top_k(
     scores: Any,
     *,
@@ -252,19 +254,19 @@ def top_k(
     probability(confidence=confidence)
     delta_range(delta=delta)
     if ordered not in (None, True, False):
-        raise InputError(f"ordered={ordered!r} is not True, False or None")
+        raise ParameterError(f"ordered={shown(ordered)} is not True, False or None")
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 0:
-        raise InputError(f"draws={draws!r} is not a whole number; give 0 or more")
+        raise ParameterError(f"draws={shown(draws)} is not a whole number; give 0 or more")
     if target_chance is not None:
         probability(target_chance=target_chance)
     if epsilon is not None:
         positive(epsilon=epsilon)
     elif target_chance is None:
-        raise InputError("epsilon is missing; give epsilon, target_chance, or both")
+        raise ParameterError("epsilon is missing; give epsilon, target_chance, or both")
     utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
     values = public_scores(scores)
     if k > len(values):
-        raise InputError(f"k={k} exceeds {len(values)} candidates; lower k")
+        raise ParameterError(f"k={k} exceeds {len(values)} candidates; lower k")
     wishes = Wishes(int(k), delta, gamma, noise, max_items_per_user, ordered is True)
     skipped: dict[str, str] = {}
     if mechanism == "compare":
@@ -313,7 +315,7 @@ def _row(
     if epsilon is None:
         needed = question.epsilon_for_target(candidate.at_any())
         if not needed:
-            raise InputError(
+            raise ParameterError(
                 "no epsilon is known at which it reaches the target chance; give epsilon"
                 if needed is None
                 else "the target is reached by a blind draw; give epsilon, or ask for more"
