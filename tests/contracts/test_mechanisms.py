@@ -7,12 +7,10 @@ twin is registered. A class of mechanisms that is not listed fails by name.
 from __future__ import annotations
 
 import copy
-import importlib
 import inspect
 import json
 import pickle
-import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ import pytest
 import winnow as wn
 import winnow.audit.run as run
 from contracts.audits import OTHERS, enumerated, with_a_twin
+from contracts.classes import all_classes
 from contracts.mechanisms import REFUSED, SECRET, SUBJECTS, Subject
 from contracts.watching import (
     CLAIMED,
@@ -184,17 +183,6 @@ def test_audits_of_one_mechanism_are_run() -> None:
         called = inspect.getsource(run) + inspect.getsource(run.interactive_enumerated)
         called += inspect.getsource(run.interactive_twins)
         assert audit.__name__ in called and twins.__name__ in called
-
-
-def all_classes() -> Iterator[type]:
-    """Every class of the package that is defined outside the audits."""
-    for module in pkgutil.walk_packages(wn.__path__, "winnow."):
-        parts = module.name.split(".")
-        if "audit" in parts or parts[-1] == "__main__":
-            continue
-        for made in vars(importlib.import_module(module.name)).values():
-            if inspect.isclass(made) and made.__module__ == module.name:
-                yield made
 
 
 def is_mechanism(made: type) -> bool:

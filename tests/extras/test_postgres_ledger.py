@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
 import winnow as wn
 from reference.first_ledger import first_ledger
-from winnow.errors import BudgetExceeded, InputError, LedgerError
+from reference.processes import at_once
+from winnow.errors import InputError, LedgerError
 from winnow.privacy import PureDP
 from winnow.privacy.ledger import Ledger
 
@@ -25,95 +20,9 @@ pytestmark = pytest.mark.extras
 TENTH = PureDP(0.1, "add-remove")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    pgserver = pytest.importorskip("pgserver")
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    yield server
-    server.cleanup()
-
-
 @pytest.fixture
-def place(server: Any) -> str:
-    """The address of a new database."""
-    import psycopg
-
-    name = f"team_{secrets.token_hex(4)}"
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return str(server.get_uri(name))
-
-
-def altered(place: str, *statements: str) -> None:
-    """What somebody who owns the tables can do without the key."""
-    import psycopg
-
-    with psycopg.connect(place) as connection:
-        connection.execute("ALTER TABLE winnow_entries DISABLE TRIGGER ALL")
-        for statement in statements:
-            connection.execute(statement)
-
-
-def at_once(number: int, work: Callable[[int], object]) -> list[str]:
-    """What processes of their own say that do the same at the same time."""
-    running = []
-    for each in range(number):
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                said = str(work(each))
-            except BaseException as error:
-                said = f"{type(error).__name__}: {error}"
-            os.write(write, said.encode())
-            os._exit(0)
-        os.close(write)
-        running.append((child, read))
-    found = []
-    for child, read in running:
-        with os.fdopen(read) as pipe:
-            found.append(pipe.read())
-        os.waitpid(child, 0)
-    return found
-
-
-def test_a_ledger_on_postgres_charges_refuses_and_verifies(place: str, tmp_path: Path) -> None:
-    key = tmp_path / "team.key"
-    ledger = Ledger.open(place, key_file=key, create=True)
-    ledger.open_dataset("census", epsilon=1.0)
-    heads = [ledger.charge("census", TENTH) for _ in range(3)]
-    assert Ledger.open(place, key_file=key).verify(heads[-1]).ok
-
-    script = f"""
-from winnow.errors import BudgetExceeded
-from winnow.privacy import PureDP
-from winnow.privacy.ledger import Ledger
-ledger, n = Ledger.open({place!r}, key_file={str(key)!r}), 0
-while True:
-    try:
-        ledger.charge("census", PureDP(0.01, "add-remove")); n += 1
-    except BudgetExceeded:
-        break
-print(n)
-"""
-    racing = [
-        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    assert sum(int(process.communicate()[0]) for process in racing) == 70
-    with pytest.raises(BudgetExceeded):
-        ledger.charge("census", PureDP(0.01, "add-remove"))
-    assert ledger.used("census").size == 1 and ledger.verify(heads[0]).ok
-
-    import psycopg
-
-    with (
-        psycopg.connect(place) as connection,
-        pytest.raises(psycopg.errors.RaiseException, match="only appended to"),
-    ):
-        connection.execute("DELETE FROM winnow_entries WHERE sequence = 5")
-    altered(place, "UPDATE winnow_entries SET dataset = 'other' WHERE sequence = 5")
-    assert "entry 5 was changed" in ledger.verify().problem
+def place(postgres_address: str) -> str:
+    return postgres_address
 
 
 def test_sessions_on_postgres_are_one_at_a_time_and_know_an_old_state_file(
@@ -157,55 +66,6 @@ def test_an_address_that_does_not_answer_is_a_clear_refusal(tmp_path: Path) -> N
     pytest.importorskip("psycopg")
     with pytest.raises(LedgerError, match="nothing was shown"):
         Ledger.open("postgresql://nobody@127.0.0.1:1/none", key_file=tmp_path / "k", create=True)
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE winnow_entries SET dataset = 'B' WHERE dataset = 'A' AND kind = 'charge'",
-        "DELETE FROM winnow_entries WHERE dataset = 'A' AND kind = 'charge'",
-        "DELETE FROM winnow_entries WHERE sequence >= 3",
-        "UPDATE winnow_entries SET body = '[' WHERE sequence = 3",
-        "UPDATE winnow_entries SET body = replace(body, '\"1\"', '\"0\"')",
-        "UPDATE winnow_ending SET sequence = 2",
-    ],
-)
-def test_an_edited_ledger_on_postgres_is_refused_by_the_next_charge(
-    place: str, tmp_path: Path, statement: str
-) -> None:
-    key = tmp_path / "team.key"
-    ledger = Ledger.open(place, key_file=key, create=True)
-    for label in ("A", "B"):
-        ledger.open_dataset(label, epsilon=1.0)
-    ledger.charge("A", PureDP(1.0, "add-remove"))
-    ledger.charge("B", TENTH)
-    altered(place, statement)
-    for fresh in (ledger, Ledger.open(place, key_file=key)):
-        with pytest.raises(LedgerError):
-            fresh.charge("A", TENTH)
-
-
-def test_shares_and_requests_on_postgres(place: str, tmp_path: Path) -> None:
-    ledger = Ledger.open(place, key_file=tmp_path / "k", create=True)
-    ledger.open_dataset("A", epsilon=1.0)
-    ledger.set_share("A", "ann", 0.2)
-    heads = {ledger.charge("A", TENTH, analyst="ann", request="r") for _ in range(3)}
-    assert len(heads) == 1
-    ledger.charge("A", TENTH, analyst="ann")
-    with pytest.raises(BudgetExceeded, match="share of 'ann'"):
-        ledger.charge("A", TENTH, analyst="ann")
-    assert [s.analyst for s in ledger.shares("A")] == ["ann"] and ledger.verify().ok
-
-
-def test_four_processes_make_one_ledger_on_postgres(place: str, tmp_path: Path) -> None:
-    def work(number: int) -> float:
-        ledger = Ledger.open(place, key_file=tmp_path / "k", create=True)
-        ledger.open_dataset("A", epsilon=1.0)
-        return len(ledger.charge("A", TENTH)) > 60
-
-    assert at_once(4, work) == ["True"] * 4
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["k"]
-    assert Ledger.open(place, key_file=tmp_path / "k").dataset("A").charges == 4
 
 
 def test_of_two_machines_that_make_one_ledger_one_is_first(place: str, tmp_path: Path) -> None:
