@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 import winnow as wn
-from winnow.audit import replay_commands
-from winnow.audit.replay import Replay, replay, replayed
-from winnow.audit.replay_allowed import ALLOWED
-from winnow.audit.replay_broken import TWINS, replay_twins, twin_of
-from winnow.audit.replay_coverage import (
+from winnow.audit.replay import commands as replay_commands
+from winnow.audit.replay.allowed import ALLOWED
+from winnow.audit.replay.broken import TWINS, replay_twins, twin_of
+from winnow.audit.replay.compare import Replay, replay, replayed
+from winnow.audit.replay.coverage import (
     WITHOUT_PRIVATE_DATA,
     nothing_is_left_out,
     replayed_words,
     required,
 )
-from winnow.audit.replay_observation import Shown, observe
-from winnow.audit.replay_people import Family, neighbours
-from winnow.audit.replay_table import replays
+from winnow.audit.replay.entries import replays
+from winnow.audit.replay.observation import Shown, observe
+from winnow.audit.replay.people import Family, neighbours
 from winnow.core.relation import Relation
 
 SEED = 20261115

@@ -2,7 +2,7 @@
 
 Every verb runs on small data and on all their neighbours, with identical tapes. Receipts,
 guarantees, types, shapes, messages, warnings, errors and what stands behind them, files, their
-names and sizes have to be the same to the last byte; the table of ``replay_allowed`` says what may
+names and sizes have to be the same to the last byte; the table of ``replay.allowed`` says what may
 differ, because it is the released value, or follows from it. What follows from it has to be the
 same wherever the value is. So this finds what no enumeration of a mechanism's law can see: one bit
 about a person in a place that nobody thought of as output.
@@ -19,9 +19,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from winnow.audit.replay_allowed import ALLOWED, AllowedField
-from winnow.audit.replay_observation import Leaf, Observation, observe
-from winnow.audit.replay_people import Family, People, neighbours
+from winnow.audit.replay.allowed import ALLOWED, AllowedField
+from winnow.audit.replay.observation import Leaf, Observation, observe
+from winnow.audit.replay.people import Family, People, neighbours
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import FULL_ONLY, Call, Replay, ReplayPlace, calling
-from winnow.audit.replay_people import Family, People
-from winnow.audit.replay_tables import ROWS, table_of
+from winnow.audit.replay.compare import FULL_ONLY, Call, Replay, ReplayPlace, calling
+from winnow.audit.replay.people import Family, People
+from winnow.audit.replay.tables import ROWS, table_of
 from winnow.core.relation import Relation
 from winnow.inner_product.boost import boost
 from winnow.inner_product.index.building import INDEX_NAMES

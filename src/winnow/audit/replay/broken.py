@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import Replay, ReplayPlace, replay
-from winnow.audit.replay_observation import Shown
-from winnow.audit.replay_people import People
-from winnow.audit.replay_selections import HOLDERS, counted
+from winnow.audit.replay.compare import Replay, ReplayPlace, replay
+from winnow.audit.replay.observation import Shown
+from winnow.audit.replay.people import People
+from winnow.audit.replay.selections import HOLDERS, counted
 from winnow.audit.result import AuditResult
 from winnow.core.released import Released
 from winnow.errors import GuaranteeError, ParameterError

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import FULL_ONLY, Replay, ReplayPlace, calling
-from winnow.audit.replay_people import Family, People
+from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace, calling
+from winnow.audit.replay.people import Family, People
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from winnow.audit.replay import Replay
-from winnow.audit.replay_commands import command_replays
-from winnow.audit.replay_programs import program_replays
-from winnow.audit.replay_readers import reader_replays
-from winnow.audit.replay_selections import selection_replays
-from winnow.audit.replay_tables import table_replays
+from winnow.audit.replay.commands import command_replays
+from winnow.audit.replay.compare import Replay
+from winnow.audit.replay.programs import program_replays
+from winnow.audit.replay.readers import reader_replays
+from winnow.audit.replay.selections import selection_replays
+from winnow.audit.replay.tables import table_replays
 
 
 @lru_cache(maxsize=1)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import FULL_ONLY, Replay, ReplayPlace
-from winnow.audit.replay_people import Family, People
-from winnow.audit.replay_selections import HOLDERS, counted
+from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace
+from winnow.audit.replay.people import Family, People
+from winnow.audit.replay.selections import HOLDERS, counted
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed

@@ -14,11 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from winnow.audit.replay import Replay, ReplayPlace
-from winnow.audit.replay_observation import Shown
-from winnow.audit.replay_people import Family, People
-from winnow.audit.replay_readers import events_of, model_of, text_of
-from winnow.audit.replay_selections import HOLDERS, STEPS, counted
+from winnow.audit.replay.compare import Replay, ReplayPlace
+from winnow.audit.replay.observation import Shown
+from winnow.audit.replay.people import Family, People
+from winnow.audit.replay.readers import events_of, model_of, text_of
+from winnow.audit.replay.selections import HOLDERS, STEPS, counted
 from winnow.core.relation import Relation
 
 WITHOUT_PRIVATE_DATA = {

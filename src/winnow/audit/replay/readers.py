@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay import Replay, ReplayPlace
-from winnow.audit.replay_people import Family, People
-from winnow.audit.replay_selections import MOVERS, STEPS, summed
+from winnow.audit.replay.compare import Replay, ReplayPlace
+from winnow.audit.replay.people import Family, People
+from winnow.audit.replay.selections import MOVERS, STEPS, summed
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.inner_product.vectors import seal_vectors

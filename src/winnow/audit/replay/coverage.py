@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator
 
-from winnow.audit.replay import Replay
+from winnow.audit.replay.compare import Replay
 from winnow.audit.result import AuditResult
 from winnow.core.laws import Law
 from winnow.inner_product.index.building import INDEX_NAMES
