@@ -16,7 +16,7 @@ import winnow as wn
 from winnow.cli.app import app
 from winnow.core import padding as module
 from winnow.core.padding import Padding, checked
-from winnow.interactive.session import question_seconds
+from winnow.interactive.open_session import question_seconds
 
 ROWS = {"age": [0, 1, 2, 3] * 25, "sex": [0, 1] * 50}
 

@@ -12,8 +12,8 @@ from winnow.foreign import guarded
 from winnow.interactive.independent_answers import OpenAnswers
 from winnow.interactive.independent_plan import IndependentPlan
 from winnow.interactive.journal import Journal
+from winnow.interactive.open_session import INDEPENDENT, Answer, OpenSession, answer_of
 from winnow.interactive.questions import Question, question_of, questions_of, taken
-from winnow.interactive.session import INDEPENDENT, Answer, OpenSession, answer_of
 from winnow.privacy.ledger.locks import Hold
 
 _TOGETHER = 1024

@@ -25,8 +25,8 @@ from winnow.interactive.audit.model import CODES, COUNT, ROWS, adversary_table
 from winnow.interactive.independent import Independent
 from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.independent_plan import IndependentPlan
+from winnow.interactive.open_session import Answer
 from winnow.interactive.questions import Question
-from winnow.interactive.session import Answer
 from winnow.privacy import Guarantee, single_use_grant, zcdp_cost, zcdp_delta
 from winnow.release.audit import as_twin
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from winnow.core.column import Column
     from winnow.core.schema import Schema
     from winnow.core.workloads.conditions import Predicates
+    from winnow.interactive.open_session import Answer
     from winnow.interactive.opening import Opened
-    from winnow.interactive.session import Answer
     from winnow.privacy import Budget
 
 
