@@ -14,7 +14,8 @@ from winnow.core.workloads.bits import BitsPart, pack
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.interval import IntervalPart
 from winnow.core.workloads.marginal import MarginalPart
-from winnow.core.workloads.part import bin_counts
+from winnow.core.workloads.part import Part, bin_counts, declared
+from winnow.core.workloads.parts import PARTS
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import marginal_tables
 
@@ -282,7 +283,7 @@ def test_values_on_the_grid_are_taken_exactly(grid: int, bound, seed: int) -> No
         np.testing.assert_array_equal(np.rint(rows * built.grid), steps - lowest)
     if bound is not None:
         p = np.full(5, 0.2)
-        np.testing.assert_allclose(part.declared(part.answers(p)), values @ p, atol=1e-12)
+        np.testing.assert_allclose(declared(part.bound, part.answers(p)), values @ p, atol=1e-12)
 
 
 def test_random_queries_are_repeatable_and_have_their_density() -> None:
@@ -351,3 +352,22 @@ def test_parts_refuse_what_does_not_fit_their_schema() -> None:
     for make in wrong:
         with pytest.raises(wn.InputError):
             make()
+
+
+def test_every_part_is_listed_once() -> None:
+    assert set(PARTS) == set(Part.__subclasses__()) and len(PARTS) == len(set(PARTS))
+
+
+def test_the_form_of_a_part_is_one_object_so_that_kernels_may_remember_it() -> None:
+    schema = wn.Schema.parse({"a": 3, "b": 2})
+    bits = pack(np.eye(2, 6, dtype=np.bool_))
+    parts = (
+        MarginalPart(schema, (0, 1)),
+        IntervalPart(schema, 0, np.array([0]), np.array([2])),
+        ConjunctionPart(schema, ({0: np.array([True, False, True])},)),
+        BitsPart(schema, bits),
+        GridPart(schema, np.ones((2, 6), np.uint8), 3),
+    )
+    assert {type(part) for part in parts} == set(PARTS)
+    for part in parts:
+        assert part.form is part.form and part.bound is None and part.title

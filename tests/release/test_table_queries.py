@@ -39,5 +39,7 @@ def test_product_sets_read_off_tables_are_the_sums_of_their_cells(
 
 def test_the_codes_of_a_product_set_are_those_of_its_masks() -> None:
     part = ConjunctionPart(SCHEMA, ({2: np.array([True, False, False, True])}, {}))
-    assert {c: list(np.atleast_1d(held)) for c, held in codes_of(part, 0).items()} == {2: [0, 3]}
-    assert codes_of(part, 1) == {}
+    assert {c: list(np.atleast_1d(held)) for c, held in codes_of(part.form, SHAPE, 0).items()} == {
+        2: [0, 3]
+    }
+    assert codes_of(part.form, SHAPE, 1) == {}

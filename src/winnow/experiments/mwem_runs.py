@@ -26,7 +26,7 @@ from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.workloads.arrays import Stream, random_queries
-from winnow.core.workloads.bits import BitsPart
+from winnow.core.workloads.forms import BitMatrix
 from winnow.core.workloads.workload import Workload
 from winnow.experiments.experiment import clock, gumbels, normals, since
 from winnow.inner_product.index.building import build_index
@@ -250,8 +250,8 @@ def _written_out(workload: Workload, most: int | None = None) -> NDArray[np.floa
         for start in range(0, min(part.size, size - first), 4096):
             stop = min(start + 4096, part.size, size - first)
             block = matrix[first + start : first + stop]
-            if isinstance(part, BitsPart):
-                packed = part.bits[start:stop].astype("<u8").view(np.uint8)
+            if isinstance(part.form, BitMatrix):
+                packed = part.form.bits[start:stop].astype("<u8").view(np.uint8)
                 block[:] = np.unpackbits(packed, axis=1, bitorder="little")[:, :cells]
             else:
                 for place in range(start, stop):

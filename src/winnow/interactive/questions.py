@@ -16,20 +16,22 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import count as check_count
 from winnow.core.schema import Schema
-from winnow.core.workloads.bits import BitsPart
 from winnow.core.workloads.conditions import Predicates
-from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.core.workloads.interval import IntervalPart
-from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.forms import (
+    BitMatrix,
+    CodeRanges,
+    GridMatrix,
+    ProductSets,
+    WholeTable,
+)
 from winnow.core.workloads.part import Part
-from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import ParameterError
 
@@ -201,31 +203,33 @@ def taken(workload: Workload, query: int) -> Question:
 
 
 def _question(schema: Schema, part: Part, query: int) -> Question:
-    if isinstance(part, ConjunctionPart):
-        codes = {}
-        for column, mask in part.masks[query].items():  # ascending, and so are the codes
-            (held,) = mask.nonzero()
-            if len(held) < len(mask):
-                held.flags.writeable = False
-                codes[column] = held
-        return Question._of_masks(schema, codes, part.label(query))
-    if isinstance(part, MarginalPart):
-        cell, codes = query, {}
-        for column in reversed(part.columns):
-            cell, code = divmod(cell, schema.shape[column])
-            codes[column] = np.array([code], np.int64)
-        ordered = dict(sorted(codes.items()))
-        return Question(schema, ordered, label=part.label(query))
-    if isinstance(part, IntervalPart):
-        held = np.arange(int(part.starts[query]), int(part.stops[query]), dtype=np.int64)
-        whole = len(held) == schema.shape[part.column]
-        return Question(schema, {} if whole else {part.column: held}, label=part.label(query))
-    if isinstance(part, BitsPart):
-        return Question(schema, None, part.row(query).astype(np.int64), 1, None, part.label(query))
-    if isinstance(part, GridPart):
-        units = part.values[query].astype(np.int64)
-        return Question(schema, None, units, part.grid, part.bound, part.label(query))
-    raise ParameterError(f"queries of the kind {type(part).__name__} are not asked interactively")
+    label = part.label(query)
+    codes: dict[int, Integers] = {}
+    match part.form:
+        case ProductSets(sets):
+            for column, mask in sets[query].items():  # ascending, and so are the codes
+                (held,) = mask.nonzero()
+                if len(held) < len(mask):
+                    held.flags.writeable = False
+                    codes[column] = held
+            return Question._of_masks(schema, codes, label)
+        case WholeTable(columns):
+            cell = query
+            for column in reversed(columns):
+                cell, code = divmod(cell, schema.shape[column])
+                codes[column] = np.array([code], np.int64)
+            return Question(schema, dict(sorted(codes.items())), label=label)
+        case CodeRanges(column, starts, stops):
+            span = np.arange(int(starts[query]), int(stops[query]), dtype=np.int64)
+            whole = len(span) == schema.shape[column]
+            return Question(schema, {} if whole else {column: span}, label=label)
+        case BitMatrix():
+            return Question(schema, None, part.row(query).astype(np.int64), 1, None, label)
+        case GridMatrix(values):
+            units = values[query].astype(np.int64)
+            return Question(schema, None, units, part.grid, part.bound, label)
+        case never:
+            assert_never(never)
 
 
 def set_size(question: Question) -> int:

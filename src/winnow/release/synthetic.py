@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,15 @@ from winnow.core.checks import count
 from winnow.core.saving import FRAMES, as_frame, check_target, labelled, save_columns, write_json
 from winnow.core.schema import Schema, cells_text
 from winnow.core.tape import Randomness
-from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.core.workloads.interval import IntervalPart
-from winnow.core.workloads.marginal import MarginalPart
-from winnow.core.workloads.part import Part
+from winnow.core.workloads.forms import (
+    BitMatrix,
+    CodeRanges,
+    GridMatrix,
+    Mask,
+    ProductSets,
+    WholeTable,
+)
+from winnow.core.workloads.part import Part, declared, declared_width
 from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
 from winnow.release.factors import Factor
@@ -91,7 +97,8 @@ class SyntheticDistribution:
         """
         bound = self._bound(workload)
         parts = np.split(self._fractions(bound), bound.offsets[1:-1])
-        return np.concatenate([_declared(*pair) for pair in zip(bound.parts, parts, strict=True)])
+        pairs = zip(bound.parts, parts, strict=True)
+        return np.concatenate([declared(part.bound, answers) for part, answers in pairs])
 
     def counts(self, workload: Any = None) -> Floats:
         """The same as numbers of rows: fractions times the public total."""
@@ -148,7 +155,7 @@ class SyntheticDistribution:
             estimates[query] = math.hypot(distance, self.errors.noise / math.sqrt(len(values)))
         first = 0
         for part in self.workload.parts:
-            estimates[first : first + part.size] *= _width(part)
+            estimates[first : first + part.size] *= declared_width(part.bound)
             first += part.size
         return [float(estimate) for estimate in estimates]
 
@@ -174,16 +181,17 @@ class SyntheticDistribution:
         return np.concatenate([self._answers(part) for part in bound.parts])
 
     def _answers(self, part: Part) -> Floats:
-        match part:
-            case MarginalPart():
-                return self._marginal(part.columns).ravel()
-            case IntervalPart():
-                line = Schema((self.schema.columns[part.column],))
-                alone = IntervalPart(line, 0, part.starts, part.stops)
-                return alone.answers(self._marginal((part.column,)))
-            case ConjunctionPart() if self._whole() is None:
-                return np.array([self._product_set(masks) for masks in part.masks])
-        return part.answers(self.weights())
+        match part.form:
+            case WholeTable(columns):
+                return self._marginal(columns).ravel()
+            case CodeRanges(column=column) as ranges:
+                return np.asarray(np.maximum(ranges.sums(self._marginal((column,))), 0.0))
+            case ProductSets(sets):
+                return np.array([self._product_set(masks) for masks in sets])
+            case BitMatrix() | GridMatrix():
+                return part.answers(self.weights())
+            case never:
+                assert_never(never)
 
     def _whole(self) -> Floats | None:
         """The weights of all cells, where they are stored as such."""
@@ -191,7 +199,7 @@ class SyntheticDistribution:
         in_order = factor.columns == tuple(range(len(self.schema.columns)))
         return factor.weights if in_order and factor.points is None else None
 
-    def _product_set(self, masks: Any) -> float:
+    def _product_set(self, masks: Mapping[int, Mask]) -> float:
         return math.prod(factor.product_set(masks) for factor in self.factors)
 
     def _marginal(self, columns: tuple[int, ...]) -> Floats:
@@ -309,15 +317,3 @@ class SyntheticDistribution:
             f"<synthetic distribution over {len(self.schema.columns)} columns, "
             f"{cells_text(self.schema.cells)} cells, {len(self.measurements)} measurements>"
         )
-
-
-def _declared(part: Part, answers: Floats) -> Floats:
-    """Answers of queries that were declared in [-c, c], brought back there."""
-    undo = getattr(part, "declared", None)
-    return answers if undo is None else np.asarray(undo(answers))
-
-
-def _width(part: Part) -> float:
-    """The length of the interval that the declared queries live in: 1, or 2c."""
-    bound = getattr(part, "bound", None)
-    return 1.0 if bound is None else 2.0 * float(bound)

@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.core.workloads.interval import IntervalPart
-from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
 from winnow.release.synthetic import SyntheticDistribution
 
@@ -50,18 +47,6 @@ class MeasuredRow:
     """What the distribution answers, as a fraction."""
 
 
-def part_name(part: Any) -> str:
-    """A part of a workload in a few words: 'age × sex'."""
-    match part:
-        case MarginalPart():
-            return " × ".join(part.schema.names[column] for column in part.columns)
-        case IntervalPart():
-            return f"ranges of {part.schema.names[part.column]}"
-        case ConjunctionPart():
-            return "predicates"
-    return "queries given as arrays"
-
-
 def fitted_fractions(synthetic: SyntheticDistribution) -> Floats:
     """The answers to the workload that was released for, in [0, 1]."""
     workload: Workload = synthetic.workload
@@ -69,9 +54,8 @@ def fitted_fractions(synthetic: SyntheticDistribution) -> Floats:
     for part, start, stop in zip(
         workload.parts, workload.offsets[:-1], workload.offsets[1:], strict=True
     ):
-        bound = getattr(part, "bound", None)
-        if bound is not None:  # declared in [-bound, bound]
-            answers[start:stop] = (answers[start:stop] / float(bound) + 1) / 2
+        if part.bound is not None:  # declared in [-bound, bound]
+            answers[start:stop] = (answers[start:stop] / float(part.bound) + 1) / 2
     return answers
 
 
@@ -103,11 +87,11 @@ def errors_by_part(synthetic: SyntheticDistribution) -> list[PartErrors]:
     found: dict[str, dict[str, Any]] = {}
     for part in workload.parts:
         entry = found.setdefault(
-            part_name(part), {"queries": 0, "measured": 0, "distances": [], "estimates": []}
+            part.title, {"queries": 0, "measured": 0, "distances": [], "estimates": []}
         )
         entry["queries"] += part.size
     for query, values in sorted(seen.items()):
-        entry = found[part_name(workload.parts[workload.locate(query)[0]])]
+        entry = found[workload.parts[workload.locate(query)[0]].title]
         distance = float(fitted[query] - np.mean(values))
         entry["measured"] += len(values)
         entry["distances"].append(distance)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.part import Part, table_columns
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ExtraMissing
 from winnow.foreign import instead
@@ -172,10 +172,11 @@ def allowed_candidates(
     ]
 
 
-def _columns(part: object) -> tuple[int, ...]:
-    if not isinstance(part, MarginalPart):
+def _columns(part: Part) -> tuple[int, ...]:
+    columns = table_columns(part)
+    if columns is None:
         raise TypeError("a candidate is a marginal table")
-    return part.columns
+    return columns
 
 
 def _total(first: list[NoisyTable]) -> int:

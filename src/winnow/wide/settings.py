@@ -14,6 +14,7 @@ from winnow.core.process import memory_text, parse_memory
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import DataError, GuaranteeError, ParameterError
 from winnow.privacy import zcdp_rho
@@ -114,7 +115,7 @@ def wide_settings(request: WideRequest) -> WideSettings:
         )
     total = _total(request)
     workload = _bind(request)
-    sets = [part.columns for part in workload.parts if isinstance(part, MarginalPart)]
+    sets = [columns for columns in map(table_columns, workload.parts) if columns is not None]
     parts, weights = _candidates(request, sets)
     columns = len(request.schema.columns)
     if request.rounds is not None:
@@ -165,17 +166,13 @@ def _bind(request: WideRequest) -> Workload:
     given = request.workload
     if isinstance(given, Maker):
         given = given.over(request.schema, memory=request.memory)
-    if not isinstance(given, Workload) or not all(
-        isinstance(part, MarginalPart) for part in given.parts
-    ):
+    if not isinstance(given, Workload) or None in map(table_columns, given.parts):
         raise ParameterError(
             "a graphical release is for marginal tables; give a workload such as wn.marginals(3)"
         )
     if given.schema != request.schema:
-        raise ParameterError(
-            "the workload is over another schema than the table; bind it to that one"
-        )
-    spoken = {c for part in given.parts for c in getattr(part, "columns", ())}
+        raise ParameterError("the workload is over another schema than the table; bind it to that one")
+    spoken = {c for part in given.parts for c in table_columns(part) or ()}
     silent = [c.name for i, c in enumerate(request.schema.columns) if i not in spoken]
     if silent:
         raise ParameterError(

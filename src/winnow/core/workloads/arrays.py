@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, one_of
 from winnow.core.checks import count as check_count
 from winnow.core.schema import Schema
-from winnow.core.workloads.bits import BitsPart, Words, pack, words_per_query
+from winnow.core.workloads.bits import BitsPart, pack, words_per_query
+from winnow.core.workloads.forms import Words
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Maker

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
-from winnow.core.workloads.part import Codes, Counts, Floats, cell_counts, check_cells, check_query
+from winnow.core.workloads.forms import BitMatrix, Words
+from winnow.core.workloads.part import (
+    ARRAYS_TITLE,
+    Codes,
+    Counts,
+    Floats,
+    Part,
+    cell_counts,
+    check_cells,
+    check_query,
+    no_group,
+)
 from winnow.errors import ParameterError
 
-Words = NDArray[np.uint64]
 _LITTLE = sys.byteorder == "little"
 _BLOCK = 1 << 21  # bytes of queries looked at together: they stay in the cache
 
@@ -24,7 +35,7 @@ def words_per_query(cells: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class BitsPart:
+class BitsPart(Part):
     """Query j holds cell x when bit x % 64 of the word bits[j, x // 64] is set."""
 
     schema: Schema
@@ -89,6 +100,20 @@ class BitsPart:
     def memory(self) -> int:
         """The bytes of the bits."""
         return self.bits.nbytes
+
+    @cached_property
+    def form(self) -> BitMatrix:
+        """Written out over the cells."""
+        return BitMatrix(self.bits)
+
+    @property
+    def title(self) -> str:
+        """As they were given: such queries have no name in common."""
+        return ARRAYS_TITLE
+
+    def inside(self, columns: tuple[int, ...], own: Schema) -> tuple[BitsPart, BitsPart] | None:
+        """Refused: each query speaks of all columns."""
+        raise no_group()
 
 
 def _subset_sums(octets: NDArray[Any]) -> NDArray[Any]:

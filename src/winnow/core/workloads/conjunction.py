@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
+from winnow.core.workloads.forms import Mask, ProductSets
 from winnow.core.workloads.interval import interval_label
 from winnow.core.workloads.part import (
     Codes,
     Counts,
     Floats,
+    Part,
     check_cells,
     check_query,
     marginal_counts,
@@ -23,12 +26,11 @@ from winnow.core.workloads.part import (
 )
 from winnow.errors import ParameterError
 
-Mask = NDArray[np.bool_]
 _TABLE = 1 << 22  # marginal tables up to so many cells are summed once for all their queries
 
 
 @dataclass(frozen=True, eq=False)
-class ConjunctionPart:
+class ConjunctionPart(Part):
     """Query j holds a cell when masks[j][column][code] is true for each of its columns."""
 
     schema: Schema
@@ -121,6 +123,32 @@ class ConjunctionPart:
     def memory(self) -> int:
         """The bytes of the masks."""
         return sum(mask.nbytes for masks in self.masks for mask in masks.values())
+
+    @cached_property
+    def form(self) -> ProductSets:
+        """Product sets."""
+        return ProductSets(self.masks)
+
+    @property
+    def title(self) -> str:
+        """All of them together: they have no name in common."""
+        return "predicates"
+
+    def inside(
+        self, columns: tuple[int, ...], own: Schema
+    ) -> tuple[ConjunctionPart, ConjunctionPart] | None:
+        """Those whose columns are at hand; one without any condition belongs to no group."""
+        kept = tuple(m for m in self.masks if m and set(m) <= set(columns))
+        if not kept:
+            return None
+        here = [{columns.index(c): mask for c, mask in m.items()} for m in kept]
+        return ConjunctionPart(self.schema, kept), ConjunctionPart(own, tuple(here))
+
+    @classmethod
+    def joined(cls, parts: Sequence[ConjunctionPart]) -> Sequence[ConjunctionPart]:
+        """One part: its queries share the sums of their tables."""
+        masks = [masks for part in parts for masks in part.masks]
+        return [ConjunctionPart(parts[0].schema, tuple(masks))]
 
 
 def _all_inside(

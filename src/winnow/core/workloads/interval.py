@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
+from winnow.core.workloads.forms import CodeRanges
 from winnow.core.workloads.part import (
     Codes,
     Counts,
     Floats,
+    Part,
     check_cells,
     check_query,
     marginal_counts,
@@ -21,7 +24,7 @@ from winnow.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalPart:
+class IntervalPart(Part):
     """Query j holds the codes starts[j] <= code < stops[j] of one column."""
 
     schema: Schema
@@ -53,14 +56,12 @@ class IntervalPart:
     def answers(self, p: Floats) -> Floats:
         """Differences of cumulative sums of the column's own table."""
         table = marginal_table(check_cells(p, self.schema), self.schema.shape, (self.column,))
-        sums = np.concatenate([[0.0], np.cumsum(table)])
-        return np.asarray(np.maximum(sums[self.stops] - sums[self.starts], 0.0))
+        return np.asarray(np.maximum(self.form.sums(table), 0.0))
 
     def counts(self, codes: Codes, weights: Counts) -> Counts:
         """The same in whole numbers."""
         table = marginal_counts(codes, weights, self.schema.shape, (self.column,))
-        sums = np.concatenate([[0], np.cumsum(table)])
-        return np.asarray(sums[self.stops] - sums[self.starts])
+        return self.form.sums(table)
 
     def row(self, query: int) -> Floats:
         """1 on the cells inside the range, else 0."""
@@ -79,6 +80,24 @@ class IntervalPart:
     def memory(self) -> int:
         """The bytes of the two bounds."""
         return self.starts.nbytes + self.stops.nbytes
+
+    @cached_property
+    def form(self) -> CodeRanges:
+        """Ranges of codes."""
+        return CodeRanges(self.column, self.starts, self.stops)
+
+    @property
+    def title(self) -> str:
+        """The name of the column."""
+        return f"ranges of {self.schema.names[self.column]}"
+
+    def inside(
+        self, columns: tuple[int, ...], own: Schema
+    ) -> tuple[IntervalPart, IntervalPart] | None:
+        """All ranges, where their column is at hand."""
+        if self.column not in columns:
+            return None
+        return self, IntervalPart(own, columns.index(self.column), self.starts, self.stops)
 
 
 def interval_label(schema: Schema, position: int, start: int, stop: int) -> str:

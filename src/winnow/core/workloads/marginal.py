@@ -9,10 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from winnow.core.schema import Schema
+from winnow.core.workloads.forms import WholeTable
 from winnow.core.workloads.part import (
     Codes,
     Counts,
     Floats,
+    Part,
     check_cells,
     check_query,
     marginal_counts,
@@ -22,7 +24,7 @@ from winnow.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class MarginalPart:
+class MarginalPart(Part):
     """One query for each cell of the table of some columns, the last column fastest."""
 
     schema: Schema
@@ -78,3 +80,22 @@ class MarginalPart:
     def memory(self) -> int:
         """A marginal needs no table of its own."""
         return 0
+
+    @cached_property
+    def form(self) -> WholeTable:
+        """A whole table."""
+        return WholeTable(self.columns)
+
+    @property
+    def title(self) -> str:
+        """The names of the columns."""
+        return " × ".join(self.schema.names[column] for column in self.columns)
+
+    def inside(
+        self, columns: tuple[int, ...], own: Schema
+    ) -> tuple[MarginalPart, MarginalPart] | None:
+        """The whole table, where all its columns are at hand."""
+        if not set(self.columns) <= set(columns):
+            return None
+        places = tuple(columns.index(column) for column in self.columns)
+        return self, MarginalPart(own, places)

@@ -1,5 +1,8 @@
 """What every part of a workload can do, and the sums that several parts share.
 
+A new part is a subclass of `Part` in a file of its own, listed in `parts.PARTS`: mypy names
+there what it lacks.
+
 A part is a public list of linear queries over the cells of a schema. Query values lie in
 [0, 1]; a part with the grid G has values k/G with whole k, so that counts are whole numbers
 in grid units.
@@ -8,13 +11,16 @@ in grid units.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
+from winnow.core.workloads.forms import Form, WholeTable
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -27,35 +33,92 @@ EXACT_FLOAT = 2**53
 """Whole numbers up to here, and their sums, are exact in a float64."""
 
 
-class Part(Protocol):
+class Part(ABC):
     """A public list of queries."""
 
-    @property
-    def schema(self) -> Schema:
-        """The schema over whose cells the queries speak."""
+    schema: Schema
+    """The schema over whose cells the queries speak."""
+    grid: int
+    """Query values are whole multiples of 1/grid."""
+    bound: Fraction | None = None
+    """c, where the queries were declared with values in [-c, c]; None: in [0, 1]."""
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """How many queries there are."""
 
-    @property
-    def grid(self) -> int:
-        """Query values are whole multiples of 1/grid."""
-
+    @abstractmethod
     def answers(self, p: Floats) -> Floats:
         """The answers under a distribution over the cells, in [0, 1]."""
 
+    @abstractmethod
     def counts(self, codes: Codes, weights: Counts) -> Counts:
         """The exact answers on rows with whole weights, in grid units."""
 
+    @abstractmethod
     def row(self, query: int) -> Floats:
         """The query's value on every cell; for small domains."""
 
+    @abstractmethod
     def label(self, query: int) -> str:
         """The query in words."""
 
+    @abstractmethod
     def memory(self) -> int:
         """How many bytes the part itself holds."""
+
+    @property
+    @abstractmethod
+    def form(self) -> Form:
+        """The queries as a record that kernels act on; always the same object."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The part in a few words, for reports: 'age × sex'."""
+
+    @abstractmethod
+    def inside(self, columns: tuple[int, ...], own: Schema) -> tuple[Self, Self] | None:
+        """The queries that speak of these columns only, over the whole schema and over ``own``.
+
+        ``own`` is the schema of these columns. None when there is no such query.
+        """
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Sequence[Self]:
+        """The same queries in as few parts as are good for speed; by default as they are."""
+        return parts
+
+
+def table_columns(part: Part) -> tuple[int, ...] | None:
+    """The columns of a part that is one whole marginal table; None for any other."""
+    form = part.form
+    return form.columns if isinstance(form, WholeTable) else None
+
+
+def declared(bound: Fraction | None, answers: Floats) -> Floats:
+    """Answers in [0, 1] as answers of the queries as they were given, in [-c, c].
+
+    Queries in [-c, c] were brought to [0, 1] by q -> (q + c) / (2c) [PMW, Section III].
+    """
+    return answers if bound is None else np.asarray(float(bound) * (2.0 * answers - 1.0))
+
+
+def declared_width(bound: Fraction | None) -> float:
+    """The length of the interval that the declared queries live in: 1, or 2c."""
+    return 1.0 if bound is None else 2.0 * float(bound)
+
+
+ARRAYS_TITLE = "queries given as arrays"
+
+
+def no_group() -> ParameterError:
+    """Why a part that is written out over the cells has no queries of some columns."""
+    return ParameterError(
+        "queries given cell by cell speak of all columns at once and fit no group; leave out "
+        "groups=, or use marginals, ranges or where"
+    )
 
 
 def check_query(query: int, size: int) -> int:

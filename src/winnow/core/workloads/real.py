@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
+from winnow.core.workloads.forms import GridMatrix
 from winnow.core.workloads.part import (
+    ARRAYS_TITLE,
     EXACT_FLOAT,
     Codes,
     Counts,
     Floats,
+    Part,
     cell_counts,
     check_cells,
     check_query,
+    no_group,
     sum_of,
 )
 from winnow.errors import ParameterError
@@ -26,11 +31,11 @@ _BLOCK = 1 << 21  # values turned into floats together
 
 
 @dataclass(frozen=True, eq=False)
-class GridPart:
+class GridPart(Part):
     """Query j has the value values[j, x] / grid in [0, 1] on cell x.
 
     ``bound=c`` says that the queries were given in [-c, c] and brought to [0, 1] by the
-    affine map q -> (q + c) / (2c) [PMW, Section III]; ``declared`` undoes it for answers.
+    affine map q -> (q + c) / (2c) [PMW, Section III]; `part.declared` undoes it for answers.
     """
 
     schema: Schema
@@ -84,12 +89,6 @@ class GridPart:
         rows = max(1, _BLOCK // max(1, cells))
         return [slice(first, first + rows) for first in range(0, self.size, rows)]
 
-    def declared(self, answers: Floats) -> Floats:
-        """Answers in [0, 1] as answers of the queries as they were given, in [-c, c]."""
-        if self.bound is None:
-            return answers
-        return np.asarray(float(self.bound) * (2.0 * answers - 1.0))
-
     def row(self, query: int) -> Floats:
         """The values of one query in [0, 1]."""
         values = self.values[check_query(query, self.size)].astype(np.float64)
@@ -102,3 +101,17 @@ class GridPart:
     def memory(self) -> int:
         """The bytes of the values."""
         return self.values.nbytes
+
+    @cached_property
+    def form(self) -> GridMatrix:
+        """Written out over the cells."""
+        return GridMatrix(self.values)
+
+    @property
+    def title(self) -> str:
+        """As they were given: such queries have no name in common."""
+        return ARRAYS_TITLE
+
+    def inside(self, columns: tuple[int, ...], own: Schema) -> tuple[GridPart, GridPart] | None:
+        """Refused: each query speaks of all columns."""
+        raise no_group()

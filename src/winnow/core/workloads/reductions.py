@@ -6,7 +6,8 @@ Both reductions are public: they look at the schema and the queries, never at da
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,15 @@ from winnow.core.process import memory_text, parse_memory
 from winnow.core.schema import Schema
 from winnow.core.workloads.arrays import Stream
 from winnow.core.workloads.bits import BitsPart, pack, words_per_query
-from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.core.workloads.interval import IntervalPart
-from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.forms import (
+    BitMatrix,
+    CodeRanges,
+    GridMatrix,
+    Mask,
+    ProductSets,
+    WholeTable,
+    Words,
+)
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
@@ -56,28 +63,10 @@ def inside(workload: Workload, columns: tuple[int, ...]) -> tuple[Workload, Work
     kept: list[Part] = []
     moved: list[Part] = []
     for part in workload.parts:
-        match part:
-            case MarginalPart():
-                if set(part.columns) <= set(columns):
-                    kept.append(part)
-                    places = tuple(columns.index(column) for column in part.columns)
-                    moved.append(MarginalPart(own, places))
-            case IntervalPart():
-                if part.column in columns:
-                    kept.append(part)
-                    place = columns.index(part.column)
-                    moved.append(IntervalPart(own, place, part.starts, part.stops))
-            case ConjunctionPart():
-                masks = [m for m in part.masks if m and set(m) <= set(columns)]
-                if masks:
-                    kept.append(ConjunctionPart(schema, tuple(masks)))
-                    here = [{columns.index(c): mask for c, mask in m.items()} for m in masks]
-                    moved.append(ConjunctionPart(own, tuple(here)))
-            case _:
-                raise ParameterError(
-                    "queries given cell by cell speak of all columns at once and fit no group; "
-                    "leave out groups=, or use marginals, ranges or where"
-                )
+        found = part.inside(columns, own)
+        if found is not None:
+            kept.append(found[0])
+            moved.append(found[1])
     return (Workload(schema, tuple(kept)), Workload(own, tuple(moved))) if kept else None
 
 
@@ -110,37 +99,38 @@ def on_points(workload: Workload, points: Integers, memory: str | int = "4GB") -
         )
     parts = []
     for part in workload.parts:
-        match part:
-            case MarginalPart():
-                bits = _table_bits(part, points)
-            case IntervalPart():
-                codes = points[:, part.column]
-                starts, stops = part.starts[:, None], part.stops[:, None]
-                bits = pack((codes >= starts) & (codes < stops))
-            case ConjunctionPart():
-                bits = pack(np.stack([_held(masks, points) for masks in part.masks]))
-            case _:
+        match part.form:
+            case WholeTable(columns):
+                bits = _table_bits([workload.schema.shape[c] for c in columns], points[:, columns])
+            case CodeRanges(column, starts, stops):
+                codes = points[:, column]
+                bits = pack((codes >= starts[:, None]) & (codes < stops[:, None]))
+            case ProductSets(sets):
+                bits = pack(np.stack([_held(masks, points) for masks in sets]))
+            case BitMatrix() | GridMatrix():
                 raise ParameterError(
                     "queries given cell by cell need the whole domain; leave out universe="
                 )
+            case never:
+                assert_never(never)
         parts.append(BitsPart(schema, bits))
     return Workload(schema, tuple(parts))
 
 
-def _table_bits(part: MarginalPart, points: Integers) -> NDArray[np.uint64]:
+def _table_bits(shape: Sequence[int], points: Integers) -> Words:
     flat = np.zeros(len(points), np.int64)
-    for column, codes in zip(part.columns, part.shape, strict=True):
-        flat = flat * codes + points[:, column]
+    for place, codes in enumerate(shape):
+        flat = flat * codes + points[:, place]
     number = np.arange(len(points))
-    bits = np.zeros((part.size, words_per_query(len(points))), np.uint64)
+    bits = np.zeros((math.prod(shape), words_per_query(len(points))), np.uint64)
     ones = np.uint64(1) << (number % 64).astype(np.uint64)
     np.bitwise_or.at(bits, (flat, number // 64), ones)
     return bits
 
 
-def _held(masks: object, points: Integers) -> NDArray[np.bool_]:
+def _held(masks: Mapping[int, Mask], points: Integers) -> Mask:
     held = np.ones(len(points), np.bool_)
-    for column, mask in masks.items():  # type: ignore[attr-defined] # a mapping of masks
+    for column, mask in masks.items():
         held &= mask[points[:, column]]
     return held
 

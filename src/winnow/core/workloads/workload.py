@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.schema import Schema
-from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import (
     Codes,
     Counts,
@@ -29,6 +27,7 @@ from winnow.core.workloads.part import (
     cell_counts,
     check_cells,
     check_query,
+    table_columns,
 )
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -126,31 +125,34 @@ class Workload:
         tables = marginal_tables(flat.reshape(self.schema.shape), self._marginals)
         return np.concatenate(
             [
-                tables[part.columns].reshape(-1)
-                if isinstance(part, MarginalPart)
-                else part.answers(flat)
-                for part in self.parts
+                part.answers(flat) if columns is None else tables[columns].reshape(-1)
+                for part, columns in zip(self.parts, self._tables, strict=True)
             ]
         )
 
     def counts(self, codes: Codes, weights: Counts) -> Counts:
         """The exact answers on weighted rows, in the grid units of each part."""
-        tables: dict[tuple[int, ...], NDArray[Any]] = {}
+        tables: dict[Columns, Table] = {}
         if self.schema.cells <= _DENSE and len(self._marginals) > 1:
             histogram = cell_counts(codes, weights, self.schema)
             tables = marginal_tables(histogram.reshape(self.schema.shape), self._marginals)
         return np.concatenate(
             [
-                tables[part.columns].reshape(-1)
-                if isinstance(part, MarginalPart) and part.columns in tables
+                tables[columns].reshape(-1)
+                if columns is not None and columns in tables
                 else part.counts(codes, weights)
-                for part in self.parts
+                for part, columns in zip(self.parts, self._tables, strict=True)
             ]
         )
 
     @cached_property
-    def _marginals(self) -> list[tuple[int, ...]]:
-        return [part.columns for part in self.parts if isinstance(part, MarginalPart)]
+    def _tables(self) -> tuple[Columns | None, ...]:
+        """For each part the columns of its table, where it is one whole marginal table."""
+        return tuple(table_columns(part) for part in self.parts)
+
+    @cached_property
+    def _marginals(self) -> list[Columns]:
+        return [columns for columns in self._tables if columns is not None]
 
     def memory(self) -> int:
         """About how many bytes a release needs for the queries, without the domain's own."""
@@ -236,17 +238,10 @@ class Union(Maker):
         return sum(maker.own_memory(schema) for maker in self.makers)
 
     def parts(self, schema: Schema) -> tuple[Part, ...]:
-        """The parts in order; neighbouring predicates become one part."""
-        parts: list[Part] = []
+        """The parts in order; neighbours of one kind are joined where that is good."""
         every = [part for maker in self.makers for part in maker.parts(schema)]
-        for kind, group in groupby(every, key=type):
-            members = list(group)
-            if kind is ConjunctionPart:
-                masks = [m for part in members if isinstance(part, ConjunctionPart)
-                         for m in part.masks]  # fmt: skip
-                members = [ConjunctionPart(schema, tuple(masks))]
-            parts += members
-        return tuple(parts)
+        groups = [list(group) for _, group in groupby(every, key=type)]
+        return tuple(part for group in groups for part in type(group[0]).joined(group))
 
 
 def _members(maker: Maker) -> tuple[Maker, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from winnow.core.kernels.draw_state import (
     violated,
 )
 from winnow.core.noisy_top.proposals import TapeWords
-from winnow.core.workloads.bits import BitsPart
+from winnow.core.workloads.forms import BitMatrix, DenseForm, GridMatrix, Words
 from winnow.release.kernels.block_sampler import LARGEST_UNITS, per_unit_of
 from winnow.release.kernels.distribution import Distribution, Region
 
@@ -56,12 +56,12 @@ class ClockedSampler:
 
         self._kernel: Any = kernel
         dense = distribution.dense
-        grids = [1, *(int(r.part.grid) for r in dense if not isinstance(r.part, BitsPart))]
+        on_grids = [region for region in dense if isinstance(region.form, GridMatrix)]
+        grids = [1, *(int(region.part.grid) for region in on_grids)]
         bits = dense_fraction_bits(distribution.total, max(grids))
         self._units = distribution.total << bits
         self._exact = [rate / (grid << bits) for grid in grids]
-        firsts = [0, *(distribution.maintained_size + r.base for r in dense
-                       if not isinstance(r.part, BitsPart))]  # fmt: skip
+        firsts = [0, *(distribution.maintained_size + region.base for region in on_grids)]
         self._size = size = len(counts)
         counts = counts << bits
         queries = kernel.Queries(
@@ -157,10 +157,18 @@ class ClockedSampler:
         return int(self._state[EVALUATIONS])
 
 
-def _joined(dense: list[Region], cells: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+def _joined(dense: list[Region[DenseForm]], cells: int) -> tuple[Words, NDArray[Any]]:
     """All binary queries in one array and all values on grids in another."""
-    bits = [r.part.bits for r in dense if isinstance(r.part, BitsPart)]
-    values = [r.part.values for r in dense if not isinstance(r.part, BitsPart)]
+    bits: list[Words] = []
+    values: list[NDArray[Any]] = []
+    for region in dense:
+        match region.form:
+            case BitMatrix():
+                bits.append(region.form.bits)
+            case GridMatrix():
+                values.append(region.form.values)
+            case never:
+                assert_never(never)
     no_bits = np.zeros((0, -(-cells // 64)), np.uint64)
     joined_bits = bits[0] if len(bits) == 1 else np.concatenate([no_bits, *bits])
     if not values:

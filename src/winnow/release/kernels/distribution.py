@@ -5,9 +5,9 @@ touches, and so does the running mean of all distributions: with G the sum of 1/
 distributions so far, a cell whose weight w did not change has contributed w G, and a change of w at
 clock G is booked in `sums`, so that mean = (sums + w G + w/mass)/count at any time.
 
-Queries come in two kinds. Maintained: marginals, whose tables follow every step, and ranges and
-product sets, which are read off such tables. Dense: bits and grids, written out over the cells
-and summed when asked, in whole numbers.
+Queries come in two kinds of forms. Maintained: marginals, whose tables follow every step, and
+ranges and product sets, which are read off such tables. Dense: bits and grids, written out over
+the cells and summed when asked, in whole numbers.
 
 All of this is public: a deterministic function of what was released before.
 """
@@ -16,20 +16,33 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.workloads.bits import BitsPart
-from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.core.workloads.interval import IntervalPart
-from winnow.core.workloads.marginal import MarginalPart
-from winnow.core.workloads.real import GridPart
+from winnow.core.workloads.forms import (
+    BitMatrix,
+    CodeRanges,
+    DenseForm,
+    GridMatrix,
+    ProductSets,
+    TableForm,
+    WholeTable,
+)
+from winnow.core.workloads.part import Part, table_columns
 from winnow.core.workloads.workload import Workload
 from winnow.errors import DataError, ParameterError
-from winnow.release.kernels.table_queries import SMALLEST_BLOCK, codes_of, prefix, read, read_one
+from winnow.release.kernels.table_queries import (
+    SMALLEST_BLOCK,
+    codes_of,
+    prefix,
+    read,
+    read_one,
+    tables_for,
+)
 from winnow.release.kernels.tables import FRESH, MarginalTables
 
 Floats = NDArray[np.float64]
@@ -38,19 +51,32 @@ Integers = NDArray[np.int64]
 _LARGEST_STEP = 600.0  # exp of it is a float64
 
 
+F = TypeVar("F", TableForm, DenseForm)
+
+
 @dataclass(frozen=True)
-class Region:
+class Region(Generic[F]):
     """Where the queries of a part are: its first query, and its place in their kind."""
 
-    part: Any
+    part: Part
+    form: F
     first: int
     base: int
-    dense: bool
+
+    @property
+    def size(self) -> int:
+        """How many queries there are."""
+        return int(self.part.size)
 
     @property
     def stop(self) -> int:
         """The query after the last."""
-        return self.first + int(self.part.size)
+        return self.first + self.size
+
+
+def _following(regions: list[Region[F]]) -> int:
+    """The place after the last of some regions."""
+    return regions[-1].base + regions[-1].size if regions else 0
 
 
 class Distribution:
@@ -66,19 +92,14 @@ class Distribution:
         self.shape = tuple(int(n) for n in workload.schema.shape)
         self.version = 0
         """How many steps were taken."""
-        self.maintained: list[Region] = []
-        self.dense: list[Region] = []
-        offsets = [int(first) for first in workload.offsets]
-        placed = list(zip(workload.parts, offsets[:-1], strict=True))
-        for kinds in ((MarginalPart, IntervalPart, ConjunctionPart), (BitsPart,), (GridPart,)):
-            regions = self.maintained if MarginalPart in kinds else self.dense
-            for part, first in placed:
-                if isinstance(part, kinds):
-                    base = regions[-1].base + regions[-1].part.size if regions else 0
-                    regions.append(Region(part, first, base, regions is self.dense))
-        self._regions = sorted([*self.maintained, *self.dense], key=lambda region: region.first)
+        self.maintained: list[Region[TableForm]] = []
+        self.dense: list[Region[DenseForm]] = []
+        """The binary ones come first."""
+        self._place(workload)
+        regions: list[Region[TableForm] | Region[DenseForm]] = [*self.maintained, *self.dense]
+        self._regions = sorted(regions, key=lambda region: region.first)
         self._firsts = [region.first for region in self._regions]
-        self.maintained_size = sum(int(r.part.size) for r in self.maintained)
+        self.maintained_size = _following(self.maintained)
         self._weights: Floats = np.full(self.cells, 1.0 / self.cells)
         self._sums: Floats = np.zeros(self.cells)
         self._clock = 0.0
@@ -92,11 +113,28 @@ class Distribution:
         if self.maintained:
             self._tables = MarginalTables(self.shape, self._table_columns())
             self._answers = self._tables.values
-            own = [getattr(r.part, "columns", None) for r in self.maintained]
+            own = [table_columns(r.part) for r in self.maintained]
             self._copied = None in own or len(set(own)) < len(own)
             if self._copied:  # else the tables themselves are the answers, in order
                 self._answers = np.zeros(self.maintained_size + len(self._tables.values))
         self._refill()
+
+    def _place(self, workload: Workload) -> None:
+        grids: list[tuple[Part, GridMatrix, int]] = []
+        for part, offset in zip(workload.parts, workload.offsets, strict=False):
+            first = int(offset)
+            match part.form:
+                case WholeTable() | CodeRanges() | ProductSets() as form:
+                    place = _following(self.maintained)
+                    self.maintained.append(Region(part, form, first, place))
+                case BitMatrix() as form:
+                    self.dense.append(Region(part, form, first, _following(self.dense)))
+                case GridMatrix() as form:
+                    grids.append((part, form, first))
+                case never:
+                    assert_never(never)
+        for part, values, first in grids:
+            self.dense.append(Region(part, values, first, _following(self.dense)))
 
     # ------------------------------------------------------------------ reading
 
@@ -105,27 +143,30 @@ class Distribution:
         result = np.empty(self.size)
         values, mass = self.maintained_answers()
         for region in self.maintained:
-            part = values[region.base : region.base + region.part.size]
+            part = values[region.base : region.base + region.size]
             result[region.first : region.stop] = part / mass
         if self.dense:
             p = self.weights()
-            for region in self.dense:
-                result[region.first : region.stop] = region.part.answers(p)
+            for dense in self.dense:
+                result[dense.first : dense.stop] = dense.part.answers(p)
         return np.clip(result, 0.0, 1.0)
 
     def answer(self, query: int) -> float:
         """One answer."""
         region = self._region(query)
-        if isinstance(region.part, BitsPart):
-            from winnow.release.kernels.dense import bit_mass
+        j = query - region.first
+        match region.form:
+            case BitMatrix(bits):
+                from winnow.release.kernels.dense import bit_mass
 
-            held = bit_mass(self._weights, region.part.bits[query - region.first])
-            return min(1.0, max(0.0, float(held) / self._mass))
-        if region.dense:
-            row = region.part.row(query - region.first)
-            return min(1.0, max(0.0, float(row @ self._weights) / self._mass))
-        assert self._tables is not None
-        held = read_one(region.part, self._tables, query - region.first)
+                held = float(bit_mass(self._weights, bits[j]))
+            case GridMatrix():
+                held = float(region.part.row(j) @ self._weights)
+            case WholeTable() | CodeRanges() | ProductSets() as form:
+                assert self._tables is not None
+                held = read_one(form, self._tables, j)
+            case never:
+                assert_never(never)
         return min(1.0, max(0.0, held / self._mass))
 
     def weights(self) -> Floats:
@@ -156,26 +197,27 @@ class Distribution:
         self.version += 1
         factor = math.exp(log_factor)
         j = query - region.first
-        if not region.dense:
-            assert self._tables is not None
-            self._tables.scale(
-                self._weights, self._sums, self._clock, factor, codes_of(region.part, j)
-            )
-            self._mass = float(self._tables.values[-1])
-            self._since_fill += 1
-        elif isinstance(region.part, BitsPart):
-            from winnow.release.kernels.dense import scale_bits
+        dense_step = 1 if self._tables is None else FRESH  # tables do not follow dense steps
+        match region.form:
+            case WholeTable() | CodeRanges() | ProductSets() as form:
+                assert self._tables is not None
+                codes = codes_of(form, self.shape, j)
+                self._tables.scale(self._weights, self._sums, self._clock, factor, codes)
+                self._mass = float(self._tables.values[-1])
+                self._since_fill += 1
+            case BitMatrix(bits):
+                from winnow.release.kernels.dense import scale_bits
 
-            self._mass += scale_bits(
-                self._weights, self._sums, self._clock, region.part.bits[j], factor
-            )
-            self._since_fill += 1 if self._tables is None else FRESH
-        else:
-            after = self._weights * np.exp(log_factor * region.part.row(j))
-            self._sums -= (after - self._weights) * self._clock
-            self._weights = after
-            self._mass = float(after.sum())
-            self._since_fill += 1 if self._tables is None else FRESH
+                self._mass += scale_bits(self._weights, self._sums, self._clock, bits[j], factor)
+                self._since_fill += dense_step
+            case GridMatrix():
+                after = self._weights * np.exp(log_factor * region.part.row(j))
+                self._sums -= (after - self._weights) * self._clock
+                self._weights = after
+                self._mass = float(after.sum())
+                self._since_fill += dense_step
+            case never:
+                assert_never(never)
         if not 0.25 < self._mass / self._base_mass < 4.0:
             self._rebase()
         if self._since_fill >= FRESH:
@@ -214,8 +256,8 @@ class Distribution:
             self._synced = self.version
             self._answers[self.maintained_size :] = tables.values
             for region in self.maintained:
-                out = self._answers[region.base : region.base + region.part.size]
-                read(region.part, tables, out)
+                out = self._answers[region.base : region.base + region.size]
+                read(region.form, tables, out)
         return self._answers, self._mass
 
     @property
@@ -238,15 +280,18 @@ class Distribution:
 
     def arranged(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of all queries, the maintained ones first: the order that samplers use."""
-        parts = [values[r.first : r.stop] for r in (*self.maintained, *self.dense)]
+        parts = [values[r.first : r.stop] for r in self.maintained]
+        parts += [values[r.first : r.stop] for r in self.dense]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def query_at(self, place: int) -> int:
         """The query at a place in that order."""
         dense = place >= self.maintained_size
         inside = place - self.maintained_size if dense else place
-        for region in self.dense if dense else self.maintained:
-            if inside < region.base + region.part.size:
+        regions: Sequence[Region[TableForm] | Region[DenseForm]]
+        regions = self.dense if dense else self.maintained
+        for region in regions:
+            if inside < region.base + region.size:
                 return region.first + inside - region.base
         raise AssertionError("regions cover all places")
 
@@ -259,12 +304,13 @@ class Distribution:
         firsts: list[Integers] = []
         parents: list[Integers] = []
         for region in self.maintained:
-            part, length, place = region.part, SMALLEST_BLOCK, -1
-            if isinstance(part, MarginalPart):
-                kept = prefix(part.columns, self.shape)
+            length, place = SMALLEST_BLOCK, -1
+            columns = table_columns(region.part)
+            if columns is not None:
+                kept = prefix(columns, self.shape)
                 place = self.table_place(kept) if kept else -1
-                length = math.prod(self.shape[c] for c in part.columns[len(kept) :])
-            count = -(-int(part.size) // length)
+                length = math.prod(self.shape[c] for c in columns[len(kept) :])
+            count = -(-region.size // length)
             firsts.append(region.base + length * np.arange(count, dtype=np.int64))
             numbers = place + np.arange(count) if place >= 0 else np.full(count, -1)
             parents.append(numbers.astype(np.int64))
@@ -284,28 +330,18 @@ class Distribution:
             self._whole = (units, self.version, padded)
         return self._whole[2]
 
-    def _region(self, query: int) -> Region:
+    def _region(self, query: int) -> Region[TableForm] | Region[DenseForm]:
         if not 0 <= query < self.size:
             raise ParameterError(f"query {query} is outside 0 to {self.size - 1}")
         return self._regions[bisect_right(self._firsts, query) - 1]
 
     def _table_columns(self) -> list[tuple[int, ...]]:
         """The workload's own tables in order, then those that blocks and readers need."""
-        own = [r.part.columns for r in self.maintained if isinstance(r.part, MarginalPart)]
-        more: dict[tuple[int, ...], None] = {}
-        for region in self.maintained:
-            part = region.part
-            if isinstance(part, MarginalPart):
-                if kept := prefix(part.columns, self.shape):
-                    more[kept] = None
-            elif isinstance(part, IntervalPart):
-                more[(part.column,)] = None
-            else:
-                for masks in part.masks:
-                    more[tuple(sorted(masks))] = None
-        more.pop((), None)
-        known = dict.fromkeys(own)
-        return [*known, *(columns for columns in more if columns not in known), ()]
+        own = [table_columns(region.part) for region in self.maintained]
+        known = dict.fromkeys(columns for columns in own if columns is not None)
+        read = (columns for r in self.maintained for columns in tables_for(r.form, self.shape))
+        more = dict.fromkeys(columns for columns in read if columns and columns not in known)
+        return [*known, *more, ()]
 
 
 def uniform_distribution(workload: Workload, total: int) -> Distribution:

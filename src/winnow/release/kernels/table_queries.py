@@ -1,17 +1,14 @@
-"""What queries of maintained parts are: product sets of cells, and answers read off tables."""
+"""Queries that are product sets of codes: their cells, and their answers read off tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.core.workloads.interval import IntervalPart
-from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.forms import CodeRanges, ProductSets, TableForm, WholeTable
 from winnow.release.kernels.tables import Floats, Integers, MarginalTables
 
 SMALLEST_BLOCK = 8
@@ -28,50 +25,74 @@ def prefix(columns: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
     return ()
 
 
-def codes_of(part: Any, query: int) -> dict[int, tuple[int, int] | Integers]:
+def tables_for(form: TableForm, shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The tables that the answers, and blocks of queries, are read off; () is the whole mass."""
+    match form:
+        case WholeTable(columns):
+            return [prefix(columns, shape)]
+        case CodeRanges(column=column):
+            return [(column,)]
+        case ProductSets(sets):
+            return [tuple(sorted(masks)) for masks in sets]
+        case never:
+            assert_never(never)
+
+
+def codes_of(
+    form: TableForm, shape: tuple[int, ...], query: int
+) -> dict[int, tuple[int, int] | Integers]:
     """The codes of a query's product set."""
-    if isinstance(part, MarginalPart):
-        codes: dict[int, tuple[int, int] | Integers] = {}
-        for column in reversed(part.columns):
-            query, code = divmod(query, part.schema.shape[column])
-            codes[column] = (code, code + 1)
-        return codes
-    if isinstance(part, IntervalPart):
-        return {part.column: (int(part.starts[query]), int(part.stops[query]))}
-    masks: Mapping[int, NDArray[np.bool_]] = part.masks[query]
-    return {column: np.flatnonzero(mask) for column, mask in masks.items()}
+    match form:
+        case WholeTable(columns):
+            codes: dict[int, tuple[int, int] | Integers] = {}
+            for column in reversed(columns):
+                query, code = divmod(query, shape[column])
+                codes[column] = (code, code + 1)
+            return codes
+        case CodeRanges(column, starts, stops):
+            return {column: (int(starts[query]), int(stops[query]))}
+        case ProductSets(sets):
+            return {column: np.flatnonzero(mask) for column, mask in sets[query].items()}
+        case never:
+            assert_never(never)
 
 
-def read(part: Any, tables: MarginalTables, out: Floats) -> None:
-    """The unnormalised answers of a part, read off the tables."""
+def read(form: TableForm, tables: MarginalTables, out: Floats) -> None:
+    """The unnormalised answers of all queries of a form, read off the tables."""
     values = tables.values
-    if isinstance(part, MarginalPart):
-        base = tables.base[part.columns]
-        out[:] = values[base : base + part.size]
-    elif isinstance(part, IntervalPart):
-        base = tables.base[(part.column,)]
-        sums = np.concatenate([[0.0], np.cumsum(values[base : base + tables.shape[part.column]])])
-        out[:] = sums[part.stops] - sums[part.starts]
-    elif isinstance(part, ConjunctionPart):
-        _packed(part, tables).read(values, 0, out)
+    match form:
+        case WholeTable(columns):
+            base = tables.base[columns]
+            out[:] = values[base : base + len(out)]
+        case CodeRanges(column=column):
+            base = tables.base[(column,)]
+            out[:] = form.sums(values[base : base + tables.shape[column]])
+        case ProductSets():
+            _offsets(form, tables).read(values, 0, out)
+        case never:
+            assert_never(never)
 
 
-def read_one(part: Any, tables: MarginalTables, query: int) -> float:
+def read_one(form: TableForm, tables: MarginalTables, query: int) -> float:
     """The unnormalised answer of one query."""
     values = tables.values
-    if isinstance(part, MarginalPart):
-        return float(values[tables.base[part.columns] + query])
-    if isinstance(part, IntervalPart):
-        base = tables.base[(part.column,)]
-        return float(values[base + part.starts[query] : base + part.stops[query]].sum())
-    out = np.empty(1)
-    _packed(part, tables).read(values, query, out)
-    return float(out[0])
+    match form:
+        case WholeTable(columns):
+            return float(values[tables.base[columns] + query])
+        case CodeRanges(column, starts, stops):
+            base = tables.base[(column,)]
+            return float(values[base + starts[query] : base + stops[query]].sum())
+        case ProductSets():
+            out = np.empty(1)
+            _offsets(form, tables).read(values, query, out)
+            return float(out[0])
+        case never:
+            assert_never(never)
 
 
 @dataclass(frozen=True)
-class _Packed:
-    """The product sets of a part as offsets into the tables, one list for each set and column."""
+class _Offsets:
+    """Product sets as offsets into the tables, one list for each set and column."""
 
     bases: Integers
     """Where the table of each set begins."""
@@ -88,18 +109,18 @@ class _Packed:
         sum_products(values, self.bases, self.axes, self.starts, self.offsets, first, out)
 
 
-def _packed(part: ConjunctionPart, tables: MarginalTables) -> _Packed:
-    """The sets of a part, packed once for these tables."""
-    found: _Packed | None = tables.kept.get(part)
+def _offsets(sets: ProductSets, tables: MarginalTables) -> _Offsets:
+    """The offsets of the sets, found once for these tables."""
+    found: _Offsets | None = tables.kept.get(sets)
     if found is None:
-        found = tables.kept[part] = _pack(part, tables)
+        found = tables.kept[sets] = _found_offsets(sets, tables)
     return found
 
 
-def _pack(part: ConjunctionPart, tables: MarginalTables) -> _Packed:
+def _found_offsets(sets: ProductSets, tables: MarginalTables) -> _Offsets:
     """All masks are laid end to end, so that their codes are found at once."""
-    named = [tuple(masks) for masks in part.masks]  # ascending
-    masks = [mask for each in part.masks for mask in each.values()]
+    named = [tuple(masks) for masks in sets.masks]  # ascending
+    masks = [mask for each in sets.masks for mask in each.values()]
     strides = [stride for columns in named for stride in tables.strides_of(columns)]
     ends = np.cumsum([0, *map(len, masks)], dtype=np.int64)
     inside = np.flatnonzero(np.concatenate(masks)) if masks else np.zeros(0, np.int64)
@@ -109,7 +130,7 @@ def _pack(part: ConjunctionPart, tables: MarginalTables) -> _Packed:
         np.array(strides, np.int64), counts
     )
     kind = np.int32 if len(tables.values) < 2**31 else np.int64
-    return _Packed(
+    return _Offsets(
         np.array([tables.base[columns] for columns in named], np.int64),
         np.cumsum([0, *map(len, named)], dtype=np.int64),
         starts,
