@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,8 @@ def log_functions(law: Law, z: Floats) -> tuple[Floats, Floats, Floats]:
                 log_sf = np.where(inside, LN2 - a - log_one_plus, 0.0)
                 density = np.where(inside, LN2 - a - 2 * log_one_plus, -np.inf)
                 return density, log1mexp(log_sf), log_sf
+            case never:
+                assert_never(never)
 
 
 def log_laplace(x: Floats, scale: float) -> Floats:

@@ -12,6 +12,7 @@ Noise decreases in V: the upper tail is at V -> 0.
 from __future__ import annotations
 
 import math
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,8 @@ def noise_of_one(law: Law, word: int, extension: int) -> float | None:
             return _log_one(w) - _log_one(v)
         case Law.HALF_LOGISTIC:
             return _log_one(1.0 + w) - _log_one(v)
+        case never:
+            assert_never(never)
 
 
 def _two_atanh_one(s: float) -> float:
@@ -116,10 +119,7 @@ def noise(
         else:
             e = np.where(v < 0.25, _two_atanh(v / (2.0 - v)), -_log(w))
             g = -_log(e) if log_count is None else log_count - _log(e)
-            if law is Law.GUMBEL:
-                z, moved = g, np.ones(len(v))
-            else:
-                z, moved = _group_maximum(law, g)
+            z, moved = _group_maximum(law, g)
             unknown = 0.0 if log_count_error is None else log_count_error
             if log_count is not None:
                 unknown = unknown + 2.0**-49 * np.abs(log_count)
@@ -153,6 +153,8 @@ def _single(law: Law, v: Floats, w: Floats) -> Floats:
             return _log(1.0 + w) - _log(v)
         case Law.GUMBEL:
             raise AssertionError("Gumbel noise goes by its exponential clock")
+        case never:
+            assert_never(never)
 
 
 def _group_maximum(law: Law, g: Floats) -> tuple[Floats, Floats]:
@@ -160,8 +162,10 @@ def _group_maximum(law: Law, g: Floats) -> tuple[Floats, Floats]:
 
     With q = exp(-x) = 1 - p every formula below keeps its relative accuracy; x carries a
     relative error of 2^-42, hence the factor 1 + x, which is returned for the error. Beyond
-    g = 40, p = x (1 - x/2 + ...) and the noise is g + K to within 2^-57.
+    g = 40, p = x (1 - x/2 + ...) and the noise is g + K to within 2^-57. Gumbel noise is g.
     """
+    if law is Law.GUMBEL:
+        return g, np.ones(len(g))
     far = g > 40.0
     x = _exp(-np.where(far, 0.0, g))
     q = _exp(-np.minimum(x, 60.0))
@@ -173,8 +177,10 @@ def _group_maximum(law: Law, g: Floats) -> tuple[Floats, Floats]:
             z = np.where(p < 0.5, -_log(2.0 * p), _LN2 - x)
         case Law.LOGISTIC:
             z = -x - _log(p)
-        case _:
+        case Law.HALF_LOGISTIC:
             z = np.where(q < 0.1, _two_atanh(np.where(q < 0.1, q, 0.0)), _log(1.0 + q) - _log(p))
+        case never:
+            assert_never(never)
     z = np.where(far, g + TOP_SHIFT[law], z)
     moved = 1.0 + np.where(far, 0.0, x) * (1.0 + 2.0**-20)
     return z, np.where(x < 60.0, moved, np.inf)

@@ -20,6 +20,7 @@ from decimal import (
 )
 from enum import StrEnum
 from fractions import Fraction
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,8 @@ class Law(StrEnum):
                     return -np.logaddexp(0.0, x)
                 case Law.HALF_LOGISTIC:
                     return np.where(x >= 0, LN2 - np.logaddexp(0.0, np.maximum(x, 0.0)), 0.0)
+                case never:
+                    assert_never(never)
 
     def inv_log_sf(self, y: Floats) -> Floats:
         """The x with log Pr[noise > x] = y, for y <= 0, elementwise."""
@@ -81,6 +84,8 @@ class Law(StrEnum):
                     return log1mexp(y) - y
                 case Law.HALF_LOGISTIC:
                     return np.log1p(-np.expm1(y)) - y
+                case never:
+                    assert_never(never)
 
     def log_cdf(self, x: Floats) -> Floats:
         """log Pr[noise <= x], elementwise."""
@@ -89,6 +94,28 @@ class Law(StrEnum):
             with np.errstate(over="ignore"):
                 return -np.exp(-x)
         return log1mexp(self.log_sf(x))
+
+    @property
+    def on_half_line(self) -> bool:
+        """Whether the noise is never negative."""
+        match self:
+            case Law.EXPONENTIAL | Law.HALF_LOGISTIC:
+                return True
+            case Law.GUMBEL | Law.LAPLACE | Law.LOGISTIC:
+                return False
+            case never:
+                assert_never(never)
+
+    @property
+    def has_kink(self) -> bool:
+        """Whether the distribution function is not smooth at 0."""
+        match self:
+            case Law.EXPONENTIAL | Law.LAPLACE | Law.HALF_LOGISTIC:
+                return True
+            case Law.GUMBEL | Law.LOGISTIC:
+                return False
+            case never:
+                assert_never(never)
 
 
 def log1mexp(y: Floats) -> Floats:
@@ -247,13 +274,10 @@ def noise_interval(
     v_low, v_high = Fraction(known, 1 << bits), Fraction(known + 1, 1 << bits)
     v = arithmetic.between(v_low, v_high)
     w = arithmetic.between(1 - v_high, 1 - v_low)
-    if log_count is None and law is not Law.GUMBEL:
+    if log_count is None:
         return _single(arithmetic, law, v, w)
-    clock = _clock(arithmetic, w)
-    g = arithmetic.negate(arithmetic.ln(clock))
-    if log_count is not None:
-        g = arithmetic.add(g, log_count)
-    return noise_of_clock(arithmetic, law, g)
+    g = arithmetic.negate(arithmetic.ln(_clock(arithmetic, w)))
+    return noise_of_clock(arithmetic, law, arithmetic.add(g, log_count))
 
 
 def clock_interval(arithmetic: Arithmetic, tape: Tape, item: int, bits: int) -> Interval:
@@ -265,7 +289,7 @@ def clock_interval(arithmetic: Arithmetic, tape: Tape, item: int, bits: int) -> 
 
 def noise_of_clock(arithmetic: Arithmetic, law: Law, g: Interval) -> Interval:
     """The noise whose F is exp(-x), where g = -ln x."""
-    return g if law is Law.GUMBEL else _group_maximum(arithmetic, law, g)
+    return _group_maximum(arithmetic, law, g)
 
 
 def _clock(arithmetic: Arithmetic, w: Interval) -> Interval:
@@ -282,17 +306,23 @@ def _single(a: Arithmetic, law: Law, v: Interval, w: Interval) -> Interval:
             return a.subtract(a.ln(w), a.ln(v))
         case Law.HALF_LOGISTIC:
             return a.subtract(a.ln(a.add(one, w)), a.ln(v))
-        case _:
+        case Law.LAPLACE:
             ln2 = a.ln(a.fraction(Fraction(2)))
             upper = a.negate(a.add(ln2, a.ln(v)))  # for V <= 1/2
             lower = a.add(ln2, a.ln(w))  # for V >= 1/2
             if v.hi <= _HALF:
                 return upper
             return lower if v.lo >= _HALF else Interval(lower.lo, upper.hi)
+        case Law.GUMBEL:
+            return a.negate(a.ln(_clock(a, w)))
+        case never:
+            assert_never(never)
 
 
 def _group_maximum(a: Arithmetic, law: Law, g: Interval) -> Interval:
     """The law's noise at survival probability p = 1 - exp(-x), x = exp(-g)."""
+    if law is Law.GUMBEL:
+        return g
     one, ln2 = a.fraction(Fraction(1)), a.ln(a.fraction(Fraction(2)))
     if g.lo < -20:  # x beyond 10^8: reached only before enough bits are known
         return EVERYTHING
@@ -310,10 +340,12 @@ def _group_maximum(a: Arithmetic, law: Law, g: Interval) -> Interval:
             return a.subtract(minus_log_p, x)
         case Law.HALF_LOGISTIC:
             return a.add(a.ln(a.add(one, q)), minus_log_p)
-        case _:
+        case Law.LAPLACE:
             upper, lower = a.subtract(minus_log_p, ln2), a.subtract(ln2, x)
             if q.lo >= _HALF:
                 return upper
             if q.hi <= _HALF:
                 return lower
             return Interval(min(upper.lo, lower.lo), max(upper.hi, lower.hi))
+        case never:
+            assert_never(never)

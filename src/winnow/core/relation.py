@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import assert_never
 
 from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
@@ -28,6 +29,35 @@ class Relation(StrEnum):
     @property
     def sentence(self) -> str:
         """The relation in words, for reports."""
-        if self is Relation.ADD_REMOVE:
-            return "add or remove one person"
-        return "replace one person's record"
+        match self:
+            case Relation.ADD_REMOVE:
+                return "add or remove one person"
+            case Relation.SUBSTITUTION:
+                return "replace one person's record"
+            case never:
+                assert_never(never)
+
+    @property
+    def people(self) -> int:
+        """How many people's data come or go between neighbours: one, or one of each.
+
+        What one person adds to a table moves that many times.
+        """
+        match self:
+            case Relation.ADD_REMOVE:
+                return 1
+            case Relation.SUBSTITUTION:
+                return 2
+            case never:
+                assert_never(never)
+
+    @property
+    def size_is_public(self) -> bool:
+        """Whether neighbours have the same number of people."""
+        match self:
+            case Relation.ADD_REMOVE:
+                return False
+            case Relation.SUBSTITUTION:
+                return True
+            case never:
+                assert_never(never)

@@ -93,7 +93,7 @@ class Utility:
                 )
             down, up = (Fraction(0), bound) if monotone else (bound, bound)
             one_way = monotone
-        if relation is Relation.SUBSTITUTION and one_way:
+        if relation.people == 2 and one_way:  # one comes and another goes
             down = up = down + up
         return cls(relation, down, up)
 

@@ -280,7 +280,7 @@ def prior_variance(
     multiplier: Real, rows_per_person: int, columns: int, relation: Relation
 ) -> Fraction:
     """The variance of the noise on the one-way counts of so many columns."""
-    squared = rows_per_person**2 * columns * (2 if relation is Relation.SUBSTITUTION else 1)
+    squared = rows_per_person**2 * columns * relation.people
     return exact("prior_multiplier", multiplier) ** 2 * squared
 
 

@@ -112,9 +112,8 @@ class FrequentItemsets:
         utility = baskets.utility
         moved: Fraction = self.k * utility.one_sided
         if baskets.max_items is not None:
-            both = 2 if utility.relation is Relation.SUBSTITUTION else 1
             own = baskets.max_baskets_per_user * comb(baskets.max_items, self.size)
-            moved = min(moved, Fraction(max(1, both * own)))
+            moved = min(moved, Fraction(max(1, utility.relation.people * own)))
         if self.counts_epsilon is None:
             raise ValueError("no counts are released")
         return moved / exact("epsilon", self.counts_epsilon)

@@ -52,7 +52,7 @@ class SealedLabelled:
     @property
     def n(self) -> int | None:
         """The number of rows where it is public: one row per person, under substitution."""
-        if self.relation is Relation.SUBSTITUTION and self.rows_per_person == 1:
+        if self.relation.size_is_public and self.rows_per_person == 1:
             return sum_of(open_sealed(self.rows).weights)
         return None
 
@@ -93,7 +93,7 @@ def labelled_arrays(
 ) -> SealedLabelled:
     """Columns of values, one for each feature, and their labels; one row per person."""
     positive = positive_of(labels, classes)
-    if not len(positive) and relation is Relation.SUBSTITUTION:  # their number is public
+    if not len(positive) and relation.size_is_public:
         raise DataError("there are no rows; give at least one")
     codes = []
     for place, (feature, values) in enumerate(zip(features, columns, strict=True), 1):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.lp.bounds import LpSetting, bound, rounds_for
@@ -98,7 +99,7 @@ class LpPlan:
     @property
     def check_deviation(self) -> float:
         """The standard deviation of the noisy look at the largest violation, or at a count."""
-        wide = math.sqrt(2) if self.measurement == "laplace" else 1.0
+        wide = MEASUREMENTS[self.measurement].deviation
         return wide * (self.check_multiplier or 0.0) * self.setting.moved
 
     @property

@@ -279,7 +279,7 @@ def as_substitution(event: Event) -> Event:
     two tables of different size are never substitution neighbours.
     """
     check_event(event)
-    if event.relation is Relation.SUBSTITUTION:
+    if event.relation is not Relation.ADD_REMOVE:
         raise RelationMismatch(
             f"{describe(event)} already is under substitution; leave it as it is"
         )

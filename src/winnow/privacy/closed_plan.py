@@ -18,6 +18,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.relation import Relation
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.privacy.calibration import meets, sized, target_guarantee
@@ -33,7 +34,10 @@ from winnow.privacy.events import (
 )
 from winnow.privacy.guarantee import ACCOUNTANTS, CLOSED_ACCOUNTANTS, Guarantee
 
-MEASUREMENTS = ("gaussian", "laplace")
+_EVENTS: dict[str, type[Gaussian] | type[DiscreteLaplace]] = {
+    "gaussian": Gaussian,
+    "laplace": DiscreteLaplace,
+}
 
 _DIGITS = 6
 """Parameters are rounded to so many digits, to the safe side: they are read, stored and
@@ -172,15 +176,14 @@ def _precision(shape: _Shape, epsilon: Real, delta: Real, accountant: str) -> tu
 
 
 def _measured(multiplier: Real, measurement: str, relation: Relation) -> Gaussian | DiscreteLaplace:
-    kind = Gaussian if measurement == "gaussian" else DiscreteLaplace
-    return kind(multiplier, relation)
+    return _EVENTS[measurement](multiplier, relation)
 
 
 def _measurement(measurement: str | None, delta: Real, accountant: str) -> str:
     pure = exact("delta", delta) == 0 or accountant == "pure"
     if measurement is None:
         return "laplace" if pure else "gaussian"
-    one_of(MEASUREMENTS, measurement=measurement)
+    one_of(tuple(MEASUREMENTS), measurement=measurement)
     if measurement == "gaussian" and pure:
         raise GuaranteeError(
             "measurement='gaussian' has no pure epsilon; use 'laplace', or give a delta > 0 and "

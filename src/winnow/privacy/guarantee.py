@@ -59,7 +59,7 @@ class Guarantee:
         epsilon doubles, delta grows by 1 + e^epsilon, rho is four times as large. Sums of
         events are better converted event by event (``as_substitution``).
         """
-        if self.relation is Relation.SUBSTITUTION:
+        if self.relation is not Relation.ADD_REMOVE:
             raise RelationMismatch(f"'{self}' already is under substitution; leave it as it is")
         epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
         rho = None if self.rho is None else stated_at_least(4 * exact("rho", self.rho))

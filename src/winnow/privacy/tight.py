@@ -55,6 +55,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -344,6 +345,8 @@ def _size(single: Single) -> float:
             return 2 * at_least(1 / exact("noise_multiplier", multiplier))
         case Gaussian() | DiscreteGaussian():
             return 2 * math.sqrt(at_least(_mu_squared(single)))
+        case never:
+            assert_never(never)
 
 
 def _grid(event: Event, anchor: float, top: float, work: float) -> _Grid:
@@ -386,3 +389,5 @@ def _step(single: Single, h: float) -> Step:
             law = randomized_response_losses(exact("epsilon", epsilon), h)
             lost = at_least(exact("delta", delta))
             return measurement_step(LossLaw(law.first, law.masses, lost), h)
+        case never:
+            assert_never(never)

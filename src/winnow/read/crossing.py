@@ -61,7 +61,7 @@ class SealedTable:
         It is public under substitution with one row per person: neighbours then have the same
         number of rows.
         """
-        if self.relation is Relation.SUBSTITUTION and self.rows_per_person == 1:
+        if self.relation.size_is_public and self.rows_per_person == 1:
             return sum_of(open_sealed(self.rows).weights)
         return None
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, positive
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.process import memory_text
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
@@ -191,7 +192,7 @@ def expected_error_bound(
 def _row(
     name: str, plan: RoundsPlan, cells: int, queries: int, n: int, rows_per_person: int
 ) -> ReleaseRow:
-    spread = math.sqrt(2) if plan.measurement == "laplace" else 1.0
+    spread = MEASUREMENTS[plan.measurement].deviation
     noise_rows = plan.noise_multiplier * rows_per_person * spread
     selection = 2 * rows_per_person / (plan.selection_epsilon * n)
     bound = expected_error_bound(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
+from winnow.core.measurement import MEASUREMENTS
 from winnow.release.crossing.rounds import OpenRun
 from winnow.release.factors import Factor
 from winnow.release.kernels.distribution import uniform_distribution
@@ -57,7 +57,7 @@ def synthesise(
 def noise_of(planned: ReleaseSettings, total: int) -> float:
     """The standard deviation of one measurement, as a fraction of the total."""
     scale = planned.rounds.noise_multiplier * planned.rows_per_person / total
-    return scale * (math.sqrt(2) if planned.rounds.measurement == "laplace" else 1.0)
+    return scale * MEASUREMENTS[planned.rounds.measurement].deviation
 
 
 def _errors(

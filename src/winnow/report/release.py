@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,11 +99,13 @@ def release_page(
 def promise_in_words(guarantee: Guarantee, rows_per_person: int) -> list[str]:
     """The guarantee for people who do not know its definition."""
     rows = "one row" if rows_per_person == 1 else f"at most {rows_per_person:,} rows"
-    change = (
-        "were replaced by anything else"
-        if guarantee.relation is Relation.SUBSTITUTION
-        else "were left out or added"
-    )
+    match guarantee.relation:
+        case Relation.ADD_REMOVE:
+            change = "were left out or added"
+        case Relation.SUBSTITUTION:
+            change = "were replaced by anything else"
+        case never:
+            assert_never(never)
     epsilon, delta = (text_up(exact("", x)) for x in (guarantee.epsilon, guarantee.delta))
     most = math.exp(min(guarantee.epsilon, 700))
     factor = f"e^{epsilon} = {most:.3g}" if most < 1e6 else f"e^{epsilon}"

@@ -153,7 +153,7 @@ class Choosing(OneOf):
     def threshold(self, utility: Utility) -> float:
         """T, rounded up."""
         half = float(exact("epsilon", self.epsilon)) / 2
-        growth = self.growth * (2 if utility.relation is Relation.SUBSTITUTION else 1)
+        growth = self.growth * utility.relation.people
         wanted = math.log(growth) - math.log(float(exact("delta", self.delta)))
         return (1.0 + wanted / half) * _ROUND_UP
 

@@ -110,12 +110,12 @@ class MeasureMarginals:
 
     def variance(self, multiplier: Real, relation: Relation, rows_per_person: int) -> Fraction:
         """Of the noise of each cell: (multiplier x l2 sensitivity of a table)^2, exactly."""
-        squared = rows_per_person**2 * (2 if relation is Relation.SUBSTITUTION else 1)
+        squared = rows_per_person**2 * relation.people
         return exact("noise_multiplier", multiplier) ** 2 * squared
 
     def exponent(self, relation: Relation, rows_per_person: int, heaviest: int) -> Fraction:
         """What a score in grid steps is multiplied with: epsilon/(2 Delta)."""
-        moved = rows_per_person * (2 if relation is Relation.SUBSTITUTION else 1)
+        moved = rows_per_person * relation.people
         return exact("epsilon", self.epsilon) / (2 * moved * heaviest * STEPS)
 
     def check(self, relation: Relation, rows_per_person: int = 1) -> None:

@@ -171,7 +171,9 @@ def _bind(request: WideRequest) -> Workload:
             "a graphical release is for marginal tables; give a workload such as wn.marginals(3)"
         )
     if given.schema != request.schema:
-        raise ParameterError("the workload is over another schema than the table; bind it to that one")
+        raise ParameterError(
+            "the workload is over another schema than the table; bind it to that one"
+        )
     spoken = {c for part in given.parts for c in table_columns(part) or ()}
     silent = [c.name for i, c in enumerate(request.schema.columns) if i not in spoken]
     if silent:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from winnow.audit.replay.compare import Replay
 from winnow.audit.result import AuditResult
 from winnow.core.laws import Law
+from winnow.core.measurement import MEASUREMENTS
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.interactive.opening import METHODS
 from winnow.learn.bound import MECHANISMS as LEARNING
 from winnow.lp.problem import PRIVATE
 from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, words
-from winnow.privacy.closed_plan import MEASUREMENTS
 from winnow.read.baskets import LAYOUTS
 from winnow.release.mwem import UPDATES
 from winnow.session import Session
@@ -32,7 +32,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
     ("boost", "index"): (EXACT, *INDEX_NAMES),
     ("release", "update"): UPDATES,
-    ("release", "measurement"): MEASUREMENTS,
+    ("release", "measurement"): tuple(MEASUREMENTS),
     ("open_interactive", "method"): METHODS,
     ("solve_lp", "private"): PRIVATE,
     ("solve_lp", "selection"): ("dense", "lazy"),

@@ -10,6 +10,7 @@ import numpy as np
 from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.selections import HOLDERS, counted
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
@@ -18,7 +19,6 @@ from winnow.core.workloads.tables import marginals
 from winnow.errors import BudgetExceeded
 from winnow.interactive.opening import METHODS
 from winnow.interactive.verb import open_interactive, resume_interactive
-from winnow.privacy.closed_plan import MEASUREMENTS
 from winnow.privacy.ledger import Ledger
 from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group

@@ -22,7 +22,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count as counter
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, assert_never
 
 import numpy as np
 
@@ -151,11 +151,8 @@ def _bound(classes: Classes[B], law: Law, node: _Node[B]) -> None:
     node.is_class = classes.is_class(node.block)
     score = classes.rough_score(node.block)
     slack = 2.0**-50 * abs(score)
-    if law is Law.GUMBEL:
-        low, high = node.g_low, node.g_high
-    else:
-        low = _noise_bound(law, node.g_low, -1.0)
-        high = _noise_bound(law, node.g_high, 1.0)
+    low = _noise_bound(law, node.g_low, -1.0)
+    high = _noise_bound(law, node.g_high, 1.0)
     node.lower, node.upper = _down(score - slack + low), _up(score + slack + high)
 
 
@@ -163,8 +160,10 @@ def _noise_bound(law: Law, g: float, side: float) -> float:
     """A bound on the noise at clock x = exp(-g): below for side -1, above for side 1.
 
     In scalars, because most blocks are looked at once: libm to 16 units in the last place,
-    and an allowance of 2^-40 (1 + x). The noise decreases in x.
+    and an allowance of 2^-40 (1 + x). The noise decreases in x; Gumbel noise is g itself.
     """
+    if law is Law.GUMBEL:
+        return g
     if g > 40.0:
         return g + TOP_SHIFT[law] + side * 2.0**-40
     x = math.exp(-max(g, -4.0))
@@ -178,8 +177,10 @@ def _noise_bound(law: Law, g: float, side: float) -> float:
             z = -math.log(2.0 * p) if p < 0.5 else math.log(2.0) - x
         case Law.LOGISTIC:
             z = -x - math.log(p)
-        case _:
+        case Law.HALF_LOGISTIC:
             z = math.log1p(math.exp(-x)) - math.log(p)
+        case never:
+            assert_never(never)
     return z + side * 2.0**-40 * (1.0 + x)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import exact
 from winnow.core.laws import Law
-from winnow.core.noise import discrete_gaussian, discrete_laplace
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.opening import open_sealed
 from winnow.core.released import Receipt
@@ -110,9 +110,7 @@ class ConstraintRun:
         assert multiplier is not None
         width = exact("check_multiplier", multiplier)
         stream = tape.child("check").stream()
-        if self._mechanism.measurement == "gaussian":
-            return found + discrete_gaussian(stream, width * width)
-        return found + discrete_laplace(stream, width)
+        return found + MEASUREMENTS[self._mechanism.measurement].draw(stream, width)
 
     def __repr__(self) -> str:
         return "<run of a constraint-private LP>"

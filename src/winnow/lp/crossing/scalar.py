@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import count, exact
-from winnow.core.noise import discrete_gaussian, discrete_laplace
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.opening import open_sealed
 from winnow.core.released import Receipt
 from winnow.core.tape import Tape
@@ -99,9 +99,7 @@ class ScalarRun:
         largest = int((np.rint(values).astype(np.int64) - steps).max())
         width = exact("check_multiplier", multiplier) * self._grid.utility.one_sided
         stream = tape.child("check").stream()
-        if self._mechanism.measurement == "gaussian":
-            return largest + discrete_gaussian(stream, width * width)
-        return largest + discrete_laplace(stream, width)
+        return largest + MEASUREMENTS[self._mechanism.measurement].draw(stream, width)
 
     def __repr__(self) -> str:
         return "<run of a scalar-private LP>"

@@ -126,7 +126,7 @@ class ReleaseOrder:
             accountant=self._sizing(budget),
             memory=self.memory,
         )
-        known = self.relation is Relation.SUBSTITUTION and self.max_rows_per_person == 1
+        known = self.relation.size_is_public and self.max_rows_per_person == 1
         assumed = 1 if known and self.rows is None else None
         release_settings(replace(request, public_rows=assumed, rounds=self.rounds or 1))
         return request

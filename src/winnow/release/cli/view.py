@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from winnow.cli.printing import add_receipt, console, grid, pairs, visible
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.schema import cells_text
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
@@ -140,7 +140,7 @@ def plan_lines(planned: ReleaseSettings) -> list[tuple[str, str]]:
     rows = "an unknown number of rows, measured first" if planned.total is None else (
         f"{planned.total:,} rows"
     )  # fmt: skip
-    spread = math.sqrt(2) if rounds.measurement == "laplace" else 1.0
+    spread = MEASUREMENTS[rounds.measurement].deviation
     noise = rounds.noise_multiplier * planned.rows_per_person * spread
     share = "" if planned.total is None else f" ({100 * noise / planned.total:.3g} % of the rows)"
     lines = [

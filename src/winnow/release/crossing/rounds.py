@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact, one_of, positive, set_counts
 from winnow.core.laws import Law
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.mechanism import spend
-from winnow.core.noise import discrete_gaussian, discrete_laplace
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt
@@ -32,7 +32,6 @@ from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
 from winnow.release.crossing.lazy_selection import LazySelector
 from winnow.release.kernels.distribution import Distribution
 
-MEASUREMENTS = ("gaussian", "laplace")
 _LARGEST_NOISE = 2**50
 
 
@@ -84,7 +83,7 @@ class SelectAndMeasure:
         positive(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
         if self.total_multiplier is not None:
             positive(total_multiplier=self.total_multiplier)
-        one_of(MEASUREMENTS, measurement=self.measurement)
+        one_of(tuple(MEASUREMENTS), measurement=self.measurement)
         set_counts(self, rounds="rounds")
 
     @property
@@ -179,9 +178,7 @@ class SelectAndMeasure:
         return OpenRun(runs, found, receipt)
 
     def _noise(self, stream: BitStream, scale: Fraction) -> int:
-        if self.measurement == "gaussian":
-            return discrete_gaussian(stream, scale * scale)
-        return discrete_laplace(stream, scale)
+        return MEASUREMENTS[self.measurement].draw(stream, scale)
 
 
 @dataclass(frozen=True)

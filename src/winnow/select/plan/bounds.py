@@ -35,6 +35,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import assert_never
 
 import numpy as np
 
@@ -140,12 +141,13 @@ def hazard(law: Law, x: Floats) -> Floats:
                 return np.asarray(1.0 / (1.0 + np.exp(-x)))
             case Law.HALF_LOGISTIC:
                 return np.where(x > 0, 1.0 / (1.0 + np.exp(-x)), 0.0)
+            case never:
+                assert_never(never)
 
 
 def _kinks_of_sf(law: Law, scores: Floats) -> Floats:
     """Where log S(x - s) is not smooth."""
-    smooth = law in (Law.GUMBEL, Law.LOGISTIC)
-    return np.empty(0) if smooth else scores
+    return scores if law.has_kink else np.empty(0)
 
 
 def _where_below(function: Callable[[float], float], low: float, high: float) -> float:
@@ -221,6 +223,8 @@ def difference_tail(law: Law, t: float) -> float:
             # 4q (ln(2/(1+q)) - (1-q)/2)/(1-q)^2, as a series without cancellation
             half = -0.5 * math.expm1(-t)
             return q * math.fsum(half**j / (j + 2) for j in range(56))
+        case never:
+            assert_never(never)
 
 
 @lru_cache(maxsize=256)

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,7 +201,7 @@ class Maximum:
         """
         enough = int(depth / -float(law.log_cdf(np.array(FAR)))) + 2
         top, many = scores[:enough], counts[:enough]
-        low = 0.0 if law in (Law.EXPONENTIAL, Law.HALF_LOGISTIC) else -depth
+        low = 0.0 if law.on_half_line else -depth
         high = math.log(float(many @ np.exp(top))) + 3.0
         with np.errstate(over="ignore"):
             while high - low > 1e-3:
@@ -242,6 +243,8 @@ def series(law: Law) -> Floats:
             return np.asarray(-((-1.0) ** j) / j)
         case Law.HALF_LOGISTIC:
             return np.where(j % 2 == 1, 2.0 / j, 0.0)
+        case never:
+            assert_never(never)
 
 
 def reversed_hazard(law: Law, x: Floats) -> Floats:
@@ -258,11 +261,13 @@ def reversed_hazard(law: Law, x: Floats) -> Floats:
                 return np.asarray(1.0 / (1.0 + np.exp(x)))
             case Law.HALF_LOGISTIC:
                 return np.asarray(1.0 / np.sinh(x))
+            case never:
+                assert_never(never)
 
 
 def kinks_of_cdf(law: Law, scores: Floats) -> Floats:
     """Where log F(x - s) is not smooth inside the range of integration."""
-    return scores if law is Law.LAPLACE else np.empty(0)
+    return scores if law.has_kink and not law.on_half_line else np.empty(0)
 
 
 def with_kinks(edges: Floats, kinks: Floats) -> Floats:

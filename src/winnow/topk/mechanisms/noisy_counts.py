@@ -70,9 +70,7 @@ class NoisyCounts(Selection):
 
     def scale(self, utility: Utility) -> Fraction:
         """The scale of the noise: l1 sensitivity/epsilon."""
-        moved = self.max_items_per_user * utility.one_sided
-        if utility.relation is Relation.SUBSTITUTION:
-            moved *= 2
+        moved = utility.relation.people * self.max_items_per_user * utility.one_sided
         return moved / exact("epsilon", self.epsilon)
 
     def check(self, scores: SealedScores) -> None:
@@ -141,9 +139,7 @@ class WithCounts(Selection):
 
     def scale(self, utility: Utility) -> Fraction:
         """The scale of the noise: l1 sensitivity of k counts/epsilon."""
-        moved = min(self.k, self.max_items_per_user or self.k)
-        if utility.relation is Relation.SUBSTITUTION:
-            moved = min(self.k, 2 * moved)
+        moved = min(self.k, utility.relation.people * (self.max_items_per_user or self.k))
         return moved * utility.one_sided / exact("epsilon", self.epsilon)
 
     def check(self, scores: SealedScores) -> None:

@@ -101,8 +101,7 @@ class LimitedDomain(UnknownDomain):
         """T, rounded up to whole counts."""
         moved = self.reach or 0
         if self.max_items_per_user is not None:
-            both_ways = 2 if utility.relation is Relation.SUBSTITUTION else 1
-            moved = min(moved, both_ways * self.max_items_per_user)
+            moved = min(moved, utility.relation.people * self.max_items_per_user)
         b = float(exact("delta", self.delta)) / (2 * (self.k + 1))
         needed = float(utility.width) * (1 + math.log(moved / b) / float(self._per_round()))
         return math.ceil(needed * (1 + 2.0**-40))
@@ -181,9 +180,7 @@ class StabilityThreshold(UnknownDomain):
 
     def scale(self, utility: Utility) -> Fraction:
         """b: the l1 sensitivity over epsilon."""
-        moved = (self.max_items_per_user or 1) * utility.one_sided
-        if utility.relation is Relation.SUBSTITUTION:
-            moved *= 2
+        moved = utility.relation.people * (self.max_items_per_user or 1) * utility.one_sided
         return moved / exact("epsilon", self.epsilon)
 
     def threshold(self, utility: Utility) -> int:

@@ -51,6 +51,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
 from winnow.core.checks import exact
 from winnow.core.laws import Law
@@ -220,6 +221,8 @@ def log_difference_tail(law: Law, t: float) -> float:
             return math.log(0.5) - t
         case Law.GUMBEL:
             return -t
+        case never:
+            assert_never(never)
 
 
 def _gamma_quantile(shape: int, miss: float) -> float:

@@ -38,7 +38,6 @@ CUT = 45.0
 ALIKE = 36.0  # beyond this ln Z all laws agree
 GROUPS = 1 << 22  # distinct losses that are told apart at most
 
-_HALF_LINE = (Law.EXPONENTIAL, Law.HALF_LOGISTIC)
 Tilt = Callable[[Counts], Floats]
 """From losses to the factor on N e^(-cl)."""
 
@@ -185,7 +184,7 @@ class _Winners:
         law: Law,
     ) -> _Winners:
         """Gather the near classes by loss and integrate over the winning value."""
-        reach = ALIKE if law in _HALF_LINE else ALIKE + 44.0
+        reach = ALIKE if law.on_half_line else ALIKE + 44.0
         limit = reach / subsets.loss.weight
         groups = _Groups()
         far = 0.0  # sum of N e^s, which is below e^36
