@@ -9,39 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import winnow as wn
+from reference.workloads import SCHEMA, WORKLOADS
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.workloads.bits import BitsPart, pack
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.interval import IntervalPart
 from winnow.core.workloads.marginal import MarginalPart
-from winnow.core.workloads.part import Part, bin_counts, declared
-from winnow.core.workloads.parts import PARTS
+from winnow.core.workloads.part import bin_counts, declared
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import marginal_tables
-
-SCHEMA = wn.Schema.parse(
-    {
-        "age": {"edges": [0, 20, 40, 60, 120], "other": True},
-        "sex": {"values": ["Female", "Male"]},
-        "rank": 7,
-    }
-)
-MAKERS = {
-    "marginals": wn.marginals([1, 2, 3]),
-    "sampled marginals": wn.marginals(2, sample=2, seed=3),
-    "prefixes": wn.prefixes("age"),
-    "ranges": wn.ranges("rank"),
-    "sampled ranges": wn.ranges("rank", count=9, seed=1),
-    "where": wn.where(age=(20, 60), sex="Female") + wn.where(rank=[1, 4], age="other"),
-    "binary": wn.random_queries(40, seed=1),
-    "sparse binary": wn.random_queries(40, density=0.1, seed=1),
-    "real": wn.random_queries(40, kind="real", seed=1),
-    "coarse real": wn.random_queries(40, kind="real", grid=3, seed=1),
-    "fine real": wn.random_queries(40, kind="real", grid=70_000, seed=1),
-    "gaussian": wn.random_queries(40, kind="gaussian", draws=20, seed=1),
-    "array": wn.queries(np.eye(70, dtype=bool)),
-    "signed array": wn.queries(np.linspace(-2, 2, 70)[None, :].round(1), grid=20, bound=2),
-}
 
 
 def table(rng: np.random.Generator, schema: wn.Schema, rows: int):
@@ -53,32 +29,23 @@ def table(rng: np.random.Generator, schema: wn.Schema, rows: int):
     return codes, weights, histogram
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_answers_and_counts_are_the_sums_over_the_rows(name: str) -> None:
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_workload_answers_for_its_parts_in_their_order(name: str) -> None:
+    """What each part answers is in tests/contracts/test_parts.py."""
     rng = np.random.default_rng(0)
-    workload = MAKERS[name].over(SCHEMA)
-    rows = np.stack([workload.row(i) for i in range(workload.size)])
-    assert rows.min() >= 0 and rows.max() <= 1
+    workload = WORKLOADS[name].over(SCHEMA)
     p = rng.dirichlet(np.full(SCHEMA.cells, 0.3))
-    answers = workload.answers(p)
-    np.testing.assert_allclose(answers, rows @ p, atol=1e-12)
-    codes, weights, histogram = table(rng, SCHEMA, 90)
-    counts = workload.counts(codes, weights)
-    units = np.rint(rows * workload.grids[:, None]).astype(np.int64)
-    assert counts.dtype == np.int64
-    np.testing.assert_array_equal(counts, units @ histogram)
+    codes, weights, _ = table(rng, SCHEMA, 90)
     parts = [part.counts(codes, weights) for part in workload.parts]
-    np.testing.assert_array_equal(np.concatenate(parts), counts)
-    np.testing.assert_allclose(
-        np.concatenate([part.answers(p) for part in workload.parts]), answers, atol=1e-12
-    )
-    assert answers.min() >= 0 and answers.max() <= 1 + 1e-12
+    np.testing.assert_array_equal(workload.counts(codes, weights), np.concatenate(parts))
+    answers = np.concatenate([part.answers(p) for part in workload.parts])
+    np.testing.assert_allclose(workload.answers(p), answers, atol=1e-12)
     assert len({workload.label(i) for i in range(workload.size)}) == workload.size
 
 
 def test_a_union_numbers_the_queries_through_its_parts() -> None:
-    union = sum(list(MAKERS.values())[1:], start=MAKERS["marginals"]).over(SCHEMA)
-    singles = [maker.over(SCHEMA) for maker in MAKERS.values()]
+    union = sum(list(WORKLOADS.values())[1:], start=WORKLOADS["marginals"]).over(SCHEMA)
+    singles = [maker.over(SCHEMA) for maker in WORKLOADS.values()]
     assert union.size == sum(single.size for single in singles) == len(union)
     p = np.random.default_rng(1).dirichlet(np.ones(SCHEMA.cells))
     np.testing.assert_allclose(
@@ -326,9 +293,9 @@ def test_memory_is_estimated_before_anything_is_built_and_refused_with_advice() 
     assert [memory_text(n) for n in (7, 375_000_000, 10**18)] == ["7 bytes", "375 MB", "1e+06 TB"]
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", WORKLOADS)
 def test_the_estimate_is_what_the_built_workload_holds(name: str) -> None:
-    assert MAKERS[name].memory(SCHEMA) == MAKERS[name].over(SCHEMA).memory()
+    assert WORKLOADS[name].memory(SCHEMA) == WORKLOADS[name].over(SCHEMA).memory()
 
 
 def test_parts_refuse_what_does_not_fit_their_schema() -> None:
@@ -352,22 +319,3 @@ def test_parts_refuse_what_does_not_fit_their_schema() -> None:
     for make in wrong:
         with pytest.raises(wn.InputError):
             make()
-
-
-def test_every_part_is_listed_once() -> None:
-    assert set(PARTS) == set(Part.__subclasses__()) and len(PARTS) == len(set(PARTS))
-
-
-def test_the_form_of_a_part_is_one_object_so_that_kernels_may_remember_it() -> None:
-    schema = wn.Schema.parse({"a": 3, "b": 2})
-    bits = pack(np.eye(2, 6, dtype=np.bool_))
-    parts = (
-        MarginalPart(schema, (0, 1)),
-        IntervalPart(schema, 0, np.array([0]), np.array([2])),
-        ConjunctionPart(schema, ({0: np.array([True, False, True])},)),
-        BitsPart(schema, bits),
-        GridPart(schema, np.ones((2, 6), np.uint8), 3),
-    )
-    assert {type(part) for part in parts} == set(PARTS)
-    for part in parts:
-        assert part.form is part.form and part.bound is None and part.title
