@@ -12,6 +12,7 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+from architecture_figure import architecture
 from benchmark_tables import read
 
 import winnow as wn
@@ -226,6 +227,7 @@ def interactive_errors() -> bytes:
 
 
 FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
+    architecture,
     gallery_speed,
     gallery_top10,
     gallery_queries,

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 
 from winnow._version import __version__
 from winnow.cli import audit, demo, ledger, ledger_shares, reproduce
+from winnow.cli.bundle import unbundled
 from winnow.interactive.cli import command as ask
 from winnow.interactive.cli import plan as plan_interactive
 from winnow.itemsets.cli import command as itemsets
@@ -97,7 +98,9 @@ def _add(to: typer.Typer, name: str, command: Callable[..., None], panel: str, e
     """Add a command with its docstring as help, without the line breaks of the source."""
     paragraphs = (getdoc(command) or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    to.command(name, cls=PlottingCommand, help=text, epilog=epilog, rich_help_panel=panel)(command)
+    to.command(name, cls=PlottingCommand, help=text, epilog=epilog, rich_help_panel=panel)(
+        unbundled(command)
+    )
 
 
 _add(app, "demo", demo.demo, START, demo.EXAMPLES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,36 +58,42 @@ AnalystOption = Annotated[
 ]
 
 
-def budget_from(
-    ledger: str | None,
-    dataset: str | None,
-    relation: Relation,
-    *,
-    key: Path | None = None,
-    analyst: str = "",
-) -> Budget | None:
-    """The recorded budget that the options name; None: the receipt says 'unrecorded'."""
-    if ledger is None:
-        if dataset is not None or key is not None or analyst:
-            raise ParameterError(
-                "--dataset, --ledger-key and --analyst belong to a ledger; name it with --ledger"
-            )
-        return None
-    if dataset is None:
-        raise ParameterError(
-            "a ledger keeps one account for each dataset; give its --dataset label"
-        )
-    from winnow.cli.ledger import opened as ledger_at
-    from winnow.privacy.ledger import RecordedBudget
+@dataclass(frozen=True)
+class Record:
+    """Where a release is recorded: the options of every command that releases something."""
 
-    opened = ledger_at(ledger, key)
-    cap = opened.cap(dataset)
-    if cap.relation is not relation:
-        raise ParameterError(
-            f"the dataset {dataset!r} is recorded under {cap.relation}, and this release is under "
-            f"{relation}; give --relation {cap.relation}"
-        )
-    return RecordedBudget(opened, dataset, analyst=analyst)
+    ledger: LedgerOption = None
+    dataset: DatasetOption = None
+    ledger_key: LedgerKeyOption = None
+    analyst: AnalystOption = ""
+
+    def budget(self, relation: Relation) -> Budget | None:
+        """The recorded budget that the options name; None: the receipt says 'unrecorded'."""
+        if self.ledger is None:
+            if self != UNRECORDED:
+                raise ParameterError(
+                    "--dataset, --ledger-key and --analyst belong to a ledger; name it with "
+                    "--ledger"
+                )
+            return None
+        if self.dataset is None:
+            raise ParameterError(
+                "a ledger keeps one account for each dataset; give its --dataset label"
+            )
+        from winnow.cli.ledger import opened as ledger_at
+        from winnow.privacy.ledger import RecordedBudget
+
+        opened = ledger_at(self.ledger, self.ledger_key)
+        cap = opened.cap(self.dataset)
+        if cap.relation is not relation:
+            raise ParameterError(
+                f"the dataset {self.dataset!r} is recorded under {cap.relation}, and this release "
+                f"is under {relation}; give --relation {cap.relation}"
+            )
+        return RecordedBudget(opened, self.dataset, analyst=self.analyst)
+
+
+UNRECORDED = Record()
 
 
 def warn_of_other_labels(budget: Budget | None, data: SealedTable | Sequence[Path]) -> None:

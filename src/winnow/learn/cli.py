@@ -17,7 +17,7 @@ from winnow.cli.options import (
     ThresholdsOption,
     relation_of_people,
 )
-from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
+from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
 
@@ -152,10 +152,7 @@ def learn(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    ledger_key: LedgerKeyOption = None,
-    analyst: AnalystOption = "",
+    record: Record = UNRECORDED,
 ) -> None:
     """Choose the rule that predicts a column best, privately.
 
@@ -164,7 +161,7 @@ def learn(
     """
     from winnow.cli.files import are_large, refuse_overwriting
     from winnow.cli.printing import show_json, working
-    from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import check_target, save_released
     from winnow.core.schema import Schema
     from winnow.learn.crossing import labelled_table
@@ -177,7 +174,7 @@ def learn(
         refuse_overwriting([table, schema, *([] if test is None else [test])], "--out", out)
     asked = parse(hypotheses)
     declared = Schema.parse(schema)
-    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    budget = record.budget(relation)
     warn_of_other_labels(budget, [table])
     if test is not None:  # what cannot be read is refused before anything is spent
         public = read_table(test, schema=declared, line_breaks=line_breaks)

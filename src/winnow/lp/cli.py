@@ -17,7 +17,7 @@ from winnow.cli.options import (
     padding_of,
     plot_of,
 )
-from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
+from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
@@ -121,10 +121,7 @@ def lp(
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the solution")] = None,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    ledger_key: LedgerKeyOption = None,
-    analyst: AnalystOption = "",
+    record: Record = UNRECORDED,
 ) -> None:
     """Solve a linear program privately: each row is met up to a promised violation.
 
@@ -134,7 +131,7 @@ def lp(
     from winnow import plan
     from winnow.cli.files import check_targets
     from winnow.cli.printing import console, notes, show_json, working
-    from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import save, write_whole
     from winnow.lp.files import read_lp
     from winnow.lp.problem import check_model
@@ -175,7 +172,7 @@ def lp(
         planned = plan.lp(None if owned else model.A, model.c, **asked)
         show_json(planned.to_dict()) if json else console().print(notes(planned.lines()))
         return
-    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    budget = record.budget(relation)
     warn_of_other_labels(budget, [file])
     asked |= {"selection": selection, "index": index}
     with working("solving"):

@@ -22,13 +22,7 @@ from winnow.cli.options import (
     padding_of,
     relation_of_people,
 )
-from winnow.cli.recording import (
-    AnalystOption,
-    DatasetOption,
-    LedgerKeyOption,
-    LedgerOption,
-    budget_from,
-)
+from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import report, reported
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
@@ -176,10 +170,7 @@ def ask(
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Open the session without asking.")] = False,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    ledger_key: LedgerKeyOption = None,
-    analyst: AnalystOption = "",
+    record: Record = UNRECORDED,
     json: JsonOption = False,
 ) -> None:
     """Ask questions about a private table, one after another.
@@ -204,7 +195,7 @@ def ask(
         check_output(out)
         if out is not None:
             refuse_overwriting([batch, schema], "--out", out)
-    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    budget = record.budget(relation)
     if person is not None and state is not None and salt is None:
         raise ParameterError(
             "with --person and --state give --salt, so that the same rows are kept"
@@ -222,7 +213,7 @@ def ask(
         )
     lines = None if batch is None else read_batch(batch, sealed.schema)
     if state is not None and state.exists():
-        session = resumed_session(sealed, state, ledger, ledger_key, dataset)
+        session = resumed_session(sealed, state, record.ledger, record.ledger_key, record.dataset)
         session.padded(padding_of(pad_to))
         report(f"going on with {session!r}; {session.guarantee}, charged when it was opened")
     else:

@@ -19,7 +19,7 @@ from winnow.cli.options import (
     plot_of,
     relation_of_people,
 )
-from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
+from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
 from winnow.mechanisms import ITEMSETS
@@ -188,10 +188,7 @@ def itemsets(
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the noisy supports (turns on --counts)")] = None,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    ledger_key: LedgerKeyOption = None,
-    analyst: AnalystOption = "",
+    record: Record = UNRECORDED,
 ) -> None:
     """Release the itemsets that most baskets hold, privately.
 
@@ -201,7 +198,7 @@ def itemsets(
     """
     from winnow.cli.files import check_targets
     from winnow.cli.printing import show_json
-    from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import save, write_whole
     from winnow.itemsets.cli.view import draw_itemsets, itemset_rows, show_itemsets
     from winnow.itemsets.verb import frequent_itemsets
@@ -210,7 +207,7 @@ def itemsets(
 
     with_counts = with_counts or plot is not None
     check_targets([file, *([] if items is None else [items])], out, plot)
-    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    budget = record.budget(relation)
     warn_of_other_labels(budget, [file])
     baskets = read_baskets(
         file,

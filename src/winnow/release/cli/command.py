@@ -23,14 +23,7 @@ from winnow.cli.options import (
     plot_of,
     relation_of_people,
 )
-from winnow.cli.recording import (
-    AnalystOption,
-    DatasetOption,
-    LedgerKeyOption,
-    LedgerOption,
-    budget_from,
-    warn_of_other_labels,
-)
+from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import report as say
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
@@ -184,10 +177,7 @@ def release(
             rich_help_panel=_METHOD,
         ),
     ] = "4GB",
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    ledger_key: LedgerKeyOption = None,
-    analyst: AnalystOption = "",
+    record: Record = UNRECORDED,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -270,7 +260,7 @@ def release(
     targets = Targets(out, answers, report, plot, sample, unsafe_show_private)
     read = named_by(table)
     targets.check([*read, *order.files()], printed=json)
-    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    budget = record.budget(relation)
     request = order.request(budget)
     with working(f"reading {table}") if are_large(read) else nullcontext():
         sealed = order.read(request)

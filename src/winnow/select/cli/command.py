@@ -26,7 +26,7 @@ from winnow.cli.options import (
     SensitivityOption,
     ThresholdsOption,
 )
-from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
+from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
 from winnow.mechanisms import SELECT, row_named
@@ -89,10 +89,7 @@ def select(
     relation: RelationOption = Relation.ADD_REMOVE,
     json: JsonOption = False,
     out: OutOption = None,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    ledger_key: LedgerKeyOption = None,
-    analyst: AnalystOption = "",
+    record: Record = UNRECORDED,
 ) -> None:
     """Select the item with the highest score, or the top K, privately.
 
@@ -102,7 +99,7 @@ def select(
     """
     from winnow.cli.files import are_large, refuse_overwriting
     from winnow.cli.printing import show_json, show_release, working
-    from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import check_target, save_released
     from winnow.read.files import read_scores
     from winnow.select.verb import select as winnow_select
@@ -110,7 +107,7 @@ def select(
     if out is not None:
         check_target(out)
         refuse_overwriting([file], "--out", out)
-    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    budget = record.budget(relation)
     warn_of_other_labels(budget, [file])
     with working(f"reading {file}") if are_large([file]) else nullcontext():
         labels, scores = read_scores(

@@ -23,7 +23,7 @@ from winnow.cli.options import (
     plot_of,
     relation_of_people,
 )
-from winnow.cli.recording import AnalystOption, DatasetOption, LedgerKeyOption, LedgerOption
+from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
@@ -162,10 +162,7 @@ def topk(
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the noisy counts (turns on --counts)")] = None,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    ledger_key: LedgerKeyOption = None,
-    analyst: AnalystOption = "",
+    record: Record = UNRECORDED,
 ) -> None:
     """Release the K most common items privately.
 
@@ -174,14 +171,14 @@ def topk(
     """
     from winnow.cli.files import are_large, named_by
     from winnow.cli.printing import counting, show_json
-    from winnow.cli.recording import budget_from, warn_of_other_labels
+    from winnow.cli.recording import warn_of_other_labels
     from winnow.core.mechanism import rounds_accountant
     from winnow.core.saving import save, write_whole
     from winnow.topk.cli.source import TopKRequest, check_source, from_counts, from_log, read_items
     from winnow.topk.cli.view import draw, show_top, top_rows
 
     with_counts = with_counts or plot is not None
-    budget = budget_from(ledger, dataset, relation, key=ledger_key, analyst=analyst)
+    budget = record.budget(relation)
     request = TopKRequest(
         k=k,
         epsilon=epsilon,
