@@ -19,7 +19,7 @@ import winnow.plan
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)\"")
 HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)

@@ -28,7 +28,7 @@ from winnow import (
     SealedTable,
 )
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
-from winnow.interactive.kernels.product_sets import KeptTables, ProductSets
+from winnow.interactive.kernels.product_sets import CellSets, KeptTables
 from winnow.interactive.mechanism import prior_variance
 from winnow.interactive.questions import Question, question_of, questions_of, taken
 from winnow.interactive.session import LARGEST_STEP, log_step
@@ -433,7 +433,7 @@ def test_sampled_cells_answer_like_all_of_them_when_even() -> None:
 @settings(max_examples=40, deadline=None)
 @given(codes_of)
 def test_sums_over_product_sets_by_tables_and_directly(codes: dict[int, set[int]]) -> None:
-    sets, question = ProductSets(SCHEMA.shape), product(codes)
+    sets, question = CellSets(SCHEMA.shape), product(codes)
     direct = sets.sum(HISTOGRAM, question.codes)
 
     def make(columns: tuple[int, ...]) -> Any:
@@ -446,7 +446,7 @@ def test_sums_over_product_sets_by_tables_and_directly(codes: dict[int, set[int]
 
 def test_large_product_sets_are_walked_in_compiled_loops() -> None:
     shape, rng = (10, 2, 9, 7, 16), np.random.default_rng(1)
-    sets, values = ProductSets(shape), rng.integers(0, 9, math.prod(shape))
+    sets, values = CellSets(shape), rng.integers(0, 9, math.prod(shape))
     floats = values.astype(np.float64)
     for columns in ((), (0,), (4,), (1, 3), (0, 2, 4)):
         codes = {c: np.flatnonzero(rng.random(shape[c]) < 0.9) for c in columns}

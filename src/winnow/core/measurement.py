@@ -15,7 +15,7 @@ from winnow.core.tape import BitStream
 
 
 @dataclass(frozen=True)
-class Measurement:
+class MeasurementNoise:
     """Noise of a scale: how it is drawn, and its standard deviation at scale 1."""
 
     draw: Callable[[BitStream, Fraction], int]
@@ -23,6 +23,8 @@ class Measurement:
 
 
 MEASUREMENTS = {
-    "gaussian": Measurement(lambda stream, scale: discrete_gaussian(stream, scale * scale), 1.0),
-    "laplace": Measurement(discrete_laplace, math.sqrt(2)),
+    "gaussian": MeasurementNoise(
+        lambda stream, scale: discrete_gaussian(stream, scale * scale), 1.0
+    ),
+    "laplace": MeasurementNoise(discrete_laplace, math.sqrt(2)),
 }

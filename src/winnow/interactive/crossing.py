@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from winnow.core.opening import open_sealed
 from winnow.core.workloads.part import cell_counts, marginal_counts, sum_of
 from winnow.errors import ParameterError
-from winnow.interactive.kernels.product_sets import KeptTables, ProductSets
+from winnow.interactive.kernels.product_sets import CellSets, KeptTables
 from winnow.interactive.questions import Question
 from winnow.read.crossing import SealedTable
 
@@ -29,7 +29,7 @@ class PrivateCounts:
         self._histogram: NDArray[np.int64] | None = None
         if table.schema.cells <= _DENSE:
             self._histogram = cell_counts(self._codes, self._weights, table.schema)
-        self._sets = ProductSets(table.schema.shape)
+        self._sets = CellSets(table.schema.shape)
         self._tables = KeptTables(table.schema.shape, self._marginal, _TABLES)
 
     def _marginal(self, columns: tuple[int, ...]) -> NDArray[np.int64]:

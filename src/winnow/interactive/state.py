@@ -21,7 +21,7 @@ from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.part import marginal_table
 from winnow.core.workloads.reductions import sample_cells
 from winnow.errors import ParameterError
-from winnow.interactive.kernels.product_sets import KeptTables, ProductSets
+from winnow.interactive.kernels.product_sets import CellSets, KeptTables
 from winnow.interactive.questions import Question
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ class CellState:
     """The weight of every cell, in memory."""
 
     def __init__(self, schema: Schema, prior: list[Floats] | None = None, mix: float = 1.0) -> None:
-        self._sets = ProductSets(schema.shape)
+        self._sets = CellSets(schema.shape)
         cells = schema.cells
         self._weights: Floats = np.full(cells, 1.0 / cells)
         if prior is not None:

@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 _SMALL = 2048  # sets up to so many cells are gathered by NumPy
 
 
-class ProductSets:
+class CellSets:
     """Product sets over the flattened cells (C order) of a shape."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -79,7 +79,7 @@ class KeptTables:
         self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], NDArray[Any]], most: int
     ) -> None:
         self._shape, self._make, self._most = shape, make, most
-        self._tables: dict[tuple[int, ...], tuple[ProductSets, NDArray[Any]]] = {}
+        self._tables: dict[tuple[int, ...], tuple[CellSets, NDArray[Any]]] = {}
         self._held = 0
 
     def clear(self) -> None:
@@ -98,7 +98,7 @@ class KeptTables:
                 return None
             if self._held + size > self._most:
                 self.clear()
-            found = (ProductSets(shape), self._make(columns))
+            found = (CellSets(shape), self._make(columns))
             self._tables[columns] = found
             self._held += size
         sets, table = found
