@@ -74,6 +74,9 @@ from winnow.select.verb import above as above
 from winnow.select.verb import open_above as open_above
 from winnow.select.verb import select as select
 from winnow.session import Session as Session
+from winnow.tables.result import ReleasedTable as ReleasedTable
+from winnow.tables.result import ReleasedTables as ReleasedTables
+from winnow.tables.verb import tabulate as tabulate
 from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot as ApproximateOneshot
 from winnow.topk.mechanisms.canonical import Canonical as Canonical
 from winnow.topk.mechanisms.gamma import GammaMechanism as GammaMechanism

@@ -25,12 +25,15 @@ from winnow.lp.verb import solve_lp
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.read.baskets import SealedBaskets
+from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, column_counts, fingerprint
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.verb import release
 from winnow.select.crossing import SparseVectorStream
 from winnow.select.sparse_vector import AboveAnswer
 from winnow.select.verb import above, open_above, select
+from winnow.tables.result import ReleasedTables
+from winnow.tables.verb import tabulate
 from winnow.topk.verb import top_k
 from winnow.wide.synthetic import WideSynthetic
 from winnow.wide.verb import release_wide
@@ -133,6 +136,16 @@ class Session:
         """``winnow.release`` charged to this session's budget, in the budget's own unit."""
         options = self._under_this_budget(options)
         return release(table, workload, epsilon=epsilon, delta=delta, **options)
+
+    @guarded
+    def tabulate(
+        self, by: Any, *, epsilon: Real, delta: Real = 0.0, **options: Any
+    ) -> Released[ReleasedTables]:
+        """``winnow.tabulate`` of this session's table, or of counts, charged to its budget."""
+        options = self._under_this_budget(options)
+        if isinstance(by, SealedCounts):
+            return tabulate(by, epsilon=epsilon, delta=delta, **options)
+        return tabulate(self._own_table(), by, epsilon=epsilon, delta=delta, **options)
 
     @guarded
     def interactive(

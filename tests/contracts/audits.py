@@ -13,6 +13,7 @@ from winnow.itemsets.audit.claims import cases as basket_cases
 from winnow.itemsets.audit.model import broken_on_baskets
 from winnow.lp import audit as programs
 from winnow.release import audit as rounds
+from winnow.tables import audit as tables
 from winnow.wide.audit import claims as marginals
 
 OTHERS = {
@@ -32,6 +33,7 @@ OTHERS = {
         independent.independent_enumerated,
         independent.independent_twins,
     ),
+    "tables": (tables.residual_tables(), tables.tables_enumerated, tables.tables_twins),
     "scalar": (programs.SCALAR, programs.lp_enumerated, programs.lp_twins),
     "constraint": (programs.OWNED, programs.lp_enumerated, programs.lp_twins),
 }

@@ -7,7 +7,7 @@ class that is in neither fails ``test_mechanisms.py``, which names it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -34,6 +34,9 @@ from winnow.release.crossing.lazy_selection import LazyExponential
 from winnow.release.crossing.rounds import SelectAndMeasure, Task
 from winnow.release.kernels.distribution import uniform_distribution
 from winnow.select.ranked import Repeated
+from winnow.tables.measured import NoisyForm, TableForm
+from winnow.tables.mechanism import MeasureTables
+from winnow.tables.trees import flat
 from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import WithCounts
 from winnow.wide.mechanism import MeasureMarginals
@@ -282,12 +285,24 @@ def _programs() -> Iterator[Subject]:
     yield Subject("lp, constraint", made, owned, constraint, (), state=lambda run: run)
 
 
+def _tables() -> Iterator[Subject]:
+    def measured(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        return mechanism.measure(data, grant, tape)
+
+    for law in ("gaussian", "laplace"):
+        forms = tuple(NoisyForm(TableForm(((column, 0),), False), Fraction(9)) for column in (0, 1))
+        made = MeasureTables(((0, flat(2)), (1, flat(3))), forms, law)
+        several = replace(table(), rows_per_person=2)
+        yield Subject(f"tables, {law}", made, table, measured, ((made, several),))
+
+
 SUBJECTS: tuple[Subject, ...] = (
     *(_with_a_word(row) for row in TABLE),
     *_threshold(),
     *_with_counts(),
     *_inner_products(),
     *_rounds(),
+    *_tables(),
     *_sessions(),
     *_programs(),
 )
@@ -316,6 +331,7 @@ REFUSED: dict[str, Callable[..., Any]] = {
     "release, unknown update": lambda **to: wn.release(
         table(), wn.marginals(1), epsilon=1, delta=1e-6, update="none", **to
     ),
+    "tabulate, no table": lambda **to: wn.tabulate(table(), [], epsilon=1, **to),
     "open_interactive, no questions": lambda **to: wn.open_interactive(
         table(), epsilon=1, delta=1e-6, max_queries=0, method="independent", **to
     ),

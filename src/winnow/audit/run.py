@@ -33,6 +33,7 @@ from winnow.itemsets.audit.claims import (
 )
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.release.audit import rounds_enumerated, rounds_faithful, rounds_twins
+from winnow.tables.audit import tables_enumerated, tables_faithful, tables_twins
 from winnow.wide.audit.claims import (
     marginal_rounds_enumerated,
     marginal_rounds_faithful,
@@ -63,6 +64,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from enumerated(quick=quick)
     yield from baskets_enumerated(quick=quick)
     yield from rounds_enumerated(quick=quick)
+    yield from tables_enumerated(quick=quick)
     yield from marginal_rounds_enumerated(quick=quick)
     yield from interactive_enumerated(quick=quick)
     yield from lp_enumerated(quick=quick)
@@ -72,6 +74,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from faithful(quick=quick, seed=seed)
     yield from baskets_faithful(quick=quick, seed=seed)
     yield from rounds_faithful(quick=quick, seed=seed)
+    yield from tables_faithful(quick=quick, seed=seed)
     yield from marginal_rounds_faithful(quick=quick, seed=seed)
     yield from interactive_faithful(quick=quick, seed=seed)
     yield from lp_faithful(quick=quick, seed=seed)
@@ -82,6 +85,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from caught(quick=quick, seed=seed)
     yield from baskets_twins(quick=quick, seed=seed)
     yield from rounds_twins(quick=quick, seed=seed)
+    yield from tables_twins(quick=quick, seed=seed)
     yield from marginal_rounds_twins(quick=quick, seed=seed)
     yield from interactive_twins(quick=quick, seed=seed)
     yield from lp_twins(quick=quick, seed=seed)

@@ -22,6 +22,7 @@ from winnow.release.cli import plan as plan_release
 from winnow.select.cli import command as select
 from winnow.select.cli import margin as plan_margin
 from winnow.select.cli import plan
+from winnow.tables import cli as tables
 from winnow.topk.cli import command as topk
 from winnow.topk.cli import plan as plan_topk
 
@@ -108,6 +109,7 @@ _add(app, "select", select.select, RELEASE, select.EXAMPLES)
 _add(app, "topk", topk.topk, RELEASE, topk.EXAMPLES)
 _add(app, "itemsets", itemsets.itemsets, RELEASE, itemsets.EXAMPLES)
 _add(app, "learn", learn.learn, RELEASE, learn.EXAMPLES)
+_add(app, "tabulate", tables.tabulate, RELEASE, tables.EXAMPLES)
 _add(app, "release", release.release, RELEASE, release.EXAMPLES)
 _add(app, "ask", ask.ask, RELEASE, ask.EXAMPLES)
 _add(app, "lp", lp.lp, RELEASE, lp.EXAMPLES)
@@ -121,6 +123,7 @@ app.add_typer(
 _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
 _add(plans, "topk", plan_topk.topk, BEFORE, plan_topk.EXAMPLES)
 _add(plans, "margin", plan_margin.margin, BEFORE, plan_margin.EXAMPLES)
+_add(plans, "tabulate", tables.plan, BEFORE, tables.PLAN_EXAMPLES)
 _add(plans, "release", plan_release.release, BEFORE, plan_release.EXAMPLES)
 _add(plans, "interactive", plan_interactive.interactive, BEFORE, plan_interactive.EXAMPLES)
 ledgers = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")

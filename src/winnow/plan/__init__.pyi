@@ -14,6 +14,8 @@ from winnow.select.plan.large_margin import Shell as Shell
 from winnow.select.plan.large_margin import large_margin as large_margin
 from winnow.select.plan.verb import SelectPlan as SelectPlan
 from winnow.select.plan.verb import select as select
+from winnow.tables.plan import TabulatePlan as TabulatePlan
+from winnow.tables.plan import tabulate as tabulate
 from winnow.topk.plan.probabilities import epsilon_for_top as epsilon_for_top
 from winnow.topk.plan.probabilities import top_chance as top_chance
 from winnow.topk.plan.probabilities import top_sequence_chance as top_sequence_chance

@@ -6,4 +6,5 @@ from winnow.plots.curves import draw_chances as draw_chances
 from winnow.plots.curves import draw_margins as draw_margins
 from winnow.plots.figures import ENDINGS as ENDINGS
 from winnow.plots.release import draw_release as draw_release
+from winnow.plots.tables import draw_tables as draw_tables
 from winnow.report.release import release_page as release_page

@@ -1,0 +1,1 @@
+"""Tables with noise: contingency tables, group-by counts, marginals, prefixes and ranges."""

@@ -1,0 +1,364 @@
+"""``winnow tabulate`` and ``winnow plan tabulate``: tables with errors, from a file."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.options import (
+    ASKED,
+    TABLE,
+    AssumedRowsPerPersonOption,
+    DeltaOfPlanOption,
+    EpsilonOption,
+    JsonOption,
+    LineBreaksOption,
+    MaxRowsPerPersonOption,
+    OutOption,
+    PersonOption,
+    PlannedEpsilonOption,
+    SeedOption,
+    plot_of,
+    relation_of_people,
+)
+from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
+from winnow.cli.reporting import reported, saving
+from winnow.core.relation import Relation
+from winnow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from winnow.core.released import Released
+    from winnow.core.schema import Schema
+    from winnow.tables.plan import TabulatePlan
+    from winnow.tables.result import ReleasedTable, ReleasedTables
+
+_METHOD = "Method"
+_MOST_SHOWN = 200
+"""Rows that the terminal shows of all tables together."""
+
+EXAMPLES = """\
+Examples:
+
+winnow tabulate people.csv --schema schema.json --by race,age --epsilon 1
+
+winnow tabulate people.csv --schema schema.json --by race,age --by sex --values hours --epsilon 1 \
+--delta 1e-6 --out tables.parquet --plot tables.png
+
+winnow tabulate people.csv --schema schema.json --workload marginals:2+prefixes:age --epsilon 1 \
+--delta 1e-6 --out tables.csv
+
+winnow plan tabulate --schema schema.json --by race,age --epsilon 1
+
+A schema is a JSON file: {"age": {"edges": [0, 40, 60, 120]}, "sex": {"values": ["Female", \
+"Male"]}, "rooms": 10}. Everything in it is public.
+"""
+
+
+class Objective(StrEnum):
+    """What the choice of the strategy minimises."""
+
+    BALANCED = "balanced"
+    MEAN = "mean"
+    MAX = "max"
+
+
+SchemaOption = Annotated[
+    Path,
+    typer.Option("--schema", metavar="FILE", help="The public schema, a JSON file."),
+]
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option("--by", metavar="A,B,...", help="The columns of one table; may be repeated."),
+]
+WorkloadOption = Annotated[
+    str | None,
+    typer.Option(
+        "--workload",
+        metavar="W",
+        help="Instead of --by: marginals:2, prefixes:COLUMN or ranges:COLUMN, joined by +.",
+    ),
+]
+ValuesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--values",
+        metavar="A,B,...",
+        help="Columns of numbers whose sums and means are released for every cell, too.",
+    ),
+]
+ObjectiveOption = Annotated[
+    Objective,
+    typer.Option(
+        "--objective",
+        metavar="NAME",
+        help="What to keep small: the mean error, the largest (max), or both (balanced).",
+        rich_help_panel=_METHOD,
+    ),
+]
+
+
+@reported()
+def tabulate(
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="The private table: CSV, TSV or Parquet, or a pattern such as 'part-*.csv'.",
+        ),
+    ],
+    schema: SchemaOption,
+    epsilon: EpsilonOption,
+    by: ByOption = None,
+    workload: WorkloadOption = None,
+    values: ValuesOption = None,
+    delta: Annotated[
+        float,
+        typer.Option("--delta", metavar="D", help="E.g. 1e-6: less noise on many tables."),
+    ] = 0.0,
+    seed: SeedOption = None,
+    person: PersonOption = None,
+    max_rows_per_person: MaxRowsPerPersonOption = 1,
+    relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows",
+            metavar="N",
+            help="A public number of rows, where theirs is private. Without it, it is measured.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    objective: ObjectiveOption = Objective.BALANCED,
+    line_breaks: LineBreaksOption = False,
+    record: Record = UNRECORDED,
+    out: OutOption = None,
+    plot: Annotated[Path | None, plot_of("Draw the first tables")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Release tables of counts, sums and means, with a standard error for every number.
+
+    Tables that overlap agree with each other. What is measured, and how precisely, is chosen
+    from public numbers so that errors are small, and never larger than with plain noise.
+    """
+    from winnow.cli.files import are_large, check_targets, named_by, refuse_overwriting
+    from winnow.cli.printing import show_json, working
+    from winnow.read.table import read_table
+    from winnow.tables.result import receipt_path
+    from winnow.tables.settings import TableRequest, plan_tables
+    from winnow.tables.verb import tabulate as run
+
+    read = [*named_by(table), schema]
+    check_targets(read, out, plot)
+    if out is not None and out.suffix.lower() == ".csv":
+        refuse_overwriting(read, "--out", receipt_path(out))
+    declared, asked, summed = _asked(schema, by, workload, values)
+    budget = record.budget(relation)
+    known = relation is Relation.SUBSTITUTION and max_rows_per_person == 1 and rows is None
+    planned = plan_tables(
+        TableRequest(
+            declared, asked, epsilon, delta, summed, str(objective), relation,
+            max_rows_per_person, 1 if known else None, rows,
+        )
+    )  # fmt: skip
+    if out is None and not json and sum(part.size for part in planned.parts) > _MOST_SHOWN:
+        raise ParameterError(
+            f"these tables have more than {_MOST_SHOWN} answers, too many to show; give --out or "
+            "--json"
+        )
+    with working(f"reading {table}") if are_large(read) else nullcontext():
+        sealed = read_table(
+            table,
+            schema=declared,
+            person=person,
+            max_rows_per_person=max_rows_per_person,
+            relation=relation,
+            line_breaks=line_breaks,
+            salt=None if seed is None else f"seed {seed}",  # repeatable, too
+        )
+    warn_of_other_labels(budget, sealed)
+    released = run(
+        sealed, asked, epsilon=epsilon, delta=delta, values=summed, objective=str(objective),
+        rows=rows, budget=budget, seed=seed,
+    )  # fmt: skip
+    written: list[tuple[str, Path]] = []
+    try:
+        with saving("the tables are released and printed"):
+            written += _write(released, out, plot)
+    finally:  # what is paid for is shown, even if it could not be saved
+        if json:
+            show_json(released.to_dict())
+        else:
+            _show(released, written, whole=out is None or not written)
+
+
+def _asked(
+    schema: Path, by: list[str] | None, workload: str | None, values: str | None
+) -> tuple[Schema, Any, list[str]]:
+    """The schema of the columns that are needed, the tables, and the columns of values."""
+    from winnow.core.schema import Schema
+    from winnow.release.cli.view import workload_of
+
+    declared = Schema.parse(schema)
+    if (not by) is (workload is None):
+        raise ParameterError("say which tables: give --by A,B (as often as needed) or --workload W")
+    summed = [] if values is None else _names(values)
+    if workload is not None:
+        return declared, workload_of(workload), summed
+    tables = [_names(text) for text in by or ()]
+    needed = dict.fromkeys(name for names in (*tables, summed) for name in names)
+    return declared.subset(list(needed)), tables, summed
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _write(
+    released: Released[ReleasedTables], out: Path | None, plot: Path | None
+) -> list[tuple[str, Path]]:
+    from winnow.core.saving import write_whole
+
+    written = []
+    if out is not None:
+        about = {"guarantee": released.guarantee.to_dict(), "receipt": released.receipt.to_dict()}
+        released.value.save(out, about=about)
+        written.append(("tables", out))
+    if plot is not None:
+        from winnow.plots.tables import draw_tables
+
+        seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
+        title = f"{released.guarantee}{seeded}"
+        write_whole(plot, draw_tables(released.value, title=title, ending=plot.suffix.lower()))
+        written.append(("figure", plot))
+    return written
+
+
+def _show(
+    released: Released[ReleasedTables], written: list[tuple[str, Path]], *, whole: bool
+) -> None:
+    from rich.text import Text
+
+    from winnow.cli.printing import add_receipt, console, pairs, visible
+
+    show = console()
+    for table in released.value:
+        if whole:
+            show.print(_grid(table))
+    lines = pairs()
+    for what, path in written:
+        lines.add_row(what, Text(visible(path), style="bold green"))
+    total = released.value.total
+    assert total is not None
+    error = float(total.standard_error)
+    known = "public" if not error else f"±{error:,.3g} (1 sd)"
+    lines.add_row("rows", f"{float(total.estimate):,.6g}, {known}")
+    add_receipt(lines, released)
+    show.print(lines)
+
+
+def _grid(table: ReleasedTable) -> Any:
+    from winnow.cli.printing import grid
+
+    columns = table.to_columns()
+    named = [(name, "left" if name in table.columns else "right") for name in columns]
+    lists = [column.tolist() for column in columns.values()]
+    return grid(named, ([_text(cell) for cell in row] for row in zip(*lists, strict=True)))
+
+
+def _text(cell: Any) -> str:
+    return f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
+
+
+PLAN_EXAMPLES = """\
+Examples:
+
+winnow plan tabulate --schema schema.json --by race,age --by sex --epsilon 1 --delta 1e-6
+
+winnow plan tabulate --schema schema.json --workload marginals:2 --error 50 --delta 1e-6
+"""
+
+
+@reported()
+def plan(
+    schema: SchemaOption,
+    by: ByOption = None,
+    workload: WorkloadOption = None,
+    values: ValuesOption = None,
+    epsilon: PlannedEpsilonOption = None,
+    delta: DeltaOfPlanOption = 0.0,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            "--error",
+            metavar="ROWS",
+            help="Instead of --epsilon: the largest error to expect, and the least epsilon for it.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None,
+    max_rows_per_person: AssumedRowsPerPersonOption = 1,
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
+    objective: ObjectiveOption = Objective.BALANCED,
+    json: JsonOption = False,
+    out: OutOption = None,
+) -> None:
+    """Say which errors tables would have; no data are read and nothing is spent."""
+    from winnow import plan as plans
+    from winnow.cli.files import refuse_overwriting
+    from winnow.cli.printing import show_json
+    from winnow.core.saving import check_target, save
+
+    if out is not None:
+        check_target(out)
+        refuse_overwriting([schema], "--out", out)
+    declared, asked, summed = _asked(schema, by, workload, values)
+    planned = plans.tabulate(
+        declared, asked, epsilon=epsilon, delta=delta, error=error, values=summed,
+        objective=str(objective), rows_per_person=max_rows_per_person, relation=relation,
+    )  # fmt: skip
+    document = planned.to_dict()
+    if json:
+        show_json(document)
+    else:
+        _show_plan(planned)
+    if out is not None:
+        parts = ("rows", "strategies", "scope")
+        about = {name: value for name, value in document.items() if name not in parts}
+        save(out, document, [{**row, **about} for row in document["rows"]])
+
+
+def _show_plan(planned: TabulatePlan) -> None:
+    from rich.text import Text
+
+    from winnow.cli.printing import console, grid, pairs
+
+    lines = pairs()
+    lines.add_row("asked", Text(
+        f"epsilon {planned.epsilon:.6g}, delta {planned.delta:.6g}, "
+        f"{Relation(planned.relation).sentence}, the number of rows is {planned.total}"
+    ))  # fmt: skip
+    lines.add_row("taken", Text(planned.strategy))
+    show = console()
+    show.print(lines)
+    heads = [("table", "left"), ("answers", "right"), ("standard error", "right"),
+             ("mean error", "right"), ("largest", "right"), ("plain noise", "right")]  # fmt: skip
+    show.print(
+        grid(heads, (
+            (row.table, f"{row.answers:,}", f"{row.standard_error:,.3g}", f"{row.mean:,.3g}",
+             f"{row.largest:,.3g}", f"{row.plain_largest:,.3g}")
+            for row in planned.rows
+        ))
+    )  # fmt: skip
+    heads = [("strategy", "left"), ("measured tables", "right"), ("largest", "right"),
+             ("mean", "right")]  # fmt: skip
+    show.print(
+        grid(heads, (
+            (f"{each.strategy}, {each.noise}" if each.strategy == "plain noise" else each.strategy,
+             f"{each.tables:,}", f"{each.largest:,.3g}", f"{each.mean:,.3g}")
+            for each in planned.strategies
+        ))
+    )  # fmt: skip
+    show.print(planned.scope, style="dim")

@@ -1,0 +1,97 @@
+"""The only part of tabulation that sees private rows: whole sums, and noise on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
+from winnow.core.opening import open_sealed
+from winnow.core.tape import Tape
+from winnow.core.workloads.part import marginal_counts, sum_of
+from winnow.errors import DataError
+from winnow.read.crossing import SealedTable
+from winnow.tables.measured import NoisyForm, SummedColumn
+from winnow.tables.trees import Tree
+
+Integers = NDArray[np.int64]
+Columns = tuple[int, ...]
+
+MOST_ROWS = 1 << 34
+"""Tables of more rows are refused, so that no whole number on the way leaves 64 bits."""
+
+
+def check_rows(table: SealedTable) -> None:
+    """Refuse a table whose sums might leave 64 bits, before anything is charged."""
+    if sum_of(open_sealed(table.rows).weights) >= MOST_ROWS:
+        raise DataError("the table has 2^34 rows or more; tabulate parts of it")
+
+
+def noisy_tables(
+    table: SealedTable,
+    trees: Mapping[int, Tree],
+    measured: Sequence[NoisyForm],
+    values: Sequence[SummedColumn],
+    law: str,
+    tape: Tape,
+) -> list[Integers]:
+    """Every table with its noise; the caller has paid for it."""
+    check_rows(table)
+    rows = _Sums(table, trees, measured, values)
+    draw = discrete_gaussian_array if law == "gaussian" else discrete_laplace_array
+    noisy = []
+    for number, each in enumerate(measured):
+        true = rows.of(each)
+        noise = draw(tape.child(f"table-{number}"), true.size, each.noise)
+        noisy.append(true + noise.reshape(true.shape))
+    return noisy
+
+
+class _Sums:
+    """True sums over sets of columns; private. Small tables are added up from larger ones."""
+
+    def __init__(
+        self,
+        table: SealedTable,
+        trees: Mapping[int, Tree],
+        measured: Sequence[NoisyForm],
+        values: Sequence[SummedColumn],
+    ) -> None:
+        self._trees, self._values = trees, values
+        self._shape = table.schema.shape
+        self._codes, self._weights = open_sealed(table.rows)
+        self._known: dict[tuple[int | None, Columns], Integers] = {}
+        sets = {(each.values, each.table.columns) for each in measured}
+        for which, columns in sorted(sets, key=lambda key: -len(key[1])):
+            self._known[which, columns] = self._table(which, columns)
+
+    def of(self, each: NoisyForm) -> Integers:
+        """The whole numbers that get noise."""
+        table = self._known[each.values, each.table.columns]
+        trees = self._trees
+        for axis, (column, level) in enumerate(each.table.place):
+            table = trees[column].sums(table, axis, level)
+            if each.table.residual:
+                table = trees[column].residuals(table, axis, level)
+        return table
+
+    def _table(self, values: int | None, columns: Columns) -> Integers:
+        larger = [known for value, known in self._known
+                  if value == values and set(columns) <= set(known)]  # fmt: skip
+        if larger:
+            best = min(larger, key=lambda known: self._known[values, known].size)
+            rest = tuple(axis for axis, column in enumerate(best) if column not in columns)
+            return np.asarray(self._known[values, best].sum(axis=rest))
+        if values is None:
+            return self._counted(self._weights, columns)
+        held = self._values[values]
+        # Whole numbers from 0 to 2 reach, so that sums of floats on the way stay exact.
+        raised = np.array(held.weights, np.int64)[self._codes[held.column]] + held.reach
+        lowered = held.reach * self._counted(self._weights, columns)
+        return self._counted(raised * self._weights, columns) - lowered
+
+    def _counted(self, weights: Integers, columns: Columns) -> Integers:
+        shape = tuple(self._shape[column] for column in columns)
+        return marginal_counts(self._codes, weights, self._shape, columns).reshape(shape)

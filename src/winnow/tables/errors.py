@@ -1,0 +1,105 @@
+"""What noise of known standard errors does to many answers: the largest and the mean error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+Floats = NDArray[np.float64]
+_KINDS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The standard errors of the answers of one table."""
+
+    deviations: Floats
+    times: int
+    """How many answers each of them stands for."""
+    largest: float | None = None
+    """The median of the largest error where it is known; None: as of independent answers."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Predicted errors, in rows."""
+
+    largest: float
+    """The median of the largest error; of cells as if independent, which is no less."""
+    mean: float
+    rms: float
+
+
+def predicted(spreads: Sequence[Spread], law: str) -> Errors:
+    """The errors that follow from standard errors that are known exactly."""
+    every = sum(each.times * len(each.deviations) for each in spreads)
+    means = [each.times * float(each.deviations.sum()) for each in spreads]
+    squares = [each.times * float((each.deviations**2).sum()) for each in spreads]
+    return Errors(
+        _largest(spreads, law),
+        math.sqrt(2 / math.pi) * math.fsum(means) / every,
+        math.sqrt(math.fsum(squares) / every),
+    )
+
+
+def _largest(spreads: Sequence[Spread], law: str) -> float:
+    """The t that the largest error stays below with probability one half."""
+    groups = []
+    independent = [each for each in spreads if each.largest is None]
+    if independent:
+        groups.append((*_collected(independent), law))
+    for each in spreads:
+        if each.largest is not None:  # so many independent answers have that median
+            worst = each.deviations.max(initial=0.0)
+            beyond = float(tail(np.array(each.largest / worst if worst else 9.0), "gaussian"))
+            number = math.log(0.5) / math.log1p(-min(max(beyond, 1e-15), 0.999))
+            groups.append((np.array([worst]), np.array([number]), "gaussian"))
+    top = max(float(held.max()) for held, _, _ in groups)
+    if top == 0:
+        return 0.0
+    low, high = 0.0, 60.0 * top
+    for _ in range(60):
+        middle = (low + high) / 2
+        chance = 0.0
+        for held, times, kind in groups:
+            tails = tail(middle / np.maximum(held, 1e-12 * top), kind)
+            chance += float(times @ np.log1p(-np.minimum(tails, 1 - 1e-16)))
+        low, high = (middle, high) if chance < -math.log(2) else (low, middle)
+    return high
+
+
+def _collected(spreads: Sequence[Spread]) -> tuple[Floats, Floats]:
+    """Different standard errors and their numbers; many are put into classes, rounded up."""
+    held = np.concatenate([each.deviations for each in spreads])
+    times = np.concatenate([np.full(len(e.deviations), float(e.times)) for e in spreads])
+    held, places = np.unique(held, return_inverse=True)
+    times = np.bincount(places, times).astype(np.float64)
+    if len(held) > _KINDS:
+        groups = np.arange(len(held)) * _KINDS // len(held)
+        ends = np.flatnonzero(np.diff(groups, append=_KINDS))
+        held, times = held[ends], np.bincount(groups, times).astype(np.float64)
+    return held, times
+
+
+def tail(t: Floats, law: str) -> Floats:
+    """At most the chance that an error exceeds t standard errors either way.
+
+    Sums of Laplace noise lie between one Laplace variable and a normal one.
+    """
+    normal = 2 * ndtr(-t)
+    if law == "gaussian":
+        return np.asarray(normal)
+    return np.asarray(np.maximum(normal, np.exp(-math.sqrt(2) * t)))
+
+
+def quantile(chance: float, law: str) -> float:
+    """How many standard errors an error exceeds with at most this probability."""
+    normal = float(-ndtri(chance / 2))
+    if law == "gaussian":
+        return normal
+    return max(normal, math.log(1 / chance) / math.sqrt(2))

@@ -1,0 +1,88 @@
+"""Counts by a key: the keys are a public list, or come from the data and pass a threshold."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from winnow.core.checks import Real
+from winnow.core.mechanism import grant_for
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.schema import Schema
+from winnow.core.tape import Randomness
+from winnow.errors import ParameterError
+from winnow.privacy import Budget
+from winnow.read.counts import SealedCounts
+from winnow.tables.estimates import layer_of
+from winnow.tables.measured import NoisyForm, TableForm
+from winnow.tables.mechanism import MeasureTables
+from winnow.tables.parts import TablePart
+from winnow.tables.result import ReleasedTables
+from winnow.tables.strategy import Geometry
+from winnow.tables.trees import flat
+from winnow.topk.mechanisms.noisy_counts import NoisyCounts
+from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
+
+MOST_KEYS = 1 << 31
+KEY = "item"
+"""The name of the column of keys."""
+
+
+def tabulate_keys(
+    counts: SealedCounts,
+    *,
+    epsilon: Real,
+    delta: Real = 0.0,
+    relation: str | Relation | None = None,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> Released[ReleasedTables]:
+    """The count of every key with discrete Laplace noise, as a table of one column.
+
+    Where the keys come from the data, those whose noisy count reaches the stability threshold
+    are released, which costs the delta; that a key passed is a reason to expect its noise to be
+    positive, so counts near the threshold are too high in the mean.
+    """
+    most = counts.max_items_per_user
+    if most is None:
+        raise ParameterError(
+            "the noise needs a bound on the items of one person; count with max_items_per_user="
+        )
+    if relation is not None and Relation.parse(relation) is not counts.utility.relation:
+        raise ParameterError(
+            f"these counts are under {counts.utility.relation}; count under the relation that is "
+            "asked for"
+        )
+    tape = Randomness(seed).tape()
+    if counts.domain_known:
+        scores = counts.to_scores()
+        public = NoisyCounts(epsilon, scores.size, most, with_counts=True)
+        promised = public.promise(counts.utility.relation)
+        public.check(scores)
+        found = public.release(scores, grant_for(promised.event, budget), tape)
+        return _as_table(found, public.scale(counts.utility))
+    private = StabilityThreshold(epsilon, delta, MOST_KEYS, most, with_counts=True)
+    private.check(counts.utility)
+    event = private.promise(counts.utility.relation).event
+    found = private.release(counts, grant_for(event, budget), tape)
+    return _as_table(found, private.scale(counts.utility))
+
+
+def _as_table(found: Released[list[Any]], scale: Fraction) -> Released[ReleasedTables]:
+    """Labels with noisy counts as a table, the labels in their own order."""
+    held = sorted(found.value, key=lambda pair: str(pair[0]))
+    if not held:
+        return Released(ReleasedTables((), (), "laplace"), found.guarantee, found.receipt)
+    labels = [label if isinstance(label, str) else str(label) for label, _ in held]
+    schema = Schema.parse({KEY: {"values": labels}})
+    part = TablePart(schema, (0,))
+    tree = flat(len(held))
+    measured = NoisyForm(TableForm(((0, 0),), False), scale)
+    mechanism = MeasureTables(((0, tree),), (measured,), "laplace")
+    layer = layer_of(
+        Geometry((part,), {0: tree}), mechanism, [np.array([number for _, number in held])]
+    )
+    return Released(ReleasedTables((part,), (layer,), "laplace"), found.guarantee, found.receipt)

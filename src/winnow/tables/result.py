@@ -1,0 +1,305 @@
+"""Released tables: estimates, standard errors, intervals; all of it public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import probability
+from winnow.core.saving import as_frame, check_target, labelled, save_columns, write_json
+from winnow.errors import ParameterError
+from winnow.tables.errors import quantile
+from winnow.tables.estimates import Layer
+from winnow.tables.fit import nonnegative
+from winnow.tables.parts import TablePart
+from winnow.tables.values import ValueColumn
+
+Floats = NDArray[np.float64]
+_HALF = 0.5
+"""Counts are whole, and so is the noise: an interval reaches half a unit further."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Unbiased estimates with their standard errors."""
+
+    estimate: Floats
+    standard_error: Floats
+    law: str
+    unit: float = 1.0
+    """The step between possible values."""
+
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """The ends of intervals that hold the truth with probability ``level``, or more.
+
+        Each for itself, or, with ``simultaneous``, all of this table at once.
+        """
+        probability(level=level)
+        missed = 1 - float(level)
+        if simultaneous:  # Sidak's inequality for normal errors, the union bound for others
+            size = max(1, self.estimate.size)
+            missed = missed / size if self.law == "laplace" else -math.expm1(math.log(level) / size)
+        reach = quantile(missed, self.law) * self.standard_error
+        reach = reach + np.where(self.standard_error > 0, _HALF * self.unit, 0.0)
+        return self.estimate - reach, self.estimate + reach
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReleasedTable(Estimates):
+    """One released table; its answers are counts of rows, one axis for each column."""
+
+    part: TablePart
+    owner: ReleasedTables
+    place: int
+    """Its number among the owner's tables."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in the order of the axes."""
+        return self.part.names
+
+    @property
+    def labels(self) -> list[tuple[Any, ...]]:
+        """The labels along each axis."""
+        return self.part.labels()
+
+    @property
+    def fitted(self) -> Floats:
+        """A table without negative cells, near the estimates, and like them in every sum.
+
+        For people who need such a table. It is biased: cells near 0 are lifted, and others
+        lowered for it. Use ``estimate`` for anything that is computed further.
+        """
+        return self.owner._fitted[self.place]
+
+    @cached_property
+    def sums(self) -> dict[str, Estimates]:
+        """The sums of the columns of values in each cell."""
+        return {each.name: self._sum(number) for number, each in enumerate(self.owner.values)}
+
+    @cached_property
+    def means(self) -> dict[str, Estimates]:
+        """The mean of each column of values in each cell, with errors of a ratio.
+
+        Where the noisy count is not above twice its standard error the mean says nothing: it
+        is nan, and so is its error.
+        """
+        return {each.name: self._mean(number) for number, each in enumerate(self.owner.values)}
+
+    def _sum(self, number: int) -> Estimates:
+        values, layer = self.owner.values[number], self.owner.layers[number + 1]
+        unit, middle = float(values.unit), float(values.middle)
+        estimate = unit * layer.estimate(self.part) + middle * self.estimate
+        error = np.hypot(unit * layer.deviation(self.place), middle * self.standard_error)
+        return Estimates(estimate, error, self.law, unit)
+
+    def _mean(self, number: int) -> Estimates:
+        values, layer = self.owner.values[number], self.owner.layers[number + 1]
+        unit, middle = float(values.unit), float(values.middle)
+        known = self.estimate > 2 * self.standard_error
+        rows = np.where(known, self.estimate, np.nan)
+        ratio = unit * layer.estimate(self.part) / rows  # the mean, seen from the middle
+        error = np.hypot(unit * layer.deviation(self.place), ratio * self.standard_error) / rows
+        return Estimates(middle + ratio, error, self.law, 0.0)
+
+    def to_columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
+        """One row for each answer: its labels, estimate, standard error and interval."""
+        shape = self.estimate.shape
+        places = np.indices(shape).reshape(len(shape), -1)
+        found: dict[str, NDArray[Any]] = {}
+        for name, names, codes in zip(self.columns, self.labels, places, strict=True):
+            found[name] = labelled(tuple(names), codes)
+        for name, answers in self._answers():
+            low, high = answers.interval(level)
+            for what, held in (("", answers.estimate), ("standard_error", answers.standard_error),
+                               ("low", low), ("high", high)):  # fmt: skip
+                key = "_".join(filter(None, (name, what))) or "estimate"
+                while key in found:  # a column of the table may have this name
+                    key += "_"
+                found[key] = held.ravel()
+        return found
+
+    def _answers(self) -> Iterator[tuple[str, Estimates]]:
+        yield "", self
+        for name, held in self.sums.items():
+            yield f"sum_{name}", held
+        for name, held in self.means.items():
+            yield f"mean_{name}", held
+
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """The rows as a pandas table."""
+        return as_frame(self.to_columns(level), "pandas")
+
+    def to_polars(self, level: float = 0.95) -> Any:
+        """The rows as a Polars table."""
+        return as_frame(self.to_columns(level), "polars")
+
+    def to_arrow(self, level: float = 0.95) -> Any:
+        """The rows as an Arrow table."""
+        return as_frame(self.to_columns(level), "arrow")
+
+    def plot(self, path: str | Path) -> None:
+        """Draw bars with intervals, or a heat map of two columns, as .png, .svg or .pdf."""
+        from winnow.core.saving import write_whole
+        from winnow.plots.figures import ENDINGS
+        from winnow.plots.tables import draw_table
+
+        target = Path(path)
+        check_target(target, ENDINGS)
+        write_whole(target, draw_table(self, ending=target.suffix.lower()))
+
+    def __repr__(self) -> str:
+        return f"<table of {self.part.title}: {self.estimate.size:,} estimates>"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTables:
+    """All tables of one release; what they have in common is the same in each."""
+
+    parts: tuple[TablePart, ...]
+    layers: tuple[Layer, ...]
+    """Of the counts, and of the sums of each column of values."""
+    law: str
+    values: tuple[ValueColumn, ...] = ()
+
+    @cached_property
+    def tables(self) -> tuple[ReleasedTable, ...]:
+        """The tables in the order in which they were asked for."""
+        return tuple(
+            ReleasedTable(
+                self.layers[0].estimate(part),
+                self.layers[0].deviation(place),
+                self.law,
+                part=part,
+                owner=self,
+                place=place,
+            )
+            for place, part in enumerate(self.parts)
+        )
+
+    @property
+    def total(self) -> Estimates | None:
+        """The number of rows, with a standard error of 0 where it is public; None: no table."""
+        if not self.layers:
+            return None
+        counts = self.layers[0]
+        error = 1 / math.sqrt(counts.precision[()])
+        return Estimates(np.array(float(counts.details[()])), np.array(error), self.law)
+
+    def table(self, *columns: str) -> ReleasedTable:
+        """The table of these columns; its axes are in the order in which it was asked for."""
+        for table in self.tables:
+            if set(table.columns) == set(columns) and len(columns) == len(table.columns):
+                return table
+        held = ", ".join(repr(each.part.title) for each in self.tables[:20])
+        raise ParameterError(
+            f"there is no table of {', '.join(map(repr, columns))}; there is: {held}"
+        )
+
+    @cached_property
+    def _fitted(self) -> list[Floats]:
+        return nonnegative(self.layers[0], self.parts)
+
+    def to_columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
+        """The rows of all tables; a column that a table does not have is None there."""
+        parts = [(table.part.title, table.to_columns(level)) for table in self.tables]
+        if len(parts) == 1:
+            return parts[0][1]
+        attributes = dict.fromkeys(n for table in self.tables for n in table.columns)
+        rest = dict.fromkeys(name for _, held in parts for name in held if name not in attributes)
+        found: dict[str, NDArray[Any]] = {
+            "table": np.concatenate([_objects([title] * _length(held)) for title, held in parts])
+        }
+        for name in (*attributes, *rest):
+            blocks = []
+            for _, held in parts:
+                column = held.get(name)
+                blocks.append(_objects([None] * _length(held) if column is None else column))
+            key = name if name != "table" else "table_"
+            found[key] = np.concatenate(blocks)
+            if name in rest:
+                found[key] = found[key].astype(np.float64)
+        return found
+
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """The rows of all tables as a pandas table."""
+        return as_frame(self.to_columns(level), "pandas")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All tables as plain data, ready for JSON."""
+        total = self.total
+        whole = None if total is None else {
+            "estimate": float(total.estimate), "standard_error": float(total.standard_error)
+        }  # fmt: skip
+        return {
+            "total": whole,
+            "tables": [
+                {
+                    "table": table.part.title,
+                    "columns": list(table.columns),
+                    "rows": _rows(table.to_columns()),
+                }
+                for table in self.tables
+            ],
+        }  # fmt: skip
+
+    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+        """Save whole or not at all, as CSV, Parquet or JSON.
+
+        ``about`` (the guarantee and the receipt) goes into the metadata of Parquet and beside
+        the tables in JSON; beside a CSV file it gets a file of its own, FILE.receipt.json.
+        """
+        target = Path(path)
+        check_target(target)
+        match target.suffix.lower():
+            case ".json":
+                write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
+            case ".csv":
+                save_columns(target, self.to_columns())
+                if about:
+                    write_json(receipt_path(target), about)
+            case _:
+                save_columns(target, self.to_columns(), about)
+
+    def __iter__(self) -> Iterator[ReleasedTable]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __repr__(self) -> str:
+        titles = ", ".join(part.title for part in self.parts[:5])
+        more = f" and {len(self.parts) - 5} more" if len(self.parts) > 5 else ""
+        return f"<{len(self.parts)} released tables: {titles}{more}>"
+
+
+def receipt_path(path: Path) -> Path:
+    """Where the receipt of a CSV file lies."""
+    return path.with_name(f"{path.name}.receipt.json")
+
+
+def _length(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> int:
+    return len(next(iter(columns.values())))
+
+
+def _objects(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    plain = values.tolist() if isinstance(values, np.ndarray) else values
+    held = np.empty(len(plain), object)
+    held[:] = plain
+    return held
+
+
+def _rows(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:
+    lists = [[_plain(value) for value in column.tolist()] for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

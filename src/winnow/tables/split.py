@@ -1,0 +1,73 @@
+"""How to split a pure epsilon between tables of block sums, all of which help each other.
+
+With budgets e_T (noise of scale 1/e_T), the precision of a subspace S is the sum over tables T
+that see it of c_TS e_T^2/2. Minimised is the sum over S of gain_S/precision_S with the e_T
+adding up to 1. Written with the weights a_ST of the best linear estimate it is
+
+    sum over T of  h_T/e_T^2,   h_T = sum over S of gain_S a_ST^2 2/c_TS,
+
+so for fixed a the best e_T are ~ h_T^(1/3), for fixed e the best a_ST are c_TS e_T^2 over their
+sum: alternating, the sum never rises.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+
+from winnow.tables.measured import Space
+from winnow.tables.strategy import Geometry, place_of, seen_by
+
+_ROUNDS = 80
+_LEAST = 1e-3
+"""Tables that end below this part of the largest budget are not measured."""
+
+_MOST_TABLES = 2000
+"""Beyond so many, only the tables that are asked for are looked at."""
+
+
+def laplace_split(geometry: Geometry, gains: Mapping[Space, float]) -> dict[Space, float]:
+    """The budget of each table of block sums; they add up to 1."""
+    places = _places(geometry)
+    numbers = {space: i for i, space in enumerate(gains)}
+    rows, columns, seen = [], [], []
+    for t, place in enumerate(places):
+        for space, each in seen_by(geometry, place, 0.5).items():
+            if space in numbers:
+                rows.append(t)
+                columns.append(numbers[space])
+                seen.append(each)
+    table, space_of, c = np.array(rows), np.array(columns), np.array(seen)
+    gain = np.array(list(gains.values()))
+    budget = np.full(len(places), 1 / len(places))
+    for _ in range(_ROUNDS):
+        each = c * budget[table] ** 2
+        precision = np.bincount(space_of, each, len(gain))
+        share = each / precision[space_of]
+        held = np.bincount(table, gain[space_of] * share**2 / c, len(places))
+        budget = np.cbrt(held)
+        budget /= budget.sum()
+    kept = budget >= _LEAST * budget.max()
+    leaves = {place_of(part) for part in geometry.parts}
+    found = {p: float(b) for p, b, keep in zip(places, budget, kept, strict=True) if keep}
+    covered = set().union(*(seen_by(geometry, place, 1.0) for place in found))
+    for place in leaves:  # every subspace has to be seen
+        if not set(seen_by(geometry, place, 1.0)) <= covered:
+            found[place] = max(found.get(place, 0.0), _LEAST)
+    return found
+
+
+def _places(geometry: Geometry) -> list[Space]:
+    """The tables that may be measured: all levels of all sub-tables of those asked for."""
+    found: dict[Space, None] = dict.fromkeys(place_of(part) for part in geometry.parts)
+    for part in geometry.parts:
+        columns = sorted(part.columns)
+        choices = [[None, *range(geometry.trees[c].levels)] for c in columns]
+        for levels in itertools.product(*choices):
+            pairs = zip(columns, levels, strict=True)
+            found[tuple((c, level) for c, level in pairs if level is not None)] = None
+            if len(found) > _MOST_TABLES:
+                return [place_of(part) for part in geometry.parts]
+    return list(found)

@@ -1,0 +1,106 @@
+"""``winnow.tabulate``: publish tables of counts, sums and means, with errors for every number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from winnow.core.checks import Real
+from winnow.core.mechanism import grant_for, sizing_accountant
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.tape import Randomness
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
+from winnow.privacy import Budget
+from winnow.read.counts import SealedCounts
+from winnow.read.crossing import SealedTable
+from winnow.tables.crossing import check_rows
+from winnow.tables.estimates import layer_of
+from winnow.tables.keys import tabulate_keys
+from winnow.tables.result import ReleasedTables
+from winnow.tables.settings import TableRequest, plan_tables
+
+
+@guarded
+def tabulate(
+    table: SealedTable | SealedCounts,
+    by: Any = None,
+    *,
+    epsilon: Real,
+    delta: Real = 0.0,
+    values: Sequence[str] = (),
+    objective: str = "balanced",
+    relation: str | Relation | None = None,
+    rows: int | None = None,
+    budget: Budget | None = None,
+    memory: str | int = "4GB",
+    seed: int | None = None,
+) -> Released[ReleasedTables]:
+    """Release tables of counts with noise, consistent with each other, with standard errors.
+
+    ``table`` is what ``wn.read_table`` made. ``by`` is a list of columns, for one table; a list
+    of such lists; or a workload of marginals, prefixes and ranges, such as ``wn.marginals(2)``
+    or ``wn.prefixes("age")``. All tables are charged as one event, before the first draw.
+
+    What is measured is chosen from public numbers: noise on the cells, residual tables, or
+    blocks of ordered columns, with Gaussian noise where ``delta`` allows it and is better, else
+    with Laplace noise. ``objective`` says what the choice minimises: "mean", "max" (the
+    largest error) or "balanced" between them. Nothing is chosen that is predicted to be worse
+    than plain noise on the cells.
+
+    ``values`` names columns of numbers whose sums and means are released for every cell, too:
+    codes, numbers, or the middles of bins, within the bounds that the schema declares.
+
+    ``relation`` is the table's unless given. Under substitution, with one row per person, the
+    number of rows is public; otherwise it is measured with the tables, unless a public number
+    of ``rows`` is given, which the tables are then made to add up to.
+
+    Instead of a table, ``wn.counts(...)`` gives a group-by count without a schema: the number of
+    people with each item of a public list, or, with a delta, of the items in the data whose
+    noisy count reaches a threshold (see ``StabilityThreshold``).
+    """
+    if isinstance(table, SealedCounts):
+        if by is not None or values or rows is not None:
+            raise ParameterError(
+                "counts are a table by themselves; leave out by=, values= and rows="
+            )
+        return tabulate_keys(
+            table, epsilon=epsilon, delta=delta, relation=relation, budget=budget, seed=seed
+        )
+    if not isinstance(table, SealedTable):
+        raise ParameterError(
+            f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
+        )
+    if relation is not None:
+        table = table.under(relation)
+    randomness = Randomness(seed)
+    planned = plan_tables(
+        TableRequest(
+            schema=table.schema,
+            by=by,
+            epsilon=epsilon,
+            delta=delta,
+            values=tuple(values) if not isinstance(values, str) else values,
+            objective=objective,
+            relation=table.relation,
+            rows_per_person=table.rows_per_person,
+            public_rows=table.n,
+            rows=rows,
+            accountant="best" if budget is None else sizing_accountant(budget, delta),
+            memory=memory,
+        )
+    )
+    check_rows(table)
+    mechanism = planned.strategy.mechanism
+    promised = mechanism.promise(table.relation)
+    grant = grant_for(promised.event, budget)
+    noisy = mechanism.measure(table, grant, randomness.tape())
+    geometry = planned.strategy.geometry
+    layers = [layer_of(geometry, mechanism, noisy.numbers, total=planned.total)]
+    layers += [
+        layer_of(geometry, mechanism, noisy.numbers, values=i) for i in range(len(planned.values))
+    ]
+    value = ReleasedTables(planned.parts, tuple(layers), mechanism.law, planned.values)
+    return Released(value, planned.guarantee, replace(noisy.receipt, reason=planned.reason))
