@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import winnow as wn
 from winnow.cli.app import app
 from winnow.core.opening import open_sealed
-from winnow.read.engines.duck import DuckFiles
+from winnow.read.engines.files import DuckFiles
 from winnow.read.files import read_scores
 from winnow.read.kernels import csv_states
 from winnow.read.kernels.csv_states import ScanState, scan

@@ -17,7 +17,6 @@ import numpy as np
 from winnow.core.baskets import Baskets
 from winnow.errors import DataError
 from winnow.foreign import plain_type
-from winnow.read.counts import _engine
 from winnow.read.engines.keys import check_columns
 
 
@@ -187,11 +186,11 @@ def _opened(source: Any, memory: str, used: list[str], line_breaks: bool) -> Ite
     ``used`` are the columns that name people, baskets or items.
     """
     from winnow.read.engines.private_duck import private_connection
-    from winnow.read.engines.row_sources import row_source
+    from winnow.read.engines.registry import engine_for
 
     with private_connection(memory) as private:
-        seen = _engine(source, memory, used, line_breaks=line_breaks)
-        with row_source(seen, private, used) as rows:
+        seen = engine_for(source, memory, used, line_breaks=line_breaks)
+        with seen.rows(private, used) as rows:
             yield rows
 
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import datetime
-import glob
 import hashlib
-import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 
 from winnow.core.checks import count as check_count
-from winnow.core.checks import flag as check_flag
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.errors import DataError, ExtraMissing, ParameterError
+from winnow.errors import ParameterError
 from winnow.foreign import guarded, instead, shown
 from winnow.read.records import lines_of_file
 from winnow.read.scores import Scores, SealedScores, repeated
@@ -116,14 +113,6 @@ def _checked(text: str) -> str:
     return text
 
 
-ENDINGS = (".csv", ".tsv", ".parquet")
-ONLY_TEXT_FILES = "line_breaks=True is for CSV and TSV files, in which a quoted field may go on"
-
-
-class _Engine(Protocol):
-    def count(self, query: Any, parts: int | None, progress: Any) -> dict[str, int]: ...
-
-
 @guarded
 def counts(
     source: Any,
@@ -170,6 +159,7 @@ def counts(
     settings.
     """
     from winnow.read.engines.query import CountQuery
+    from winnow.read.engines.registry import engine_for
 
     for name, value in (("item", item), ("user", user)):
         if value is not None and not isinstance(value, str):
@@ -187,7 +177,7 @@ def counts(
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
     used = [item] if user is None else [item, user]
-    engine = _engine(source, memory, used, line_breaks=line_breaks)
+    engine = engine_for(source, memory, used, line_breaks=line_breaks)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = CountQuery(item, user, max_items_per_user, key, listed)
     totals = engine.count(query, parts, progress)
@@ -199,126 +189,3 @@ def counts(
     labels = sorted(totals)
     values = np.array([totals[label] for label in labels], np.int64)
     return SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
-
-
-def _engine(source: Any, memory: str, used: list[str], *, line_breaks: bool = False) -> _Engine:
-    """The engine that can see the source; none of them is imported before it is needed."""
-    module = type(source).__module__.split(".")[0]
-    check_flag(line_breaks=line_breaks)
-    if isinstance(source, str | Path) or (
-        isinstance(source, list) and source and all(isinstance(p, str | Path) for p in source)
-    ):
-        return _files(source if isinstance(source, list) else [source], memory, line_breaks)
-    if line_breaks:
-        raise ParameterError(f"{ONLY_TEXT_FILES}; this source is none")
-    if isinstance(source, tuple) and len(source) == 2:
-        return _connected(*source)
-    if module == "pyspark":
-        from winnow.read.engines.spark import SparkFrame
-
-        return SparkFrame(source)
-    return _in_memory(source, module, memory, used)
-
-
-def _files(sources: list[str | Path], memory: str, line_breaks: bool) -> _Engine:
-    from winnow.read.engines.duck import DuckFiles
-
-    paths: list[Path] = []
-    for place, source in enumerate(sources, 1):
-        text = str(source)
-        found = [text] if Path(text).exists() else sorted(glob.glob(text))
-        if not found:  # a list may hold values that were taken for paths
-            which = f"{text!r}" if len(sources) == 1 else f"under path {place} of the list"
-            raise DataError(f"there is no file {which}; check the path")
-        paths += map(Path, found)
-    for path in paths:
-        if path.is_dir():
-            raise DataError(f"{path.name!r} is a folder; give files, or a pattern like '*.csv'")
-        if not os.access(path, os.R_OK):
-            raise DataError(f"the file {path.name!r} may not be read; check its permissions")
-        if path.stat().st_size == 0:
-            raise DataError(f"the file {path.name!r} is empty; its first line names the columns")
-    endings = {path.with_suffix("").suffix.lower() if path.suffix == ".gz" else path.suffix.lower()
-               for path in paths}  # fmt: skip
-    if len(endings) != 1 or not endings <= set(ENDINGS):
-        raise DataError(
-            f"the files end in {', '.join(sorted(endings))}; give files of one kind: "
-            f"{', '.join(ENDINGS)} (text may be gzipped)"
-        )
-    (ending,) = endings
-    if line_breaks and ending == ".parquet":
-        raise ParameterError(f"{ONLY_TEXT_FILES}; these files are Parquet")
-    return DuckFiles(paths, ending, memory, line_breaks=line_breaks)
-
-
-def _connected(connection: Any, what: Any) -> _Engine:
-    from winnow.read.engines.postgres import PostgresTable, table_or_query
-
-    if not isinstance(what, str):
-        raise DataError("give (connection, 'table name or SELECT') as the source")
-    module = type(connection).__module__.split(".")[0].lstrip("_")
-    if module == "duckdb":
-        from winnow.read.engines.duck import DuckTable
-
-        return DuckTable(connection, table_or_query(what, "duckdb"))
-    if module == "psycopg":
-        return PostgresTable(connection, table_or_query(what, "postgres"))
-    raise DataError(
-        f"a connection of the type {type(connection).__name__} is not known; give one of DuckDB "
-        "or psycopg, or a Spark data frame"
-    )
-
-
-def _in_memory(source: Any, module: str, memory: str, used: list[str]) -> _Engine:
-    from sqlglot import exp
-
-    from winnow.read.engines.duck import DuckFrame, DuckTable, RelationConnection
-    from winnow.read.engines.refusals import FRAME, engine
-
-    if type(source).__name__ == "DuckDBPyRelation":
-        relation = RelationConnection(source)
-        return DuckTable(relation, exp.to_table(relation.name))
-    if module in ("polars", "pyarrow") and importlib.util.find_spec("pyarrow") is None:
-        # DuckDB reads both through it
-        raise ExtraMissing("pyarrow", "parquet", "counting a Polars or Arrow table")
-    if module == "polars":
-        with engine("the frame of Polars cannot be read", FRAME):
-            source = source.collect() if hasattr(source, "collect") else source
-            source = source.to_arrow()
-    elif module == "pandas":
-        source = checked_pandas(source, used)
-    return DuckFrame(source, memory)
-
-
-def checked_pandas(frame: Any, used: Sequence[str]) -> Any:
-    """The frame, unless an object column may mix 1 and '1', which would become one text.
-
-    A column without values has the type of the values that it has not: pandas calls it float or a
-    category of nothing. It becomes one of objects, which every use may have: to refuse it, and to
-    take the column that one person's row fills, would tell whether somebody is there.
-    """
-    names = [str(name) for name in getattr(frame, "columns", ())]  # a Series has none
-    if len({name.lower() for name in names}) < len(names):  # DuckDB would rename some of them
-        raise DataError(
-            "the data frame has several columns of one name, or of names that differ in letter "
-            "case only; rename or drop some"
-        )
-    seen = frame
-    for name in set(names).intersection(used):  # if one is not there, that is said later
-        place = names.index(name)
-        column = frame.iloc[:, place]
-        if column.dtype == object and len({type(v) for v in column.dropna()}) > 1:
-            raise DataError(
-                f"the column {name!r} mixes several types; convert it to one, for example with "
-                "astype(str)"
-            )
-        if _may_be_untyped(column) and column.isna().all():
-            seen = frame.copy(deep=False) if seen is frame else seen
-            seen.isetitem(place, column.astype(object))
-    return seen
-
-
-def _may_be_untyped(column: Any) -> bool:
-    if str(column.dtype) == "category":
-        return len(column.cat.categories) == 0
-    return bool(column.dtype.kind == "f")

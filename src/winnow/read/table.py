@@ -18,7 +18,6 @@ from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
-from winnow.read.counts import _engine
 from winnow.read.crossing import SealedTable, group
 
 Codes = NDArray[np.int32]
@@ -123,9 +122,9 @@ def read_table(
     ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
     when a person has one row; under 'add-remove' it is private.
     """
-    from winnow.read.engines.distinct import distinct_rows
     from winnow.read.engines.histogram import HistogramQuery
     from winnow.read.engines.refusals import engine
+    from winnow.read.engines.registry import engine_for
 
     declared = Schema.parse(schema)
     if columns is not None:
@@ -145,8 +144,8 @@ def read_table(
     used = [*declared.names, *([] if person is None else [person])]
 
     with engine("the source cannot be read", memory=memory):
-        seen = _engine(source, memory, used, line_breaks=line_breaks)
-        (values, weights), as_text = distinct_rows(seen, query)
+        seen = engine_for(source, memory, used, line_breaks=line_breaks)
+        (values, weights), as_text = seen.distinct(query)
         pairs = zip(declared.columns, values, strict=True)
         codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)
         rows = group(codes, weights, declared.shape)

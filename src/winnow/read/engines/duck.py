@@ -6,113 +6,62 @@ and the connection's own settings of memory and spilling hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
 
 from sqlglot import exp
 
 from winnow.errors import DataError
-from winnow.foreign import instead
-from winnow.read.engines.csv_files import csv_table
+from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engines.distinct import duck_distinct
+from winnow.read.engines.histogram import HistogramQuery
 from winnow.read.engines.keys import column_types, typed
 from winnow.read.engines.names import own_name
 from winnow.read.engines.packed_pairs import people_of_part
-from winnow.read.engines.parquet_files import parquet_table
-from winnow.read.engines.private_duck import (
-    Counts,
-    PartsCounter,
-    Progress,
-    gigabytes,
-    private_connection,
-    run,
-)
-from winnow.read.engines.query import CountQuery, listed_in_one_text
-from winnow.read.engines.refusals import FILES, FRAME, TABLE, engine
+from winnow.read.engines.private_duck import run
+from winnow.read.engines.query import CountQuery, listed_in_one_text, table_or_query
+from winnow.read.engines.refusals import TABLE, engine
+from winnow.read.engines.row_sources import RowSource, Wanted, batches, batches_of
 
 
-class DuckFiles:
-    """CSV, TSV or Parquet files."""
-
-    def __init__(
-        self, paths: list[Path], ending: str, memory: str, *, line_breaks: bool = False
-    ) -> None:
-        self.paths, self.ending, self.memory = paths, ending, memory
-        self.line_breaks = line_breaks
-
-    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
-        """The counts of all files together."""
-        size = gigabytes(self.memory)
-        used = [name for name in (query.item, query.user) if name is not None]
-        with (
-            private_connection(self.memory) as connection,
-            engine(f"{self.paths[0].name} cannot be counted", FILES, self.memory),
-        ):
-            source = self.source(connection, used)
-            query = typed(query, column_types(connection, source))
-            rows = self._rows(connection, source)
-            counter = PartsCounter(connection, source, query, size)
-            return counter.count(parts, progress, rows)
-
-    def source(self, connection: Any, used: Sequence[str]) -> exp.Expression:
-        """The files as one table; they must agree on the types of the columns ``used``."""
-        if self.ending == ".parquet":
-            return parquet_table(connection, self.paths, used)
-        delimiter = "\t" if self.ending == ".tsv" else ","
-        return csv_table(self.paths, delimiter, line_breaks=self.line_breaks)
-
-    def _rows(self, connection: Any, source: exp.Expression) -> int:
-        """How many rows there are, roughly for text files."""
-        if self.ending == ".parquet":  # from the files' own footers
-            return _rows(connection, source)
-        packed = 8 if any(path.suffix == ".gz" for path in self.paths) else 1
-        return sum(path.stat().st_size for path in self.paths) * packed // 12
-
-
-class DuckFrame:
-    """A pandas or Arrow table in memory."""
-
-    def __init__(self, frame: Any, memory: str) -> None:
-        self.frame, self.memory = frame, memory
-
-    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
-        """The counts of the whole table."""
-        size, source = gigabytes(self.memory), exp.to_table("winnow_source")
-        kind = type(self.frame).__name__
-        unknown = DataError(
-            f"a {kind} cannot be counted; give a file, a pandas, Polars or Arrow table, a Spark "
-            "data frame, or (connection, table)"
-        )
-        with private_connection(self.memory) as connection:
-            with instead(unknown):  # whatever is not a table
-                connection.register("winnow_source", self.frame)
-            with engine("the table cannot be counted", FRAME, self.memory):
-                query = typed(query, column_types(connection, source))
-                counter = PartsCounter(connection, source, query, size)
-                return counter.count(parts, progress, _rows(connection, source))
-
-
-def _rows(connection: Any, source: exp.Expression) -> int:
-    counted = exp.select(exp.Count(this=exp.Star())).from_(source.copy())
-    return int(connection.execute(counted.sql(dialect="duckdb")).fetchone()[0])
-
-
-class DuckTable:
+class DuckTable(Engine):
     """A table, query or relation that DuckDB can see through a connection."""
 
     def __init__(self, connection: Any, source: exp.Expression) -> None:
         self.connection, self.source = connection, source
 
+    @classmethod
+    def of(cls, source: Source) -> Self | None:
+        """A relation, or a pair of a connection and a table or query."""
+        if type(source.given).__name__ == "DuckDBPyRelation":
+            relation = RelationConnection(source.given)
+            return cls(relation, exp.to_table(relation.name))
+        pair = source.connected_by("duckdb")
+        return None if pair is None else cls(pair[0], table_or_query(pair[1], "duckdb"))
+
+    def types(self) -> dict[str, str]:
+        """The columns and their types."""
+        if isinstance(self.connection, RelationConnection):
+            return self.connection.column_types()
+        return column_types(self.connection, self.source)
+
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts, in the given number of parts, rounded up to a power of two."""
         with engine("the source cannot be counted", TABLE):
-            if isinstance(self.connection, RelationConnection):
-                types = self.connection.column_types()
-            else:
-                types = column_types(self.connection, self.source)
-            query = typed(query, types)
+            query = typed(query, self.types())
             source = self._exact_texts(query)
             return self._counted(source, query, parts or 1, progress)
+
+    def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
+        """The distinct rows."""
+        check_collation(self.connection)
+        return duck_distinct(self.connection, self.source, self.types(), query), False
+
+    @contextmanager
+    def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:
+        """Through batches: nothing is created or set in the user's database."""
+        yield _TableRows(private, self)
 
     def _counted(
         self, source: exp.Expression, query: CountQuery, parts: int, progress: Progress | None
@@ -139,11 +88,50 @@ class DuckTable:
         for name in dict.fromkeys(n for n in (query.item, query.user) if n is not None):
             value: exp.Expression = exp.column(exp.to_identifier(name, quoted=True))
             if not (query.whole and name == query.user):
-                text = exp.cast(value, "TEXT")
-                encoded = exp.Anonymous(this="encode", expressions=[text])
-                value = exp.Anonymous(this="decode", expressions=[encoded])
+                value = _decoded(exp.cast(value, "TEXT"))
             columns.append(exp.alias_(value, name, quoted=True))
         return exp.select(*columns).from_(self.source.copy()).subquery("exact_texts")
+
+
+class _TableRows(RowSource):
+    """A table, query or relation of the user's own DuckDB."""
+
+    def __init__(self, private: Any, table: DuckTable) -> None:
+        self._table = table
+        super().__init__(private, table.types())
+
+    def bring(self, wanted: Wanted, table: str) -> None:
+        """Nothing is created or set in the user's database."""
+        check_collation(self._table.connection)
+        rows = wanted.over(self._table.source, _decoded).sql(dialect="duckdb")
+        run(_Batches(self._table.connection, self._receiver(wanted, table)), rows)
+
+
+class _Batches:
+    """A DuckDB connection whose rows go to a receiver, batch by batch."""
+
+    def __init__(self, connection: Any, receive: Callable[[Any], None]) -> None:
+        self.connection, self.receive = connection, receive
+        if hasattr(connection, "interrupt"):  # a relation does not show its connection
+            self.interrupt = connection.interrupt
+
+    def execute(self, sql: str) -> _Batches:
+        self.result = self.connection.execute(sql)
+        return self
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        if isinstance(self.connection, RelationConnection):  # keeps no result between calls
+            taken = batches_of(self.result.fetchall())
+        else:
+            taken = batches(self.result.fetchmany)
+        for rows in taken:
+            self.receive(rows)
+        return []
+
+
+def _decoded(text: exp.Expression) -> exp.Expression:
+    encoded = exp.Anonymous(this="encode", expressions=[text])
+    return exp.Anonymous(this="decode", expressions=[encoded])
 
 
 def check_collation(connection: Any) -> None:

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
-import sqlglot
 from sqlglot import exp
 
-from winnow.errors import DataError
-from winnow.foreign import instead
+from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engines.distinct import distinct_of_rows
+from winnow.read.engines.histogram import HistogramQuery, check_types
 from winnow.read.engines.keys import typed
-from winnow.read.engines.query import CountQuery, listed_in_one_text
+from winnow.read.engines.names import own_name
+from winnow.read.engines.query import CountQuery, listed_in_one_text, table_or_query
 from winnow.read.engines.refusals import TABLE, engine
+from winnow.read.engines.row_sources import RowSource, Wanted, batches
 
-Counts = dict[str, int]
 _SETTINGS = (
     "SET LOCAL DateStyle = 'ISO'",  # the text of dates is that of the other engines
     "SET LOCAL standard_conforming_strings = on",  # literals mean what they say
 )
 
 
-class PostgresTable:
+class PostgresTable(Engine):
     """A table or query of a Postgres database, through a psycopg connection."""
 
     def __init__(self, connection: Any, source: exp.Expression) -> None:
         self.connection, self.source = connection, source
 
-    def count(self, query: CountQuery, parts: int | None, progress: Any) -> Counts:
+    @classmethod
+    def of(cls, source: Source) -> Self | None:
+        """A pair of a psycopg connection and a table or query."""
+        pair = source.connected_by("psycopg")
+        return None if pair is None else cls(pair[0], table_or_query(pair[1], "postgres"))
+
+    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts, in a transaction that is rolled back with its settings.
 
         Texts are compared by their bytes, whatever the columns' collations.
@@ -39,13 +48,37 @@ class PostgresTable:
         ):
             for setting in _SETTINGS:
                 cursor.execute(setting)
-            nothing = exp.select("*").from_(self.source.copy()).limit(0)
-            cursor.execute(nothing.sql(dialect="postgres"))
-            query = replace(typed(query, _types(cursor)), collation="C")
+            query = replace(typed(query, self._types(cursor)), collation="C")
             listed = listed_in_one_text(query.items)
             asked = query.over(self.source.copy(), listed=listed)
             cursor.execute(asked.sql(dialect="postgres"))
             return {item: int(count) for item, count in cursor.fetchall()}
+
+    def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
+        """In a transaction that is rolled back, so that a failure leaves the user's own alone."""
+        connection = self.connection
+        with connection.transaction(force_rollback=True), tuple_cursor(connection) as cursor:
+            types = self._types(cursor)
+            check_types(query, types, as_text=False)
+            asked = query.over(self.source.copy(), types, "postgres", as_text=False)
+            cursor.execute(asked.sql(dialect="postgres"))
+            return distinct_of_rows(cursor.fetchall(), query), False
+
+    @contextmanager
+    def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:
+        """Inside one transaction, which is rolled back with its settings."""
+        with self.connection.transaction(force_rollback=True):
+            with tuple_cursor(self.connection) as cursor:
+                for setting in _SETTINGS:
+                    cursor.execute(setting)
+                types = self._types(cursor)
+            yield _TableRows(private, types, self)
+
+    def _types(self, cursor: Any) -> dict[str, str]:
+        """The columns and their types."""
+        nothing = exp.select("*").from_(self.source.copy()).limit(0)
+        cursor.execute(nothing.sql(dialect="postgres"))
+        return _types(cursor)
 
 
 def tuple_cursor(connection: Any, name: str = "") -> Any:
@@ -66,13 +99,21 @@ def _types(cursor: Any) -> dict[str, str]:
     return types
 
 
-def table_or_query(text: str, dialect: str) -> exp.Expression:
-    """A table name, or a SELECT in parentheses, parsed and never pasted."""
-    unreadable = DataError("the source is neither a table name nor one SELECT that can be read")
-    with instead(unreadable):
-        if not text.strip().lower().startswith(("select", "with")):
-            return exp.to_table(text, dialect=dialect)
-        parsed = sqlglot.parse_one(text, dialect=dialect)
-    if not isinstance(parsed, exp.Query):
-        raise unreadable
-    return parsed.subquery("source")
+class _TableRows(RowSource):
+    """A table or query of a Postgres database, inside one transaction."""
+
+    def __init__(self, private: Any, types: dict[str, str], table: PostgresTable) -> None:
+        self._table = table
+        super().__init__(private, types)
+
+    def bring(self, wanted: Wanted, table: str) -> None:
+        """Through a cursor of the server, so that it sends no more than a batch at a time."""
+        receive = self._receiver(wanted, table)
+        with tuple_cursor(self._table.connection, own_name("rows")) as cursor:
+            cursor.execute(wanted.over(self._table.source, _in_bytes).sql(dialect="postgres"))
+            for rows in batches(cursor.fetchmany):
+                receive(rows)
+
+
+def _in_bytes(text: exp.Expression) -> exp.Expression:
+    return exp.Paren(this=exp.Collate(this=text, expression=exp.to_identifier("C", quoted=True)))

@@ -8,7 +8,7 @@ spilled to disk: a part that does not fit is split further.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from winnow.errors import ParameterError
 from winnow.foreign import shown
+from winnow.read.engine import Counts, Progress
 from winnow.read.engines.packed_pairs import (
     CODES,
     ITEMS,
@@ -67,10 +68,6 @@ def _run_here(connection: Any, sql: str) -> list[tuple[Any, ...]]:
             raise
     raise KeyboardInterrupt
 
-
-Counts = dict[str, int]
-Progress = Callable[[int, int], None]
-"""Called with (parts done, parts in all)."""
 
 _MOST_PARTS = 1 << 14
 _FEW_ROWS = 1_000_000
@@ -161,6 +158,12 @@ class PartsCounter:
             ((unsure,),) = run(self.connection, self.packed.unsure())
             exactly = unsure > 0
         return run(self.connection, self.packed.counts(*split, exactly=exactly))
+
+
+def number_of_rows(connection: Any, source: exp.Expression) -> int:
+    """How many rows a source has."""
+    counted = exp.select(exp.Count(this=exp.Star())).from_(source.copy())
+    return int(connection.execute(counted.sql(dialect="duckdb")).fetchone()[0])
 
 
 @contextmanager

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
 
 from sqlglot import exp
 
 from winnow.errors import DataError
+from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engines.distinct import distinct_of_rows
+from winnow.read.engines.histogram import HistogramQuery, check_types
 from winnow.read.engines.keys import typed
 from winnow.read.engines.names import own_name
 from winnow.read.engines.query import CountQuery
 from winnow.read.engines.refusals import SPARK, engine
+from winnow.read.engines.row_sources import YES, RowSource, Wanted, batches_of
 
-Counts = dict[str, int]
 MERGES = "SELECT 'a' = 'A' OR 'a' = 'a ' OR '\u00e9' = 'e\u0301' AS merges"
 """Whether texts are compared by a collation: every one but UTF8_BINARY merges one of the pairs."""
 
@@ -26,13 +31,18 @@ def check_spark_collation(session: Any) -> None:
         )
 
 
-class SparkFrame:
+class SparkFrame(Engine):
     """A Spark data frame."""
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
 
-    def count(self, query: CountQuery, parts: int | None, progress: Any) -> Counts:
+    @classmethod
+    def of(cls, source: Source) -> Self | None:
+        """A data frame of PySpark."""
+        return cls(source.given) if source.module == "pyspark" else None
+
+    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts; Spark splits the work itself."""
         query = typed(query, dict(self.frame.dtypes))
         session = self.frame.sparkSession
@@ -51,6 +61,25 @@ class SparkFrame:
             for view in (source, labels):
                 session.catalog.dropTempView(view)
 
+    def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
+        """The distinct rows."""
+        types = dict(self.frame.dtypes)
+        check_types(query, types, as_text=False)
+        view, session = own_name("table"), self.frame.sparkSession
+        check_spark_collation(session)
+        try:
+            self.frame.createOrReplaceTempView(view)
+            asked = query.over(exp.to_table(view), types, "spark", as_text=False)
+            rows = session.sql(asked.sql(dialect="spark")).collect()
+        finally:
+            session.catalog.dropTempView(view)
+        return distinct_of_rows([tuple(row) for row in rows], query), False
+
+    @contextmanager
+    def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:
+        """Partition by partition."""
+        yield _FrameRows(private, self.frame)
+
     def _exact_texts(self, query: CountQuery) -> Any:
         """The two columns, freed of collations, which would make 'a' and 'A' one."""
         from pyspark.sql import functions
@@ -62,3 +91,44 @@ class SparkFrame:
                 column = functions.collate(column, "UTF8_BINARY")
             columns.append(column.alias(name))
         return self.frame.select(*columns)
+
+
+class _FrameRows(RowSource):
+    """A Spark data frame."""
+
+    def __init__(self, private: Any, frame: Any) -> None:
+        self._frame = frame
+        super().__init__(private, dict(frame.dtypes))
+
+    def bring(self, wanted: Wanted, table: str) -> None:
+        """Partition by partition, as Spark has them ready."""
+        check_spark_collation(self._frame.sparkSession)
+        receive = self._receiver(wanted, table)
+        for rows in batches_of(map(tuple, self._rows(wanted).toLocalIterator())):
+            receive(rows)
+
+    def _rows(self, wanted: Wanted) -> Any:
+        texts = {alias: self._text(name) for alias, name in wanted.texts.items()}
+        from pyspark.sql import functions as f
+
+        truths = {
+            alias: f.coalesce(f.lower(f.trim(self._text(name))).isin(*YES), f.lit(False))
+            for alias, name in wanted.truths.items()
+        }
+        columns = [held.alias(alias) for alias, held in (texts | truths).items()]
+        frame = self._frame
+        for name in wanted.texts.values():
+            frame = frame.where(self._column(name).isNotNull())
+        rows = frame.select(*columns)
+        return rows.distinct() if wanted.distinct else rows
+
+    def _column(self, name: str) -> Any:
+        return self._frame[f"`{name.replace('`', '``')}`"]
+
+    def _text(self, name: str) -> Any:
+        from pyspark.sql import functions as f
+
+        held = self._column(name)
+        if "collate" in self.types[name].lower():
+            held = f.collate(held, "UTF8_BINARY")
+        return held.cast("string")

@@ -1,0 +1,96 @@
+"""What every engine can do: the one protocol behind `counts`, `read_table` and `read_baskets`.
+
+A new engine is a subclass in `engines/`, listed in `engines.registry.ENGINES`: mypy names there
+what it lacks. Whatever goes wrong inside an engine leaves through `engines.refusals.engine`,
+which lets no message of another library out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.errors import DataError
+
+if TYPE_CHECKING:  # they need sqlglot
+    from winnow.read.engines.histogram import HistogramQuery
+    from winnow.read.engines.query import CountQuery
+    from winnow.read.engines.row_sources import RowSource
+
+Counts = dict[str, int]
+Progress = Callable[[int, int], None]
+"""Called with (parts done, parts in all)."""
+Distinct = tuple[list[NDArray[Any]], NDArray[np.int64]]
+"""The values of each column (masked where null), and how often each row stands there."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a user gave to be read."""
+
+    given: Any
+    memory: str
+    used: Sequence[str]
+    """The columns that will be read."""
+    line_breaks: bool = False
+
+    @property
+    def module(self) -> str:
+        """The package that the source comes from."""
+        return _package(self.given)
+
+    @property
+    def paths(self) -> list[str | Path] | None:
+        """The paths and patterns, if it is made of them."""
+        listed = self.given if isinstance(self.given, list) else [self.given]
+        return listed if listed and all(isinstance(p, str | Path) for p in listed) else None
+
+    @property
+    def connected(self) -> tuple[Any, str] | None:
+        """The connection and its table or query, if it is such a pair."""
+        if not isinstance(self.given, tuple) or len(self.given) != 2:
+            return None
+        connection, what = self.given
+        if not isinstance(what, str):
+            raise DataError("give (connection, 'table name or SELECT') as the source")
+        return connection, what
+
+    def connected_by(self, package: str) -> tuple[Any, str] | None:
+        """The same, if the connection is one of this package."""
+        pair = self.connected
+        return pair if pair is not None and _package(pair[0]) == package else None
+
+
+def _package(value: Any) -> str:
+    return type(value).__module__.split(".")[0].lstrip("_")
+
+
+class Engine(ABC):
+    """One source, seen by what can run queries over it. Texts are compared by their bytes."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, source: Source) -> Self | None:
+        """The engine on this source; None where it is not for this engine to read."""
+
+    @abstractmethod
+    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+        """People per item, in parts where the engine does not split the work itself."""
+
+    @abstractmethod
+    def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
+        """The distinct rows, and whether their values were read as text."""
+
+    @abstractmethod
+    def rows(self, private: Any, used: Sequence[str]) -> AbstractContextManager[RowSource]:
+        """The columns with their types, and rows streamed into a private DuckDB.
+
+        ``used`` are the columns on whose types several files must agree.
+        """

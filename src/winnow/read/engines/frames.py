@@ -1,0 +1,134 @@
+"""Pandas, Polars and Arrow tables in memory, through a private DuckDB."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+from sqlglot import exp
+
+from winnow.errors import DataError, ExtraMissing
+from winnow.foreign import instead
+from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engines.distinct import duck_distinct
+from winnow.read.engines.histogram import HistogramQuery
+from winnow.read.engines.keys import column_types, typed
+from winnow.read.engines.private_duck import (
+    PartsCounter,
+    gigabytes,
+    number_of_rows,
+    private_connection,
+)
+from winnow.read.engines.query import CountQuery
+from winnow.read.engines.refusals import FRAME, engine
+from winnow.read.engines.row_sources import PrivateRows, RowSource
+
+
+class DuckFrame(Engine):
+    """A pandas or Arrow table in memory; the last engine, for whatever DuckDB can see."""
+
+    def __init__(self, frame: Any, memory: str) -> None:
+        self.frame, self.memory = frame, memory
+
+    @classmethod
+    def of(cls, source: Source) -> Self | None:
+        """Anything in memory; what is no table is refused when it is read."""
+        if source.connected is not None:
+            return None
+        frame, module = source.given, source.module
+        if module in ("polars", "pyarrow") and importlib.util.find_spec("pyarrow") is None:
+            # DuckDB reads both through it
+            raise ExtraMissing("pyarrow", "parquet", "counting a Polars or Arrow table")
+        if module == "polars":
+            with engine("the frame of Polars cannot be read", FRAME):
+                frame = frame.collect() if hasattr(frame, "collect") else frame
+                frame = frame.to_arrow()
+        elif module == "pandas":
+            frame = _checked_pandas(frame, source.used)
+        return cls(frame, source.memory)
+
+    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+        """The counts of the whole table."""
+        size, source = gigabytes(self.memory), exp.to_table("winnow_source")
+        kind = type(self.frame).__name__
+        unknown = DataError(
+            f"a {kind} cannot be counted; give a file, a pandas, Polars or Arrow table, a Spark "
+            "data frame, or (connection, table)"
+        )
+        with private_connection(self.memory) as connection:
+            with instead(unknown):  # whatever is not a table
+                connection.register("winnow_source", self.frame)
+            with engine("the table cannot be counted", FRAME, self.memory):
+                query = typed(query, column_types(connection, source))
+                counter = PartsCounter(connection, source, query, size)
+                return counter.count(parts, progress, number_of_rows(connection, source))
+
+    def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
+        """The distinct rows."""
+        source = exp.to_table("winnow_source")
+        unknown = DataError(
+            f"a {type(self.frame).__name__} is not a table; give a file, a pandas, Polars or Arrow "
+            "table, a Spark data frame, or (connection, table)"
+        )
+        with private_connection(self.memory) as connection:
+            with instead(unknown):
+                connection.register("winnow_source", self.frame)
+            types = column_types(connection, source)
+            return duck_distinct(connection, source, types, query), False
+
+    @contextmanager
+    def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:
+        """The private database sees the frame itself."""
+        _register(private, self.frame)
+        yield PrivateRows(private, exp.to_table("winnow_source"))
+
+
+def _register(private: Any, frame: Any) -> None:
+    """A frame that holds baskets, as a table of the private database."""
+    is_pandas = type(frame).__module__.split(".")[0] == "pandas"
+    for again in (False, True) if is_pandas else (False,):
+        try:  # DuckDB cannot see some views of a pandas frame, and sees their copies
+            private.register("winnow_source", frame.copy() if again else frame)
+        except Exception:
+            continue
+        return
+    raise DataError(
+        f"a {type(frame).__name__} holds no baskets; give a file, a list of baskets, a pandas, "
+        "Polars or Arrow table, a Spark data frame, or (connection, table)"
+    )
+
+
+def _checked_pandas(frame: Any, used: Sequence[str]) -> Any:
+    """The frame, unless an object column may mix 1 and '1', which would become one text.
+
+    A column without values has the type of the values that it has not: pandas calls it float or a
+    category of nothing. It becomes one of objects, which every use may have: to refuse it, and to
+    take the column that one person's row fills, would tell whether somebody is there.
+    """
+    names = [str(name) for name in getattr(frame, "columns", ())]  # a Series has none
+    if len({name.lower() for name in names}) < len(names):  # DuckDB would rename some of them
+        raise DataError(
+            "the data frame has several columns of one name, or of names that differ in letter "
+            "case only; rename or drop some"
+        )
+    seen = frame
+    for name in set(names).intersection(used):  # if one is not there, that is said later
+        place = names.index(name)
+        column = frame.iloc[:, place]
+        if column.dtype == object and len({type(v) for v in column.dropna()}) > 1:
+            raise DataError(
+                f"the column {name!r} mixes several types; convert it to one, for example with "
+                "astype(str)"
+            )
+        if _may_be_untyped(column) and column.isna().all():
+            seen = frame.copy(deep=False) if seen is frame else seen
+            seen.isetitem(place, column.astype(object))
+    return seen
+
+
+def _may_be_untyped(column: Any) -> bool:
+    if str(column.dtype) == "category":
+        return len(column.cat.categories) == 0
+    return bool(column.dtype.kind == "f")

@@ -1,0 +1,36 @@
+"""All engines, and the one that reads a source. mypy names here what an engine lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from winnow.core.checks import flag
+from winnow.errors import DataError, ParameterError
+from winnow.read.engine import Engine, Source
+from winnow.read.engines.duck import DuckTable
+from winnow.read.engines.files import ONLY_TEXT_FILES, DuckFiles
+from winnow.read.engines.frames import DuckFrame
+from winnow.read.engines.postgres import PostgresTable
+from winnow.read.engines.spark import SparkFrame
+
+ENGINES: tuple[type[Engine], ...] = (DuckFiles, DuckTable, PostgresTable, SparkFrame, DuckFrame)
+"""Asked in this order; the last takes whatever is in memory."""
+
+
+def engine_for(
+    given: Any, memory: str, used: Sequence[str], *, line_breaks: bool = False
+) -> Engine:
+    """The engine that can see a source; ``used`` are the columns that will be read."""
+    flag(line_breaks=line_breaks)
+    source = Source(given, memory, used, line_breaks)
+    if line_breaks and source.paths is None:
+        raise ParameterError(f"{ONLY_TEXT_FILES}; this source is none")
+    for kind in ENGINES:
+        found = kind.of(source)
+        if found is not None:
+            return found
+    raise DataError(
+        f"a connection of the type {type(given[0]).__name__} is not known; give one of DuckDB or "
+        "psycopg, or a Spark data frame"
+    )
