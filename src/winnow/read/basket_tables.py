@@ -17,7 +17,7 @@ import numpy as np
 from winnow.core.baskets import Baskets
 from winnow.errors import DataError
 from winnow.foreign import plain_type
-from winnow.read.engines.keys import check_columns
+from winnow.read.engines.columns import check_columns
 
 
 def ending_of(path: Path) -> str:

@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from winnow.errors import DataError
 from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engines.columns import column_types, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
-from winnow.read.engines.keys import column_types, typed
 from winnow.read.engines.names import own_name
 from winnow.read.engines.packed_pairs import people_of_part
 from winnow.read.engines.private_duck import run

@@ -13,10 +13,10 @@ from sqlglot import exp
 
 from winnow.errors import DataError, ParameterError
 from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engines.columns import column_types, typed
 from winnow.read.engines.csv_files import csv_table
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
-from winnow.read.engines.keys import column_types, typed
 from winnow.read.engines.parquet_files import parquet_table
 from winnow.read.engines.private_duck import (
     PartsCounter,

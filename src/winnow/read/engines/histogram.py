@@ -21,7 +21,7 @@ from sqlglot import exp
 from winnow.core.column import Column
 from winnow.errors import DataError
 from winnow.foreign import plain_type
-from winnow.read.engines.keys import check_columns, is_untyped
+from winnow.read.engines.columns import check_columns, is_untyped
 
 Dialect = Literal["duckdb", "postgres", "spark"]
 

@@ -9,8 +9,8 @@ from typing import Any
 from sqlglot import exp
 
 from winnow.errors import DataError
+from winnow.read.engines.columns import column_types, is_untyped
 from winnow.read.engines.csv_files import table_function
-from winnow.read.engines.keys import column_types, is_untyped
 from winnow.read.engines.query import column
 
 

@@ -10,9 +10,9 @@ from typing import Any, Self
 from sqlglot import exp
 
 from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engines.columns import typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
-from winnow.read.engines.keys import typed
 from winnow.read.engines.names import own_name
 from winnow.read.engines.query import CountQuery, listed_in_one_text, table_or_query
 from winnow.read.engines.refusals import TABLE, engine

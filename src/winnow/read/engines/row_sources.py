@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from winnow.read.engines.keys import column_types
+from winnow.read.engines.columns import column_types
 from winnow.read.engines.private_duck import run
 from winnow.read.engines.query import column, not_null
 
