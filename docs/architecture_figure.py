@@ -14,9 +14,11 @@ BANDS = (
     ("core", "relation, utility, schema, workloads, laws, tape, noise, sealed, released", 0.01),
 )
 CAPABILITIES = (
-    ("itemsets   learn   wide   interactive   lp", 0.64),
-    ("topk   release   inner_product", 0.50),
-    ("select", 0.36),
+    ("itemsets   learn   wide   interactive   lp", 0.66),
+    ("release   inner_product", 0.58),
+    ("tables", 0.50),
+    ("topk", 0.42),
+    ("select", 0.34),
 )
 FILES = (
     ("cli, audit", "the command; claims, broken twins"),
@@ -48,11 +50,11 @@ def architecture() -> bytes:
     _box(axes, 0.0, 0.31, 1.0, 0.475, facecolor="#fbfcfd", edgecolor="#5b6b7b")
     axes.text(0.02, 0.752, "capabilities", weight="bold", va="center", color=INK)
     for place, (names, low) in enumerate(CAPABILITIES):
-        _box(axes, 0.02, low, 0.43, 0.085, facecolor="#dcebf7", edgecolor=BLUE)
-        axes.text(0.235, low + 0.042, names, va="center", ha="center", color=BLUE)
+        _box(axes, 0.02, low, 0.43, 0.055, facecolor="#dcebf7", edgecolor=BLUE)
+        axes.text(0.235, low + 0.0265, names, va="center", ha="center", color=BLUE)
         if place:
             axes.annotate(
-                "", (0.235, low + 0.09), (0.235, low + 0.135), arrowprops={"arrowstyle": "->"}
+                "", (0.235, low + 0.052), (0.235, low + 0.084), arrowprops={"arrowstyle": "->"}
             )
     axes.text(0.48, 0.752, "in each of them", weight="bold", va="center", color=INK)
     for place, (name, what) in enumerate(FILES):

@@ -22,7 +22,7 @@ from winnow.tables.audit import table_matrix
 from winnow.tables.choice import precisions
 from winnow.tables.estimates import Layer, layer_of
 from winnow.tables.result import ReleasedTables
-from winnow.tables.settings import PlannedTables, TableRequest, plan_tables
+from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 
 DRAWS = 400
 
@@ -36,17 +36,17 @@ CASES = {
 }
 
 
-def planned(name: str, epsilon: float = 0.5) -> tuple[tuple[int, ...], PlannedTables]:
+def planned(name: str, epsilon: float = 0.5) -> tuple[tuple[int, ...], TablesSettings]:
     shape, by, delta, relation = CASES[name]
     schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
     known = 3_000 if relation == "substitution" else None
     request = TableRequest(schema, by, epsilon, delta, relation=Relation(relation),
                            public_rows=known)  # fmt: skip
-    return shape, plan_tables(request)
+    return shape, tables_settings(request)
 
 
 @cache
-def draws(name: str) -> tuple[tuple[int, ...], PlannedTables, list[Layer], np.ndarray]:
+def draws(name: str) -> tuple[tuple[int, ...], TablesSettings, list[Layer], np.ndarray]:
     """Layers of many draws of the noise on one made-up population."""
     shape, plan = planned(name)
     strategy = plan.strategy
@@ -167,7 +167,7 @@ def test_the_largest_error_is_predicted_from_above_and_beats_plain_noise(name: s
     assert every.mean() <= 1.05 * plain.mean()
 
 
-def plain_errors(plan: PlannedTables) -> np.ndarray:
+def plain_errors(plan: TablesSettings) -> np.ndarray:
     """Draws of noise on every cell of every table, added up in ranges."""
     rng, found = np.random.default_rng(8), []
     noise = {each.table.place: float(each.noise) for each in plan.plain.mechanism.measured}
@@ -234,7 +234,7 @@ def test_nothing_is_chosen_that_is_predicted_worse_than_plain_noise(
     for shape, by, relation, rows in GRID if objective == "balanced" else GRID[1::4]:
         schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
         known = relation == "substitution" and rows == 1
-        plan = plan_tables(
+        plan = tables_settings(
             TableRequest(schema, by, epsilon, delta, objective=objective,
                          relation=Relation(relation), rows_per_person=rows,
                          public_rows=100 if known else None)
@@ -249,11 +249,11 @@ def test_pure_prefixes_and_ranges_beat_the_hierarchy_of_fanout_16() -> None:
     for size, by in ((4096, wn.prefixes("c0")), (4096, wn.ranges("c0", 2_000)),
                      (1000, wn.ranges("c0", 2_000))):  # fmt: skip
         schema = wn.Schema.parse({"c0": size})
-        plan = plan_tables(TableRequest(schema, by, 1.0, relation=Relation.ADD_REMOVE))
+        plan = tables_settings(TableRequest(schema, by, 1.0, relation=Relation.ADD_REMOVE))
         assert plan.strategy.errors.rms <= 1.001 * _sixteen(plan, size)
 
 
-def _sixteen(plan: PlannedTables, size: int) -> float:
+def _sixteen(plan: TablesSettings, size: int) -> float:
     """Root mean square error of equal noise on all levels, with consistency."""
     from fractions import Fraction
 

@@ -26,7 +26,7 @@ from winnow.tables.audit import (
 from winnow.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.tables.mechanism import MeasureTables
 from winnow.tables.sensitivity import MOST_WAYS, squared_pair
-from winnow.tables.settings import TableRequest, plan_tables
+from winnow.tables.settings import TableRequest, tables_settings
 from winnow.tables.trees import Tree, candidates, flat
 
 WORKLOADS = {
@@ -49,7 +49,7 @@ def planned(name: str, relation: str, rows: int, delta: float):
         schema, by, 0.7, delta, values=values, relation=Relation(relation), rows_per_person=rows,
         public_rows=5 if known else None,
     )  # fmt: skip
-    return shape, plan_tables(request)
+    return shape, tables_settings(request)
 
 
 @pytest.mark.parametrize("relation", ["substitution", "add-remove"])

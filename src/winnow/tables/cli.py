@@ -148,7 +148,7 @@ def tabulate(
     from winnow.cli.printing import show_json, working
     from winnow.read.table import read_table
     from winnow.tables.result import receipt_path
-    from winnow.tables.settings import TableRequest, plan_tables
+    from winnow.tables.settings import TableRequest, tables_settings
     from winnow.tables.verb import tabulate as run
 
     read = [*named_by(table), schema]
@@ -158,7 +158,7 @@ def tabulate(
     declared, asked, summed = _asked(schema, by, workload, values)
     budget = record.budget(relation)
     known = relation is Relation.SUBSTITUTION and max_rows_per_person == 1 and rows is None
-    planned = plan_tables(
+    planned = tables_settings(
         TableRequest(
             declared, asked, epsilon, delta, summed, str(objective), relation,
             max_rows_per_person, 1 if known else None, rows,

@@ -12,7 +12,7 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
-from winnow.tables.settings import PlannedTables, TableRequest, plan_tables
+from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 
 _SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. Errors are in rows. "
@@ -118,8 +118,8 @@ def tabulate(
     known = public_total or (kind is Relation.SUBSTITUTION and rows_per_person == 1)
     declared = Schema.parse(schema)
 
-    def planned(size: Real) -> PlannedTables:
-        return plan_tables(
+    def planned(size: Real) -> TablesSettings:
+        return tables_settings(
             TableRequest(
                 schema=declared,
                 by=by,

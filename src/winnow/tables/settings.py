@@ -41,7 +41,7 @@ class TableRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedTables:
+class TablesSettings:
     """A closed plan: nothing in it depends on data."""
 
     parts: tuple[TablePart, ...]
@@ -73,7 +73,7 @@ class PlannedTables:
         )
 
 
-def plan_tables(request: TableRequest) -> PlannedTables:
+def tables_settings(request: TableRequest) -> TablesSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
     positive(epsilon=request.epsilon)
     delta_range(delta=request.delta)
@@ -95,7 +95,7 @@ def plan_tables(request: TableRequest) -> PlannedTables:
     )
     strategies = tuple(choose(parts, setting))
     guarantee = _guarantee(strategies[0], request, delta)
-    return PlannedTables(parts, values, total, strategies, guarantee, request.objective)
+    return TablesSettings(parts, values, total, strategies, guarantee, request.objective)
 
 
 def _guarantee(strategy: Strategy, request: TableRequest, delta: Fraction) -> Guarantee:

@@ -20,7 +20,7 @@ from winnow.tables.crossing import check_rows
 from winnow.tables.estimates import layer_of
 from winnow.tables.keys import tabulate_keys
 from winnow.tables.result import ReleasedTables
-from winnow.tables.settings import TableRequest, plan_tables
+from winnow.tables.settings import TableRequest, tables_settings
 
 
 @guarded
@@ -76,7 +76,7 @@ def tabulate(
     if relation is not None:
         table = table.under(relation)
     randomness = Randomness(seed)
-    planned = plan_tables(
+    planned = tables_settings(
         TableRequest(
             schema=table.schema,
             by=by,
