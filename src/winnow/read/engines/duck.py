@@ -61,7 +61,7 @@ class DuckTable(Engine):
     @contextmanager
     def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:
         """Through batches: nothing is created or set in the user's database."""
-        yield _TableRows(private, self)
+        yield _DuckRows(private, self)
 
     def _counted(
         self, source: exp.Expression, query: CountQuery, parts: int, progress: Progress | None
@@ -93,7 +93,7 @@ class DuckTable(Engine):
         return exp.select(*columns).from_(self.source.copy()).subquery("exact_texts")
 
 
-class _TableRows(RowSource):
+class _DuckRows(RowSource):
     """A table, query or relation of the user's own DuckDB."""
 
     def __init__(self, private: Any, table: DuckTable) -> None:

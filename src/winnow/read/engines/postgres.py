@@ -72,7 +72,7 @@ class PostgresTable(Engine):
                 for setting in _SETTINGS:
                     cursor.execute(setting)
                 types = self._types(cursor)
-            yield _TableRows(private, types, self)
+            yield _PostgresRows(private, types, self)
 
     def _types(self, cursor: Any) -> dict[str, str]:
         """The columns and their types."""
@@ -99,7 +99,7 @@ def _types(cursor: Any) -> dict[str, str]:
     return types
 
 
-class _TableRows(RowSource):
+class _PostgresRows(RowSource):
     """A table or query of a Postgres database, inside one transaction."""
 
     def __init__(self, private: Any, types: dict[str, str], table: PostgresTable) -> None:
