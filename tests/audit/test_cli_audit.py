@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from winnow.audit.result import AuditResult
-from winnow.cli.app import app
+from reference.commands import invoke
+from winnow.audit import AuditResult
 
 GOOD = AuditResult(
     kind="enumeration",
@@ -55,7 +55,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+    return invoke(["audit", *map(str, arguments)])
 
 
 def test_the_table_has_one_line_for_each_kind_mechanism_and_relation(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from winnow import Relation
 from winnow.audit.replay import commands as replay_commands
 from winnow.audit.replay.allowed import ALLOWED
 from winnow.audit.replay.broken import TWINS, replay_twins, twin_of
@@ -25,7 +26,6 @@ from winnow.audit.replay.coverage import (
 from winnow.audit.replay.entries import replays
 from winnow.audit.replay.observation import Shown, observe
 from winnow.audit.replay.people import Family, neighbours
-from winnow.core.relation import Relation
 
 SEED = 20261115
 FAST = ("select", "top_k", "above", "open_above", "learn", "boost", "max_inner_product")

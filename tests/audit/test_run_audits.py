@@ -4,9 +4,9 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from winnow.audit import run_audits
+from winnow.audit import AuditResult, run_audits, summary
 from winnow.audit.cases import all_cases
-from winnow.audit.result import KINDS, AuditResult, summary
+from winnow.audit.result import KINDS
 from winnow.audit.sampling import plans
 from winnow.core.laws import Law
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
+from reference.commands import invoke
 from winnow import plan
-from winnow.cli.app import app
 
 ENDINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return invoke(arguments)
 
 
 def test_json_is_the_plan_and_nothing_else() -> None:
@@ -286,7 +286,7 @@ def test_plot_draws_the_chances_of_the_top_k(tmp_path: Path, ending: str, given:
         ([*ZIPF[2:], "--epsilon", 1, "--top", 0], "top=0 is below 1"),
         ([*ZIPF[2:], "--epsilon", 1, "--candidates", 10**9], "is too large"),
         ([*ZIPF[2:], "--epsilon", 1, "--counts", "a.csv"], "are both given"),
-        ([*ZIPF[2:], "--epsilon", 1, "--item", "a"], "name columns of --counts FILE"),
+        ([*ZIPF[2:], "--epsilon", 1, "--item", "a"], "are for --counts FILE"),
         (["-k", 2, "--epsilon", 1, "--counts", "none.csv"], "there is no such file"),
         (["-k", 2, "--epsilon", 1, "--counts", "wide.csv"], "with --item and --count"),
         ([*ZIPF[2:], "--epsilon", 1, "--plot", "a.gif"], "use one of .png, .svg, .pdf"),

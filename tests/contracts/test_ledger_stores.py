@@ -23,9 +23,8 @@ from reference.processes import at_once
 from winnow import BudgetExceeded, InputError
 from winnow.errors import LedgerError
 from winnow.privacy import PureDP
-from winnow.privacy.ledger import Ledger
+from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.privacy.ledger.postgres_store import PostgresStore
-from winnow.privacy.ledger.recorded import RecordedBudget
 from winnow.privacy.ledger.sqlite_store import SQLiteStore
 from winnow.privacy.ledger.store import Store
 

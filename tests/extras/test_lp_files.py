@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import winnow as wn
-from winnow.cli.app import app
+from reference.commands import invoke
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("highspy")
@@ -45,7 +44,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def _run(*arguments: object):
-    return CliRunner().invoke(app, ["lp", *map(str, arguments)])
+    return invoke(["lp", *map(str, arguments)])
 
 
 def test_a_model_is_read_with_bounds_moved_into_rows(model: Path) -> None:

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import winnow as wn
+from reference.commands import invoke
 from winnow import InputError
-from winnow.cli.app import app
 from winnow.interactive.cli.prompt import _complete_with, completions, question_from
-from winnow.privacy.ledger.ledger import Ledger
+from winnow.privacy.ledger import Ledger
 
 SCHEMA = wn.Schema.parse(
     {
@@ -113,7 +112,7 @@ def run(folder: Path, *more: str, text: str | None = None) -> Any:
         "ask", str(folder / "people.csv"), "--schema", str(folder / "schema.json"),
         "--epsilon", "8", "--delta", "1e-6", "--max-queries", "100", "--updates", "20",
     ]  # fmt: skip
-    return CliRunner().invoke(app, [*arguments, *more], input=text)
+    return invoke([*arguments, *more], input=text)
 
 
 def test_a_batch_becomes_csv_or_json(files: Path) -> None:
@@ -159,35 +158,35 @@ def test_independent_answers_are_asked_for_and_gone_on_with(files: Path) -> None
              "--epsilon", "8", "--delta", "1e-6", "--max-queries", "3", "--method"]  # fmt: skip
     state = ["--state", str(files / "s")]
     typed = "sex = Female\nsex = Female\n:budget\n:plan\n"
-    first = CliRunner().invoke(app, [*asked, "recommended", *state], input=typed)
+    first = invoke([*asked, "recommended", *state], input=typed)
     assert first.exit_code == 0, first.output
     lines = first.stdout.splitlines()
     assert lines[0] == lines[1] and "independent" in lines[0]
     assert "1 of 3" in first.stdout and "recommended: independent" in first.stdout
     batch = ["--batch", str(files / "questions.txt"), "--json"]
-    again = CliRunner().invoke(app, [*asked, "independent", *state, *batch])
+    again = invoke([*asked, "independent", *state, *batch])
     found = json.loads(again.stdout)
     assert [a["kind"] for a in found["answers"]] == ["independent"] * 2
     assert [a["number"] for a in found["answers"]] == [None, 1]
     (files / "questions.txt").write_text("sex = Male\nage = 0..40\n")
-    over = CliRunner().invoke(app, [*asked, "independent", *state, *batch])
+    over = invoke([*asked, "independent", *state, *batch])
     assert over.exit_code == 2 and "2 new questions, and 1 of the 3" in over.stderr
 
 
 def test_a_plan_of_both_methods_is_shown_and_saved(files: Path) -> None:
     plan = ["plan", "interactive", "-n", "48842", "--epsilon", "1", "--delta", "1e-6"]
     sizes = ["--cells", "120960", "--max-queries", "10000", "--max-queries", "1000000"]
-    shown = CliRunner().invoke(app, [*plan, *sizes, "--out", str(files / "plan.csv")])
+    shown = invoke([*plan, *sizes, "--out", str(files / "plan.csv")])
     assert shown.exit_code == 0, shown.output
     last = [line.split()[-1] for line in shown.stdout.splitlines() if ",000 " in line]
     assert last == ["independent", "hypothesis"]
     saved = list(csv.DictReader((files / "plan.csv").open()))
     assert [row["method"] for row in saved] == ["independent", "multiplicative-weights"]
     tiny = ["plan", "interactive", "-n", "10", "--epsilon", "0.01", "--delta", "1e-6", "--json"]
-    hopeless = CliRunner().invoke(app, [*tiny, "--schema", str(files / "schema.json")])
+    hopeless = invoke([*tiny, "--schema", str(files / "schema.json")])
     assert {row["method"] for row in json.loads(hopeless.stdout)} == {"none"}
     for wrong in ([], ["--cells", "5", "--schema", str(files / "schema.json")], ["--cells", "0"]):
-        assert CliRunner().invoke(app, [*plan, *wrong]).exit_code == 2
+        assert invoke([*plan, *wrong]).exit_code == 2
 
 
 def test_a_session_can_be_recorded(files: Path) -> None:

@@ -17,7 +17,7 @@ from winnow import Schema, Sealed, SealedTable
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.interactive.journal import Journal
 from winnow.interactive.questions import Question
-from winnow.privacy.ledger.ledger import Ledger
+from winnow.privacy.ledger import Ledger
 from winnow.read.crossing import Rows, group
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5})

@@ -20,9 +20,7 @@ from winnow.interactive.crossing import PrivateCounts
 from winnow.interactive.journal import Journal
 from winnow.interactive.questions import Question
 from winnow.privacy import Gaussian
-from winnow.privacy.ledger.ledger import Ledger
-from winnow.privacy.ledger.recorded import RecordedBudget
-from winnow.privacy.ledger.sessions import RecordedSession, SessionMark
+from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession, SessionMark
 from winnow.read.crossing import Rows, group
 
 SCHEMA = Schema.parse({"a": 4, "b": 3})

@@ -7,12 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import winnow as wn
 import winnow.itemsets.kernels.mine as miner
+from reference.commands import invoke
 from reference.itemset_supports import baskets_of, supports_by_counting
-from winnow.cli.app import app
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.tape import Tape
 from winnow.itemsets.cli.command import BasketLayout, ItemsetMechanism
@@ -177,12 +176,12 @@ def test_the_command_prints_saves_and_draws(tmp_path) -> None:
     file.write_text("".join(",".join(row) + "\n" for row in BASKETS))
     items.write_text("\n".join(ITEMS))
     common = ["itemsets", str(file), "--size", "2", "--epsilon", "2", "--seed", "1"]
-    shown = CliRunner().invoke(app, [*common, "--delta", "1e-6"])
+    shown = invoke([*common, "--delta", "1e-6"])
     assert shown.exit_code == 0 and "bread + cheese" in shown.output, shown.output
     assert "one basket" in shown.output
     out, plot = tmp_path / "o.json", tmp_path / "p.svg"
     asked = [*common, "--items", str(items), "--mechanism", "canonical", "--k", "2", "--counts"]
-    drawn = CliRunner().invoke(app, [*asked, "--out", str(out), "--plot", str(plot), "--json"])
+    drawn = invoke([*asked, "--out", str(out), "--plot", str(plot), "--json"])
     assert drawn.exit_code == 0, drawn.output
     released = json.loads(drawn.stdout)
     assert [tuple(itemset) for itemset, _ in released["value"]] == [
@@ -199,6 +198,6 @@ def test_the_command_refuses_with_code_2(tmp_path, arguments) -> None:
     file = tmp_path / "b.csv"
     file.write_text("secret,b\n")
     asked = ["itemsets", str(file), "--size", "2", "--epsilon", "1", *arguments]
-    result = CliRunner().invoke(app, asked)
+    result = invoke(asked)
     assert result.exit_code == 2 and "secret" not in result.output
     assert "Traceback" not in result.output

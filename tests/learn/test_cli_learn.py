@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import winnow as wn
-from winnow.cli.app import app
+from reference.commands import invoke
 from winnow.learn.bound import MECHANISMS
 from winnow.learn.cli import LearnMechanism
 
@@ -24,7 +24,7 @@ SCHEMA = {
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return invoke(arguments)
 
 
 @pytest.fixture

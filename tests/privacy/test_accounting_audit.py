@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
+from winnow.audit import AuditResult
 from winnow.audit.accounting import ROUNDS, accounted
 from winnow.audit.closed_plans import costs_dominate_divergences, integers_stay_below
-from winnow.audit.result import AuditResult
 from winnow.privacy import DiscreteGaussian, tight_delta
 from winnow.privacy.discrete_gaussian import normal_delta
 

@@ -20,8 +20,7 @@ import winnow as wn
 from winnow import InputError, RelationMismatch
 from winnow.errors import LedgerError
 from winnow.privacy import Gaussian, PureDP
-from winnow.privacy.ledger.ledger import Ledger
-from winnow.privacy.ledger.recorded import RecordedBudget
+from winnow.privacy.ledger import Ledger, RecordedBudget
 
 TENTH = PureDP(0.1, "add-remove")
 

@@ -11,11 +11,10 @@ import traceback
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import winnow as wn
+from reference.commands import invoke
 from reference.first_ledger import first_ledger
-from winnow.cli.app import app
 from winnow.errors import InputError, LedgerError, WinnowError
 from winnow.privacy import PureDP
 from winnow.privacy.ledger import Ledger
@@ -28,7 +27,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    result = invoke(arguments)
     return result.exit_code, result.output
 
 

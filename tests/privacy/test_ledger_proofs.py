@@ -15,8 +15,7 @@ from reference.first_ledger import first_ledger
 from reference.ledger_damage import KINDS, outcomes
 from winnow.errors import BudgetExceeded, InputError, LedgerError
 from winnow.privacy import PureDP
-from winnow.privacy.ledger import Ledger, RecordedBudget
-from winnow.privacy.ledger.entry import Entry
+from winnow.privacy.ledger import Entry, Ledger, RecordedBudget
 from winnow.privacy.ledger.tree import HERE, Node, Pointer, changed, find, leaves, node_in
 
 TENTH = PureDP(0.1, "add-remove")

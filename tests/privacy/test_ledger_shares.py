@@ -8,10 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import winnow as wn
-from winnow.cli.app import app
+from reference.commands import invoke
 from winnow.errors import BudgetExceeded, InputError
 from winnow.privacy import Gaussian, PureDP
 from winnow.privacy.ledger import Ledger, RecordedBudget
@@ -26,7 +25,7 @@ def made(folder: Path, epsilon: float = 1.0, delta: float = 0.0) -> Ledger:
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    result = invoke(arguments)
     return result.exit_code, result.output
 
 

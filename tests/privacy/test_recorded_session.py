@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import winnow as wn
+from reference.commands import invoke
 from winnow import BudgetExceeded, InputError, RelationMismatch
-from winnow.cli.app import app
-from winnow.privacy.ledger.ledger import Ledger
+from winnow.privacy.ledger import Ledger
 
 TABLE = pd.DataFrame({"job": ["a", "b", "b", "c"] * 25, "age": [20, 30, 40, 50] * 25})
 SCHEMA = {"job": {"values": ["a", "b", "c"]}, "age": {"edges": [0, 35, 100]}}
@@ -95,7 +94,7 @@ def votes(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    result = invoke(arguments)
     return result.exit_code, result.output
 
 

@@ -21,11 +21,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import winnow as wn
 from reference.canaries import CANARY, Betraying, betraying, of_module, overheard
-from winnow.cli.app import app
+from reference.commands import invoke
 from winnow.errors import WinnowError
 from winnow.read.files import read_scores
 
@@ -351,7 +350,7 @@ def test_no_command_tells_what_stands_in_a_broken_file(
     words = [str(file) if word == "FILE" else word for word in COMMANDS[command]]
     for name in BROKEN:
         file.write_bytes(TEXTS[name])
-        result = CliRunner().invoke(app, words)
+        result = invoke(words)
         assert CANARY not in result.output + result.stderr, name
         assert result.exit_code in (0, 2), (name, result.output)
     file.unlink()

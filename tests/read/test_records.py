@@ -12,10 +12,9 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import winnow as wn
-from winnow.cli.app import app
+from reference.commands import invoke
 from winnow.core.opening import open_sealed
 from winnow.read.engines.files import DuckFiles
 from winnow.read.files import read_scores
@@ -212,9 +211,9 @@ def test_commands_have_the_option(tmp_path: Path) -> None:
         ["topk", path, *public],
         ["plan", "topk", "--counts", path, *public],
     ):
-        refused = CliRunner().invoke(app, command)
+        refused = invoke(command)
         assert refused.exit_code == 2 and "line 2" in refused.output, command
-        taken = CliRunner().invoke(app, [*command, "--line-breaks"])
+        taken = invoke([*command, "--line-breaks"])
         assert taken.exit_code == 2 and "line 4" in taken.output, command
 
 

@@ -10,9 +10,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from winnow.privacy import PureDP
-from winnow.privacy.events import to_json
-from winnow.privacy.ledger.entry import START, Entry
+from winnow.privacy import PureDP, to_json
+from winnow.privacy.ledger import Entry
+from winnow.privacy.ledger.entry import START
 
 IDENTITY = "ab" * 16
 LAYOUT = """

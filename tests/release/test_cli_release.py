@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
+from reference.commands import app, invoke
 from winnow import BudgetExceeded, InputError, Schema, SyntheticDistribution
-from winnow.cli.app import app
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
 from winnow.release.cli.command import Accountant, Update
 from winnow.release.cli.view import workload_files, workload_of
@@ -34,7 +34,7 @@ SCHEMA = {
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return invoke(arguments)
 
 
 def rows_of(people: int = PEOPLE) -> list[list[Any]]:

@@ -12,15 +12,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from winnow.cli.app import app
+from reference.commands import invoke
 
 SECRET = "73519"
 
 
 def run(*arguments: object, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
+    return invoke(arguments, input=stdin)
 
 
 @pytest.fixture

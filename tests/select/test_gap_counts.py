@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from winnow import LargeMargin, Utility
 from winnow.core.noisy_top.draw import gaps_to
 from winnow.core.noisy_top.grid import largest
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.tape import Tape
-from winnow.core.utility import Utility
 from winnow.select import large_margin as module
 from winnow.select.gap_counts import GapCounts, nearest_above
 from winnow.select.kernels.gap_bins import count_bins
-from winnow.select.large_margin import LargeMargin
 from winnow.select.margin_counts import MarginCounts, _runs
 from winnow.select.margin_search import laplace_tests
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import winnow as wn
-from winnow.cli.app import app
+from reference.commands import invoke
 from winnow.select.plan.chances import GapProfile
 from winnow.select.plan.margin import margin_chances, two_level_chance
 
@@ -140,7 +139,7 @@ def test_bad_questions_are_refused(change: dict[str, Any], message: str) -> None
 
 
 def run(*words: object) -> Any:
-    return CliRunner().invoke(app, ["plan", "margin", *map(str, words)])
+    return invoke(["plan", "margin", *map(str, words)])
 
 
 def test_the_command_shows_saves_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

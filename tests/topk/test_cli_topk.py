@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import winnow
+from reference.commands import app, invoke
 from winnow import InputError
 from winnow.cli import options
-from winnow.cli.app import app
 from winnow.topk.cli.source import TopKRequest, read_items
 from winnow.topk.table import PRIVATE, PUBLIC
 
@@ -30,7 +30,7 @@ PAGES = {"home": 400, "search": 300, "cart": 200, "help": 100}
 
 
 def run(*arguments: object, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
+    return invoke(arguments, input=stdin)
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import winnow as wn
 import winnow.plan as plan
 from winnow import Canonical, InputError, Joint, Utility
 from winnow.core.laws import Law
+from winnow.plan import epsilon_for_top, top_chance
 from winnow.select.plan.chances import GapProfile
 from winnow.topk import errors as topk_error
-from winnow.topk.plan.probabilities import epsilon_for_top, top_chance
 from winnow.topk.plan.profile import grouped, public_scores, stepped
 
 COUNTS = [90, 70, 70, 52, 40, 31, 20, 12, 5, 0]

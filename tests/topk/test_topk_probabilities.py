@@ -24,6 +24,7 @@ from winnow import (
 from winnow.core.laws import Law
 from winnow.core.noisy_top.classes import JointClasses
 from winnow.core.noisy_top.ranking import Ranking
+from winnow.plan import epsilon_for_top, top_chance, top_sequence_chance
 from winnow.topk import errors as topk_error
 from winnow.topk.audit.model import CanonicalModel, JointModel, PeeledModel
 from winnow.topk.plan import canonical as topk_canonical
@@ -31,14 +32,7 @@ from winnow.topk.plan import joint as topk_joint
 from winnow.topk.plan.bounds import _gamma_quantile, log_difference_tail, top_k_bound
 from winnow.topk.plan.canonical import canonical_chances
 from winnow.topk.plan.joint import joint_chances
-from winnow.topk.plan.probabilities import (
-    COUNTS,
-    chances_of_canonical,
-    chances_of_joint,
-    epsilon_for_top,
-    top_chance,
-    top_sequence_chance,
-)
+from winnow.topk.plan.probabilities import COUNTS, chances_of_canonical, chances_of_joint
 from winnow.topk.plan.subsets import LogFactorials, Loss, good, great
 
 RNG_SEED = 20

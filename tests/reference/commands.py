@@ -1,0 +1,17 @@
+"""Run a command of Winnow in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from winnow.cli.app import app
+
+__all__ = ["app", "invoke"]
+
+
+def invoke(arguments: Iterable[object], **options: Any) -> Result:
+    """What the command with these words says, and its exit code."""
+    return CliRunner().invoke(app, [str(word) for word in arguments], **options)
