@@ -3,7 +3,6 @@
 import datetime
 from typing import Any
 
-import pandas as pd
 import pytest
 from sqlglot import exp
 
@@ -53,41 +52,6 @@ def test_postgres_problems_are_clear_and_show_no_data(postgres: Any) -> None:
     ):
         with pytest.raises(wn.InputError, match=message):
             wn.counts((postgres, source), item=item)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("bound", [None, 1, 5])
-def test_spark_gives_the_counts_of_the_slow_twin(spark: Any, bound: int | None) -> None:
-    frame = spark.createDataFrame(ROWS, "`who` string, `what it` string")
-    counted = wn.counts(frame, item="what it", user="who", max_items_per_user=bound, salt="s")
-    assert opened(counted) == bounded_counts(ROWS, bound, "s")
-
-
-def test_duckdb_gives_the_counts_of_the_slow_twin() -> None:
-    frame = pd.DataFrame(ROWS, columns=["who", "what it"])
-    for bound in (None, 1, 5):
-        counted = wn.counts(frame, item="what it", user="who", max_items_per_user=bound, salt="s")
-        assert opened(counted) == bounded_counts(ROWS, bound, "s")
-
-
-WHOLE: list[tuple[int | None, int | None]] = [
-    *((i % 17 - 5, (i * i + i // 17) % 23) for i in range(400)),
-    *((2**62 + i % 2, i) for i in range(12)),
-    (None, 3),
-    (4, None),
-]
-
-
-@pytest.mark.parametrize("bound", [None, 3])
-def test_people_that_are_whole_numbers_agree(postgres: Any, spark: Any, bound: int | None) -> None:
-    postgres.execute("CREATE TEMP TABLE whole (who bigint, what smallint)")
-    with postgres.cursor() as cursor:
-        cursor.executemany("INSERT INTO whole VALUES (%s, %s)", WHOLE)
-    frame = spark.createDataFrame(WHOLE, "who bigint, what int")
-    for source in ((postgres, "whole"), frame):
-        counted = wn.counts(source, item="what", user="who", max_items_per_user=bound, salt="s")
-        assert opened(counted) == bounded_counts(WHOLE, bound, "s")
-    postgres.execute("DROP TABLE whole")
 
 
 def test_postgres_takes_no_two_texts_for_one(

@@ -82,15 +82,6 @@ def test_postgres_problems_are_clear_and_show_no_data(postgres: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("bound", [None, 1, 5])
-def test_spark_gives_the_table_of_duckdb(spark: Any, bound: int | None) -> None:
-    wanted = opened(wn.read_table(frame(), schema=SCHEMA, **options(bound)))
-    kinds = "`who` string, `age` double, `the sex` string, `rank` int, `ok` boolean"
-    table = wn.read_table(spark.createDataFrame(ROWS, kinds), schema=SCHEMA, **options(bound))
-    assert opened(table) == wanted
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_spark_problems_are_clear_and_show_no_data(spark: Any) -> None:
     data = spark.createDataFrame([(CANARY, 41700)], "`text` string, `rank` int")
     for schema, message in (

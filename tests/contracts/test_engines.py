@@ -1,0 +1,229 @@
+"""The contract of every engine: the same counts and the same table, wherever the rows lie.
+
+Files and data frames are read by a DuckDB of Winnow's own; a connection to DuckDB, Postgres or
+Spark by that engine. All give what the slow twin in plain Python gives, and no error shows a value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import winnow as wn
+from contracts.classes import all_classes
+from reference.bounded_counts import bounded_counts
+from winnow.core.opening import open_sealed
+from winnow.read.engine import Engine
+from winnow.read.engines.registry import ENGINES
+
+Put = Callable[[list[tuple[Any, ...]], dict[str, str]], Any]
+"""Rows and the types of their columns ('text', 'whole', 'real', 'truth'), made into a source."""
+
+SOURCES = {
+    "csv": "DuckFiles",
+    "parquet": "DuckFiles",
+    "pandas": "DuckFrame",
+    "polars": "DuckFrame",
+    "arrow": "DuckFrame",
+    "duckdb": "DuckTable",
+    "postgres": "PostgresTable",
+    "spark": "SparkFrame",
+}
+SERVERS = ("postgres", "spark")
+_ARROW = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), "truth": pa.bool_()}
+_SQL = {"text": "text", "whole": "bigint", "real": "float8", "truth": "boolean"}
+_SPARK = {"text": "string", "whole": "bigint", "real": "double", "truth": "boolean"}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.extras if name in SERVERS else ()) for name in SOURCES
+    ]
+)
+def put(request: pytest.FixtureRequest, tmp_path: Path) -> Put:
+    """Lays rows down in one kind of source."""
+    kind: str = request.param
+
+    def made(rows: list[tuple[Any, ...]], types: dict[str, str]) -> Any:
+        if kind == "postgres":
+            connection = request.getfixturevalue("empty_postgres")
+            names = ", ".join(f'"{name}" {_SQL[each]}' for name, each in types.items())
+            connection.execute("DROP TABLE IF EXISTS pg_temp.given")
+            connection.execute(f"CREATE TEMP TABLE given ({names})")
+            with connection.cursor() as cursor:
+                marks = ", ".join(["%s"] * len(types))
+                cursor.executemany(f"INSERT INTO given VALUES ({marks})", rows)
+            return connection, "given"
+        if kind == "spark":
+            names = ", ".join(f"`{name}` {_SPARK[each]}" for name, each in types.items())
+            return request.getfixturevalue("spark").createDataFrame(rows, names)
+        columns = zip(*rows, strict=True)
+        typed = zip(columns, types.values(), strict=True)
+        arrays = [pa.array(column, _ARROW[each]) for column, each in typed]
+        table = pa.table(arrays, names=list(types))
+        match kind:
+            case "arrow":
+                return table
+            case "polars":
+                return pl.from_arrow(table)
+            case "pandas":
+                return table.to_pandas(types_mapper=pd.ArrowDtype)
+            case "duckdb":
+                connection = duckdb.connect()
+                connection.register("given", table)
+                return connection, "given"
+        path = tmp_path / f"given.{kind}"
+        if kind == "parquet":
+            pq.write_table(table, path)
+        else:
+            pl.from_arrow(table).write_csv(path)
+        return path
+
+    return made
+
+
+TEXTS: list[tuple[str | None, str | None]] = [
+    *((f"user {i % 17}", f"item {(i * i + i // 17) % 23}") for i in range(400)),
+    (None, "lost"),
+    ("user 1", None),
+    ("o'brien; --", 'quote " and | bar'),
+    ("ünï", "çödé"),
+]
+WHOLE: list[tuple[int | None, int | None]] = [
+    *((i % 17 - 5, (i * i + i // 17) % 23) for i in range(300)),
+    *((2**62 + i % 2, i) for i in range(12)),
+    (None, 3),
+    (4, None),
+]
+
+
+def counted(source: Any, bound: int | None) -> dict[str, int]:
+    found = wn.counts(source, item="what it", user="who", max_items_per_user=bound, salt="s")
+    labels: Any = found.labels
+    return dict(zip(open_sealed(labels), open_sealed(found.values).tolist(), strict=True))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bound", [None, 1, 5])
+def test_counts_are_those_of_the_slow_twin(put: Put, bound: int | None) -> None:
+    source = put(TEXTS, {"who": "text", "what it": "text"})
+    assert counted(source, bound) == bounded_counts(TEXTS, bound, "s")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bound", [None, 3])
+def test_people_that_are_whole_numbers_are_counted_alike(put: Put, bound: int | None) -> None:
+    source = put(WHOLE, {"who": "whole", "what it": "whole"})
+    people: Any = WHOLE
+    if isinstance(source, Path) and source.suffix == ".csv":  # whose columns have no types
+        people = [(None if who is None else str(who), item) for who, item in WHOLE]
+    assert counted(source, bound) == bounded_counts(people, bound, "s")
+
+
+SCHEMA = {
+    "age": {"edges": [0, 20, 40, 60.5], "other": True},
+    "the sex": {"values": ["Female", "Male", None], "other": "anything else"},
+    "rank": 6,
+    "ok": {"values": [False, True]},
+}
+TYPES = {"who": "text", "age": "real", "the sex": "text", "rank": "whole", "ok": "truth"}
+ROWS: list[tuple[Any, ...]] = [
+    (f"p{i % 7}", None if i % 11 == 0 else 0.5 * i, ["Female", "Male", None, "male"][i % 4],
+     i % 6, i % 3 == 0)
+    for i in range(150)
+]  # fmt: skip
+
+
+def encoded(row: tuple[Any, ...]) -> tuple[int, ...]:
+    """The codes of a row, by the words of the schema."""
+    _, age, sex, rank, ok = row
+    edges = [0, 20, 40, 60.5]
+    inside = age is not None and edges[0] <= age < edges[-1]
+    code = sum(age >= edge for edge in edges[1:-1]) if inside else 3
+    sexes = ["Female", "Male", None]
+    return code, sexes.index(sex) if sex in sexes else 3, rank, int(ok)
+
+
+def cells(source: Any, **options: Any) -> Counter[tuple[int, ...]]:
+    codes, weights = open_sealed(wn.read_table(source, schema=SCHEMA, **options).rows)
+    rows = zip(*(column.tolist() for column in codes), strict=True)
+    return Counter(dict(zip(rows, weights.tolist(), strict=True)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_table_has_the_cells_of_its_rows(put: Put) -> None:
+    assert cells(put(ROWS, TYPES)) == Counter(map(encoded, ROWS))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bound", [1, 5])
+def test_people_keep_the_same_rows_in_every_engine(put: Put, bound: int) -> None:
+    options = {"person": "who", "max_rows_per_person": bound, "salt": "s"}
+    found = cells(put(ROWS, TYPES), **options)
+    frame = pd.DataFrame(ROWS, columns=list(TYPES))
+    assert found == cells(frame, **options)
+    assert sum(found.values()) == 7 * bound
+    assert not found - Counter(map(encoded, ROWS))
+
+
+CANARY = "canary41729"
+
+
+def everything_said(error: BaseException | None) -> str:
+    said = ""
+    while error is not None:
+        said += repr(error)
+        error = error.__cause__ or error.__context__
+    return said
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("schema", "types", "value"),
+    [
+        ({"nope": 6}, {"rank": "text"}, CANARY),
+        ({"rank": {"values": ["a", "b"]}}, {"rank": "text"}, CANARY),
+        ({"rank": 6}, {"rank": "whole"}, 41_729),
+        ({"rank": 6}, {"rank": "text"}, CANARY),
+    ],
+)
+def test_no_error_shows_a_value(
+    put: Put, schema: dict[str, Any], types: dict[str, str], value: Any
+) -> None:
+    source = put([(value,)] * 2, types)
+    with pytest.raises(wn.InputError) as caught:
+        wn.read_table(source, schema=schema)
+    assert "41729" not in everything_said(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_column_that_is_not_there_is_refused(put: Put) -> None:
+    source = put(TEXTS, {"who": "text", "what it": "text"})
+    with pytest.raises(wn.InputError, match="no column"):
+        wn.counts(source, item="nope")
+
+
+def missing(classes: Iterable[type], known: Iterable[str]) -> list[str]:
+    engines = {made for made in classes if issubclass(made, Engine) and made is not Engine}
+    return sorted({made.__name__ for made in engines} - set(known))
+
+
+def test_every_engine_is_registered_and_under_the_contract() -> None:
+    assert missing(all_classes(), [made.__name__ for made in ENGINES]) == []
+    assert missing(ENGINES, SOURCES.values()) == []
+
+
+def test_an_engine_that_is_not_registered_is_named() -> None:
+    class NewEngine(ENGINES[0]):  # type: ignore[misc,valid-type]
+        pass
+
+    assert missing([*ENGINES, NewEngine], SOURCES.values()) == ["NewEngine"]
