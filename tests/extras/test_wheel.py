@@ -62,7 +62,7 @@ def test_large_selections_work_where_the_kernel_cache_cannot_be_written(installe
     (Read-only permissions would not: tests may run as root.)
     """
     code = "import numpy as np, winnow; print(winnow.select(np.arange(300_000), epsilon=1.0).value)"
-    kernels = next(installed.parent.glob("lib/python*/site-packages/winnow/kernels"))
+    kernels = next(installed.parent.glob("lib/python*/site-packages/winnow/core/kernels"))
     cache = kernels / "__pycache__"
     shutil.rmtree(cache, ignore_errors=True)
     cache.write_text("in the way")

@@ -1,4 +1,4 @@
-"""Every engine is in the one tuple, and a source is read by the first that knows it."""
+"""A source is read by the first engine that knows it."""
 
 import duckdb
 import pytest

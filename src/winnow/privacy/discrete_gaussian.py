@@ -39,7 +39,7 @@ d^2 <= 1/(s^2 - 1/11).
 5. B(d) >= d^2/(1 + d^2/11). For d <= 1: V <= d^2/12 in (3) gives B(d) >= d^2 (1 - d^2/12),
    which is at least that. For d >= 6: B(6) > 13, and the right side is below 11. Between
    them both sides grow, and a table of B in small steps decides it
-   (tests/theorems/test_discrete_gaussian.py).
+   (tests/privacy/test_discrete_gaussian.py).
 6. Would d^2 be larger than D^2 = 1/(s^2 - 1/11), then B(d) > B(D) >= D^2/(1 + D^2/11) = 1/s^2,
    against (3).
 
