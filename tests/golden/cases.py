@@ -36,8 +36,6 @@ class Case:
     run: Callable[[], Any]
     needs: tuple[str, ...] = ()
     """Packages that it cannot do without."""
-    extra: bool = False
-    """It takes long, and runs with the tests of the extras."""
 
     def missing(self) -> str:
         """The first package that is not installed; empty: none."""

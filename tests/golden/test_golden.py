@@ -9,13 +9,7 @@ from golden import store
 CASES = {(name, label): case for name in store.NAMES for label, case in store.cases(name).items()}
 
 
-PARAMETERS = [
-    pytest.param(*key, id=" ".join(key), marks=[pytest.mark.extras] if case.extra else [])
-    for key, case in CASES.items()
-]
-
-
-@pytest.mark.parametrize(("name", "label"), PARAMETERS)
+@pytest.mark.parametrize(("name", "label"), [pytest.param(*k, id=" ".join(k)) for k in CASES])
 def test_users_see_what_they_saw(name: str, label: str) -> None:
     case = CASES[name, label]
     if missing := case.missing():

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference.tree_potentials import tree_tables
 from winnow.wide.junction_tree import JunctionTree, junction_tree, tree_cells
-from winnow.wide.kernels.tree_tables import TreeTables, tree_tables
+from winnow.wide.kernels.tree_tables import TreeTables
 
 SHAPE = (2, 3, 2, 4, 2)
 SETS = st.lists(

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow import ExtraMissing, GuaranteeError, InputError, Relation, Schema, WideSynthetic
+from reference.tree_potentials import tree_tables
+from winnow import GuaranteeError, InputError, Relation, Schema, WideSynthetic
+from winnow.wide.fit import NoisyTable
 from winnow.wide.junction_tree import junction_tree
-from winnow.wide.kernels.tree_tables import tree_tables
-from winnow.wide.rounds import NoisyTable, allowed_candidates, merged
+from winnow.wide.rounds import allowed_candidates
 from winnow.wide.settings import WideRequest, WideSettings, wide_settings
-from winnow.wide.synthetic import MeasuredMarginal, TreeFactor
+from winnow.wide.synthetic import FitQuality, MeasuredMarginal, TreeFactor
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5, "d": 2})
 
@@ -69,18 +68,6 @@ def test_the_junction_tree_stays_within_its_bound() -> None:
     assert (0, 2) in chosen and (1, 3) in chosen and (0, 1) not in chosen
 
 
-def test_repeated_tables_are_merged_by_their_accuracy() -> None:
-    tables = [
-        NoisyTable((0,), np.array([10, 20]), 1.0),
-        NoisyTable((1,), np.array([5]), 3.0),
-        NoisyTable((0,), np.array([20, 40]), 2.0),
-    ]
-    (first, values, sigma), (second, alone, noise) = merged(tables)
-    assert first == (0,) and values == pytest.approx([12, 24])
-    assert sigma == pytest.approx((1 + 1 / 4) ** -0.5)
-    assert second == (1,) and alone == pytest.approx([5]) and noise == pytest.approx(3)
-
-
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -93,6 +80,7 @@ def test_repeated_tables_are_merged_by_their_accuracy() -> None:
         ({"first_share": 0}, "first_share"),
         ({"rounds": 0}, "rounds"),
         ({"model_cells": 0}, "model_cells"),
+        ({"model_cells": 2**31}, "at most 2,147,483,647"),
         ({"rows": 5}, "rows=5"),
         ({"memory": "1kB"}, "memory"),
         ({"public_rows": 0}, "no rows"),
@@ -109,16 +97,7 @@ def test_pure_privacy_has_no_gaussian_noise() -> None:
             planned(**changes)
 
 
-def test_a_missing_extra_is_named_before_anything_is_charged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "mbi", None)
-    frame = pd.DataFrame({"a": [0] * 400, "b": [1] * 400})
-    table = wn.read_table(frame, schema={"a": 2, "b": 2})
-    budget = wn.Budget(5, 1e-5, relation="substitution")
-    with pytest.raises(ExtraMissing, match=r"winnow-dp\[wide\]"):
-        wn.release_wide(table, wn.marginals(2), epsilon=1, delta=1e-6, budget=budget)
-    assert budget.events == ()
+def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(InputError, match="read_table"):
         wn.release_wide([1], wn.marginals(2), epsilon=1, delta=1e-6)  # type: ignore[arg-type]
 
@@ -129,7 +108,8 @@ def small_model() -> WideSynthetic:
     potentials = [(s, generator.normal(size=[SCHEMA.shape[i] for i in s])) for s in sets]
     factor = TreeFactor(tree_tables(junction_tree(SCHEMA.shape, sets), potentials))
     measured = MeasuredMarginal(("d", "a"), np.arange(8).reshape(2, 4), 2.5)
-    return WideSynthetic(SCHEMA, (factor,), 100, marginals=(measured,))  # type: ignore[arg-type]
+    quality = FitQuality(3.5, 2.5, 0.125, 100.0, 7)
+    return WideSynthetic(SCHEMA, (factor,), 100, marginals=(measured,), fit=quality)  # type: ignore[arg-type]
 
 
 def test_a_model_answers_every_workload_like_its_weights() -> None:
@@ -149,10 +129,11 @@ def test_a_model_is_kept_in_json_and_rows_are_repeatable(tmp_path: Path) -> None
     again = WideSynthetic.from_dict(json.loads((tmp_path / "model.json").read_text()))
     assert np.allclose(again.weights(), model.weights())
     assert again.marginals[0].counts.tolist() == model.marginals[0].counts.tolist()
+    assert again.fit == model.fit == FitQuality(3.5, 2.5, 0.125, 100.0, 7)
     one, two = model.sample(50, seed=4), again.sample(50, seed=4)
     assert all((one[name] == two[name]).all() for name in SCHEMA.names)
     model.save(tmp_path / "rows.csv", rows=20, seed=1)
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 21
-    for broken in ({}, {"factors": [{"cliques": []}]}, {"factors": [{}]}):
+    for broken in ({}, {"factors": [{"cliques": []}]}, {"factors": [{}]}, {"fit": {"best": 1}}):
         with pytest.raises(InputError):
             WideSynthetic.from_dict({"schema": SCHEMA.to_dict(), "marginals": [], **broken})

@@ -27,8 +27,9 @@ SELECTION_SHARE = 0.1
 MODEL_CELLS = 500_000
 _BYTES_PER_CELL = 40
 """Of a candidate's table: true counts, the model's, both in grid steps, scratch."""
-_BYTES_PER_MODEL_CELL = 200
-"""Of the model: potentials, marginals, gradients and messages of the estimator."""
+_BYTES_PER_MODEL_CELL = 320
+"""Of the model: beliefs and maps of the cliques, and some thirty vectors of the fit."""
+_LARGEST_MODEL = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,11 @@ def wide_settings(request: WideRequest) -> WideSettings:
     delta_range(delta=request.delta)
     probability(share=request.share, first_share=request.first_share)
     count(rows_per_person=request.rows_per_person, model_cells=request.model_cells)
+    if int(request.model_cells) > _LARGEST_MODEL:
+        raise ParameterError(
+            f"model_cells={request.model_cells:,} is more than cells are numbered; give at most "
+            f"{_LARGEST_MODEL:,}"
+        )
     if exact("delta", request.delta) == 0 or request.accountant == "pure":
         raise GuaranteeError(
             "a graphical release measures whole tables with Gaussian noise, which has no pure "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,25 @@ class MeasuredMarginal:
         }
 
 
+@dataclass(frozen=True)
+class FitQuality:
+    """How well a model fits the released tables, with a proof of how near the best it is."""
+
+    loss: float
+    """The sum of (released count - model's count)^2 / (2 sigma^2), repeated tables merged."""
+    objective: float
+    """What was minimised: the loss, without what no distribution can fit, and the pull."""
+    gap: float
+    """No distribution whatever has an objective smaller by more than this."""
+    pull: float
+    """The factor of the divergence from independent columns in the objective."""
+    steps: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as plain data."""
+        return asdict(self)
+
+
 @dataclass(frozen=True, eq=False)
 class WideSynthetic(SyntheticDistribution):
     """A graphical model over all columns, fitted to released marginal tables only.
@@ -117,6 +136,8 @@ class WideSynthetic(SyntheticDistribution):
 
     marginals: tuple[MeasuredMarginal, ...] = ()
     """Every released table, in order."""
+    fit: FitQuality | None = None
+    """How good the fit is; None for models made otherwise."""
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
@@ -136,7 +157,11 @@ class WideSynthetic(SyntheticDistribution):
 
     def to_dict(self) -> dict[str, Any]:
         """The distribution as plain data, ready for JSON; ``from_dict`` reads it back."""
-        return super().to_dict() | {"marginals": [each.to_dict() for each in self.marginals]}
+        fit = None if self.fit is None else self.fit.to_dict()
+        return super().to_dict() | {
+            "marginals": [each.to_dict() for each in self.marginals],
+            "fit": fit,
+        }
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> WideSynthetic:
@@ -169,6 +194,7 @@ class WideSynthetic(SyntheticDistribution):
                 document["total"],
                 rests_on=document.get("rests_on", ""),
                 marginals=measured,
+                fit=FitQuality(**document["fit"]) if document.get("fit") else None,
             )
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable, true_counts
-from winnow.wide.rounds import fit_wide, require_mbi
+from winnow.wide.rounds import fit_wide
 from winnow.wide.settings import (
     FIRST_SHARE,
     MODEL_CELLS,
@@ -58,11 +58,12 @@ def release_wide(
     and measures it whole (discrete Gaussian noise). The whole is (epsilon, delta)-DP and
     charged once, before the first draw.
 
-    The model is fitted by the package ``mbi`` (``pip install 'winnow-dp[wide]'``), which is
-    post-processing. ``model_cells`` bounds the cells of its junction tree: tables that would
-    make it larger are not candidates. ``relation``, ``rows``, ``budget``, ``progress``,
-    ``pad_to`` and ``seed`` are as in ``wn.release``; where the number of rows is not public it
-    comes out of the first tables, at no further cost.
+    The model is fitted by weighted least squares with a pull towards independent columns, which is
+    post-processing; ``value.fit`` says how well, and proves how near the best. ``model_cells``
+    bounds the cells of its junction tree: tables that would make it larger are not candidates.
+    ``relation``, ``rows``, ``budget``, ``progress``, ``pad_to`` and ``seed`` are as in
+    ``wn.release``; where the number of rows is not public it comes out of the first tables, at no
+    further cost.
     """
     padding = Padding(pad_to)
     if not isinstance(table, SealedTable):
@@ -96,7 +97,6 @@ def release_wide(
             memory=memory,
         )
     )
-    require_mbi()
     first = true_counts(table, planned.first)
     grant = grant_for(planned.rounds.event, budget)
     with padding.held(lambda: wide_seconds(planned)):
@@ -111,7 +111,7 @@ def release_wide(
         value = fit_wide(table, run, planned, progress)
     receipt = replace(
         run.receipt,
-        mechanism=f"graphical model by mbi; {run.receipt.mechanism}",
+        mechanism=f"graphical model; {run.receipt.mechanism}",
         reason=planned.reason,
         held=padding.note,
     )
@@ -119,9 +119,9 @@ def release_wide(
 
 
 def wide_seconds(planned: WideSettings) -> float:
-    """The public time of a plan: the fits of `mbi` take nearly all of it."""
+    """The public time of a plan, with models of half the cells that they may have."""
     cells = sum(part.size for part in planned.candidates.parts)
-    each = 1.5 + 1e-7 * planned.model_cells + 1e-7 * cells
+    each = 0.3 + 2.5e-6 * planned.model_cells + 1e-7 * cells
     return SPARE * (4.0 + planned.rounds.rounds * each)
 
 

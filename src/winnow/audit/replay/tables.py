@@ -83,7 +83,7 @@ def _releases() -> Iterator[Replay]:
             table, marginals(2), epsilon=20.0, delta=0.01, rounds=1, rows=50, seed=place.seed
         )
 
-    yield Replay("release_wide", "one round", wide, ROWS, groups=(0, 1), needs="mbi")
+    yield Replay("release_wide", "one round", wide, ROWS, groups=(0, 1))
 
     def wide_session(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)
@@ -93,8 +93,7 @@ def _releases() -> Iterator[Replay]:
             )}  # fmt: skip
 
     words = {"method": "release_wide"}
-    yield Replay("Session", "a wide table", wide_session, ROWS, words=words, groups=(0, 1),
-                 needs="mbi")  # fmt: skip
+    yield Replay("Session", "a wide table", wide_session, ROWS, words=words, groups=(0, 1))
 
 
 def _release(

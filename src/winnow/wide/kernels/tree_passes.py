@@ -1,0 +1,171 @@
+"""Compiled passes over a junction tree: all marginals of a model, and how they move.
+
+All tables lie one after another in flat arrays. A map gives, for every cell of a holder (a clique
+or a larger table), the cell of the held table that it is added into. Sums run in a fixed order on
+one thread, so a pass gives the same bits every time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.kernels.compiled import compiled, helper
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Places(NamedTuple):
+    """Where tables and cliques lie. Nothing in it depends on counts."""
+
+    tables: Integers
+    """Lines (offset, size, whether a clique holds it, the holder's offset and size, map), each
+    table before the one that holds it."""
+    cliques: Integers
+    """Lines (offset, rows, width, the separator's offset, the parent's offset and size, map),
+    parents first; the columns of the separator lead, so a row is one cell of the separator."""
+    maps: NDArray[np.int32]
+
+
+class Scratch(NamedTuple):
+    """What one pass leaves for the next."""
+
+    work: Floats
+    """A copy of what is given on tables, each with those it holds added."""
+    belief: Floats
+    """The probabilities of every clique."""
+    message: Floats
+    """The probabilities of every separator."""
+    change: Floats
+    """Of every clique, to first order."""
+    slope: Floats
+    """Of every separator, to first order."""
+
+
+@helper
+def _gather(into, first, size, source, offset, maps, place):  # type: ignore[no-untyped-def]
+    for i in range(size):
+        into[first + i] += source[offset + maps[place + i]]
+
+
+@helper
+def _scatter(into, first, rows, source, offset, size, maps, place):  # type: ignore[no-untyped-def]
+    for j in range(rows):
+        into[first + j] = 0.0
+    for i in range(size):
+        into[first + maps[place + i]] += source[offset + i]
+
+
+@helper
+def _collect(values, into, work, places):  # type: ignore[no-untyped-def]
+    """Add what is given on tables into the cliques."""
+    work[:] = values
+    into[:] = 0.0
+    for t in range(len(places.tables)):
+        offset, _, inside, first, size, place = places.tables[t]
+        _gather(into if inside else work, first, size, work, offset, places.maps, place)
+
+
+@helper
+def _hand_out(cliques, out, places):  # type: ignore[no-untyped-def]
+    """Sum the cliques into their tables, and larger tables into smaller ones."""
+    for t in range(len(places.tables) - 1, -1, -1):
+        offset, rows, inside, first, size, place = places.tables[t]
+        source = cliques if inside else out
+        _scatter(out, offset, rows, source, first, size, places.maps, place)
+
+
+@helper
+def _conditional(belief, offset, rows, width, message, s):  # type: ignore[no-untyped-def]
+    """Turn log potentials into P(clique | separator), and their log sums into the message."""
+    for r in range(rows):
+        first = offset + r * width
+        top = belief[first]
+        for j in range(first + 1, first + width):
+            top = max(top, belief[j])
+        total = 0.0
+        for j in range(first, first + width):
+            value = math.exp(belief[j] - top)
+            belief[j] = value
+            total += value
+        message[s + r] = top + math.log(total)
+        for j in range(first, first + width):
+            belief[j] /= total
+
+
+def _propagate(theta, marginals, places, scratch):  # type: ignore[no-untyped-def]
+    """log Z of the model exp(sum of theta over the tables); marginals of all tables."""
+    belief, message, cliques = scratch.belief, scratch.message, places.cliques
+    _collect(theta, belief, scratch.work, places)
+    for c in range(len(cliques) - 1, -1, -1):  # to the root: conditionals and messages
+        offset, rows, width, s, first, size, place = cliques[c]
+        _conditional(belief, offset, rows, width, message, s)
+        if c:
+            _gather(belief, first, size, message, s, places.maps, place)
+    root = cliques[0, 3]
+    log_z = message[root]
+    message[root] = 1.0
+    for c in range(1, len(cliques)):  # to the leaves: times the probability of the separator
+        offset, rows, width, s, first, size, place = cliques[c]
+        _scatter(message, s, rows, belief, first, size, places.maps, place)
+        for r in range(rows):
+            for j in range(offset + r * width, offset + (r + 1) * width):
+                belief[j] *= message[s + r]
+    _hand_out(belief, marginals, places)
+    return log_z
+
+
+def _tangent(direction, moved, places, scratch):  # type: ignore[no-untyped-def]
+    """How the marginals move when theta moves by the direction: Cov x direction.
+
+    To be called after ``propagate``, about the model that it left.
+    """
+    belief, message = scratch.belief, scratch.message
+    change, slope, cliques = scratch.change, scratch.slope, places.cliques
+    _collect(direction, change, scratch.work, places)
+    for c in range(len(cliques) - 1, -1, -1):  # to the root: means given the separator
+        offset, rows, width, s, first, size, place = cliques[c]
+        for r in range(rows):
+            total = 0.0
+            for j in range(offset + r * width, offset + (r + 1) * width):
+                total += belief[j] * change[j]
+            mean = total / message[s + r] if message[s + r] > 0.0 else 0.0
+            slope[s + r] = mean
+            for j in range(offset + r * width, offset + (r + 1) * width):
+                change[j] -= mean
+        if c:
+            _gather(change, first, size, slope, s, places.maps, place)
+    slope[cliques[0, 3]] = 0.0
+    for c in range(len(cliques)):  # to the leaves: the relative change of the separator
+        offset, rows, width, s, first, size, place = cliques[c]
+        if c:
+            _scatter(slope, s, rows, change, first, size, places.maps, place)
+        for r in range(rows):
+            more = slope[s + r] / message[s + r] if message[s + r] > 0.0 else 0.0
+            for j in range(offset + r * width, offset + (r + 1) * width):
+                change[j] = belief[j] * (change[j] + more)
+    _hand_out(change, moved, places)
+
+
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    """The inner product in a fixed order: that of BLAS depends on the number of threads."""
+    size = len(a)
+    even = size - size % 4
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for i in range(0, even, 4):
+        s0 += a[i] * b[i]
+        s1 += a[i + 1] * b[i + 1]
+        s2 += a[i + 2] * b[i + 2]
+        s3 += a[i + 3] * b[i + 3]
+    for i in range(even, size):
+        s0 += a[i] * b[i]
+    return (s0 + s1) + (s2 + s3)
+
+
+propagate = compiled(_propagate)
+tangent = compiled(_tangent)
+dot = compiled(_dot)
