@@ -138,14 +138,18 @@ class MeasureTables:
         """What the release of all tables is charged, and why."""
         size = self.size(relation)
         if self.law == "laplace":
-            return promise("discrete-laplace", "additive", relation, noise_multiplier=1 / size)
-        return promise(
-            "discrete-gaussian",
-            "additive-joint",
-            relation,
-            squared_ratio=rounded_up(size),
-            least_variance=min(each.noise for each in self.measured),
-        )
+            noise = promise("discrete-laplace", "additive", relation, noise_multiplier=1 / size)
+            cited = f"{noise.citation}; blocks: Qardaji-Yang-Li 2013"
+        else:
+            noise = promise(
+                "discrete-gaussian",
+                "additive-joint",
+                relation,
+                squared_ratio=rounded_up(size),
+                least_variance=min(each.noise for each in self.measured),
+            )
+            cited = f"{noise.citation}; residual tables: Xiao-He-Zhang-Kifer 2023"
+        return Promise(noise.event, cited, noise.statement)
 
     def measure(self, table: SealedTable, grant: Grant, tape: Tape) -> NoisyTables:
         """Spend the grant on all tables at once."""
