@@ -12,11 +12,13 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from architecture_figure import architecture
 from benchmark_tables import read
 
 import winnow as wn
 from winnow.plots.figures import STYLES, as_file, new_figure
+from winnow.plots.tables import draw_table
 
 FIGURES = Path(__file__).parent / "figures"
 SMALL = {"width": 4.9, "height": 4.0}
@@ -226,6 +228,22 @@ def interactive_errors() -> bytes:
     return _finish(figure, axes, "ADULT, random conjunctions, (1, 1e-6)-DP")
 
 
+def tables_heat() -> bytes:
+    """The table at the top of the page on tables, from a seeded draw."""
+    people = {
+        "age": [18 + (i * i) % 62 for i in range(4000)],
+        "town": [("north", "east", "south", "west")[(i * i) % 97 % 4] for i in range(4000)],
+    }
+    schema = {
+        "age": {"edges": [0, 30, 40, 50, 60, 120]},
+        "town": {"values": ["north", "east", "south", "west"]},
+    }
+    table = wn.read_table(pd.DataFrame(people), schema=schema)
+    released = wn.tabulate(table, ["age", "town"], epsilon=1.0, seed=1)
+    title = f"4,000 made-up people, {released.guarantee}"
+    return draw_table(released.value.tables[0], title=title)
+
+
 FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     architecture,
     gallery_speed,
@@ -236,6 +254,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     wide_accuracy,
     mips_certified,
     interactive_errors,
+    tables_heat,
 )
 
 

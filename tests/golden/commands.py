@@ -15,9 +15,10 @@ from golden.command import in_turn, winnow
 from golden.data import people, write_csv, write_people
 
 HELP = (
-    "", "demo", "select", "topk", "itemsets", "learn", "release", "ask", "lp", "plan",
-    "plan select", "plan topk", "plan margin", "plan release", "plan interactive", "ledger",
-    "ledger init", "ledger show", "ledger verify", "ledger export", "ledger share",
+    "", "demo", "select", "topk", "itemsets", "learn", "tabulate", "release", "ask", "lp", "plan",
+    "plan select", "plan topk", "plan margin", "plan tabulate", "plan release",
+    "plan interactive", "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
+    "ledger share",
     "ledger share set", "ledger share list", "audit", "reproduce",
 )  # fmt: skip
 SHIFTS = """\
@@ -94,6 +95,12 @@ LINES = (
     "plan margin --epsilon 1 --delta 1e-6",
     "plan margin --epsilon 1 --delta 1e-6 --json",
     "plan release --schema schema.json --workload marginals:2 -n 4000 --epsilon 1 --delta 1e-6",
+    f"tabulate {TABLE} --by sex,town --by age --epsilon 1 {SEED}",
+    f"tabulate {TABLE} --workload marginals:2+prefixes:age --epsilon 1 --delta 1e-6 {SEED} --json",
+    f"tabulate {TABLE} --by sex --values rooms --epsilon 1 {SEED}",
+    f"tabulate {TABLE} --epsilon 1 {SEED}",
+    "plan tabulate --schema schema.json --workload marginals:2 --epsilon 1 --delta 1e-6",
+    "plan tabulate --schema schema.json --by sex,town --error 20 --json",
     "plan interactive --cells 96 -n 20000 --epsilon 1 --delta 1e-6 --max-queries 500",
     "plan interactive --cells 96 -n 20000 --epsilon 1 --delta 1e-6 --max-queries 20 --json",
     "plan",

@@ -65,6 +65,13 @@ def release(**options: Any) -> Any:
     return shown(wn.plan.release(SCHEMA, wn.marginals(2), **given))
 
 
+def tabulate(**options: Any) -> Any:
+    given = {"by": wn.marginals(2), "epsilon": 1, "delta": 1e-6, **options}
+    if "error" in options:
+        given.pop("epsilon")
+    return shown(wn.plan.tabulate(SCHEMA, given.pop("by"), **given))
+
+
 def interactive(**options: Any) -> Any:
     given = {"n": 20_000, "epsilon": 1, "delta": 1e-6, "max_queries": 500, **options}
     return shown(wn.plan.interactive(SCHEMA, **given))
@@ -112,6 +119,8 @@ def cases() -> dict[str, Case]:
         (top_k, TOPS),
         (release, ({}, {"delta": 0}, {"rounds": None}, {"relation": "add-remove"},
                    {"accountants": ["zcdp"]}, {"rows_per_person": 3, "share": 0.25})),
+        (tabulate, ({}, {"delta": 0}, {"by": ["sex"], "error": 9}, {"relation": "add-remove"},
+                    {"rows_per_person": 3, "objective": "max"})),
         (interactive, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
         (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
                   {"near": 5, "relation": "substitution"})),

@@ -125,6 +125,32 @@ def whole() -> Any:
     ]))  # fmt: skip
 
 
+TABULATED: tuple[dict[str, Any], ...] = (
+    {},
+    {"delta": 0},
+    {"relation": "add-remove"},
+    {"relation": "add-remove", "rows": 240, "objective": "max"},
+    {"values": ["rooms"], "objective": "mean"},
+    {"by": ["sex", "town"]},
+    {"by": "sex"},
+)
+
+
+def tabulate(**options: Any) -> Any:
+    """The noise is exact; the least squares that follow it are arithmetic of the processor."""
+    by = wn.marginals(2, columns=["age", "sex", "rooms"]) + wn.prefixes("age")
+    given = {"by": by, "epsilon": 1, "delta": 1e-6, "seed": SEED, **options}
+    released = wn.tabulate(table(), given.pop("by"), **given)
+    value, first = released.value, released.value.tables[0]
+    return rounded(plain([
+        {"guarantee": released.guarantee, "receipt": released.receipt},
+        str(released), [repr(value), repr(first)],
+        {name: held[:6] for name, held in first.to_columns().items()},
+        [each.estimate.ravel()[:6] for each in value],
+        [end.ravel()[:6] for end in first.interval(0.9, simultaneous=True)],
+    ]), 8)  # fmt: skip
+
+
 def per_person() -> Any:
     sealed = table(person="id", max_rows_per_person=2, relation="add-remove")
     released = wn.release(sealed, wn.marginals(1), epsilon=3, delta=1e-6, rounds=3, seed=SEED)
@@ -263,6 +289,8 @@ def cases() -> dict[str, Case]:
     for options in RELEASES:
         found[f"release {words(options)}".strip()] = lambda o=options: release(**o)
     found["release per person"] = per_person
+    for options in TABULATED:
+        found[f"tabulate {words(options)}".strip()] = lambda o=options: tabulate(**o)
     for options in SESSIONS:
         found[f"interactive {words(options)}".strip()] = lambda o=options: interactive(**o)
     found["interactive synthesise"] = synthesis

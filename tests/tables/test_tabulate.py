@@ -272,3 +272,14 @@ def test_columns_may_have_the_names_of_results() -> None:
     released = wn.tabulate(read, [["estimate"], ["table"]], epsilon=1.0, seed=1)
     rows = released.value.to_pandas()
     assert {"table", "estimate", "estimate_", "table_"} <= set(rows)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 16, 1e4, 1e8])
+@pytest.mark.parametrize("delta", [0.0, 1e-12, 1e-2])
+def test_extreme_budgets_give_finite_errors(epsilon: float, delta: float) -> None:
+    for relation in ("substitution", "add-remove"):
+        plan = wn.plan.tabulate(
+            {"a": 4, "b": 3}, wn.marginals([1, 2]) + wn.prefixes("a"), epsilon=epsilon,
+            delta=delta, relation=relation,
+        )  # fmt: skip
+        assert 0 < plan.largest < math.inf

@@ -43,6 +43,7 @@ _SAMPLED = 2048
 
 _SMALLEST_GAIN = 1e-9
 _LARGE = Fraction(10**9)
+_LEAST_SCALE = Fraction(1, 16)
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,8 @@ def _fitted(
     def measured(target: Fraction) -> tuple[NoisyForm, ...]:
         grid = 1 if law == "gaussian" else _GRID
         noise = [Fraction(math.ceil(whole / target / w * grid), grid) for _, w, _ in together]
+        if law == "laplace":  # below it, noise is nearly always 0 and its variance no float
+            noise = [max(each, _LEAST_SCALE) for each in noise]
         pairs = zip(together, noise, strict=True)
         return tuple(NoisyForm(table, each, values) for (table, _, values), each in pairs)
 
