@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from winnow.wide.fit import Fit, NoisyTable, fit
+from winnow.wide.fit import NoisyTable, TreeFit, fit
 
 pytestmark = pytest.mark.extras
 
@@ -49,7 +49,7 @@ def by_mbi(tables: list[NoisyTable], steps: int) -> Any:
 @pytest.mark.parametrize("sigma", [1.0, 9.0])
 def test_no_model_of_mbi_is_better_by_more_than_the_certified_gap(sigma: float) -> None:
     tables = released(sigma)
-    ours: Fit = fit(SHAPE, tables, TOTAL, tau=0.0)
+    ours: TreeFit = fit(SHAPE, tables, TOTAL, tau=0.0)
     theirs = by_mbi(tables, 2000)
     loss = sum(0.5 * float(np.sum((theirs[t.columns] - t.counts) ** 2)) / sigma**2 for t in tables)
     assert ours.quality.loss <= loss + ours.quality.gap

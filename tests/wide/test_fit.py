@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from reference.tree_potentials import tree_tables
 from winnow.wide.descent import minimise
-from winnow.wide.fit import Estimator, Fit, NoisyTable, fit, merged
+from winnow.wide.fit import Estimator, NoisyTable, TreeFit, fit, merged
 from winnow.wide.junction_tree import junction_tree
 from winnow.wide.kernels.tree_layout import TreeLayout
-from winnow.wide.objective import Objective
+from winnow.wide.objective import TreeObjective
 
 Columns = tuple[int, ...]
 
@@ -63,12 +63,12 @@ def noisy(
     return found
 
 
-def same(one: Fit, two: Fit) -> bool:
+def same(one: TreeFit, two: TreeFit) -> bool:
     beliefs = zip(one.model.beliefs, two.model.beliefs, strict=True)
     return one.quality == two.quality and all((a == b).all() for a, b in beliefs)
 
 
-def loss_of(model: Fit, tables: list[NoisyTable], total: int) -> float:
+def loss_of(model: TreeFit, tables: list[NoisyTable], total: int) -> float:
     return sum(
         0.5 * float(np.sum((total * model.model.marginal(t.columns) - t.counts) ** 2)) / t.sigma**2
         for t in tables
@@ -108,7 +108,7 @@ def test_the_tangent_is_the_derivative_of_the_marginals(sets: list[Columns], see
     assert np.allclose(layout.tangent(direction), (ahead - behind) / 2e-5, atol=1e-8)
 
 
-def objective_of(sets: list[Columns], seed: int, tau: float) -> Objective:
+def objective_of(sets: list[Columns], seed: int, tau: float) -> TreeObjective:
     generator = np.random.default_rng(seed)
     layout = TreeLayout(SHAPE, sets)
     observed = flat(layout, generator.dirichlet(np.ones(96)).reshape(SHAPE))
@@ -116,7 +116,7 @@ def objective_of(sets: list[Columns], seed: int, tau: float) -> Objective:
         noise = generator.normal(0, 0.02, observed[place].size)
         observed[place] += noise - noise.mean()
     variances = np.full(layout.size, 0.02**2)
-    return Objective(layout, observed, variances, 0.3 * generator.normal(size=layout.size), tau)
+    return TreeObjective(layout, observed, variances, 0.3 * generator.normal(size=layout.size), tau)
 
 
 @settings(max_examples=25, deadline=None)
@@ -154,7 +154,7 @@ def test_tables_that_agree_are_met_exactly(sets: list[Columns]) -> None:
     layout = TreeLayout(SHAPE, sets)
     observed = flat(layout, generator.dirichlet(np.full(96, 2.0)).reshape(SHAPE))
     variances = np.full(layout.size, 1e-6)
-    objective = Objective(layout, observed, variances, np.zeros(layout.size), 0.0)
+    objective = TreeObjective(layout, observed, variances, np.zeros(layout.size), 0.0)
     point, _ = minimise(objective, np.zeros(layout.size), most=1000, tolerance=1e-14)
     assert np.abs(point.marginals - observed).max() < 1e-6
     assert objective.gap(point) < 1e-2

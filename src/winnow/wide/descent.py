@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.wide.objective import Floats, Objective, Point
+from winnow.wide.objective import FitPoint, Floats, TreeObjective
 
 _CAP = 2.0
 """The largest change of a log potential in a step: cells driven to 0 hardly come back."""
@@ -28,8 +28,8 @@ class _Pair:
 
 
 def minimise(
-    objective: Objective, theta: Floats, *, most: int, tolerance: float
-) -> tuple[Point, int]:
+    objective: TreeObjective, theta: Floats, *, most: int, tolerance: float
+) -> tuple[FitPoint, int]:
     """A point near the minimum, and how many steps led there.
 
     Stops after three steps in a row that each gain at most ``tolerance`` x (F + 1), when no step
@@ -59,7 +59,9 @@ def minimise(
     return point, steps
 
 
-def _direction(objective: Objective, point: Point, descent: Floats, pairs: list[_Pair]) -> Floats:
+def _direction(
+    objective: TreeObjective, point: FitPoint, descent: Floats, pairs: list[_Pair]
+) -> Floats:
     """The inverse Hessian times the descent: two loops around a diagonal.
 
     The diagonal is that of the Gauss-Newton matrix Cov s^-2 Cov, for cells below the noise s as if
@@ -83,7 +85,9 @@ def _direction(objective: Objective, point: Point, descent: Floats, pairs: list[
     return found
 
 
-def _search(objective: Objective, point: Point, direction: Floats, slope: float) -> Point | None:
+def _search(
+    objective: TreeObjective, point: FitPoint, direction: Floats, slope: float
+) -> FitPoint | None:
     """A point along the direction that is lower in Armijo's sense; None where rounding hides it."""
     length = min(1.0, _CAP / float(np.abs(direction).max()))
     for _ in range(_BACKTRACKS):
@@ -96,7 +100,7 @@ def _search(objective: Objective, point: Point, direction: Floats, slope: float)
     return None
 
 
-def _remember(objective: Objective, pairs: list[_Pair], step: Floats, moved: Floats) -> None:
+def _remember(objective: TreeObjective, pairs: list[_Pair], step: Floats, moved: Floats) -> None:
     dot = objective.dot
     curved = dot(step, moved)
     if curved > 1e-10 * math.sqrt(dot(step, step) * dot(moved, moved)):

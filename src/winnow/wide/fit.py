@@ -13,7 +13,7 @@ from winnow.wide.descent import minimise
 from winnow.wide.junction_tree import Columns
 from winnow.wide.kernels.tree_layout import TreeLayout
 from winnow.wide.kernels.tree_tables import TreeTables
-from winnow.wide.objective import Objective
+from winnow.wide.objective import TreeObjective
 from winnow.wide.synthetic import FitQuality
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ class NoisyTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class TreeFit:
     """A fitted model, and how good the fit is."""
 
     model: TreeTables
@@ -75,7 +75,7 @@ def fit(
     start: Theta | None = None,
     center: Theta | None = None,
     last: bool = True,
-) -> Fit:
+) -> TreeFit:
     """The model that minimises F, nearly: from ``start``, with a pull ``tau`` towards ``center``.
 
     The last of several fits is taken further, and certified.
@@ -89,7 +89,7 @@ def fit(
         loose += 0.5 * short**2 * counts.size / sigma**2  # what no distribution can fit
         observed[place] = (counts + short) / total
         variances[place] = (sigma / total) ** 2
-    objective = Objective(layout, observed, variances, _flat(layout, center or {}), tau)
+    objective = TreeObjective(layout, observed, variances, _flat(layout, center or {}), tau)
     point, steps = minimise(
         objective,
         _started(objective, start or {}),
@@ -102,7 +102,7 @@ def fit(
     theta = {
         c: point.theta[place] - point.theta[place].mean() for c, place in layout.places.items()
     }
-    return Fit(
+    return TreeFit(
         layout.model(),
         theta,
         FitQuality(point.loss + loose, point.value, gap, tau, steps),
@@ -128,7 +128,7 @@ class Estimator:
         self._alone = 0
         self._tau = FIRST_PULL
 
-    def fit(self, tables: Sequence[NoisyTable], *, last: bool = False) -> Fit:
+    def fit(self, tables: Sequence[NoisyTable], *, last: bool = False) -> TreeFit:
         """A model of all tables released so far."""
         alone = [table for table in tables if len(table.columns) == 1]
         if len(alone) > self._alone:
@@ -157,7 +157,7 @@ def _flat(layout: TreeLayout, theta: Theta) -> Floats:
     return found
 
 
-def _started(objective: Objective, start: Theta) -> Floats:
+def _started(objective: TreeObjective, start: Theta) -> Floats:
     """theta by table; a new table, smallest first, by a softened proportional fitting."""
     layout = objective.layout
     theta, marginals = _flat(layout, start), np.empty(layout.size)
@@ -171,7 +171,7 @@ def _started(objective: Objective, start: Theta) -> Floats:
     return theta
 
 
-def _effective(objective: Objective, marginals: Floats) -> float:
+def _effective(objective: TreeObjective, marginals: Floats) -> float:
     """The cells of tables of several columns whose counts tell more than the pull does.
 
     A cell of probability m counts as m / (m + tau s^2), a table for its share of parameters that

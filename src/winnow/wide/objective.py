@@ -39,7 +39,7 @@ _HALVINGS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class FitPoint:
     """A model, and F about it."""
 
     theta: Floats
@@ -54,7 +54,7 @@ class Point:
     g: Floats
 
 
-class Objective:
+class TreeObjective:
     """F for some tables; ``descent`` is about the last point that was made."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Objective:
         self._center = center
         self._log_q = layout.propagate(center, np.empty(layout.size))
 
-    def at(self, theta: Floats) -> Point:
+    def at(self, theta: Floats) -> FitPoint:
         """One pass through the tree."""
         marginals = np.empty(self.layout.size)
         log_z = self.layout.propagate(theta, marginals)
@@ -81,13 +81,13 @@ class Objective:
         loss = 0.5 * self.dot(left, pulled)
         divergence = self.dot(away, marginals) - log_z + self._log_q
         value = loss + self.tau * divergence
-        return Point(theta, marginals, value, loss, divergence, pulled - self.tau * away)
+        return FitPoint(theta, marginals, value, loss, divergence, pulled - self.tau * away)
 
-    def descent(self, point: Point) -> Floats:
+    def descent(self, point: FitPoint) -> Floats:
         """Cov g, the steepest descent of F over theta."""
         return self.layout.tangent(point.g)
 
-    def gap(self, point: Point) -> float:
+    def gap(self, point: FitPoint) -> float:
         """F is at most so much above its minimum over all distributions."""
         g = point.g.copy()
         for place in self.layout.places.values():

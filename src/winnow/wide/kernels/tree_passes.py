@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.kernels.compiled import compiled, helper
+from winnow.core.kernels.compiled import bare, compiled_bare
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -46,13 +46,13 @@ class Scratch(NamedTuple):
     """Of every separator, to first order."""
 
 
-@helper
+@bare
 def _gather(into, first, size, source, offset, maps, place):  # type: ignore[no-untyped-def]
     for i in range(size):
         into[first + i] += source[offset + maps[place + i]]
 
 
-@helper
+@bare
 def _scatter(into, first, rows, source, offset, size, maps, place):  # type: ignore[no-untyped-def]
     for j in range(rows):
         into[first + j] = 0.0
@@ -60,17 +60,19 @@ def _scatter(into, first, rows, source, offset, size, maps, place):  # type: ign
         into[first + maps[place + i]] += source[offset + i]
 
 
-@helper
+@bare
 def _collect(values, into, work, places):  # type: ignore[no-untyped-def]
     """Add what is given on tables into the cliques."""
-    work[:] = values
-    into[:] = 0.0
+    for i in range(len(values)):
+        work[i] = values[i]
+    for i in range(len(into)):
+        into[i] = 0.0
     for t in range(len(places.tables)):
         offset, _, inside, first, size, place = places.tables[t]
         _gather(into if inside else work, first, size, work, offset, places.maps, place)
 
 
-@helper
+@bare
 def _hand_out(cliques, out, places):  # type: ignore[no-untyped-def]
     """Sum the cliques into their tables, and larger tables into smaller ones."""
     for t in range(len(places.tables) - 1, -1, -1):
@@ -79,7 +81,7 @@ def _hand_out(cliques, out, places):  # type: ignore[no-untyped-def]
         _scatter(out, offset, rows, source, first, size, places.maps, place)
 
 
-@helper
+@bare
 def _conditional(belief, offset, rows, width, message, s):  # type: ignore[no-untyped-def]
     """Turn log potentials into P(clique | separator), and their log sums into the message."""
     for r in range(rows):
@@ -166,6 +168,6 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
     return (s0 + s1) + (s2 + s3)
 
 
-propagate = compiled(_propagate)
-tangent = compiled(_tangent)
-dot = compiled(_dot)
+propagate = compiled_bare(_propagate)
+tangent = compiled_bare(_tangent)
+dot = compiled_bare(_dot)
