@@ -122,9 +122,14 @@ def _numbers(gaps: Iterable[float]) -> Floats:
     if array.ndim != 1:
         raise ParameterError(f"gaps has {array.ndim} dimensions; give a flat list of numbers")
     if array.size and array.dtype.kind not in "iuf":
-        wrong = ParameterError("gaps holds what is not a finite number; give numbers")
-        with instead(wrong, ParameterError):
-            array = np.array([float(exact("gaps", gap)) for gap in array])
+        found: list[float] = []
+        with instead(
+            lambda _: ParameterError(f"gaps[{len(found)}] is not a number; give finite numbers"),
+            ParameterError,
+        ):
+            for gap in array:
+                found.append(float(exact("gaps", gap)))
+        array = np.array(found)
     values = array.astype(np.float64)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
