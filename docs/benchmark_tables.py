@@ -227,7 +227,8 @@ def _one_fit(ours: Document, theirs: Document | None) -> str:
         f"{ours['mean']:.4f} (3-way). The package `mbi`, fitting the same tables once by "
         f"{theirs['mbi_steps']:,} steps of mirror descent, took {span(theirs['mbi_cpu'])} of CPU "
         f"to the loss {theirs['mbi_loss']:,.0f}, distances {theirs['mbi_mean_2way']:.4f} and "
-        f"{theirs['mbi_mean']:.4f}, and a peak of {size(theirs['mbi_memory_mb'] * 1e6)}."
+        f"{theirs['mbi_mean']:.4f}, and a peak of {size(theirs['mbi_memory_mb'] * 1e6)} (run at "
+        f"commit `{theirs['commit']}`)."
     )
 
 
