@@ -17,7 +17,7 @@ from winnow.tables.parts import TablePart
 
 Floats = NDArray[np.float64]
 
-_ROUNDS = 200
+_ROUNDS = 100
 
 
 def nonnegative(layer: Layer, parts: tuple[TablePart, ...]) -> list[Floats]:

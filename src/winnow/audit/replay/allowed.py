@@ -118,6 +118,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     )
     + _derived("fitted to the noisy counts", *_FITTED)
     + _SHOWN,
+    "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*") + _SHOWN,
     "release_wide": _released("the noisy tables that were selected", "result.value.marginals*")
     + _derived("fitted to the noisy tables", *_FITTED)
     + _SHOWN,
@@ -183,6 +184,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     )
     + _derived("fitted to the noisy counts", "*.json.value.factors*", "*.json.value.errors*")
     + _TEXT,
+    "winnow tabulate": _DOCUMENT + _TEXT,
     "winnow ask": _released(
         "the answers, and whether a private test found the hypothesis near the data",
         *(f"*.json.answers.*.{name}" for name in ("value", "count", "kind", "number", "error")),

@@ -28,6 +28,7 @@ WITHOUT_PRIVATE_DATA = {
     "plan select": "takes public numbers",
     "plan topk": "takes public numbers",
     "plan margin": "takes public numbers",
+    "plan tabulate": "takes a public schema",
     "plan release": "takes a public schema",
     "plan interactive": "takes a public schema",
     "ledger init": "makes an empty ledger",
@@ -80,6 +81,7 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("learn", _PEOPLE, _learn, relation=Relation.SUBSTITUTION, groups=(0, 2))
     yield _entry("release", _PEOPLE, _release, groups=(0, 2))
     yield _entry("release", _FEW, _report, "a report", groups=(0, 1), needs="matplotlib")
+    yield _entry("tabulate", _PEOPLE, _tabulate, groups=(1, 2))
     yield _entry("ask", _PEOPLE, _ask, groups=(0, 1))
     yield _entry("lp", STEPS, _lp, groups=(0, 2), needs="highspy")
     for name in ("ledger show", "ledger verify", "ledger export"):
@@ -156,6 +158,11 @@ def _release(people: People, place: ReplayPlace) -> Any:
     words = ("release", *_table(people, place), *_ROUNDS, "--seed", place.seed)
     out, answers = place.outputs / "rows.csv", place.outputs / "answers.csv"
     return [shown(*words, "--json"), shown(*words, "--out", out, "--answers", answers)]
+
+
+def _tabulate(people: People, place: ReplayPlace) -> Any:
+    words = ("tabulate", *_table(people, place), "--by", "sex,age", "--epsilon", 1)
+    return _both(place, *words, "--relation", "add-remove")
 
 
 def _report(people: People, place: ReplayPlace) -> Any:

@@ -25,6 +25,7 @@ from winnow.read.crossing import Rows, SealedTable, group
 from winnow.release.mwem import UPDATES
 from winnow.release.verb import release
 from winnow.session import Session
+from winnow.tables.verb import tabulate
 from winnow.wide.verb import release_wide
 
 SCHEMA = Schema.parse({"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}})
@@ -51,6 +52,7 @@ def table_of(people: People, relation: Relation) -> SealedTable:
 def table_replays() -> Iterator[Replay]:
     """One entry for each variant of asking about a table."""
     yield from _releases()
+    yield from _tabulations()
     yield from _sessions()
     yield from _budgets()
 
@@ -94,6 +96,30 @@ def _releases() -> Iterator[Replay]:
 
     words = {"method": "release_wide"}
     yield Replay("Session", "a wide table", wide_session, ROWS, words=words, groups=(0, 1))
+
+
+def _tabulations() -> Iterator[Replay]:
+    both = marginals([1, 2])
+    for relation in Relation:
+        for delta in (0.0, 0.01):
+            options: dict[str, Any] = {"epsilon": 0.2, "delta": delta, "values": ["age"]}
+
+            def call(
+                people: People,
+                place: ReplayPlace,
+                relation: Relation = relation,
+                options: dict[str, Any] = options,
+            ) -> Any:
+                return tabulate(table_of(people, relation), both, seed=place.seed, **options)
+
+            yield Replay("tabulate", f"delta={delta}", call, ROWS, relation, groups=(1, 3))
+
+    def in_session(people: People, place: ReplayPlace) -> Any:
+        table = table_of(people, Relation.ADD_REMOVE)
+        with Session(table, epsilon=1.0, seed=place.seed) as session:
+            return {"tables": session.tabulate(both, epsilon=1.0), "left": repr(session.budget)}
+
+    yield Replay("Session", "tables", in_session, ROWS, words={"method": "tabulate"})
 
 
 def _release(
