@@ -29,6 +29,7 @@ from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.release.cli.command import SchemaOption
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -66,10 +67,6 @@ class Objective(StrEnum):
     MAX = "max"
 
 
-SchemaOption = Annotated[
-    Path,
-    typer.Option("--schema", metavar="FILE", help="The public schema, a JSON file."),
-]
 ByOption = Annotated[
     list[str] | None,
     typer.Option("--by", metavar="A,B,...", help="The columns of one table; may be repeated."),
