@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import winnow as wn
+from winnow.audit.replay.compare import replay
+from winnow.audit.replay.entries import replays
 
 SCHEMA = {f"c{i}": 3 for i in range(25)}
 """3^25 cells: more than a table of weights holds."""
@@ -84,3 +88,12 @@ def test_the_same_seed_gives_the_same_bits() -> None:
         for _ in range(2)
     ]
     assert found[0].to_dict() == found[1].to_dict()
+
+
+def test_neighbours_differ_in_the_released_tables_and_what_follows_from_them() -> None:
+    """Under one tape the fit sees nothing else of the people."""
+    found = [entry for entry in replays() if entry.verb == "release_wide"]
+    assert found
+    for entry in found:
+        result = replay(replace(entry, groups=(1, 1)), quick=False, seed=1)
+        assert result.passed, result.detail

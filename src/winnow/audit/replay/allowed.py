@@ -120,7 +120,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _SHOWN,
     "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*") + _SHOWN,
     "release_wide": _released("the noisy tables that were selected", "result.value.marginals*")
-    + _derived("fitted to the noisy tables", *_FITTED)
+    + _derived("fitted to the noisy tables", *_FITTED, "result.value.fit*")
     + _SHOWN,
     "open_interactive": _ANSWERS,
     "resume_interactive": _ANSWERS + _JOURNAL,
