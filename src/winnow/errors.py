@@ -105,6 +105,7 @@ class GrantError(BudgetError):
 class SessionExhausted(GrantError, ParameterError):
     """All that a session, a run or a stream was charged for was released."""
 
+    exit_code = 2
     public = True
 
 

@@ -138,7 +138,7 @@ def test_wrong_files_are_refused_with_the_reason(tmp_path, text: str, message: s
 
 
 def test_files_that_cannot_be_read_or_written_are_said(tmp_path) -> None:
-    with pytest.raises(wn.InputError, match="No such file"):
+    with pytest.raises(wn.InputError, match="no schema file"):
         wn.Schema.parse(tmp_path / "none.json")
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\xfa")
     with pytest.raises(wn.InputError, match="cannot be read"):

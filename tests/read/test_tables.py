@@ -321,7 +321,7 @@ def test_bins_are_those_of_the_edges_for_many_edges() -> None:
         ({"columns": ["nothing"]}, "no column 'nothing'"),
         ({"relation": "friends"}, "unknown"),
         ({"memory": "lots"}, "not a size"),
-        ({"schema": "nowhere.json"}, "No such file"),
+        ({"schema": "nowhere.json"}, "no schema file"),
     ],
 )
 def test_wrong_options_are_refused_with_the_reason(options, message: str) -> None:

@@ -135,12 +135,16 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with instead(
-        lambda error: DataError(
-            f"the schema {str(path)!r} cannot be read ({reason(error)}); check the path"
+    missing = DataError(f"there is no schema file {str(path)!r}; check the path")
+    with (
+        instead(
+            lambda error: DataError(
+                f"the schema {str(path)!r} cannot be read ({reason(error)}); give a JSON file"
+            ),
+            OSError,
+            UnicodeDecodeError,
         ),
-        OSError,
-        UnicodeDecodeError,
+        instead(missing, FileNotFoundError),
     ):
         text = path.read_text(encoding="utf-8-sig")
     with instead(
