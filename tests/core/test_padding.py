@@ -136,7 +136,7 @@ def test_an_error_after_the_charge_is_held_back(
         raise MemoryError
 
     monkeypatch.setattr(import_module("winnow.release.verb"), "synthesise", broken)
-    with pytest.raises(MemoryError):
+    with pytest.raises(wn.WinnowError, match="unexpected MemoryError"):
         VERBS["release"](table, pad_to=4)
     assert clock.slept == [4.0]
 
@@ -174,13 +174,13 @@ def test_progress_would_tell_the_time(table: Any) -> None:
 
 
 def test_predicted_times_grow_with_public_numbers_only(table: Any) -> None:
-    from winnow.release.settings import ReleaseRequest, plan_release
+    from winnow.release.settings import ReleaseRequest, release_settings
     from winnow.release.verb import release_seconds
 
     def seconds(**options: Any) -> float:
         asked: dict[str, Any] = {"workload": wn.marginals(ways=1), "schema": table.schema,
                                  "epsilon": 1.0, "rows": 100, "rounds": 2}  # fmt: skip
-        return release_seconds(plan_release(ReleaseRequest(**(asked | options))))
+        return release_seconds(release_settings(ReleaseRequest(**(asked | options))))
 
     assert seconds() < seconds(rounds=50) < seconds(rounds=500)
     assert seconds() < seconds(schema=wn.Schema.parse({"a": 100, "b": 100, "c": 10}))

@@ -7,6 +7,8 @@ their speed is needed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -29,6 +31,24 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(error_model="numpy", _nrt=False, forceinline=True)(function)  # type: ignore[no-any-return]
 
 
+@lru_cache(maxsize=1)
+def _sources() -> tuple[tuple[str, float, int], ...]:
+    """What all kernels were compiled from: names, times and sizes of their files."""
+    files = sorted(Path(__file__).parents[2].glob("*/kernels/*.py"))
+    stats = [(file, file.stat()) for file in files]
+    return tuple((f"{file.parts[-3]}/{file.name}", at.st_mtime, at.st_size) for file, at in stats)
+
+
+def _date_by_all(kernel: Any) -> None:
+    """Let a kept kernel be compiled again when any kernel file has changed.
+
+    numba looks at a kernel's own file only, and would go on with code that has an old helper,
+    or an old record, of another file compiled into it.
+    """
+    kept = kernel._cache._cache_file
+    kept._source_stamp = (kept._source_stamp, _sources())
+
+
 def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """The kernel, kept on disk where a writable cache is to be found, else only in memory."""
     options = _OPTIONS | options
@@ -36,6 +56,7 @@ def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
         kernel = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no place that it may write to
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    _date_by_all(kernel)
 
     def call(*arguments: Any) -> Any:
         try:

@@ -48,6 +48,10 @@ class Part(ABC):
     def size(self) -> int:
         """How many queries there are."""
 
+    def declared(self, answers: Floats) -> Floats:
+        """Answers in [0, 1] as answers of the queries as they were given."""
+        return declared(self.bound, answers)
+
     @abstractmethod
     def answers(self, p: Floats) -> Floats:
         """The answers under a distribution over the cells, in [0, 1]."""
