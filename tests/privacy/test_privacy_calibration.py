@@ -127,7 +127,7 @@ def test_targets_that_no_theorem_reaches_are_refused() -> None:
         calibrate(rounds(1), epsilon=0)
 
 
-@pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e300])
+@pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e9])
 def test_an_epsilon_beyond_every_grid_is_sized_without_the_tight_accountant(
     epsilon: float,
 ) -> None:

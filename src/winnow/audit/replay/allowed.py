@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
-Why = Literal["released", "derived", "keyed", "refusal"]
+Why = Literal["released", "derived", "keyed", "laid-out", "refusal"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class AllowedField:
     released   it is what the mechanism drew: that is what epsilon pays for;
     derived    a function of what was released and of public things: equal wherever that is equal;
     keyed      a clock, or a code under a secret key: only its type and its length are compared;
+    laid-out   where codes under a secret key put something: also its length is random;
     refusal    the text of an error that unusable data meet, which is for the curator.
     """
 
@@ -42,6 +43,11 @@ def _derived(reason: str, *paths: str) -> tuple[AllowedField, ...]:
 
 def _keyed(reason: str, *paths: str) -> tuple[AllowedField, ...]:
     return tuple(AllowedField(path, "keyed", reason) for path in paths)
+
+
+def _laid_out(*paths: str) -> tuple[AllowedField, ...]:
+    reason = "branches of the ledger's tree follow from codes under its random key"
+    return tuple(AllowedField(path, "laid-out", reason) for path in paths)
 
 
 def _refused(*texts: str) -> tuple[AllowedField, ...]:
@@ -88,12 +94,14 @@ _CODES = (
     "*.fingerprint",
     "*.head",
     "*.opened",
+    "files.*.key.content",
+)
+_LAYOUT = (
     "*.tree*",
     "files.*.ledger.content",
     "files.*.ledger.size",
     "files.*journal.content",
     "files.*journal.size",
-    "files.*.key.content",
 )
 
 ALLOWED: dict[str, tuple[AllowedField, ...]] = {
@@ -126,7 +134,8 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "resume_interactive": _ANSWERS + _JOURNAL,
     "Session": _released("what the verbs drew", "result.*.value", "result.*.value.*")
     + _ANSWERS
-    + _keyed("times and codes of the ledger, under its key", *_CODES),
+    + _keyed("times and codes of the ledger, under its key", *_CODES)
+    + _laid_out(*_LAYOUT),
     "learn": _released(
         "which hypothesis was chosen, and the noisy number of correct rows",
         "result.value.number",
@@ -184,7 +193,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     )
     + _derived("fitted to the noisy counts", "*.json.value.factors*", "*.json.value.errors*")
     + _TEXT,
-    "winnow tabulate": _DOCUMENT + _TEXT,
+    "winnow tabulate": _released("the noisy tables", "*.json.total*", "*.json.tables*")
+    + _DOCUMENT
+    + _TEXT,
     "winnow ask": _released(
         "the answers, and whether a private test found the hypothesis near the data",
         *(f"*.json.answers.*.{name}" for name in ("value", "count", "kind", "number", "error")),
@@ -197,7 +208,6 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "times and codes of the ledger, under its key",
         *_CODES,
         "result.*.stdout",
-        "files.export.json.content",
-        "files.export.json.size",
-    ),
+    )
+    + _laid_out(*_LAYOUT, "files.export.json.content", "files.export.json.size"),
 }
