@@ -27,6 +27,7 @@ INTEGER_LAWS = ("discrete-laplace", "discrete-gaussian")
 REDUCTIONS = (
     "argmax", "top-set", "top-sequence", "peeled-sequence", "joint", "canonical",
     "first-above", "large-margin", "indexed", "indexed-slack", "additive",
+    "additive-joint",
 )  # fmt: skip
 
 COVERED = {
@@ -48,6 +49,7 @@ COVERED = {
     ("laplace", "distance-to-instability"),
     ("gumbel", "bounded-growth"),
     *((law, "additive") for law in INTEGER_LAWS),
+    ("discrete-gaussian", "additive-joint"),
 }
 
 both = pytest.mark.parametrize("relation", list(Relation))
@@ -64,6 +66,8 @@ def test_every_row_says_what_is_released_and_why(row: Row, relation: Relation) -
     assert relation in row.relations
     of_integers = row.reduction in ("additive", "stability-threshold")
     number = {"noise_multiplier": 2} if of_integers else {"epsilon": 1}
+    if row.reduction == "additive-joint":
+        number = {"squared_ratio": 1, "least_variance": 2}
     delta = 1e-6 if "delta" in row.charge else 0
     if row.reduction == "capped-rounds":
         number |= {"updates": 2, "steps": 20}

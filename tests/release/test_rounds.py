@@ -75,7 +75,7 @@ def test_no_more_rounds_are_drawn_than_were_paid_for() -> None:
 def test_the_charge_comes_before_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     order = []
     monkeypatch.setattr(
-        import_module("winnow.release.crossing.rounds"),
+        import_module("winnow.core.measurement"),
         "discrete_gaussian",
         lambda *_: order.append("noise") or 0,
     )
@@ -93,9 +93,7 @@ def test_an_interrupted_round_stays_paid(monkeypatch: pytest.MonkeyPatch) -> Non
     def interrupt(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(
-        import_module("winnow.release.crossing.rounds"), "discrete_gaussian", interrupt
-    )
+    monkeypatch.setattr(import_module("winnow.core.measurement"), "discrete_gaussian", interrupt)
     rounds = open_run(SelectAndMeasure(1.0, 2.0, 2)).tasks[0]
     with pytest.raises(KeyboardInterrupt):
         rounds.next(uniform_distribution(WORKLOAD, 500))
