@@ -211,6 +211,7 @@ def test_simulated_sets_agree_with_noise_on_every_score(law: Law) -> None:
         assert exact is not None and abs(found[0] - exact) < 5 * 0.5 / np.sqrt(draws)
 
 
+@pytest.mark.extras  # it compiles both samplers anew
 def test_lazy_and_scanned_mwem_end_alike() -> None:
     instance = synthetic(60, 400, 0)
     lazy = mwem(instance, 60, "lazy", 0, [30])
