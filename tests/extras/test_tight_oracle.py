@@ -100,7 +100,7 @@ def test_tables_with_different_noise_stay_below_the_event_of_all_of_them(
         theirs = whole.get_delta_for_epsilon(epsilon)
         assert theirs <= ours * (1 + 1e-3) + 1e-9
         if ours > 1e-6 and min(variances) >= 1:
-            assert ours <= 2 * theirs  # some percent of noise
+            assert ours <= 4 * theirs  # some percent of noise, and the least variance for all
 
 
 @pytest.mark.parametrize(("multiplier", "count"), [(2.0, 1), (5.0, 10), (20.0, 100)])

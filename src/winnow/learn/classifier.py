@@ -165,6 +165,8 @@ _PARAMETERS = list(inspect.signature(PrivateClassifier).parameters)
 
 def _check_numbers(X: Any) -> None:
     """Refuse arrays that scikit-learn's estimators refuse, without a word about the values."""
+    if hasattr(X, "tocsr"):
+        raise DataError("a sparse matrix is not supported; give a dense one")
     if not isinstance(X, np.ndarray):
         return
     if X.dtype.kind == "c":
