@@ -10,6 +10,8 @@ from winnow.audit.result import KINDS
 from winnow.audit.sampling import plans
 from winnow.core.laws import Law
 
+pytestmark = pytest.mark.extras  # a long sweep, which needs nothing but time
+
 SEED = 20261115
 """That of a run, if nothing else is said."""
 

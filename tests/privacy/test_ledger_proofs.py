@@ -144,13 +144,15 @@ def test_what_a_charge_reads_does_not_grow_with_the_ledger(
         lambda: ledger.note_session("set 0", "s", {}, 10**9),
     )
     most = []
-    for _ in range(12):
+    for _ in range(20):
         for step in work:
             read.clear()
             step()
             most.append(len(read))
         ledger.charge("set 1", PureDP(0.001, "add-remove"))
-    assert max(most) <= 9, most
+    # The tree of eight names is random, and deeper than 15 with a chance below 0.1 %; there are
+    # more than a hundred entries.
+    assert max(most) <= 45, most
 
 
 def test_the_tree_finds_what_a_dictionary_finds() -> None:

@@ -28,6 +28,8 @@ from reference.commands import invoke
 from winnow.errors import WinnowError
 from winnow.read.files import read_scores
 
+pytestmark = pytest.mark.extras  # a long sweep, which needs nothing but time
+
 DUNDERS = ("__str__", "__repr__", "__eq__", "__hash__", "__lt__", "__float__", "__int__",
            "__len__", "__iter__", "__bool__", "__index__", "__array__", "__getattr__")  # fmt: skip
 SCHEMA = {"name": {"values": ["a", "b"]}, "n": 5}
