@@ -90,7 +90,7 @@ def whole_lines(handle: int) -> list[bytes]:
     if len(whole) < len(content):
         os.ftruncate(handle, len(whole))
     os.lseek(handle, 0, os.SEEK_END)
-    return whole.splitlines()
+    return whole.split(b"\n")[:-1]
 
 
 def sync_folder(path: Path) -> None:
