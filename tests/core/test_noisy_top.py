@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from reference.rigged_tape import RiggedTape
-from winnow.core.bounded import TOP_SHIFT, noise
-from winnow.core.laws import Arithmetic, Law
+from winnow.core.arithmetic import Arithmetic
+from winnow.core.bounded import noise
+from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import coarse_bounds, contenders, gaps_to, noisy_top
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.noisy_top.rows import noisy_top_rows
@@ -30,7 +31,7 @@ def test_coarse_bounds_contain_the_noisy_score(law: Law, grouped: bool) -> None:
     z, error = noise(law, words, rng.integers(0, 2**64, size, dtype=np.uint64), logs)
     scale = 0.37
     low, high = coarse_bounds(
-        gaps, words, scale * (1 - 2**-49), scale * (1 + 2**-49), TOP_SHIFT[law],
+        gaps, words, scale * (1 - 2**-49), scale * (1 + 2**-49), law.formulas.top_shift,
         logs, None if logs is None else np.zeros(size),
     )  # fmt: skip
     known = np.isfinite(error)

@@ -19,7 +19,7 @@ from winnow import InputError, LipschitzMechanism, Utility
 from winnow.core.laws import Law
 from winnow.select.margin_search import stopping_margin, three_laplace_tail
 from winnow.select.plan import bounds
-from winnow.select.plan.bounds import hazard, set_chance, top_set_chance
+from winnow.select.plan.bounds import set_chance, top_set_chance
 from winnow.select.plan.chances import GapProfile, win_chances
 from winnow.select.plan.margin import margin_chances
 
@@ -80,8 +80,8 @@ def test_chances_match_adaptive_quadrature(law):
 
     def density(x, i):
         x = np.array([x])
-        others = sum(law.log_cdf(x - s) for j, s in enumerate(scores) if j != i)
-        own = np.exp(law.log_sf(x - scores[i])) * hazard(law, x - scores[i])
+        others = sum(law.formulas.log_cdf(x - s) for j, s in enumerate(scores) if j != i)
+        own = np.exp(law.formulas.log_sf(x - scores[i])) * law.formulas.hazard(x - scores[i])
         return float((np.exp(others) * own)[0])
 
     edges = np.unique(np.concatenate((scores, [-45, -20, -10, 3, 8, 20, 45])))
@@ -177,11 +177,13 @@ def test_the_chances_of_all_sets_sum_to_one(law):
 
         def density(x):
             x = np.array([x])
-            log = sum(m * law.log_sf(x - s) for s, m in zip(scores, inside, strict=True) if m)
-            log = log + sum(
-                m * law.log_cdf(x - s) for s, m in zip(scores, outside, strict=True) if m
+            log = sum(
+                m * law.formulas.log_sf(x - s) for s, m in zip(scores, inside, strict=True) if m
             )
-            rate = sum(m * hazard(law, x - s) for s, m in zip(scores, inside, strict=True))
+            log = log + sum(
+                m * law.formulas.log_cdf(x - s) for s, m in zip(scores, outside, strict=True) if m
+            )
+            rate = sum(m * law.formulas.hazard(x - s) for s, m in zip(scores, inside, strict=True))
             return ways * float((np.exp(log) * rate)[0])
 
         edges = np.unique(np.concatenate((scores, [-45, -15, -5, 5, 15, 45])))

@@ -119,10 +119,10 @@ def test_the_worst_case_for_k_is_attained_by_k_equal_leaders(law, d, k):
 @pytest.mark.parametrize("t", [0.0, 1e-5, 0.01, 1.0, 7.0, 30.0])
 def test_the_tail_of_a_difference_is_the_chance_of_the_loser_of_two(law, t):
     if t == 0:
-        assert bounds.difference_tail(law, t) == 0.5
+        assert law.formulas.difference_tail(t) == 0.5
     else:
         loser = win_chances(law, np.array([0.0, -t]), np.ones(2))[1]
-        assert bounds.difference_tail(law, t) == pytest.approx(loser, abs=1e-13)
+        assert law.formulas.difference_tail(t) == pytest.approx(loser, abs=1e-13)
 
 
 def test_the_union_bound_alone_would_do_for_two_candidates():

@@ -116,7 +116,7 @@ def test_the_stopping_rank_in_the_zero_block_is_that_of_a_loop() -> None:
     )
     assert fits(lazily, {rank + 1: p for rank, p in enumerate(expected)}, draws)
     uniforms = (Tape.seeded(6).words(0, draws * (size + 2)) + 0.5) * 2.0**-32
-    noise = Law.LAPLACE.inv_log_sf(np.log(uniforms.reshape(draws, size + 2)))
+    noise = Law.LAPLACE.formulas.inv_log_sf(np.log(uniforms.reshape(draws, size + 2)))
     shared = 0.75 * noise[:, :1] - 1.5 * noise[:, 1:2]
     needed = model.thresholds(np.arange(1, size + 1))
     passed = np.hstack([margins + shared > 3.0 * noise[:, 2:] + needed, np.ones((draws, 1), bool)])
@@ -172,7 +172,7 @@ def test_the_hazard_of_tests_above_zero_is_that_of_the_quick_one() -> None:
 def _law_of_pieces(size: int) -> dict:
     """By quadrature over the two shared noises, scales 1/4 and 1/2; the tests have scale 1."""
     grid = (np.arange(4000) + 0.5) / 4000
-    z = Law.LAPLACE.inv_log_sf(np.log(grid))
+    z = Law.LAPLACE.formulas.inv_log_sf(np.log(grid))
     first, second = np.meshgrid(z[::40] / 4, z[::40] / 2)
     w = (first + second).ravel()[:, None]
     x = w - np.arange(1, size + 1) / 2

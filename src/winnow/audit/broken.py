@@ -45,10 +45,10 @@ class _FloatNoise:
         return np.asarray((words + 0.5) * 2.0**-32, np.float64).reshape(size)
 
     def laplace(self, size: tuple[int, int]) -> Floats:
-        return Law.LAPLACE.inv_log_sf(np.log(self._uniform(size)))
+        return Law.LAPLACE.formulas.inv_log_sf(np.log(self._uniform(size)))
 
     def gumbel(self, size: tuple[int, int]) -> Floats:
-        return Law.GUMBEL.inv_log_sf(np.log(self._uniform(size)))
+        return Law.GUMBEL.formulas.inv_log_sf(np.log(self._uniform(size)))
 
     def choice(self, levels: Floats, size: tuple[int, int]) -> Floats:
         return levels[(self._uniform(size) * len(levels)).astype(np.int64)]

@@ -14,7 +14,8 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.laws import Law, log1mexp
+from winnow.core.formulas import log1mexp
+from winnow.core.laws import Law
 
 Floats = NDArray[np.float64]
 

@@ -15,8 +15,9 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.bounded import first_clocks, noise
-from winnow.core.laws import Arithmetic, Law, noise_interval
+from winnow.core.arithmetic import Arithmetic
+from winnow.core.bounded import first_clocks, noise, noise_interval
+from winnow.core.laws import Law
 from winnow.core.tape import CHUNK, BitStream, Tape
 
 

@@ -218,7 +218,7 @@ class BrokenNoCertificate(AdversarialSlack):
 
     def simulate(self, scores: Scores, utility: Utility, draws: int, seed: int) -> Integers:
         """Draws in float64."""
-        noise = Law.GUMBEL.inv_log_sf(np.log(_uniforms(seed, draws, len(scores))))
+        noise = Law.GUMBEL.formulas.inv_log_sf(np.log(_uniforms(seed, draws, len(scores))))
         x, head = float(self.scale(utility)) * scores, _head(self.adversary, scores)
         margin = (x + noise)[:, head].max(axis=1) - x[head].min()
         looked_at = noise > margin[:, None]
@@ -260,7 +260,7 @@ class BrokenAbsoluteScores(AdversarialIndexed):
 
     def simulate(self, scores: Scores, utility: Utility, draws: int, seed: int) -> Integers:
         """Draws in float64."""
-        noise = Law.GUMBEL.inv_log_sf(np.log(_uniforms(seed, draws, len(scores))))
+        noise = Law.GUMBEL.formulas.inv_log_sf(np.log(_uniforms(seed, draws, len(scores))))
         x, head = float(self.scale(utility)) * np.abs(scores), _head(self.adversary, scores)
         margin = (x + noise)[:, head].max(axis=1) - x[head].min()
         looked_at = noise > margin[:, None]

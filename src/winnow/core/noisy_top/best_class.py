@@ -22,12 +22,13 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count as counter
-from typing import Generic, Protocol, TypeVar, assert_never
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from winnow.core.bounded import STAGE1_ERROR, TOP_SHIFT
-from winnow.core.laws import Arithmetic, Interval, Law, clock_interval, noise_of_clock
+from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.bounded import STAGE1_ERROR, clock_interval
+from winnow.core.laws import Law
 from winnow.core.tape import Tape
 
 B = TypeVar("B")
@@ -151,37 +152,9 @@ def _bound(classes: Classes[B], law: Law, node: _Node[B]) -> None:
     node.is_class = classes.is_class(node.block)
     score = classes.rough_score(node.block)
     slack = 2.0**-50 * abs(score)
-    low = _noise_bound(law, node.g_low, -1.0)
-    high = _noise_bound(law, node.g_high, 1.0)
+    low = law.formulas.largest_bound(node.g_low, -1.0)
+    high = law.formulas.largest_bound(node.g_high, 1.0)
     node.lower, node.upper = _down(score - slack + low), _up(score + slack + high)
-
-
-def _noise_bound(law: Law, g: float, side: float) -> float:
-    """A bound on the noise at clock x = exp(-g): below for side -1, above for side 1.
-
-    In scalars, because most blocks are looked at once: libm to 16 units in the last place,
-    and an allowance of 2^-40 (1 + x). The noise decreases in x; Gumbel noise is g itself.
-    """
-    if law is Law.GUMBEL:
-        return g
-    if g > 40.0:
-        return g + TOP_SHIFT[law] + side * 2.0**-40
-    x = math.exp(-max(g, -4.0))
-    if g < -4.0 and side < 0:
-        return -math.inf
-    p = -math.expm1(-x)
-    match law:
-        case Law.EXPONENTIAL:
-            z = -math.log(p)
-        case Law.LAPLACE:
-            z = -math.log(2.0 * p) if p < 0.5 else math.log(2.0) - x
-        case Law.LOGISTIC:
-            z = -x - math.log(p)
-        case Law.HALF_LOGISTIC:
-            z = math.log1p(math.exp(-x)) - math.log(p)
-        case never:
-            assert_never(never)
-    return z + side * 2.0**-40 * (1.0 + x)
 
 
 def _split(classes: Classes[B], node: _Node[B], clocks: _Clocks) -> list[_Node[B]]:
@@ -282,5 +255,5 @@ def _enclose(
         arrival = clock_interval(arithmetic, tape, item, bits)
         clock = arithmetic.add(clock, arithmetic.times(arrival, Fraction(1, classes.count(block))))
     g = arithmetic.negate(arithmetic.ln(clock))
-    z = noise_of_clock(arithmetic, law, g)
+    z = law.formulas.largest_within(arithmetic, g)
     return arithmetic.add(z, arithmetic.fraction(classes.score(node.block)))

@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.bounded import STAGE1_ERROR, TOP_SHIFT, noise
-from winnow.core.laws import Arithmetic, Interval, Law, noise_interval
+from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.bounded import STAGE1_ERROR, noise, noise_interval
+from winnow.core.laws import Law
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.tape import CHUNK, Tape, Words
 
@@ -287,7 +288,7 @@ def _scan_plain(
                 words,
                 scale_low,
                 scale_high,
-                TOP_SHIFT[law],
+                law.formulas.top_shift,
                 None if counts is None else counts.approx[part],
                 None if counts is None else counts.error[part],
             )
@@ -316,7 +317,7 @@ def _scan_compiled(
         while done < len(words):
             best, found, done = scan(
                 scores[part], words, logs, errors, done, top, scale_low, scale_high,
-                TOP_SHIFT[law], k == 1, best, places, kept, lower, upper, found,
+                law.formulas.top_shift, k == 1, best, places, kept, lower, upper, found,
             )  # fmt: skip
             if found:
                 survivors.add(  # copies, so that the buffers are free again

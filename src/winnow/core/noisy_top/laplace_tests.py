@@ -15,8 +15,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.bounded import STAGE1_ERROR, noise
-from winnow.core.laws import Arithmetic, Interval, Law, noise_interval
+from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.bounded import STAGE1_ERROR, noise, noise_interval
+from winnow.core.laws import Law
 from winnow.core.tape import Tape
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.laws import Arithmetic, Interval
+from winnow.core.arithmetic import Arithmetic, Interval
 
 Floats = NDArray[np.float64]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NoReturn
 
-from winnow.core.laws import Arithmetic, Law, noise_interval
+from winnow.core.arithmetic import Arithmetic
+from winnow.core.bounded import noise_interval
+from winnow.core.laws import Law
 from winnow.core.tape import Tape, Words
 
 

@@ -29,8 +29,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.bounded import noise
-from winnow.core.laws import Arithmetic, Interval, Law, clock_interval
+from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.bounded import clock_interval, noise
+from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.tape import Tape
 

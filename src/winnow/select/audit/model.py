@@ -16,7 +16,8 @@ from winnow.audit.numerics import (
     two_laplace_density,
     unit_interval,
 )
-from winnow.core.laws import Law, log1mexp
+from winnow.core.formulas import log1mexp
+from winnow.core.laws import Law
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

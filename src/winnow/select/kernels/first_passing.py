@@ -24,8 +24,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.bounded import noise
-from winnow.core.laws import Arithmetic, Interval, Law, noise_interval
+from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.bounded import noise, noise_interval
+from winnow.core.laws import Law
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.tape import Tape
 

@@ -35,7 +35,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import assert_never
 
 import numpy as np
 
@@ -98,7 +97,7 @@ def set_chance(
     # Below `low` the others are certain to be beaten, or no member is near: h(z) <= e^z.
     low = max(field.floor, float(scores[-1]) - depth - math.log(members))
     high = _where_below(
-        lambda x: float(counts @ law.log_sf(x - scores)) + depth,
+        lambda x: float(counts @ law.formulas.log_sf(x - scores)) + depth,
         low,
         float(scores[-1]) + depth + 1.0,
     )
@@ -108,7 +107,9 @@ def set_chance(
     scores, counts = scores[felt], counts[felt]
 
     def log_density(x: Floats) -> Floats:
-        return np.asarray(log_sets + summed(law.log_sf, x, scores, counts) + field.log_cdf(x))
+        return np.asarray(
+            log_sets + summed(law.formulas.log_sf, x, scores, counts) + field.log_cdf(x)
+        )
 
     peak, top = _peak(log_density, low, high)
     if top + math.log(members * (high - low)) < -CUT:
@@ -122,32 +123,13 @@ def set_chance(
     panels = max(PANELS, math.ceil(right - left))
     kinks = np.concatenate((_kinks_of_sf(law, scores), kinks_of_cdf(law, field.scores)))
     x, weight = gauss(with_kinks(np.linspace(left, right, panels + 1), kinks))
-    hazards = summed(lambda z: hazard(law, z), x, scores, counts)
+    hazards = summed(law.formulas.hazard, x, scores, counts)
     return min(1.0, float(weight @ (np.exp(log_density(x)) * hazards)))
-
-
-def hazard(law: Law, x: Floats) -> Floats:
-    """F'(x)/(1 - F(x)): minus the slope of log S."""
-    with np.errstate(over="ignore"):
-        match law:
-            case Law.GUMBEL:
-                y = np.exp(np.minimum(-x, 6.6))  # y/(e^y - 1) is 0 beyond y = 735
-                return np.asarray(y / np.expm1(y))
-            case Law.EXPONENTIAL:
-                return np.where(x > 0, 1.0, 0.0)
-            case Law.LAPLACE:
-                return np.asarray(1.0 / (2.0 * np.exp(np.maximum(-x, 0.0)) - 1.0))
-            case Law.LOGISTIC:
-                return np.asarray(1.0 / (1.0 + np.exp(-x)))
-            case Law.HALF_LOGISTIC:
-                return np.where(x > 0, 1.0 / (1.0 + np.exp(-x)), 0.0)
-            case never:
-                assert_never(never)
 
 
 def _kinks_of_sf(law: Law, scores: Floats) -> Floats:
     """Where log S(x - s) is not smooth."""
-    return scores if law.has_kink else np.empty(0)
+    return scores if law.formulas.has_kink else np.empty(0)
 
 
 def _where_below(function: Callable[[float], float], low: float, high: float) -> float:
@@ -194,37 +176,15 @@ def union(law: Law, candidates: int, best: int, k: int, miss: float) -> float:
     if pairs * 0.5 <= miss:
         return 0.0
     low, high = 0.0, 1.0
-    while pairs * difference_tail(law, high) > miss:
+    while pairs * law.formulas.difference_tail(high) > miss:
         high *= 2.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if pairs * difference_tail(law, middle) > miss:
+        if pairs * law.formulas.difference_tail(middle) > miss:
             low = middle
         else:
             high = middle
     return high
-
-
-def difference_tail(law: Law, t: float) -> float:
-    """Pr[Z - Z' >= t] for two independent noises of the law, t >= 0."""
-    q = math.exp(-t)
-    match law:
-        case Law.GUMBEL:
-            return q / (1.0 + q)
-        case Law.EXPONENTIAL:
-            return 0.5 * q
-        case Law.LAPLACE:
-            return 0.5 * q * (1.0 + 0.5 * t)
-        case Law.LOGISTIC:
-            if t < 1e-3:
-                return 0.5 - t / 6.0  # up to t^3/180
-            return q * (t + math.expm1(-t)) / math.expm1(-t) ** 2
-        case Law.HALF_LOGISTIC:
-            # 4q (ln(2/(1+q)) - (1-q)/2)/(1-q)^2, as a series without cancellation
-            half = -0.5 * math.expm1(-t)
-            return q * math.fsum(half**j / (j + 2) for j in range(56))
-        case never:
-            assert_never(never)
 
 
 @lru_cache(maxsize=256)

@@ -29,7 +29,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,10 +170,11 @@ def win_chances(law: Law, scores: Floats, counts: Floats) -> Floats:
     )
     x, weight = gauss(with_kinks(edges, kinks_of_cdf(law, field.scores)))
     weight = weight * np.exp(field.log_cdf(x))
-    near = matched(lambda z: reversed_hazard(law, z), x, field.scores, weight)
+    near = matched(law.formulas.reversed_hazard, x, field.scores, weight)
     far = np.exp(scores[near.size :] - start)
-    powers = np.exp(-np.outer(np.arange(1, TERMS + 1), x - start)) @ weight
-    coefficients = series(law) * np.arange(1, TERMS + 1) * powers
+    j = np.arange(1.0, TERMS + 1.0)
+    powers = np.exp(-np.outer(j, x - start)) @ weight
+    coefficients = law.formulas.series(j) * j * powers
     tail = np.zeros_like(far)
     for coefficient in coefficients[::-1]:
         tail = (tail + coefficient) * far
@@ -204,14 +204,14 @@ class Maximum:
         H smaller) and enough: had M groups a distance below ``FAR`` at the floor, they
         alone would give -log H >= M * -log F(FAR), which exceeds the depth for the M here.
         """
-        enough = int(depth / -float(law.log_cdf(np.array(FAR)))) + 2
+        enough = int(depth / -float(law.formulas.log_cdf(np.array(FAR)))) + 2
         top, many = scores[:enough], counts[:enough]
-        low = 0.0 if law.on_half_line else -depth
+        low = 0.0 if law.formulas.on_half_line else -depth
         high = math.log(float(many @ np.exp(top))) + 3.0
         with np.errstate(over="ignore"):
             while high - low > 1e-3:
                 middle = 0.5 * (low + high)
-                if -float(many @ law.log_cdf(middle - top)) >= depth:
+                if -float(many @ law.formulas.log_cdf(middle - top)) >= depth:
                     low = middle
                 else:
                     high = middle
@@ -229,50 +229,15 @@ class Maximum:
 
     def log_cdf(self, x: Floats) -> Floats:
         """log Pr[every candidate's noisy score <= x], for x above the floor."""
-        near = summed(self.law.log_cdf, x, self.scores, self.counts)
-        powers = np.exp(-np.outer(x - self.floor, np.arange(1, TERMS + 1)))
-        return np.asarray(near - powers @ (series(self.law) * self.moments))
-
-
-def series(law: Law) -> Floats:
-    """The a_j of -log F(x) = sum_j a_j e^(-jx), for x of FAR and more."""
-    j = np.arange(1.0, TERMS + 1.0)
-    match law:
-        case Law.GUMBEL:
-            return np.where(j == 1, 1.0, 0.0)
-        case Law.EXPONENTIAL:
-            return np.asarray(1.0 / j)
-        case Law.LAPLACE:
-            return np.asarray(0.5**j / j)
-        case Law.LOGISTIC:
-            return np.asarray(-((-1.0) ** j) / j)
-        case Law.HALF_LOGISTIC:
-            return np.where(j % 2 == 1, 2.0 / j, 0.0)
-        case never:
-            assert_never(never)
-
-
-def reversed_hazard(law: Law, x: Floats) -> Floats:
-    """F'(x)/F(x): the slope of log F, on the support of the law."""
-    with np.errstate(over="ignore", divide="ignore"):
-        match law:
-            case Law.GUMBEL:
-                return np.exp(-x)
-            case Law.EXPONENTIAL:
-                return np.asarray(1.0 / np.expm1(x))
-            case Law.LAPLACE:
-                return np.asarray(1.0 / (2.0 * np.exp(np.maximum(x, 0.0)) - 1.0))
-            case Law.LOGISTIC:
-                return np.asarray(1.0 / (1.0 + np.exp(x)))
-            case Law.HALF_LOGISTIC:
-                return np.asarray(1.0 / np.sinh(x))
-            case never:
-                assert_never(never)
+        near = summed(self.law.formulas.log_cdf, x, self.scores, self.counts)
+        j = np.arange(1.0, TERMS + 1.0)
+        powers = np.exp(-np.outer(x - self.floor, j))
+        return np.asarray(near - powers @ (self.law.formulas.series(j) * self.moments))
 
 
 def kinks_of_cdf(law: Law, scores: Floats) -> Floats:
     """Where log F(x - s) is not smooth inside the range of integration."""
-    return scores if law.has_kink and not law.on_half_line else np.empty(0)
+    return scores if law.formulas.has_kink and not law.formulas.on_half_line else np.empty(0)
 
 
 def with_kinks(edges: Floats, kinks: Floats) -> Floats:

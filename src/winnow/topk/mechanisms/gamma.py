@@ -10,9 +10,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.bounded import first_clocks, noise
+from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.bounded import first_clocks, noise, noise_interval
 from winnow.core.checks import exact
-from winnow.core.laws import Arithmetic, Interval, Law, noise_interval
+from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import Scores, gaps_to
 from winnow.core.relation import Relation
 from winnow.core.tape import CHUNK, Tape

@@ -51,7 +51,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
 
 from winnow.core.checks import exact
 from winnow.core.laws import Law
@@ -59,7 +58,6 @@ from winnow.core.noisy_top.log_counts import log_binomial
 from winnow.core.utility import Utility
 from winnow.select.crossing import Selection
 from winnow.select.mechanism import LipschitzMechanism
-from winnow.select.plan.bounds import difference_tail
 from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.mechanisms.gamma import GammaMechanism
@@ -131,7 +129,8 @@ def _canonical(
         if mechanism.noise is Law.EXPONENTIAL:
             citation += "; permute-and-flip is never worse: McKenna-Sheldon 2020"
     else:
-        multiple = _least(lambda t: log_sets + log_difference_tail(mechanism.noise, t), miss)
+        log_chance = mechanism.noise.formulas.log_difference_tail
+        multiple = _least(lambda t: log_sets + log_chance(t), miss)
         of = f"t, C(d, k) Pr[Z - Z' >= t] = {miss:.6g}"
         citation = f"union bound, {_HERE}"
     if mechanism.rounded:
@@ -173,7 +172,7 @@ def _pairs(law: Law, scale: float, d: int, k: int, miss: float) -> TopKBound:
     def error(pairs: float) -> float:
         if 0.5 * pairs <= miss:
             return 0.0
-        return _least(lambda t: math.log(pairs) + log_difference_tail(law, t), miss) / scale
+        return _least(lambda t: math.log(pairs) + law.formulas.log_difference_tail(t), miss) / scale
 
     return TopKBound(
         error(0.5 * k * (2 * d - k - 1)),
@@ -204,25 +203,6 @@ def _noisy_counts(scale: float, d: int, k: int, miss: float) -> TopKBound:
         f"k(2d-k-1)/2 Pr[Z - Z' > error] <= {miss:.6g}; k(d-k) for the tail",
         f"union bound, {_HERE}",
     )
-
-
-def log_difference_tail(law: Law, t: float) -> float:
-    """ln Pr[Z - Z' >= t] for two independent noises of the law, t >= 0, however large."""
-    if t < 600.0:
-        return math.log(difference_tail(law, t))
-    match law:
-        case Law.LAPLACE:
-            return math.log(0.5 + 0.25 * t) - t
-        case Law.LOGISTIC:
-            return math.log(t - 1.0) - t
-        case Law.HALF_LOGISTIC:
-            return math.log(4.0 * math.log(2.0) - 2.0) - t
-        case Law.EXPONENTIAL:
-            return math.log(0.5) - t
-        case Law.GUMBEL:
-            return -t
-        case never:
-            assert_never(never)
 
 
 def _gamma_quantile(shape: int, miss: float) -> float:

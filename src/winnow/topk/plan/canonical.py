@@ -184,7 +184,7 @@ class _Winners:
         law: Law,
     ) -> _Winners:
         """Gather the near classes by loss and integrate over the winning value."""
-        reach = ALIKE if law.on_half_line else ALIKE + 44.0
+        reach = ALIKE if law.formulas.on_half_line else ALIKE + 44.0
         limit = reach / subsets.loss.weight
         groups = _Groups()
         far = 0.0  # sum of N e^s, which is below e^36

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.core.laws import log1mexp
+from winnow.core.formulas import log1mexp
 from winnow.core.noisy_top.log_counts import log_binomial, log_product
 from winnow.select.plan.chances import Counts, Floats
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.laws import log1mexp
+from winnow.core.formulas import log1mexp
 from winnow.errors import ParameterError
 from winnow.select.plan.chances import Counts, Floats
 
