@@ -351,6 +351,31 @@ def _triples(row: Document | None) -> str:
     )
 
 
+@measured("itemsets")
+def itemset_lists(document: Document) -> str:
+    """The share of the true top k that the default and the best mechanism find."""
+    parts = []
+    rows = document.get("lists", [])
+    for setting in dict.fromkeys(row["setting"] for row in rows):
+        lines = []
+        for row in rows:
+            if row["setting"] != setting:
+                continue
+            found = dict(row["recall"])
+            auto = found.pop("auto")
+            best = max(found, key=lambda word: found[word])
+            margin = found.get("large-margin")
+            lines.append(
+                [row["data"] + ("" if row["chosen on"] else " *"), str(row["k"]),
+                 f"{row['epsilon']:g}", f"{100 * auto:.0f} %",
+                 f"{100 * found[best]:.0f} % ({best})",
+                 "–" if margin is None else f"{100 * margin:.0f} %"]
+            )  # fmt: skip
+        head = ["baskets", "k", "ε", "default", "best of all", "large margin"]
+        parts += [f"**{setting.capitalize()}**\n", table(head, lines, right=5)]
+    return "\n".join(parts)
+
+
 @measured("learning")
 def learning_speed(document: Document) -> str:
     """Scoring all rules of a class and choosing one, against running each over the rows."""
@@ -429,6 +454,7 @@ TABLES = (
     lp_people,
     lp_columns,
     itemset_speed,
+    itemset_lists,
     learning_speed,
     learning_best,
 )

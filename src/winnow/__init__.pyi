@@ -36,6 +36,9 @@ from winnow.inner_product.vectors import seal_vectors as seal_vectors
 from winnow.inner_product.verb import max_inner_product as max_inner_product
 from winnow.interactive.verb import open_interactive as open_interactive
 from winnow.interactive.verb import resume_interactive as resume_interactive
+from winnow.itemsets.rules import AssociationRule as AssociationRule
+from winnow.itemsets.rules import AssociationRules as AssociationRules
+from winnow.itemsets.rules import ItemsetSupports as ItemsetSupports
 from winnow.itemsets.verb import frequent_itemsets as frequent_itemsets
 from winnow.learn.classifier import PrivateClassifier as PrivateClassifier
 from winnow.learn.predictor import Predictor as Predictor

@@ -23,13 +23,15 @@ def are_large(files: Iterable[Path]) -> bool:
     return sum(os.path.getsize(file) for file in files if os.path.isfile(file)) > _LARGE
 
 
-def check_targets(read: Iterable[Path], out: Path | None, plot: Path | None) -> None:
+def check_targets(
+    read: Iterable[Path], out: Path | None, plot: Path | None, *, out_option: str = "--out"
+) -> None:
     """Refuse what could not be saved or drawn, before anything is read."""
     from winnow.core.saving import check_target
 
     if out is not None:
         check_target(out)
-        refuse_overwriting(read, "--out", out)
+        refuse_overwriting(read, out_option, out)
     if plot is not None:
         check_figure(plot)
         refuse_overwriting(read, "--plot", plot)

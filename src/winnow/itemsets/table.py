@@ -1,4 +1,4 @@
-"""The itemset mechanisms by name, with the epsilon of each round where they are repeated."""
+"""The itemset mechanisms by name, the epsilon of each round, and the automatic choice."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ from typing import Any
 from winnow.core.checks import Real, exact, positive, probability
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
+from winnow.core.utility import Utility
 from winnow.errors import ParameterError
-from winnow.mechanisms import ITEMSETS, MechanismRow, row_named
+from winnow.itemsets.plan import needed_support
+from winnow.mechanisms import ITEMSETS, MechanismRow, row_named, rows
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
 from winnow.select.ranked import RankedSelection, Repeated
 from winnow.topk.mechanisms.peeling import calibrated_rounds
+from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE
+
+AUTO = "auto"
+_ALL_OR_NOTHING = 20
+"""Canonical finds nearly all of a long list or nearly nothing, and no public number tells which.
+
+Rounds lose the end of the list instead, so longer lists are drawn in rounds.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,76 @@ class ItemsetOptions:
     """The most itemsets that one person has; None: not bounded."""
     accountant: str = "best"
     """What sizes repeated rounds: "pure" under a budget that adds up epsilons."""
+
+    def said(self) -> dict[str, Any]:
+        """The options that only some mechanisms take."""
+        return {"thresholds": self.thresholds, "growth": self.growth, "reach": self.reach}
+
+
+@dataclass(frozen=True)
+class ItemsetChoice:
+    """The selection that will run, and why, where it was chosen automatically."""
+
+    selection: RankedSelection
+    reason: str = ""
+
+
+def choose(
+    mechanism: str,
+    *,
+    epsilon: Real,
+    delta: Real,
+    k: int,
+    options: ItemsetOptions,
+    utility: Utility,
+    total: int | None,
+) -> ItemsetChoice:
+    """The mechanism of this name, or the one that is predicted to find the most.
+
+    ``total`` is the number of itemsets where the items are public, None where they are private.
+    Only public numbers enter, so the choice itself costs nothing.
+    """
+    if mechanism != AUTO:
+        return ItemsetChoice(
+            itemset_mechanism(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
+        )
+    _refuse_options(options)
+    positive(epsilon=epsilon)
+    if exact("delta", delta) != 0:
+        probability(delta=delta)
+    if total is None:
+        word = "limited-domain"
+        found = itemset_mechanism(word, epsilon=epsilon, delta=delta, k=k, options=options)
+        return ItemsetChoice(found, "the items are private, and a search for a margin costs more")
+    built = {
+        word: itemset_mechanism(
+            word, epsilon=epsilon, delta=delta if uses_delta else 0, k=k, options=options
+        )
+        for word, uses_delta in _candidates(k, exact("delta", delta))
+        if word != "canonical" or total <= LARGEST_UNIVERSE
+    }
+    needed = {word: needed_support(built[word], utility, total) for word in built}
+    best = min(needed, key=lambda word: needed[word])
+    others = ", ".join(f"{word} {needed[word]:.0f}" for word in needed if word != best)
+    reason = f"predicted to find itemsets from a support of about {needed[best]:.0f} on"
+    return ItemsetChoice(built[best], f"{reason} ({others})" if others else reason)
+
+
+def _candidates(k: int, delta: Fraction) -> list[tuple[str, bool]]:
+    """What the automatic choice compares on public items, and whether each uses the delta."""
+    pure = [("permute-and-flip", False)]
+    if k == 1:  # the others do not gain on it with one itemset
+        return pure
+    if k <= _ALL_OR_NOTHING:
+        pure.append(("canonical", False))
+    return [("exponential", True), ("limited-domain", True), *pure] if delta > 0 else pure
+
+
+def _refuse_options(options: ItemsetOptions) -> None:
+    for name, value in options.said().items():
+        if value is not None:
+            takers = " and ".join(row.word for row in rows(ITEMSETS) if name in row.options)
+            raise ParameterError(f"{name} is for {takers}; name that mechanism, or leave it out")
 
 
 def itemset_mechanism(
@@ -107,9 +187,4 @@ def _refuse_unused(row: MechanismRow, delta: Real, k: int, options: ItemsetOptio
     if row.needs_delta and used != 0:
         probability(delta=delta)
     composed = row.word == "exponential" and k > 1
-    said = {
-        "thresholds": options.thresholds,
-        "growth": options.growth,
-        "reach": options.reach,
-    }
-    row.refuse_unused(Fraction(0) if composed else used, said)
+    row.refuse_unused(Fraction(0) if composed else used, options.said())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
-from winnow.itemsets.crossing import MOST_ITEMS, FrequentItemsets
-from winnow.itemsets.table import ItemsetOptions, itemset_mechanism
+from winnow.itemsets.crossing import MOST_ITEMS, FrequentItemsets, universe
+from winnow.itemsets.table import AUTO, ItemsetOptions, choose
 from winnow.privacy import Budget
 from winnow.read.baskets import SealedBaskets, read_baskets
 from winnow.topk.mechanisms.ranked import items_moved
@@ -27,8 +28,9 @@ def frequent_itemsets(
     epsilon: Real,
     delta: Real = 0.0,
     k: int | None = None,
-    mechanism: str = "large-margin",
+    mechanism: str = AUTO,
     with_counts: bool = False,
+    with_subsets: bool = False,
     thresholds: str | None = None,
     growth: int | None = None,
     reach: int | None = None,
@@ -46,13 +48,17 @@ def frequent_itemsets(
     the whole call. Without ``k`` the value is one tuple of labels, or None where the mechanism
     answers 'none'; with ``k`` it is a list, which may be shorter.
 
-    ``mechanism``: "large-margin" (default; ``thresholds``), "limited-domain" (``reach``),
+    ``mechanism``: "auto" (default) takes the one that should find the most by public numbers,
+    and the receipt says why. "limited-domain" (``reach``), "large-margin" (``thresholds``),
     "distance-to-instability" and "choosing" (``growth``, or ``max_items`` of the baskets) need a
     delta and no list of items. "exponential", "permute-and-flip", "noisy-max", "joint" (a list)
     and "canonical" (a set) need the public list of items. With ``k`` above 1 those that release
     one itemset are repeated on what is left, and "exponential" may use a delta to compose.
 
     ``with_counts=True`` releases noisy supports of the winners too, for half of epsilon.
+    ``with_subsets=True`` releases, for the same half, the noisy supports of all subsets of the
+    winners and the number of baskets as well: the value is an ``ItemsetSupports``, whose
+    ``rules()`` are the association rules among them.
 
     ``pad_to`` holds the result back (and an error after the charge) until so many seconds after
     the call, or until a multiple of that if it takes longer. How long mining takes depends on the
@@ -68,8 +74,9 @@ def frequent_itemsets(
         raise ParameterError(f"size={size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
     if k is not None:
         count(k=k)
-    if not isinstance(with_counts, bool):
-        raise ParameterError("with_counts is True or False")
+    if not isinstance(with_counts, bool) or not isinstance(with_subsets, bool):
+        raise ParameterError("with_counts and with_subsets are True or False")
+    counted = with_counts or with_subsets
     most = 1 if k is None else int(k)
     randomness = Randomness(seed)
     if isinstance(baskets, SealedBaskets):
@@ -85,22 +92,28 @@ def frequent_itemsets(
         raise ParameterError(
             f"a {type(baskets).__name__} is not sealed baskets; read it with winnow.read_baskets"
         )
-    share = exact("epsilon", epsilon) / 2 if with_counts else epsilon
+    share = exact("epsilon", epsilon) / 2 if counted else epsilon
     moved = items_moved(sealed.max_items, int(size), sealed.max_baskets_per_user)
-    selection = itemset_mechanism(
+    choice = choose(
         mechanism,
         epsilon=share,
         delta=delta,
         k=most,
         options=ItemsetOptions(thresholds, growth, reach, moved, rounds_accountant(budget)),
+        utility=sealed.utility,
+        total=universe(sealed, int(size)),
     )
-    chosen = FrequentItemsets(selection, int(size), most, share if with_counts else None)
+    chosen = FrequentItemsets(
+        choice.selection, int(size), most, share if counted else None, with_subsets
+    )
     chosen.check(sealed)
     grant = grant_for(chosen.promise(sealed.utility.relation).event, budget)
     with padding.held(lambda: 0.0):
         released = chosen.release(sealed, grant, randomness.tape())
     released = released.held(padding.note)
-    if k is not None:
+    if choice.reason:
+        released = replace(released, receipt=replace(released.receipt, reason=choice.reason))
+    if k is not None or with_subsets:
         return released
     first = released.value[0] if released.value else None
     return Released(first, released.guarantee, released.receipt)

@@ -135,7 +135,10 @@ def _log(people: People, place: ReplayPlace) -> Any:
 def _itemsets(people: People, place: ReplayPlace) -> Any:
     file = place.write("baskets.csv", "".join(f"{','.join(held)}\n" for held in people))
     words = ("itemsets", file, "--size", 1, "--max-items", 2, "--mechanism", "choosing")
-    return _both(place, *words, "--epsilon", 20, "--delta", 0.2)
+    rules = place.outputs / "rules.csv"
+    pairs = ("itemsets", file, "--size", 2, "--rules", rules, "--min-confidence", 0)
+    noise = ("--epsilon", 20, "--delta", 0.2)
+    return [*_both(place, *words, *noise), *_both(place, *pairs, *noise)]
 
 
 def _table(people: People, place: ReplayPlace) -> list[object]:

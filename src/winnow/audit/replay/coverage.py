@@ -27,7 +27,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("select", "noise"): tuple(Law),
     ("top_k", "mechanism"): ("auto", *words(TOP_K)),
     ("top_k", "noise"): tuple(Law),
-    ("frequent_itemsets", "mechanism"): words(ITEMSETS),
+    ("frequent_itemsets", "mechanism"): ("auto", *words(ITEMSETS)),
     ("learn", "mechanism"): LEARNING,
     ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
     ("boost", "index"): (EXACT, *INDEX_NAMES),

@@ -254,6 +254,9 @@ def _inner_products() -> Iterator[Replay]:
 
 
 def _itemsets() -> Iterator[Replay]:
+    chosen: dict[str, Any] = {"mechanism": "auto", "size": 2, "k": 2, "epsilon": 20.0, "delta": 0.2}
+    yield _mined(chosen, public=False)
+    yield _mined(chosen | {"with_subsets": True}, public=True)
     for mechanism in words(ITEMSETS):
         needs_delta = mechanism in _WITH_DELTA[ITEMSETS]
         options: dict[str, Any] = {"mechanism": mechanism, "epsilon": 2.0, "size": 1}

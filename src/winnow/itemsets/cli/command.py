@@ -22,6 +22,7 @@ from winnow.cli.options import (
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
+from winnow.itemsets.table import AUTO
 from winnow.mechanisms import ITEMSETS
 
 _BASKETS = "Baskets and people"
@@ -37,14 +38,16 @@ winnow itemsets orders.parquet --basket order --item product --user customer \
 
 winnow itemsets baskets.dat --size 2 -k 5 --items items.txt --mechanism joint --epsilon 2 \
 --counts --plot pairs.png
+
+winnow itemsets baskets.csv --size 2 -k 20 --epsilon 2 --delta 1e-6 --rules rules.csv
 """
 
 
 if TYPE_CHECKING:
     ItemsetMechanism: TypeAlias = str
 else:
-    ItemsetMechanism = choices("ItemsetMechanism", ITEMSETS)
-_LARGE_MARGIN = ItemsetMechanism("large-margin")
+    ItemsetMechanism = choices("ItemsetMechanism", ITEMSETS, AUTO)
+_AUTO = ItemsetMechanism(AUTO)
 
 
 class BasketLayout(StrEnum):
@@ -78,7 +81,7 @@ def itemsets(
         typer.Option(
             "--delta",
             metavar="D",
-            help="Needed by large-margin, limited-domain, distance-to-instability and choosing.",
+            help="Needed where the items are private; longer lists of public items gain by it.",
         ),
     ] = 0.0,
     k: Annotated[
@@ -158,7 +161,7 @@ def itemsets(
         typer.Option(
             "--mechanism", metavar="NAME", help="See the list below.", rich_help_panel=_MECHANISM
         ),
-    ] = _LARGE_MARGIN,
+    ] = _AUTO,
     thresholds: Annotated[
         Thresholds | None,
         typer.Option(
@@ -188,25 +191,50 @@ def itemsets(
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the noisy supports (turns on --counts)")] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            help="Write the association rules among the itemsets (.csv, .json, .parquet); "
+            "measures noisy supports of all their subsets for half of epsilon.",
+        ),
+    ] = None,
+    min_confidence: Annotated[
+        float,
+        typer.Option(
+            "--min-confidence", metavar="C", help="For --rules: leave out those below, 0 to 1."
+        ),
+    ] = 0.5,
     record: Record = UNRECORDED,
 ) -> None:
     """Release the itemsets that most baskets hold, privately.
 
-    large-margin needs no list of items and may answer 'none', as may limited-domain,
-    distance-to-instability and choosing. With --items also: exponential, permute-and-flip,
-    noisy-max, joint (a list of K) and canonical (a set of K).
+    auto chooses by public numbers and says why. limited-domain needs no list of items and may
+    release fewer than K, as may large-margin, distance-to-instability and choosing. With --items
+    also: exponential, permute-and-flip, noisy-max, joint (a list of K), canonical (a set of K).
     """
     from winnow.cli.files import check_targets
     from winnow.cli.printing import show_json
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import save, write_whole
-    from winnow.itemsets.cli.view import draw_itemsets, itemset_rows, show_itemsets
+    from winnow.itemsets.cli.view import (
+        counted,
+        draw_itemsets,
+        itemset_rows,
+        rule_rows,
+        show_itemsets,
+    )
+    from winnow.itemsets.rules import check_confidence
     from winnow.itemsets.verb import frequent_itemsets
     from winnow.read.baskets import read_baskets
     from winnow.topk.cli.source import read_items
 
-    with_counts = with_counts or plot is not None
-    check_targets([file, *([] if items is None else [items])], out, plot)
+    with_counts = with_counts or plot is not None or rules is not None
+    read = [file, *([] if items is None else [items])]
+    check_targets(read, out, plot)
+    check_targets([*read, *([] if out is None else [out])], rules, None, out_option="--rules")
+    check_confidence(min_confidence)
     budget = record.budget(relation)
     warn_of_other_labels(budget, [file])
     baskets = read_baskets(
@@ -232,6 +260,7 @@ def itemsets(
         k=k,
         mechanism=str(mechanism),
         with_counts=with_counts,
+        with_subsets=rules is not None,
         thresholds=None if thresholds is None else str(thresholds),
         growth=growth,
         reach=reach,
@@ -239,14 +268,18 @@ def itemsets(
         seed=seed,
         budget=budget,
     )
+    found = counted(released)
     try:
         with saving():
             if out is not None:
-                save(out, released.to_dict(), itemset_rows(released, with_counts))
+                save(out, released.to_dict(), itemset_rows(found, with_counts))
             if plot is not None:
-                write_whole(plot, draw_itemsets(released, size, plot.suffix.lower()))
+                write_whole(plot, draw_itemsets(found, size, plot.suffix.lower()))
+            if rules is not None:
+                rows = rule_rows(released, min_confidence)
+                save(rules, {"rules": rows, **released.to_dict()}, rows)
     finally:  # what is paid for is shown, even if it could not be saved
         if json:
             show_json(released.to_dict())
         else:
-            show_itemsets(released, with_counts, baskets.unit, ordered=mechanism != "canonical")
+            show_itemsets(found, with_counts, baskets.unit)

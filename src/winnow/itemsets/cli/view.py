@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from winnow.cli.printing import add_receipt, console, grid, pairs, visible
 from winnow.core.released import Released
+from winnow.itemsets.rules import ItemsetSupports
 
 Found = Released[list[Any]]
+
+
+def counted(released: Released[Any]) -> Found:
+    """The release as a list; of supports with those of subsets, the pairs of the winners."""
+    held = released.value
+    if not isinstance(held, ItemsetSupports):
+        return released
+    return replace(released, value=[(found, held.supports[found]) for found in held.itemsets])
+
+
+def rule_rows(released: Released[ItemsetSupports], min_confidence: float) -> list[dict[str, Any]]:
+    """One row for each rule with the receipt beside it; one without a rule for none."""
+    about = {**released.guarantee.to_dict(), **released.receipt.to_dict()}
+    rules = [rule.to_dict() for rule in released.value.rules(min_confidence)]
+    return [{**rule, **about} for rule in rules] or [{"items": None, "then": None, **about}]
 
 
 def named(released: Found, with_counts: bool) -> list[tuple[str, int | None]]:
@@ -16,9 +33,10 @@ def named(released: Found, with_counts: bool) -> list[tuple[str, int | None]]:
     return [(" + ".join(map(str, found)), noisy) for found, noisy in both]
 
 
-def show_itemsets(released: Found, with_counts: bool, unit: str, *, ordered: bool) -> None:
+def show_itemsets(released: Found, with_counts: bool, unit: str) -> None:
     """The itemsets in a table, with ranks where there is an order, then the receipt."""
     rows = named(released, with_counts)
+    ordered = not released.receipt.mechanism.startswith("canonical")
     show = console()
     heads = [("rank", "right"), ("itemset", "left"), ("noisy support", "right")]
     columns = [

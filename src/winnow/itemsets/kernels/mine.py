@@ -222,7 +222,9 @@ class ItemsetRanks:
                 return found
 
     def support(self, itemset: Itemset) -> int:
-        """How many baskets hold all items."""
+        """How many baskets hold all items; of no items, all do."""
+        if not itemset:
+            return len(self.baskets)
         if self._vertical is None:
             order = np.argsort(self.baskets.items, kind="stable")
             tids = np.repeat(np.arange(len(self.baskets)), self.baskets.lengths())[order]

@@ -122,7 +122,7 @@ class LazyCanonicalClasses(CanonicalClasses):
         return super().split(block)
 
 
-_LARGEST = 2**50
+LARGEST_UNIVERSE = 2**50
 """Logarithms of binomials are bounded up to here."""
 
 
@@ -285,7 +285,7 @@ def _candidates(ranked: Ranked, ranks: list[int], stream: BitStream) -> list[Fou
 def _check_lists(name: str, k: int, total: int | None) -> None:
     refuse_endless(name, total)
     refuse_more_than_all(k, total)
-    if total is not None and total > _LARGEST:
+    if total is not None and total > LARGEST_UNIVERSE:
         raise ParameterError(
             f"{name} takes up to 2^50 itemsets, and these items have {total}; use large-margin, "
             "or a shorter list of items"

@@ -60,7 +60,11 @@ class LimitedDomain(UnknownDomain):
     """
 
     reach: int | None = None
-    """How many of the largest counts take part; a public choice, 10 k + 100 by default."""
+    """How many of the largest counts take part; a public choice, 100 k + 1000 by default.
+
+    The threshold item stands above the count at this rank: a larger reach lowers that count, and
+    raises the lead only by its logarithm.
+    """
     accountant: str = "best"
     """What sizes the rounds: "pure" under a budget that adds up epsilons."""
     title: ClassVar[str] = "limited-domain"
@@ -68,7 +72,7 @@ class LimitedDomain(UnknownDomain):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.reach is None:
-            object.__setattr__(self, "reach", 10 * self.k + 100)
+            object.__setattr__(self, "reach", 100 * self.k + 1000)
         set_counts(self, reach="reach")
         if self.with_counts:
             raise ParameterError("limited-domain releases no counts; use mechanism='stability'")

@@ -1,0 +1,121 @@
+"""Lists of itemsets: the share of the true top k that each mechanism finds, on many baskets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import winnow as wn
+from _common import report
+from winnow.core.noisy_top.ranked import at_rank
+from winnow.core.opening import open_sealed
+from winnow.core.tape import Tape
+from winnow.itemsets.kernels.mine import ItemsetRanks
+from winnow.itemsets.table import AUTO, ItemsetOptions, choose
+
+PEOPLE = wn.Utility.declare(1, monotone=True)
+DELTA, MOST_ITEMS, SIZE = 1e-6, 50, 2
+LISTS, EPSILONS = (10, 50, 100), (0.5, 1.0, 2.0)
+CHOSEN_ON = ("groceries", "msweb", "supermarket")
+"""The baskets on which the automatic choice was made; the others test it."""
+
+Case = tuple[str, float, int]
+"""A mechanism, the delta that it is given, and how often it is drawn."""
+PRIVATE: tuple[Case, ...] = (
+    (AUTO, DELTA, 3),
+    ("limited-domain", DELTA, 3),
+    ("large-margin", DELTA, 1),
+    ("choosing", DELTA, 3),
+    ("distance-to-instability", DELTA, 1),
+)
+PUBLIC: tuple[Case, ...] = (
+    (AUTO, DELTA, 3),
+    ("exponential", DELTA, 3),
+    ("limited-domain", DELTA, 3),
+    ("large-margin", DELTA, 1),
+    ("joint", 0.0, 3),
+    ("canonical", 0.0, 3),
+)
+PURE: tuple[Case, ...] = (
+    (AUTO, 0.0, 3),
+    ("joint", 0.0, 3),
+    ("canonical", 0.0, 3),
+    ("permute-and-flip", 0.0, 3),
+    ("noisy-max", 0.0, 1),
+)
+SETTINGS = {"private items": PRIVATE, "public items": PUBLIC, "public items, no delta": PURE}
+
+
+def sources(folder: Path) -> dict[str, Callable[[], wn.SealedBaskets]]:
+    def read(path: str, **how: Any) -> Callable[[], wn.SealedBaskets]:
+        common = {"unit": "basket", "max_items": MOST_ITEMS, "salt": "lists"}
+        return lambda: wn.read_baskets(folder / path, **common, **how)
+
+    return {
+        "groceries": read("groceries/groceries.csv.gz"),
+        "msweb": read("msweb/user_item.csv.gz", basket="user", item="item"),
+        "supermarket": read("supermarket/supermarket_trans.csv.gz"),
+        "epub": read("epub/epub.tsv.gz"),
+        "mushroom": read("fimi/mushroom.dat.gz"),
+        "T10I4D100K": read("fimi/T10I4D100K.dat.gz"),
+        "online retail": read(
+            "online_retail/online_retail.parquet", basket="InvoiceNo", item="Description"
+        ),
+        "income": read("income_esl/income.tsv.gz"),
+    }
+
+
+def recall(ranks: ItemsetRanks, case: Case, k: int, epsilon: float, seed: int) -> float:
+    """The mean share of the k released that are among the k most frequent."""
+    word, delta, draws = case
+    options = ItemsetOptions(moved=comb(MOST_ITEMS, SIZE))
+    chosen = choose(
+        word, epsilon=epsilon, delta=delta, k=k, options=options, utility=PEOPLE, total=ranks.total
+    )
+    least = at_rank(ranks, k - 1)[0]
+    found = [
+        chosen.selection.draw(ranks, PEOPLE, Tape.seeded(seed + draw).child("lists"))
+        for draw in range(draws)
+    ]
+    return sum(sum(count >= least for count, _ in one) for one in found) / (k * draws)
+
+
+def lists(folder: Path, seed: int, quick: bool) -> list[dict[str, Any]]:
+    """A row for each set of baskets, setting, length of the list and epsilon."""
+    rows = []
+    for name, read in sources(folder).items():
+        baskets = open_sealed(read().data)
+        for setting, cases in SETTINGS.items():
+            ranks = ItemsetRanks(baskets, SIZE, known_items=setting != "private items")
+            for k in LISTS[:1] if quick else LISTS:
+                for epsilon in EPSILONS:
+                    row = {
+                        word if delta or setting != "public items" else f"{word}, no delta": recall(
+                            ranks, (word, delta, draws), k, epsilon, seed
+                        )
+                        for word, delta, draws in cases
+                    }
+                    rows.append(
+                        {
+                            "data": name,
+                            "chosen on": name in CHOSEN_ON,
+                            "baskets": len(baskets),
+                            "items": baskets.item_count,
+                            "setting": setting,
+                            "k": k,
+                            "epsilon": epsilon,
+                            "recall": row,
+                        }
+                    )
+    for setting in SETTINGS:
+        here = [row for row in rows if row["setting"] == setting]
+        words = list(here[0]["recall"])
+        report(
+            f"{setting}: share of the k most frequent pairs that is found",
+            ["data", "k", "epsilon", *words],
+            [[r["data"], str(r["k"]), f"{r['epsilon']:g}",
+              *(f"{100 * r['recall'][w]:.0f} %" for w in words)] for r in here],
+        )  # fmt: skip
+    return rows

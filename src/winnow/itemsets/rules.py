@@ -1,0 +1,216 @@
+"""Association rules from released supports: nothing here sees a basket, so nothing is charged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import probability
+from winnow.core.saving import as_frame
+from winnow.errors import ParameterError
+from winnow.foreign import shown
+
+Items = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class AssociationRule:
+    """Baskets with all of ``items`` tend to hold ``then``, too; errors are those of the noise.
+
+    Standard errors are of first order in the noise. The intervals are not: they hold the value
+    of the baskets with at least the probability asked for.
+    """
+
+    items: Items
+    then: Items
+    support: float
+    """The share of baskets that hold all of it."""
+    support_error: float
+    support_interval: tuple[float, float]
+    confidence: float
+    """The share of baskets with ``then`` among those with ``items``."""
+    confidence_error: float
+    confidence_interval: tuple[float, float]
+    lift: float
+    """The confidence over the share of all baskets that hold ``then``."""
+    lift_error: float
+    lift_interval: tuple[float, float]
+
+    def __str__(self) -> str:
+        return f"{_joined(self.items)} -> {_joined(self.then)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """One row: both sides as texts, and every number with its error and interval."""
+        row: dict[str, Any] = {"items": _joined(self.items), "then": _joined(self.then)}
+        for name in ("support", "confidence", "lift"):
+            low, high = getattr(self, f"{name}_interval")
+            row[name] = getattr(self, name)
+            row[f"{name}_error"] = getattr(self, f"{name}_error")
+            row[f"{name}_low"], row[f"{name}_high"] = low, high
+        return row
+
+
+def _joined(items: Items) -> str:
+    return " + ".join(map(str, items))
+
+
+class AssociationRules(Sequence[AssociationRule]):
+    """Rules by decreasing confidence."""
+
+    def __init__(self, rules: Sequence[AssociationRule]) -> None:
+        self._rules = tuple(rules)
+
+    @overload
+    def __getitem__(self, place: int) -> AssociationRule: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[AssociationRule]: ...
+    def __getitem__(self, place: Any) -> Any:
+        return self._rules[place]
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} association rules>"
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """The rules as columns."""
+        empty = AssociationRule((), (), 0, 0, (0, 0), 0, 0, (0, 0), 0, 0, (0, 0)).to_dict()
+        rows = [rule.to_dict() for rule in self._rules]
+        return {
+            name: np.array([row[name] for row in rows], object if type(of) is str else np.float64)
+            for name, of in empty.items()
+        }
+
+    def to_pandas(self) -> Any:
+        """The rules as a pandas table."""
+        return as_frame(self.to_columns(), "pandas")
+
+    def to_polars(self) -> Any:
+        """The rules as a Polars table."""
+        return as_frame(self.to_columns(), "polars")
+
+    def to_arrow(self) -> Any:
+        """The rules as an Arrow table."""
+        return as_frame(self.to_columns(), "arrow")
+
+
+@dataclass(frozen=True)
+class ItemsetSupports:
+    """Released itemsets with noisy supports of them, of all their subsets, and of all baskets."""
+
+    itemsets: tuple[Items, ...]
+    supports: Mapping[Items, int]
+    """Of the itemsets and of their subsets; that of () is the number of baskets."""
+    scale: float
+    """Of the discrete Laplace noise in every support."""
+
+    @property
+    def baskets(self) -> int:
+        """The noisy number of baskets."""
+        return self.supports[()]
+
+    @property
+    def standard_error(self) -> float:
+        """Of every support."""
+        q = math.exp(-1 / self.scale)
+        return math.sqrt(2 * q) / (1 - q)
+
+    def reach(self, level: float) -> int:
+        """How far a support is from the truth, at most, with probability ``level``."""
+        q = math.exp(-1 / self.scale)  # Pr[|Z| > t] = 2 q^(t + 1)/(1 + q)
+        beyond = self.scale * math.log(2 / ((1 + q) * (1 - level)))
+        return max(0, math.ceil(beyond * (1 + 2.0**-40)) - 1)
+
+    def rules(self, min_confidence: float = 0.5, *, level: float = 0.95) -> AssociationRules:
+        """The rules of the itemsets whose confidence is at least so large.
+
+        A rule is left out where the noisy support of one of its sides, or the noisy number of
+        baskets, is not above twice its standard error: a quotient by it would say nothing.
+        """
+        check_confidence(min_confidence)
+        probability(level=level)
+        found = [
+            rule
+            for itemset in self.itemsets
+            for items, then in _sides(itemset)
+            if (rule := self._rule(itemset, items, then, float(level))) is not None
+            and rule.confidence >= min_confidence
+        ]
+        return AssociationRules(sorted(found, key=lambda rule: -rule.confidence))
+
+    def _rule(self, both: Items, items: Items, then: Items, level: float) -> AssociationRule | None:
+        ab, a, b, n = (float(self.supports[s]) for s in (both, items, then, ()))
+        error = self.standard_error
+        if min(a, b, n) <= 2 * error:
+            return None
+
+        def error_of(factor: float, *others: float) -> float:
+            """To first order, of ab times a factor that the other supports make."""
+            share = math.hypot(*(ab / other for other in others))
+            return factor * error * math.hypot(1.0, share)
+
+        def interval(above: tuple[float, ...], below: tuple[float, ...]) -> tuple[float, float]:
+            """All supports are within their reach at once: the union bound."""
+            far = self.reach(1 - (1 - level) / (len(above) + len(below)))
+            low = math.prod(max(0.0, s - far) for s in above)
+            high = math.prod(max(0.0, s + far) for s in above)
+            least = math.prod(max(0.0, s - far) for s in below)
+            most = math.prod(s + far for s in below)
+            return low / most, high / least if least > 0 else math.inf
+
+        held, lifted = max(0.0, ab), n / (a * b)
+        return AssociationRule(
+            items,
+            then,
+            min(1.0, held / n),
+            error_of(1 / n, n),
+            _share(interval((ab,), (n,))),
+            min(1.0, held / a),
+            error_of(1 / a, a),
+            _share(interval((ab,), (a,))),
+            held * lifted,
+            error_of(lifted, n, a, b),
+            interval((ab, n), (a, b)),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Itemsets and all noisy supports as plain data, ready for JSON."""
+        return {
+            "itemsets": [list(itemset) for itemset in self.itemsets],
+            "supports": [[list(items), noisy] for items, noisy in self.supports.items()],
+            "standard_error": self.standard_error,
+        }
+
+
+def check_confidence(min_confidence: float) -> None:
+    """Refuse what is not a share."""
+    if not isinstance(min_confidence, int | float) or not 0 <= min_confidence <= 1:
+        raise ParameterError(f"min_confidence={shown(min_confidence)} is not a share; give 0 to 1")
+
+
+def _share(interval: tuple[float, float]) -> tuple[float, float]:
+    return min(1.0, interval[0]), min(1.0, interval[1])
+
+
+def _sides(itemset: Items) -> Iterator[tuple[Items, Items]]:
+    """All ways to cut an itemset in two, neither side empty."""
+    for size in range(1, len(itemset)):
+        for places in combinations(range(len(itemset)), size):
+            items = tuple(itemset[place] for place in places)
+            yield items, tuple(x for place, x in enumerate(itemset) if place not in places)
+
+
+def subsets_of(itemsets: Sequence[Items]) -> list[Items]:
+    """All subsets of some itemsets, each once, the empty one first, then as they come."""
+    found: dict[Items, None] = {(): None}
+    for itemset in itemsets:
+        for size in range(1, len(itemset) + 1):
+            found.update(dict.fromkeys(combinations(itemset, size)))
+    return list(found)

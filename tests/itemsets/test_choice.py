@@ -1,0 +1,95 @@
+"""The automatic choice among itemset mechanisms: by public numbers, and what the receipt says."""
+
+from __future__ import annotations
+
+import pytest
+
+import winnow as wn
+from winnow.itemsets.plan import needed_support
+from winnow.itemsets.table import ItemsetOptions, choose, itemset_mechanism
+
+ITEMS = [f"i{n:02}" for n in range(40)]
+BASKETS = [[ITEMS[i], ITEMS[i + 1]] for i in range(20) for _ in range(900 - 30 * i)]
+PEOPLE = wn.Utility.declare(1, monotone=True)
+
+
+def run(*, public: bool, **options) -> wn.Released:
+    sealed = wn.read_baskets(BASKETS, unit="basket", items=ITEMS if public else None)
+    return wn.frequent_itemsets(sealed, size=2, epsilon=1.0, seed=3, **options)
+
+
+@pytest.mark.parametrize(
+    ("public", "delta", "k", "mechanism"),
+    [
+        (False, 1e-6, 1, "limited-domain"),
+        (False, 1e-6, 50, "limited-domain"),
+        (True, 0.0, 1, "permute-and-flip"),
+        (True, 1e-6, 1, "permute-and-flip"),
+        (True, 1e-6, 50, "exponential"),
+        (True, 0.0, 12, "canonical"),
+        (True, 0.0, 50, "permute-and-flip"),
+    ],
+)
+def test_what_is_chosen_by_default_and_that_the_receipt_says_why(
+    public, delta, k, mechanism
+) -> None:
+    found = run(public=public, delta=delta, k=k)
+    assert found.receipt.mechanism.startswith(mechanism)
+    assert ("private" in found.receipt.reason) is not public
+    assert found.guarantee.epsilon <= 1.0
+    assert (found.guarantee.delta > 0) is (mechanism in ("limited-domain", "exponential"))
+    named = run(public=public, delta=found.guarantee.delta and delta, k=k, mechanism=mechanism)
+    assert named.value == found.value and named.receipt.reason == ""
+
+
+def test_the_default_finds_a_list_where_rounds_of_the_large_margin_find_nothing() -> None:
+    top = {(ITEMS[i], ITEMS[i + 1]) for i in range(10)}
+    found = run(public=False, delta=1e-6, k=10).value
+    assert len(top & set(found)) >= 8
+    assert len(run(public=False, delta=1e-6, k=10, mechanism="large-margin").value) < 3
+
+
+def test_no_data_enter_the_choice() -> None:
+    few = wn.read_baskets([], unit="basket", items=ITEMS)
+    many = wn.read_baskets(BASKETS, unit="basket", items=ITEMS)
+    one, other = (
+        wn.frequent_itemsets(b, size=2, k=9, epsilon=1.0, delta=1e-6).receipt for b in (few, many)
+    )
+    assert one.reason == other.reason and one.mechanism == other.mechanism
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"public": False}, "needs delta"),
+        ({"public": True, "delta": 2.0}, "delta"),
+        ({"public": True, "reach": 5}, "for limited-domain"),
+        ({"public": False, "delta": 1e-6, "growth": 5}, "for choosing"),
+        ({"public": True, "k": 2000}, "exceeds the 780"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(how, message) -> None:
+    with pytest.raises(wn.InputError, match=message):
+        run(**how)
+
+
+def test_predictions_follow_what_is_asked() -> None:
+    def needed(word: str, k: int, epsilon: float, total: int | None = 10_000) -> float:
+        delta = 0 if word in ("permute-and-flip", "canonical", "joint") else 1e-6
+        options = ItemsetOptions(moved=100)
+        built = itemset_mechanism(word, epsilon=epsilon, delta=delta, k=k, options=options)
+        return needed_support(built, PEOPLE, total)
+
+    for word in ("limited-domain", "exponential", "permute-and-flip", "canonical"):
+        assert needed(word, 10, 2.0) < needed(word, 10, 1.0) < needed(word, 40, 1.0)
+    assert needed("limited-domain", 5, 1.0, None) == needed("limited-domain", 5, 1.0)
+    assert needed("exponential", 5, 1.0) < needed("exponential", 5, 1.0, 10**12)
+    with pytest.raises(TypeError):
+        needed("joint", 5, 1.0)
+
+
+def test_a_universe_too_large_for_sets_is_drawn_otherwise() -> None:
+    found = choose(
+        "auto", epsilon=1.0, delta=0, k=5, options=ItemsetOptions(), utility=PEOPLE, total=2**60
+    )
+    assert found.selection.name.startswith("permute-and-flip")
