@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import winnow as wn
-from winnow.itemsets.plan import needed_support
+from winnow.itemsets.needed import needed_support
 from winnow.itemsets.table import ItemsetOptions, choose, itemset_mechanism
 
 ITEMS = [f"i{n:02}" for n in range(40)]

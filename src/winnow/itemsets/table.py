@@ -12,7 +12,7 @@ from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
-from winnow.itemsets.plan import needed_support
+from winnow.itemsets.needed import needed_support
 from winnow.mechanisms import ITEMSETS, MechanismRow, row_named, rows
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
 from winnow.select.ranked import RankedSelection, Repeated
