@@ -153,8 +153,7 @@ class Session:
     ) -> Interactive | Independent:
         """``winnow.open_interactive`` on this session's table, charged to its budget.
 
-        Unless ``method`` is 'independent', the budget needs a part of delta set aside for it
-        with ``delta_for_events``.
+        Unless ``method`` is 'independent', it needs a part of the budget's delta for itself.
         """
         options = self._under_this_budget(options)
         return open_interactive(self._own_table(), epsilon=epsilon, delta=delta, **options)

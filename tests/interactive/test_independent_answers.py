@@ -163,10 +163,10 @@ def test_the_recommended_method_has_the_smaller_bound() -> None:
         plan = wn.plan.interactive(SCHEMA, n=78_000, epsilon=1, delta=1e-6, max_queries=questions)
         assert session.method == expected == plan.recommended_method
         assert "recommended" in session.receipt.reason
-    bare = wn.Budget(1, 1e-6, "substitution")
+    bare = wn.Budget(1, 1e-6, "substitution", "zcdp")
     assert opened(method="recommended", budget=bare).method == "independent"
     with pytest.raises(InputError, match="method='independent'"):
-        opened(method="multiplicative-weights", budget=wn.Budget(1, 1e-6, "substitution"))
+        opened(method="multiplicative-weights", budget=bare)
 
 
 @pytest.mark.parametrize(

@@ -612,7 +612,8 @@ def test_a_session_is_charged_whole_to_a_budget() -> None:
     with pytest.raises(BudgetExceeded):
         opened(budget=budget, epsilon=1)
     with pytest.raises(InputError, match="delta_for_events"):
-        opened(budget=Budget(1, 1e-6, "substitution"))
+        opened(budget=Budget(1, 1e-6, "substitution", "zcdp"))
+    opened(budget=Budget(1, 1e-6, "substitution"))  # splits its delta by itself
     with pytest.raises(InputError, match="delta_for_events"):
         opened(budget=Budget(1, 1e-6, "substitution", "pure"))
 

@@ -17,17 +17,17 @@ from pathlib import Path
 import pytest
 
 import winnow as wn
-from winnow import InputError, RelationMismatch
+from winnow import Budget, BudgetExceeded, InputError, RelationMismatch
 from winnow.errors import LedgerError
-from winnow.privacy import Gaussian, PureDP
+from winnow.privacy import ApproxDP, BoundedRange, Gaussian, PureDP, Truncated
 from winnow.privacy.ledger import Ledger, RecordedBudget
 
 TENTH = PureDP(0.1, "add-remove")
 
 
-def made(folder: Path, epsilon: float = 1.0, delta: float = 0.0) -> Ledger:
+def made(folder: Path, epsilon: float = 1.0, delta: float = 0.0, **more: str) -> Ledger:
     ledger = Ledger.open(folder / "ledger.db", create=True)
-    ledger.open_dataset("census", epsilon=epsilon, delta=delta)
+    ledger.open_dataset("census", epsilon=epsilon, delta=delta, **more)
     return ledger
 
 
@@ -210,7 +210,7 @@ def test_the_number_of_entries_does_not_depend_on_the_data(tmp_path: Path) -> No
 
 
 def test_zcdp_sums_are_exact_and_a_plan_of_exactly_the_cap_fits(tmp_path: Path) -> None:
-    ledger = made(tmp_path, epsilon=1.0, delta=1e-6)
+    ledger = made(tmp_path, epsilon=1.0, delta=1e-6, accountant="zcdp")
     cap = ledger.cap("census").limit.size
     multiplier = Fraction(1000)
     while Fraction(1) / (2 * multiplier**2) < cap / 3:
@@ -219,6 +219,26 @@ def test_zcdp_sums_are_exact_and_a_plan_of_exactly_the_cap_fits(tmp_path: Path) 
         ledger.charge("census", Gaussian(multiplier + 1, "add-remove"))
     used, events = ledger.used("census"), ledger.events("census")
     assert used.size <= cap and len(events) == 3 and ledger.verify().ok
+
+
+def test_a_cap_of_epsilon_and_delta_serves_every_kind_of_charge(tmp_path: Path) -> None:
+    """The first thing a steward does: a cap, a private list, a pure list and a Gaussian table."""
+    ledger = made(tmp_path, epsilon=1.0, delta=1e-5)
+    for event in (
+        Truncated(BoundedRange(0.1, "add-remove"), 1e-6),
+        PureDP(0.4, "add-remove"),
+        Gaussian(20, "add-remove"),
+        ApproxDP(0.1, 4e-6, "add-remove"),
+    ):
+        ledger.charge("census", event, analyst="ann")
+    with pytest.raises(BudgetExceeded, match=r"is left; epsilon 0\.\d+ would fit"):
+        ledger.charge("census", PureDP(0.5, "add-remove"))
+    again = Ledger.open(tmp_path / "ledger.db")
+    budget = Budget(1, 1e-5)
+    for event in again.events("census"):
+        budget.charge(event)
+    assert again.verify().ok and again.used("census") == budget._used()
+    assert again.share("census", "ann").used == budget._used()
 
 
 def test_a_full_disk_refuses_before_noise_is_drawn(tmp_path: Path) -> None:

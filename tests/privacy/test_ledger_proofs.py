@@ -112,7 +112,7 @@ def test_a_spent_and_damaged_ledger_grants_nothing_and_says_so_itself(tmp_path: 
     met = Counter[str]()
     for (_, name), times in found.items():
         met[name] += times
-    assert set(met) <= {"BudgetExceeded", "LedgerError", "InputError"}, met
+    assert set(met) <= {"BudgetExceeded", "LedgerError", "DataError"}, met
     assert sum(met.values()) == DAMAGED and met["LedgerError"] > DAMAGED / 5
     assert {kind for kind, name in found if name == "LedgerError"} == {k.__name__ for k in KINDS}
 

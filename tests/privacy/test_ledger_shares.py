@@ -18,9 +18,9 @@ from winnow.privacy.ledger import Ledger, RecordedBudget
 TENTH = PureDP(0.1, "add-remove")
 
 
-def made(folder: Path, epsilon: float = 1.0, delta: float = 0.0) -> Ledger:
+def made(folder: Path, epsilon: float = 1.0, delta: float = 0.0, **more: str) -> Ledger:
     ledger = Ledger.open(folder / "ledger.db", create=True)
-    ledger.open_dataset("census", epsilon=epsilon, delta=delta)
+    ledger.open_dataset("census", epsilon=epsilon, delta=delta, **more)
     return ledger
 
 
@@ -68,10 +68,10 @@ def test_what_was_used_before_a_share_counts_and_a_share_can_be_set_again(tmp_pa
 
 
 def test_a_share_has_a_part_of_rho_and_of_the_deltas_of_events(tmp_path: Path) -> None:
-    ledger = made(tmp_path, epsilon=1.0, delta=1e-6)
+    ledger = made(tmp_path, epsilon=1.0, delta=1e-6, accountant="zcdp")
     limit = ledger.cap("census").limit
     share = ledger.set_share("census", "ann", Fraction(1, 3))
-    assert (share.limit.size, share.limit.delta) == (limit.size / 3, limit.delta / 3)
+    assert (share.cap.limit.size, share.cap.limit.delta) == (limit.size / 3, limit.delta / 3)
     multiplier = Fraction(1000)
     while Fraction(1) / (2 * multiplier**2) < limit.size / 3:
         multiplier -= 1

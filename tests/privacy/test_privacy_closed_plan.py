@@ -96,7 +96,7 @@ def test_a_tight_plan_costs_a_zcdp_budget_its_rho() -> None:
     plan = calibrate_rounds(10, epsilon=1, delta=1e-6, relation=SUB)
     with pytest.raises(BudgetExceeded):
         Budget(1, 1e-6, SUB).charge(plan.event)
-    budget = Budget(1.2, 1e-6, SUB)
+    budget = Budget(1.2, 1e-6, SUB, accountant="zcdp")
     budget.charge(plan.event)
     assert budget.spent.amount == plan.guarantee.rho
     with pytest.raises(InputError, match="accountant"):

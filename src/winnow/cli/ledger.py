@@ -79,7 +79,8 @@ def init(
         typer.Option(
             "--delta-for-events",
             metavar="D",
-            help="The part of delta set aside for mechanisms with a delta of their own.",
+            help="With --accountant zcdp: the part of delta set aside for mechanisms with one of "
+            "their own.",
         ),
     ] = 0.0,
     relation: RelationOption = Relation.ADD_REMOVE,
@@ -88,7 +89,8 @@ def init(
         typer.Option(
             "--accountant",
             metavar="NAME",
-            help="zcdp (default with a delta; better for many charges) or pure.",
+            help="pure (default without a delta), combined (default with one; it serves every "
+            "command), or zcdp (for experts).",
         ),
     ] = None,
     key: KeyOption = None,
@@ -212,7 +214,7 @@ def _without_formulas(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _used(dataset: Dataset) -> str:
-    used, limit = dataset.used, dataset.cap.limit
+    used, limit = dataset.spent, dataset.cap.limit_after(dataset.used)
     text = f"{dataset.cap.unit} {float(used.size):.4g} of {float(limit.size):.4g}"
     return text + (f", delta {float(used.delta):.3g} of {float(limit.delta):.3g}"
                    if limit.delta else "")  # fmt: skip
@@ -239,8 +241,8 @@ def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> 
                 "accountant": d.cap.accountant,
                 "unit": d.cap.unit,
                 "limit": float(d.cap.limit.size),
-                "used": float(d.used.size),
-                "delta_limit": float(d.cap.limit.delta),
+                "used": float(d.spent.size),
+                "delta_limit": float(d.cap.limit_after(d.used).delta),
                 "delta_used": float(d.used.delta),
                 "charges": d.charges,
                 "opened": d.opened,

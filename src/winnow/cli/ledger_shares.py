@@ -70,8 +70,8 @@ def _show(shares: list[Share]) -> None:
             share.dataset,
             share.analyst,
             "all" if share.part is None else f"{float(share.part):.6g}",
-            f"{float(share.used.size):.6g}",
-            f"{float(share.limit.size):.6g}",
+            f"{float(share.spent.size):.6g}",
+            f"{float(share.cap.limit.size):.6g}",
         )
         for share in shares
     ]
@@ -83,8 +83,8 @@ def _document(share: Share) -> dict[str, Any]:
         "dataset": share.dataset,
         "analyst": share.analyst,
         "part": None if share.part is None else float(share.part),
-        "used": float(share.used.size),
-        "limit": float(share.limit.size),
+        "used": float(share.spent.size),
+        "limit": float(share.cap.limit.size),
         "delta_used": float(share.used.delta),
-        "delta_limit": float(share.limit.delta),
+        "delta_limit": float(share.cap.limit.delta),
     }

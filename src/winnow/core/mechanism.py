@@ -36,8 +36,8 @@ def receipt_of(mechanism: str, promised: Promise, tape: Tape, record: str) -> Re
 
 
 def sizing_accountant(budget: Budget, delta: Real) -> str:
-    """What sizes the noise under a budget: its own accountant, or pure sums without a delta."""
-    return budget.accountant if exact("delta", delta) else "pure"
+    """What sizes the noise under a budget: pure sums without a delta, else what composes."""
+    return "pure" if budget.accountant == "pure" or not exact("delta", delta) else "zcdp"
 
 
 def rounds_accountant(budget: Budget | None) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact, probability
-from winnow.core.mechanism import grant_for
+from winnow.core.mechanism import grant_for, sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
@@ -143,7 +143,7 @@ def boost(
         lambda per_round: rounds_event(mechanism(per_round), utility, rounds),
         epsilon=epsilon,
         delta=delta,
-        accountant="best" if budget is None else budget.accountant,
+        accountant="best" if budget is None else sizing_accountant(budget, delta),
     )
     chosen = mechanism(found.parameter)
     randomness = Randomness(seed)

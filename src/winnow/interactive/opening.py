@@ -87,10 +87,11 @@ def _for_weights(request: InteractiveRequest, budget: Budget | None) -> Interact
         return request
     probability(delta=request.delta)
     lost = min(exact("delta", budget.left.delta), exact("delta", request.delta) / 2)
-    if budget.accountant != "zcdp" or lost <= 0:
+    if budget.accountant == "pure" or lost <= 0:
         raise ParameterError(
-            "multiplicative weights need a zcdp budget with a part of delta set aside: open it "
-            "with delta_for_events, for example a tenth of delta; or use method='independent'"
+            "multiplicative weights need a budget with a delta of which a part is left for events: "
+            "open it with delta= (and delta_for_events= for accountant='zcdp'); or use "
+            "method='independent'"
         )
     return replace(request, accountant="zcdp", lost=lost)
 

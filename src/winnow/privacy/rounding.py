@@ -63,13 +63,13 @@ def text_up(value: Fraction) -> str:
     return _text(value, ROUND_CEILING)
 
 
-def text_down(value: Fraction) -> str:
-    """The value in at most six digits, rounded down."""
-    return _text(value, ROUND_FLOOR)
+def text_down(value: Fraction, digits: int = _STATED_DIGITS) -> str:
+    """The value in at most six (or so many) digits, rounded down."""
+    return _text(value, ROUND_FLOOR, digits)
 
 
-def _text(value: Fraction, rounding: str) -> str:
-    context = Context(prec=_STATED_DIGITS, rounding=rounding)
+def _text(value: Fraction, rounding: str, digits: int = _STATED_DIGITS) -> str:
+    context = Context(prec=digits, rounding=rounding)
     # Decimal(...) is exact, so the division is the only rounding.
     decimal = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return f"{float(decimal):.{_STATED_DIGITS}g}"
+    return f"{float(decimal):.{digits}g}"

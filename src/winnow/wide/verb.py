@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from winnow.core.checks import Real
-from winnow.core.mechanism import grant_for
+from winnow.core.mechanism import grant_for, sizing_accountant
 from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
 from winnow.core.released import Released
@@ -93,7 +93,7 @@ def release_wide(
             share=share,
             first_share=first_share,
             model_cells=model_cells,
-            accountant=_accountant(accountant, budget),
+            accountant=_accountant(accountant, budget, delta),
             memory=memory,
         )
     )
@@ -125,13 +125,14 @@ def wide_seconds(planned: WideSettings) -> float:
     return SPARE * (4.0 + planned.rounds.rounds * each)
 
 
-def _accountant(accountant: str, budget: Budget | None) -> str:
+def _accountant(accountant: str, budget: Budget | None, delta: Real) -> str:
     """What sizes the plan: a shared budget counts in its own way."""
     if budget is None:
         return accountant
-    if accountant not in ("best", budget.accountant):
+    sizing = sizing_accountant(budget, delta)
+    if accountant not in ("best", sizing):
         raise ParameterError(
             f"accountant={accountant!r} does not count for a budget that adds up by "
             f"{budget.accountant!r}; leave it out"
         )
-    return budget.accountant
+    return sizing

@@ -15,7 +15,7 @@ from typing import Any
 from winnow.core.checks import Real
 from winnow.errors import BudgetExceeded
 from winnow.foreign import instead
-from winnow.privacy.budget import Amount, Cap
+from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event
 from winnow.privacy.ledger.entry import Entry
 
@@ -54,6 +54,11 @@ class Dataset:
             entry.dataset, _cap(declared), used, about["charges"], about["opened"],
             about["first"], declared,
         )  # fmt: skip
+
+    @property
+    def spent(self) -> Amount:
+        """What was used, in the unit of the cap."""
+        return self.cap.spent(self.used)
 
     def charged(self, used: Amount) -> Dataset:
         """The account after one more charge."""
@@ -99,7 +104,8 @@ class Share:
     analyst: str
     part: Fraction | None
     """The part of the cap that is the most; None: only the cap of all binds."""
-    limit: Amount
+    cap: Cap
+    """That part of the cap."""
     used: Amount
 
     @classmethod
@@ -108,21 +114,24 @@ class Share:
         stored = {} if body is None else body["share"]
         part = None if stored.get("part") is None else Fraction(stored["part"])
         used = amount_of(stored["used"]) if stored else Amount()
-        return cls(dataset.label, analyst, None, dataset.cap.limit, used).set_to(part, dataset.cap)
+        return cls(dataset.label, analyst, None, dataset.cap, used).set_to(part, dataset.cap)
 
     def set_to(self, part: Fraction | None, cap: Cap) -> Share:
         """The same with another part of the cap."""
-        whole = Fraction(1) if part is None else part
-        limit = Amount(cap.limit.size * whole, cap.limit.delta * whole)
-        return replace(self, part=part, limit=limit)
+        return replace(self, part=part, cap=cap if part is None else cap.part(part))
 
-    def charged(self, cap: Cap, event: Event, cost: Amount) -> Share:
+    @property
+    def spent(self) -> Amount:
+        """What was used, in the unit of the cap."""
+        return self.cap.spent(self.used)
+
+    def charged(self, event: Event, cost: Amount) -> Share:
         """The share after one more charge, or a refusal that costs nothing."""
         with instead(
             lambda refusal: BudgetExceeded(f"in the share of {self.analyst!r}: {refusal}"),
             BudgetExceeded,
         ):
-            return replace(self, used=replace(cap, limit=self.limit).after(self.used, event, cost))
+            return replace(self, used=self.cap.after(self.used, event, cost))
 
     def to_body(self) -> dict[str, Any]:
         """What an entry carries of it."""
@@ -132,14 +141,22 @@ class Share:
 
 def amount_of(texts: list[str]) -> Amount:
     """An exact amount as it is stored."""
-    return Amount(Fraction(texts[0]), Fraction(texts[1]))
+    return Amount(*map(Fraction, texts))
 
 
 def texts_of(amount: Amount) -> list[str]:
     """The same, to be stored."""
-    return [str(amount.size), str(amount.delta)]
+    parts = [amount.size, amount.delta]
+    if amount.rho:  # only the combined accountant has the other two
+        parts += [amount.rho, amount.converted]
+    return [str(part) for part in parts]
 
 
-def in_units(size: Fraction) -> int:
-    """In units of the table's own check; beyond its range both sides become the same."""
+def in_units(account: Dataset) -> tuple[int, int]:
+    """What is used and the cap, in units of the table's own check of sums."""
+    return _units(account.spent.size), _units(account.cap.limit.size)
+
+
+def _units(size: Fraction) -> int:
+    """Beyond the range of the table both sides become the same."""
     return min(-(-size.numerator * _UNIT // size.denominator), 2**63 - 1)

@@ -126,7 +126,7 @@ class Chain:
         sequence, tag = self.seen
         time = account.opened if account.first == sequence + 1 else now()
         entry = Entry(sequence + 1, time, kind, account.label, body, tag).sealed(self._key)
-        used, cap = in_units(account.used.size), in_units(account.cap.limit.size)
+        used, cap = in_units(account)
         chain.add(entry, used, cap, end_of(self._key, *_place(entry)), noted)
         self.last = entry
         return entry

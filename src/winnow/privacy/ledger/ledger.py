@@ -26,7 +26,7 @@ from winnow._version import __version__
 from winnow.core.checks import Real, exact
 from winnow.core.relation import Relation
 from winnow.errors import DataError, LedgerError, RelationMismatch
-from winnow.privacy.budget import Amount, Cap
+from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event, from_json, short_number, to_json
 from winnow.privacy.ledger.accounts import Dataset, Share, texts_of
 from winnow.privacy.ledger.chain import RESTORE, Chain, Seen, changed_after, now
@@ -188,12 +188,12 @@ class Ledger:
                 return before
             account = self._account(chain, label)
             cap = account.cap
-            cost = cap.cost(event)
+            cost = cap.cost(event, account.used)
             after = account.charged(cap.after(account.used, event, cost))
             body = {**content, "cost": texts_of(cost), "accountant": cap.accountant}
             if analyst:
                 share = _share(chain, account, analyst)
-                body |= share.charged(cap, event, cost).to_body()
+                body |= share.charged(event, cost).to_body()
             noted = self._mark("request", analyst, request) if request else ""
             return chain.add(end, "charge", after, body, noted=noted)
 

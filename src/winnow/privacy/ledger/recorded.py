@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from winnow.privacy.accountants import ZERO
-from winnow.privacy.budget import Amount, Budget
+from winnow.privacy.budget import Budget
+from winnow.privacy.cap import Amount
 from winnow.privacy.events import Event
 from winnow.privacy.grant import Grant, issue
 from winnow.privacy.ledger.labels import check_analyst
@@ -41,12 +41,12 @@ class RecordedBudget(Budget):
         return self._ledger.used(self._dataset)
 
     def _room(self) -> Amount:
-        room = self._cap.limit - self._used()
+        room = self._cap.room(self._used())
         if not self._analyst:
             return room
         share = self._ledger.share(self._dataset, self._analyst)
-        own = share.limit - share.used  # below 0 where the share was made smaller afterwards
-        return Amount(max(min(room.size, own.size), ZERO), max(min(room.delta, own.delta), ZERO))
+        own = share.cap.room(share.used)
+        return Amount(min(room.size, own.size), min(room.delta, own.delta))
 
     def _charged(self) -> tuple[Event, ...]:
         return self._ledger.events(self._dataset)

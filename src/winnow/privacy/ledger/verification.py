@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from winnow.errors import LedgerError
-from winnow.privacy.budget import Amount
+from winnow.privacy.cap import Amount
 from winnow.privacy.ledger.accounts import Dataset, Share, amount_of, declared_in
 from winnow.privacy.ledger.chain import Seen, name_of, names_in, session_of
 from winnow.privacy.ledger.entry import START, Entry, parse_head
@@ -98,8 +98,9 @@ class ChainCheck:
         problem = ""
         if entry.kind == "charge":
             cost = amount_of(body["cost"])
-            account = self.datasets[label] = account.charged(account.used + cost)
-            if not account.used.within(account.cap.limit):
+            before = account.used
+            account = self.datasets[label] = account.charged(before + cost)
+            if not account.cap.follows(before, account.used):
                 problem = f"passes the cap of {label!r}"
             problem = problem or self._share(account, entry, cost)
         elif entry.kind == "share":
@@ -119,7 +120,7 @@ class ChainCheck:
         share = self._share_of(account, analyst)
         used = share.used + cost
         self.shares[account.label, analyst] = replace(share, used=used)
-        bound = "tree" in entry.body and not used.within(share.limit)
+        bound = "tree" in entry.body and not share.cap.follows(share.used, used)
         return f"passes the share of {analyst!r}" if bound else ""
 
     def _share_of(self, account: Dataset, analyst: str) -> Share:

@@ -1,0 +1,357 @@
+"""A cap on what may ever be learned: how charges add up, and when one no longer fits.
+
+A cap is a *privacy filter*: each charge, and the decision to stop, may depend on
+everything released before. The check comes before the noise. What holds is the cap,
+fixed beforehand; the sum that happened to be used at a moment somebody chose to stop is
+bookkeeping, not a guarantee, and is shown as such.
+
+Why the cap holds. Fix neighbours and the output laws P, Q of the whole interaction.
+
+- pure: at every step there is P~ <= P of mass >= 1 - delta_i with P~ <= e^epsilon_i Q.
+  Multiply along a path: P~ <= e^(sum epsilon_i) Q <= e^epsilon Q on every path, because
+  the filter stops every path in time; the mass lost is at most the largest sum of
+  delta_i on a path, so at most delta [Rogers-Roth-Ullman-Vadhan 2016].
+- zcdp: by induction from the last step back, the integral of P~^a Q~^(1-a) over what can
+  follow is at most e^(a (a-1) (cap - rho used so far)), for every a > 1; at the start,
+  e^(a (a-1) cap) [Whitehouse-Ramdas-Rogers-Wu 2023]. The lost mass is bounded as above.
+  So (epsilon, delta_for_events + zcdp_delta(cap, epsilon))-DP holds.
+- combined: both sums are kept, and a charge is granted while *either* stays within its
+  limit. Every path then ends within the sum of epsilons (set A) or, if not, within the sum
+  of rhos (set Z). Leave out, at every step, the mass that the event itself loses (its own
+  delta): at most d on every path, for both sums alike, as the truncation of an event does
+  not depend on how it is counted. An event without a pure epsilon is counted in A as
+  (epsilon_i, delta_i), any pair that its rho implies; let the delta_i add up to at most c.
+  On A what is left is at most e^epsilon Q up to mass c, as under pure. On Z it is what the
+  interaction that stops where rho passes its limit would also have done, so it is at most
+  e^epsilon Q up to zcdp_delta(limit, epsilon). For every set S of outcomes
+
+      P(S) <= d + P~(S and A) + P~(S and Z) <= e^epsilon Q(S) + d + c + zcdp_delta(limit).
+
+  Sums only grow along a path, so that every beginning of a path in A (in Z) is in A (in Z).
+  How delta splits into the three parts may depend on the first event charged, which is
+  chosen before anything was released, and on nothing later.
+
+All limits are fixed beforehand on purpose. Trading rho against delta as one goes, one sum
+below delta at every moment, would use another order a on every path, and the induction
+is about one a: that rule is not known to be a filter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from winnow.core.checks import Real, delta_range, exact, one_of, positive
+from winnow.core.relation import Relation
+from winnow.errors import BudgetExceeded, GuaranteeError, ParameterError, RelationMismatch
+from winnow.privacy.accountants import (
+    ZERO,
+    pure_cost,
+    randomized_response_rho,
+    zcdp_cost,
+    zcdp_delta,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+from winnow.privacy.events import Event, check_event, describe
+from winnow.privacy.guarantee import ACCOUNTANTS, Guarantee
+from winnow.privacy.refusals import refusal, scaled
+from winnow.privacy.rounding import at_most, stated_at_least
+
+BUDGET_ACCOUNTANTS = ("combined", *ACCOUNTANTS)
+
+_LEAST_CONVERTED = Fraction(1, 2**40)
+"""The part of what is kept for conversions below which none is made: sums stay short numbers."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """An exact sum in the unit of an accountant, and the deltas of events.
+
+    The unit is epsilon (pure, combined) or rho (zcdp). Only the combined accountant keeps
+    ``rho`` beside epsilon, and ``converted``: the deltas at which rho was turned into epsilon.
+    """
+
+    size: Fraction = ZERO
+    delta: Fraction = ZERO
+    rho: Fraction = ZERO
+    converted: Fraction = ZERO
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(
+            self.size + other.size,
+            self.delta + other.delta,
+            self.rho + other.rho,
+            self.converted + other.converted,
+        )
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most of each part of an amount, for one way of counting; None: it counts another."""
+
+    size: Fraction | None
+    delta: Fraction
+    rho: Fraction | None = None
+    converted: Fraction = ZERO
+
+    def admits(self, amount: Amount) -> bool:
+        """Whether no part that is counted passes its limit."""
+        if self.size is not None and (amount.size > self.size or amount.converted > self.converted):
+            return False
+        if self.rho is not None and amount.rho > self.rho:
+            return False
+        return amount.delta <= self.delta
+
+    def times(self, part: Fraction) -> Limit:
+        """A part of every limit."""
+        return Limit(
+            None if self.size is None else self.size * part,
+            self.delta * part,
+            None if self.rho is None else self.rho * part,
+            self.converted * part,
+        )
+
+
+Split = tuple[Limit, ...]
+"""Ways of counting, one of which every path has to end in; their deltas add up to delta."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """At most (epsilon, delta) under one relation, counted by one accountant."""
+
+    relation: Relation
+    accountant: str
+    splits: tuple[Split, ...] = field(repr=False)
+    """In the order of preference; the first one that admits the first charge is kept for good."""
+    guarantee: Guarantee
+    share: Fraction = field(default=Fraction(1), repr=False)
+    """The part of the whole cap that this is."""
+
+    @classmethod
+    def declare(
+        cls,
+        epsilon: Real,
+        delta: Real = 0.0,
+        relation: str | Relation = Relation.ADD_REMOVE,
+        accountant: str | None = None,
+        delta_for_events: Real = 0.0,
+    ) -> Cap:
+        """The cap for a total of (epsilon, delta); see ``Budget`` for the parameters."""
+        positive(epsilon=epsilon)
+        delta_range(delta=delta, delta_for_events=delta_for_events)
+        size, total = exact("epsilon", epsilon), exact("delta", delta)
+        reserved = exact("delta_for_events", delta_for_events)
+        if accountant is None:
+            accountant = "pure" if not total else "zcdp" if reserved else "combined"
+        one_of(BUDGET_ACCOUNTANTS, accountant=accountant)
+        related = Relation.parse(relation)
+        rho = None
+        if accountant != "zcdp" and reserved:
+            raise ParameterError(
+                f"the {accountant} accountant splits delta by itself; leave delta_for_events out"
+            )
+        if accountant != "pure" and not reserved < total:
+            raise ParameterError(
+                f"the {accountant} accountant needs a delta above delta_for_events="
+                f"{delta_for_events}, and delta={delta} was given; raise delta, or use "
+                "accountant='pure'"
+            )
+        match accountant:
+            case "pure":
+                splits: tuple[Split, ...] = ((Limit(size, total),),)
+            case "zcdp":
+                limit = _rho(size, total - reserved)
+                splits = ((Limit(limit, reserved),),)
+                rho = None if reserved else stated_at_least(limit)
+            case _:
+                splits = _combined(size, total)
+        stated = Guarantee(stated_at_least(size), stated_at_least(total), related, rho)
+        return cls(related, accountant, splits, stated)
+
+    @property
+    def unit(self) -> str:
+        """What is summed and shown: "epsilon" or "rho"."""
+        return "rho" if self.accountant == "zcdp" else "epsilon"
+
+    @property
+    def limit(self) -> Amount:
+        """The most that can be used, in the unit shown, and the most delta of events."""
+        return self.limit_after(Amount())
+
+    def limit_after(self, used: Amount) -> Amount:
+        """The same when something is used: the first charge decides how delta is split."""
+        size = self.splits[0][0].size
+        assert size is not None
+        return Amount(size, max(way.delta for split in self._open(used) for way in split))
+
+    @property
+    def _delta(self) -> Fraction:
+        return exact("delta", self.guarantee.delta)
+
+    def part(self, part: Fraction) -> Cap:
+        """A part of the cap, for one analyst among several; the guarantee stays the whole's."""
+        splits = tuple(tuple(way.times(part) for way in split) for split in self.splits)
+        return replace(self, splits=splits, share=self.share * part)
+
+    def cost(self, event: Event, used: Amount) -> Amount:
+        """What the event costs here; an event under another relation is refused."""
+        check_event(event)
+        if event.relation is not self.relation:
+            raise RelationMismatch(
+                f"{describe(event)} cannot be charged to a budget under {self.relation}; compute "
+                "the sensitivity for the budget's relation, or convert an add-remove event with "
+                "as_substitution"
+            )
+        if self.accountant == "pure":
+            pure = pure_cost(event)
+            return Amount(pure.epsilon, pure.delta)
+        zcdp = zcdp_cost(event)
+        if self.accountant == "zcdp":
+            return Amount(zcdp.rho, zcdp.delta)
+        try:
+            pure = pure_cost(event)
+            epsilon: Fraction | None = pure.epsilon
+            own = max(pure.delta, zcdp.delta)
+        except GuaranteeError:
+            epsilon, own = None, zcdp.delta
+        converted = self._convertible(used)
+        if converted:
+            implied = Fraction(zcdp_epsilon(zcdp.rho, converted))
+            if epsilon is None or implied < epsilon:
+                return Amount(implied, own, zcdp.rho, converted)
+        if epsilon is None:  # more than there is: from now on only rho counts
+            epsilon = self.limit.size + 1
+        return Amount(epsilon, own, zcdp.rho)
+
+    def _convertible(self, used: Amount) -> Fraction:
+        """The delta at which the next rho is turned into an epsilon; 0: none is left for it.
+
+        At most a quarter of what is left, a power of two so that sums stay short numbers: the
+        epsilon grows by the root of a logarithm only, and there is always something left.
+        """
+        whole = max((way.converted for way in self._split_of(used)), default=ZERO)
+        left = whole - used.converted
+        if left <= whole * _LEAST_CONVERTED:
+            return ZERO
+        quarter, power = left / 4, Fraction(1)
+        while power > quarter:
+            power /= 2
+        return power
+
+    def _split_of(self, used: Amount) -> Split:
+        """How delta is split, which the first charge decided; before it, the first choice."""
+        for split in self.splits:
+            if any(way.admits(used) for way in split):
+                return split
+        return self._composed_only(used.delta)
+
+    def _composed_only(self, own: Fraction) -> Split:
+        """All of delta for composition, but for what the first charge needs for itself.
+
+        Nothing with a delta of its own is charged afterwards, so that a later sum tells the split.
+        """
+        left = self._delta - own
+        if self.accountant != "combined" or left <= 0 or own > self.share * self._delta:
+            return ()
+        rho = _rho(exact("epsilon", self.guarantee.epsilon), left)
+        return (Limit(None, own, rho * self.share),)
+
+    def _open(self, used: Amount, own: Fraction = ZERO) -> tuple[Split, ...]:
+        if used != Amount():
+            return (self._split_of(used),)
+        return (*self.splits, self._composed_only(own))
+
+    def follows(self, used: Amount, after: Amount) -> bool:
+        """Whether the sum may grow from one amount to another."""
+        splits = self._open(used, after.delta)
+        return any(way.admits(after) for split in splits for way in split)
+
+    def after(self, used: Amount, event: Event, cost: Amount) -> Amount:
+        """What is used once the event is paid for, or a refusal that costs nothing."""
+        total = used + cost
+        if not self.follows(used, total):
+            raise BudgetExceeded(self._refusal(used, event, cost))
+        return total
+
+    def fits(self, event: Event, used: Amount) -> bool:
+        """Whether the event could be charged now."""
+        return self.follows(used, used + self.cost(event, used))
+
+    def spent(self, used: Amount) -> Amount:
+        """What is used, in the unit shown: the smaller of the ways of counting."""
+        if self.accountant != "combined" or not used.rho:
+            return used
+        ways = [used.size]
+        for way in self._split_of(used):
+            if way.rho is not None and used.rho <= way.rho:
+                kept = zcdp_delta(way.rho / self.share, self.guarantee.epsilon)
+                ways.append(Fraction(zcdp_epsilon(used.rho, kept)))
+        return Amount(min(*ways, self.limit.size), used.delta)
+
+    def room(self, used: Amount) -> Amount:
+        """What one more charge without a delta may cost, in the unit shown, and the delta left."""
+        sizes, deltas = [ZERO], [ZERO]
+        for split in self._open(used):
+            for way in split:
+                if not way.admits(replace(used, size=ZERO, rho=ZERO, converted=ZERO)):
+                    continue
+                deltas.append(way.delta - used.delta)
+                if way.size is not None and used.converted <= way.converted:
+                    sizes.append(way.size - used.size)
+                if way.rho is not None:
+                    sizes.append(_pure_epsilon(way.rho - used.rho))
+        return Amount(max(sizes), max(deltas))
+
+    def _refusal(self, used: Amount, event: Event, cost: Amount) -> str:
+        return refusal(
+            event,
+            asked=cost.size,
+            left=self.room(used).size,
+            cap=self.limit.size,
+            own=cost.delta,
+            own_left=self.room(used).delta,
+            unit=self.unit,
+            exactly=self.unit == "epsilon" and not cost.converted and _has_epsilon(event),
+            fits=lambda part: self.fits(scaled(event, part), used),
+        )
+
+
+def _combined(epsilon: Fraction, delta: Fraction) -> tuple[Split, ...]:
+    """Ways to split delta: for events with one of their own, for conversions, for composition.
+
+    The first is for any mixture, the second, pure sums alone, for a first charge whose own delta
+    takes nearly all; ``Cap._composed_only`` for one that takes nearly all of rho. So one
+    release that asks for the whole (epsilon, delta) of a cap always fits it.
+    """
+
+    half, quarter = delta / 2, delta / 4
+    composed = Limit(None, half, _rho(epsilon, quarter))
+    return (Limit(epsilon, half, None, quarter), composed), (Limit(epsilon, delta),)
+
+
+@lru_cache(maxsize=256)
+def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    return exact("rho", zcdp_rho(epsilon, delta))
+
+
+def _has_epsilon(event: Event) -> bool:
+    try:
+        pure_cost(event)
+    except GuaranteeError:
+        return False
+    return True
+
+
+def _pure_epsilon(rho: Fraction) -> Fraction:
+    """About the largest epsilon that costs no more than rho; never above it."""
+    if rho <= 0:
+        return ZERO
+    # epsilon tanh(epsilon/2) is at least rho at 2 rho + 2, and at most rho at rho and below.
+    low, high = ZERO, Fraction(at_most(2 * rho + 2))
+    for _ in range(60):
+        middle = Fraction(at_most((low + high) / 2))
+        low, high = (middle, high) if randomized_response_rho(middle) <= rho else (low, middle)
+    return low

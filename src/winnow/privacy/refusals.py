@@ -1,0 +1,101 @@
+"""What is said when a charge no longer fits: what was asked, what is left, what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from winnow.core.checks import exact
+from winnow.privacy.events import (
+    ApproxDP,
+    BoundedRange,
+    CappedRounds,
+    Compose,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    PureDP,
+    Repeat,
+    Truncated,
+    describe,
+    refuse_unknown,
+)
+from winnow.privacy.rounding import text_down, text_up
+
+_STEPS = 10
+"""Halvings in the search for what fits: to a thousandth."""
+
+
+def scaled(event: Event, part: Fraction) -> Event:
+    """The same mechanism run with a part of its epsilon; its own delta stays."""
+    match event:
+        case PureDP(epsilon, relation):
+            return PureDP(exact("epsilon", epsilon) * part, relation)
+        case BoundedRange(epsilon, relation):
+            return BoundedRange(exact("epsilon", epsilon) * part, relation)
+        case DiscreteLaplace(multiplier, relation):
+            return DiscreteLaplace(exact("noise_multiplier", multiplier) / part, relation)
+        case Gaussian(multiplier, relation):
+            return Gaussian(exact("noise_multiplier", multiplier) / part, relation)
+        case DiscreteGaussian(ratio, least, relation):
+            return DiscreteGaussian(exact("squared_ratio", ratio) * part**2, least, relation)
+        case ApproxDP(epsilon, delta, relation):
+            return ApproxDP(exact("epsilon", epsilon) * part, delta, relation)
+        case CappedRounds(updates, epsilon, steps, relation):
+            return CappedRounds(updates, exact("epsilon", epsilon) * part, steps, relation)
+        case Repeat(inner, count):
+            return Repeat(scaled(inner, part), count)
+        case Compose(events):
+            return Compose(tuple(scaled(each, part) for each in events))
+        case Truncated(inner, delta):
+            return Truncated(scaled(inner, part), delta)
+        case _:
+            refuse_unknown(event)
+
+
+def largest_part(fits: Callable[[Fraction], bool]) -> Fraction:
+    """About the largest part between 0 and 1 that fits, rounded down; 0: none does."""
+    low, high = Fraction(0), Fraction(1)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def refusal(
+    event: Event,
+    *,
+    asked: Fraction,
+    left: Fraction,
+    cap: Fraction,
+    own: Fraction,
+    own_left: Fraction,
+    unit: str,
+    exactly: bool,
+    fits: Callable[[Fraction], bool],
+) -> str:
+    """The sentence of a refused charge.
+
+    ``asked`` is what the charge would add; it is the epsilon that the user gave (``exactly``)
+    where the mechanism has a pure one, and follows from its rho elsewhere.
+    """
+    rest = f"{unit} {text_down(left)} of {text_down(cap)} is left"
+    if own > own_left:
+        kept = f"delta {text_down(own_left)} is left for events with a delta of their own"
+        mend = (
+            f"ask with a delta of at most {text_down(own_left)} for it"
+            if own_left
+            else "use a mechanism without one, or open a larger budget"
+        )
+        return f"{describe(event)} asks for delta {text_up(own)}, and {kept}; {mend}"
+    whole = left / asked
+    part = whole if exactly and 0 < whole < 1 and fits(whole) else largest_part(fits)
+    if not part:
+        mend = "nothing like it fits any more; open a larger budget"
+    elif exactly:
+        mend = f"{unit} {text_down(asked * part, 3)} would fit"
+    else:
+        mend = f"{text_down(part, 2)} of the epsilon that was asked for would fit"
+    what = f"{unit} {text_up(asked)}" if exactly or asked <= cap else "more"
+    return f"{describe(event)} asks for {what}, and {rest}; {mend}"

@@ -1,0 +1,239 @@
+"""The combined accountant: sums of epsilon and sums of rho, and a charge fits while either does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference.adaptive_adversary import Floats, Law, discrete_gaussian
+from winnow import Budget, BudgetExceeded, GuaranteeError, Relation
+from winnow.privacy import (
+    ApproxDP,
+    BoundedRange,
+    Compose,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    PureDP,
+    Repeat,
+    Truncated,
+    calibrate_capped,
+    pure_cost,
+    zcdp_cost,
+    zcdp_delta,
+    zcdp_rho,
+)
+from winnow.privacy.cap import Amount, Cap
+from winnow.privacy.refusals import scaled
+
+ADD = Relation.ADD_REMOVE
+
+sizes = st.floats(1e-3, 0.6)
+any_event = st.one_of(
+    st.builds(PureDP, sizes, st.just(ADD)),
+    st.builds(BoundedRange, sizes, st.just(ADD)),
+    st.builds(Gaussian, st.floats(2, 500), st.just(ADD)),
+    st.builds(DiscreteLaplace, st.floats(2, 500), st.just(ADD)),
+    st.builds(ApproxDP, sizes, st.floats(1e-9, 9e-6), st.just(ADD)),
+    st.builds(Truncated, st.builds(Gaussian, st.floats(5, 500), st.just(ADD)), st.just(1e-6)),
+)
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        PureDP(1, ADD),
+        BoundedRange(1, ADD),
+        ApproxDP(1, 1e-5, ADD),
+        ApproxDP(1, 4e-6, ADD),
+        Gaussian(math.sqrt(0.5 / zcdp_rho(1, 1e-5)) * (1 + 1e-9), ADD),
+        calibrate_capped(20, epsilon=1, delta=1e-5, relation=ADD, accountant="zcdp").event,
+    ],
+)
+def test_one_charge_may_take_the_whole_cap(whole: Event) -> None:
+    budget = Budget(1, 1e-5)
+    budget.charge(whole)
+    assert budget.spent.amount <= 1
+    with pytest.raises(BudgetExceeded):
+        budget.charge(PureDP(0.1, ADD))
+
+
+def test_what_a_steward_would_do_fits_an_unspent_budget() -> None:
+    """A private list, a pure list and a Gaussian table: no split of delta has to be known."""
+    budget = Budget(1, 1e-5)
+    budget.charge(Truncated(BoundedRange(0.1, ADD), 1e-6))
+    budget.charge(PureDP(0.4, ADD))
+    budget.charge(Gaussian(math.sqrt(0.5 / zcdp_rho(0.4, 1e-6)), ADD))
+    assert 0.85 < budget.spent.amount < 1
+
+
+def test_many_small_charges_cost_little_of_what_the_expert_option_allows() -> None:
+    """The loss of the default: the rho of a quarter of delta instead of all of it."""
+    small = Gaussian(100, ADD)
+    counts = []
+    for accountant in ("combined", "zcdp"):
+        budget, charged = Budget(1, 1e-6, accountant=accountant), 0
+        with suppress(BudgetExceeded):
+            while charged < 1000:
+                budget.charge(small)
+                charged += 1
+        counts.append(charged)
+    assert counts[0] >= 0.88 * counts[1]
+
+
+@given(st.lists(any_event, max_size=30))
+def test_every_path_ends_within_one_of_the_ways_of_the_proof(charges: list[Event]) -> None:
+    """The parts of the proof, recomputed from the events that were granted."""
+    delta = Fraction(1, 10**5)
+    budget = Budget(1, 1e-5)
+    for event in charges:
+        with suppress(BudgetExceeded):
+            budget.charge(event)
+    costs = [zcdp_cost(event) for event in budget.events]
+    own = sum((cost.delta for cost in costs), Fraction(0))
+    rho = sum((cost.rho for cost in costs), Fraction(0))
+    used = budget._used()
+    pure = sum((pure_cost(e).epsilon for e in budget.events if not _gaussian(e)), Fraction(0))
+    converted_only = used.converted == 0 and not any(map(_gaussian, budget.events))
+    mixed = own <= delta / 2 and used.converted <= delta / 4
+    composed = Fraction(zcdp_delta(rho, 1)) if costs else Fraction(0)
+    alone = all(cost.delta == 0 for cost in costs[1:]) and own + composed <= delta
+    assert (
+        (mixed and (used.size <= 1 or rho <= Fraction(repr(zcdp_rho(1, delta / 4)))))
+        or (converted_only and pure <= 1 and own <= delta)
+        or alone
+    )
+
+
+def _gaussian(event: Event) -> bool:
+    try:
+        pure_cost(event)
+    except GuaranteeError:
+        return True
+    return False
+
+
+def test_the_split_is_decided_by_the_first_charge_alone() -> None:
+    """A first charge of little keeps half of delta for events, whatever comes later."""
+    budget = Budget(1, 1e-5)
+    budget.charge(PureDP(0.01, ADD))
+    with pytest.raises(BudgetExceeded, match="delta 5e-06 is left"):
+        budget.charge(ApproxDP(0.1, 6e-6, ADD))
+    budget.charge(ApproxDP(0.1, 5e-6, ADD))
+    late = Budget(1, 1e-5)
+    late.charge(ApproxDP(0.1, 6e-6, ADD))
+    late.charge(ApproxDP(0.1, 4e-6, ADD))
+    with pytest.raises(BudgetExceeded):  # composition has nothing left of delta
+        late.charge(Gaussian(100, ADD))
+
+
+def test_after_a_first_charge_of_nearly_all_rho_no_delta_is_given_away() -> None:
+    budget = Budget(1, 1e-5)
+    nearly = zcdp_rho(1, 1e-5) * 0.99
+    budget.charge(Gaussian(math.sqrt(0.5 / nearly), ADD))
+    with pytest.raises(BudgetExceeded, match="delta 0 is left"):
+        budget.charge(ApproxDP(1e-6, 1e-9, ADD))
+    budget.charge(Gaussian(math.sqrt(0.5 / (nearly * 0.009)), ADD))
+
+
+# Exact enumeration of adaptive adversaries.
+
+EPSILON, DELTA = 1.0, 0.06
+CHOICES = [PureDP(0.5, ADD), PureDP(0.25, ADD), Gaussian(4, ADD), ApproxDP(0.25, 0.02, ADD)]
+
+
+def _law(event: PureDP | Gaussian | ApproxDP) -> Law:
+    """The worst pair of laws: randomized response, or an integer moved by 1."""
+    if isinstance(event, Gaussian):
+        return discrete_gaussian(4.0, 1, 16)
+    e, lost = float(event.epsilon), float(getattr(event, "delta", 0.0))
+    p = (1 - lost) / (1 + math.exp(-e))
+    high, low = p, 1 - lost - p
+    tiny = 1e-300  # the outcome that gives everything away, in one law only
+    return np.array([high, low, lost + tiny, tiny]), np.array([low, high, tiny, lost + tiny])
+
+
+def _reached(
+    after: Callable[[Amount, Event], Amount | None], used: Amount, a: Floats, depth: int
+) -> Floats:
+    """The largest delta at epsilon a that an adversary reaches, who chooses each charge."""
+    best: Floats = -np.expm1(np.minimum(a, 0.0))
+    if depth == 0:
+        return best
+    for event in CHOICES:
+        total = after(used, event)
+        if total is None:
+            continue
+        p, q = _law(event)
+        follows = _reached(after, total, a[..., None] - np.log(p / q), depth - 1)
+        best = np.maximum(best, follows @ p)
+    return best
+
+
+def test_no_adaptive_adversary_passes_the_cap() -> None:
+    """All adaptive strategies of four charges, pure, Gaussian and with a delta, enumerated."""
+    cap = Cap.declare(EPSILON, DELTA)
+
+    def after(used: Amount, event: Event) -> Amount | None:
+        try:
+            return cap.after(used, event, cap.cost(event, used))
+        except BudgetExceeded:
+            return None
+
+    reached = float(_reached(after, Amount(), np.array(EPSILON), 4))
+    assert 0.02 < reached <= DELTA
+
+
+def test_a_twin_that_counts_every_event_in_the_cheaper_sum_only_passes_the_cap() -> None:
+    """Epsilon of pure events and rho of the others, each up to its own limit: not a filter."""
+    cap = Cap.declare(EPSILON, DELTA)
+    rho = Fraction(zcdp_rho(EPSILON, DELTA))
+
+    def after(used: Amount, event: Event) -> Amount | None:
+        cost = cap.cost(event, used)
+        own = Amount(Fraction(0), cost.delta, cost.rho) if _gaussian(event) else Amount(cost.size)
+        total = used + own
+        fits = total.size <= 1 and total.rho <= rho and total.delta <= Fraction(DELTA)
+        return total if fits else None
+
+    assert float(_reached(after, Amount(), np.array(EPSILON), 4)) > DELTA
+
+
+def test_a_refusal_says_what_was_asked_what_is_left_and_what_would_fit() -> None:
+    budget = Budget(1, 1e-5)
+    budget.charge(PureDP(0.7, ADD))
+    with pytest.raises(BudgetExceeded) as refused:
+        budget.charge(PureDP(0.5, ADD))
+    said = str(refused.value)
+    assert "asks for epsilon 0.5, and epsilon 0.3 of 1 is left; epsilon 0.3 would fit" in said
+    budget.charge(PureDP(0.3, ADD))
+
+
+@given(any_event, st.fractions(Fraction(1, 100), Fraction(99, 100)))
+def test_a_smaller_part_of_an_event_costs_less(event: Event, part: Fraction) -> None:
+    smaller = scaled(event, part)
+    assert zcdp_cost(smaller).rho <= zcdp_cost(event).rho
+    assert zcdp_cost(smaller).delta == zcdp_cost(event).delta
+
+
+def test_scaling_reaches_into_sums() -> None:
+    both = Compose((DiscreteGaussian(1, 4, ADD), Repeat(PureDP(0.5, ADD), 2)))
+    half = scaled(both, Fraction(1, 2))
+    expected = Compose((DiscreteGaussian(Fraction(1, 4), 4, ADD), Repeat(PureDP(0.25, ADD), 2)))
+    assert half == expected
+
+
+def test_a_thousand_gaussian_charges_keep_short_numbers() -> None:
+    budget = Budget(10, 1e-5)
+    for _ in range(1000):
+        budget.charge(Gaussian(100, ADD))
+    used = budget._used()
+    assert used.converted.denominator < 2**120 and budget.left.amount > 0
