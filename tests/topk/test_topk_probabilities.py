@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 import time
@@ -24,15 +25,22 @@ from winnow import (
 from winnow.core.laws import Law
 from winnow.core.noisy_top.classes import JointClasses
 from winnow.core.noisy_top.ranking import Ranking
+from winnow.mechanisms import TOP_K, rows
 from winnow.plan import epsilon_for_top, top_chance, top_sequence_chance
 from winnow.topk import errors as topk_error
 from winnow.topk.audit.model import CanonicalModel, JointModel, PeeledModel
 from winnow.topk.plan import canonical as topk_canonical
 from winnow.topk.plan import joint as topk_joint
-from winnow.topk.plan.bounds import _gamma_quantile, top_k_bound
+from winnow.topk.plan.bounds import _gamma_quantile
 from winnow.topk.plan.canonical import canonical_chances
 from winnow.topk.plan.joint import joint_chances
-from winnow.topk.plan.probabilities import COUNTS, chances_of_canonical, chances_of_joint
+from winnow.topk.plan.known import (
+    COUNTS,
+    KNOWN,
+    chances_of_canonical,
+    chances_of_joint,
+    top_k_bound,
+)
 from winnow.topk.plan.subsets import LogFactorials, Loss, good, great
 
 RNG_SEED = 20
@@ -538,3 +546,9 @@ def test_joint_top_200_of_166000_takes_seconds():
     assert found.log_top_sequence < -2000  # and still a number
     pairs = itertools.pairwise(found.utilities.tolist())
     assert all(a > b for a, b in pairs)
+
+
+@pytest.mark.parametrize("row", [row for row in rows(TOP_K) if not row.private_labels])
+def test_every_mechanism_on_public_labels_says_what_is_known_of_it(row):
+    module, _, name = row.home.rpartition(".")
+    assert getattr(importlib.import_module(module), name) in KNOWN

@@ -26,7 +26,8 @@ from winnow.experiments.sources import Counts, netflix_counts
 from winnow.select.crossing import Selection
 from winnow.select.mechanism import ExponentialMechanism, PermuteAndFlip
 from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.plan.probabilities import chances_of_canonical, epsilon_for_top, top_chance
+from winnow.topk.plan.known import chances_of_canonical
+from winnow.topk.plan.probabilities import epsilon_for_top, top_chance
 from winnow.topk.plan.subsets import good, great
 
 if TYPE_CHECKING:

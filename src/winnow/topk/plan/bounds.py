@@ -56,15 +56,8 @@ from winnow.core.checks import exact
 from winnow.core.laws import Law
 from winnow.core.noisy_top.log_counts import log_binomial
 from winnow.core.utility import Utility
-from winnow.select.crossing import Selection
-from winnow.select.mechanism import LipschitzMechanism
-from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.gamma import GammaMechanism
 from winnow.topk.mechanisms.joint import Joint
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts
-from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
-from winnow.topk.plan.probabilities import as_one_draw
 
 _HERE = "proved in winnow.topk.plan.bounds"
 
@@ -79,42 +72,14 @@ class TopKBound:
     citation: str
 
 
-def top_k_bound(
-    mechanism: Selection, d: int, utility: Utility, miss: float, step: float = 0.0
-) -> TopKBound:
-    """The bounds of a mechanism on d items; ``step`` is that of the grid for real scores."""
-    match mechanism:
-        case Joint():
-            error = (mechanism.k * math.log(d) - math.log(miss)) / float(mechanism.scale(utility))
-            error = _on_grid(error, utility, step)
-            return TopKBound(
-                error, error, f"2 width/epsilon (k ln d + ln(1/{miss:.6g}))", "Joint, Thm 3.3"
-            )
-        case Canonical():
-            return _canonical(mechanism, d, utility, miss, step)
-        case PeelPermuteAndFlip():
-            return _peeling(float(mechanism.scale(utility)), d, mechanism.k, miss)
-        case PeelGumbel():
-            return top_k_bound(as_one_draw(mechanism), d, utility, miss)
-        case LipschitzMechanism(noise=Law.GUMBEL, kappa=k):
-            return _peeling(float(mechanism.scale(utility)), d, k, miss)
-        case LipschitzMechanism(noise=law, kappa=k):
-            return _pairs(law, float(mechanism.scale(utility)), d, k, miss)
-        case ApproximateOneshot():
-            scale = float(mechanism.scale(utility, d))
-            return _pairs(Law.LAPLACE, scale, d, mechanism.k, miss)
-        case GammaMechanism():
-            error = 2.0 * _gamma_quantile(d + 1, miss) / float(mechanism.scale(utility))
-            return TopKBound(
-                error, error, f"2 Delta/epsilon r, Pr[Gamma(d+1) >= r] <= {miss:.6g}", _HERE
-            )
-        case NoisyCounts():
-            return _noisy_counts(float(mechanism.scale(utility)), d, mechanism.k, miss)
-        case _:
-            return TopKBound(None, None, "no bound is known", "none")
+def joint_bound(m: Joint, d: int, utility: Utility, miss: float, step: float) -> TopKBound:
+    """Over at most d^k sequences."""
+    error = (m.k * math.log(d) - math.log(miss)) / float(m.scale(utility))
+    error = _on_grid(error, utility, step)
+    return TopKBound(error, error, f"2 width/epsilon (k ln d + ln(1/{miss:.6g}))", "Joint, Thm 3.3")
 
 
-def _canonical(
+def canonical_bound(
     mechanism: Canonical, d: int, utility: Utility, miss: float, step: float
 ) -> TopKBound:
     """The excess loss E in score units, then E/min(gamma, 1 - gamma) and E/gamma."""
@@ -157,7 +122,8 @@ def _on_grid(error: float, utility: Utility, step: float) -> float:
     return error * (1.0 + 2.0 * step / smallest) + step
 
 
-def _peeling(scale: float, d: int, k: int, miss: float) -> TopKBound:
+def peeling_bound(scale: float, d: int, k: int, miss: float) -> TopKBound:
+    """Round by round, Gumbel or exponential noise."""
     log_each = math.log(-math.expm1(math.log1p(-miss) / k))
     error = (math.log(d) - log_each) / scale
     return TopKBound(
@@ -168,7 +134,9 @@ def _peeling(scale: float, d: int, k: int, miss: float) -> TopKBound:
     )
 
 
-def _pairs(law: Law, scale: float, d: int, k: int, miss: float) -> TopKBound:
+def pairs_bound(law: Law, scale: float, d: int, k: int, miss: float) -> TopKBound:
+    """Over the pairs that would have to change places."""
+
     def error(pairs: float) -> float:
         if 0.5 * pairs <= miss:
             return 0.0
@@ -182,7 +150,7 @@ def _pairs(law: Law, scale: float, d: int, k: int, miss: float) -> TopKBound:
     )
 
 
-def _noisy_counts(scale: float, d: int, k: int, miss: float) -> TopKBound:
+def noisy_counts_bound(scale: float, d: int, k: int, miss: float) -> TopKBound:
     """The same with two discrete Laplace noises, q = e^(-1/scale), at whole numbers m:
     Pr[Z - Z' >= m] = (1-q)/(1+q)^2 q^m (m + (1+q^2)/(1-q^2) + q/(1-q))."""
     q, p = math.exp(-1.0 / scale), -math.expm1(-1.0 / scale)
@@ -203,6 +171,12 @@ def _noisy_counts(scale: float, d: int, k: int, miss: float) -> TopKBound:
         f"k(2d-k-1)/2 Pr[Z - Z' > error] <= {miss:.6g}; k(d-k) for the tail",
         f"union bound, {_HERE}",
     )
+
+
+def gamma_bound(scale: float, d: int, miss: float) -> TopKBound:
+    """By the quantile of the largest noise."""
+    error = 2.0 * _gamma_quantile(d + 1, miss) / scale
+    return TopKBound(error, error, f"2 Delta/epsilon r, Pr[Gamma(d+1) >= r] <= {miss:.6g}", _HERE)
 
 
 def _gamma_quantile(shape: int, miss: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -15,18 +14,8 @@ from winnow.core.noisy_top.grid import Grid
 from winnow.core.utility import Utility
 from winnow.select.crossing import Selection
 from winnow.topk import errors as topk_error
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.joint import Joint
-from winnow.topk.mechanisms.peeling import PeelGumbel
-from winnow.topk.plan.bounds import top_k_bound
-from winnow.topk.plan.probabilities import (
-    as_one_draw,
-    chances_of_canonical,
-    chances_of_joint,
-    epsilon_for_top,
-    top_chance,
-    top_sequence_chance,
-)
+from winnow.topk.plan.known import chances_of, simplest, top_k_bound
+from winnow.topk.plan.probabilities import epsilon_for_top
 
 _METRICS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
     name: getattr(topk_error, name) for name in topk_error.METRICS
@@ -114,21 +103,9 @@ class PlanQuestion:
         step = grid.step
         rounding = step if grid.rounds(scores) or grid.utility != utility else 0.0
         bound = top_k_bound(mechanism, len(scores), utility, 1.0 - self.confidence, rounding)
-        great = good = signed = tail = None
-        top: float | None
-        sequence: float | None
-        if isinstance(mechanism, Joint):
-            joint = chances_of_joint(mechanism, scores, utility)
-            top, sequence = math.exp(joint.log_top_set), math.exp(joint.log_top_sequence)
-            signed = joint.error_quantile(self.confidence) * step
-        elif isinstance(mechanism, Canonical):
-            canonical = chances_of_canonical(mechanism, scores, utility)
-            top, sequence = canonical.top, None
-            great, good = canonical.great, canonical.good
-            tail = canonical.gap_quantile(self.confidence) * step
-        else:
-            top = top_chance(mechanism, scores, utility)
-            sequence = top_sequence_chance(mechanism, scores, utility)
+        exactly = chances_of(mechanism, scores, utility)
+        signed = exactly.signed_quantile(self.confidence)
+        tail = exactly.tail_quantile(self.confidence)
         simulated, simulated_top = self._simulate(mechanism)
         return TopKRow(
             mechanism=word,
@@ -136,12 +113,12 @@ class PlanQuestion:
             epsilon=epsilon,
             guarantee=str(mechanism.guarantee(promised)),
             ordered=mechanism.ordered,
-            top_chance=top,
-            sequence_chance=sequence,
-            great_chance=great,
-            good_chance=good,
-            signed_quantile=signed,
-            tail_quantile=tail,
+            top_chance=exactly.top,
+            sequence_chance=exactly.sequence,
+            great_chance=exactly.great,
+            good_chance=exactly.good,
+            signed_quantile=None if signed is None else signed * step,
+            tail_quantile=None if tail is None else tail * step,
             signed_bound=bound.signed,
             tail_bound=bound.tail,
             bound_statement=bound.statement,
@@ -164,8 +141,7 @@ class PlanQuestion:
     ) -> tuple[dict[str, SimulatedError] | None, float | None]:
         if self.draws == 0:
             return None, None
-        run = as_one_draw(mechanism) if isinstance(mechanism, PeelGumbel) else mechanism
-        rows = run.simulate(self.scores, self.utility, self.draws, self.seed)
+        rows = simplest(mechanism).simulate(self.scores, self.utility, self.draws, self.seed)
         if not self.as_lists:
             rows = topk_error.best_order(self.scores, rows)
         found = {
