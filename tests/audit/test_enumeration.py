@@ -10,7 +10,7 @@ from winnow import (
     Relation,
     SparseVector,
 )
-from winnow.audit.cases import Case, all_cases, instances, selections
+from winnow.audit.cases import Case, all_cases, selections
 from winnow.audit.enumeration import enumerate_case, every_row_is_enumerated, measure
 from winnow.audit.neighbours import Declared, counts, declarations, general
 from winnow.core.laws import Law
@@ -82,5 +82,5 @@ def test_four_candidates_or_more_are_always_looked_at() -> None:
     for mechanism in selections():
         model = Case(mechanism, declared).model
         for quick in (True, False):
-            sizes = [bases.shape[1] for bases, _ in instances(model, declared.boxes, quick=quick)]
+            sizes = [bases.shape[1] for bases, _ in model.instances(declared.boxes, quick=quick)]
             assert max(sizes) >= 4

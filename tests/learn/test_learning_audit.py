@@ -10,7 +10,7 @@ import pytest
 
 import winnow as wn
 from winnow import Sealed, SealedTable
-from winnow.audit.probabilities import hockey_stick, log_probability_rows, model_of
+from winnow.audit.probabilities import hockey_stick, model_of
 from winnow.core.opening import open_sealed
 from winnow.learn.crossing import labelled_table, rule_scores
 from winnow.learn.rules import parse
@@ -75,7 +75,7 @@ def test_neighbouring_tables_are_as_close_as_promised(
     assert moved.max() <= max(utility.up, utility.down) and moved.min() >= -1
     chosen = selection_named(mechanism, epsilon=epsilon, delta=delta, thresholds=thresholds)
     model = model_of(chosen, utility)
-    p, q = (np.exp(log_probability_rows(model, side)) for side in (first, second))
+    p, q = (np.exp(model.rows(side)) for side in (first, second))
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-9)
     assert hockey_stick(p, q, epsilon).max() <= delta + 1e-9
 
@@ -111,6 +111,6 @@ def test_the_released_hypothesis_follows_the_stated_law() -> None:
     scores = np.array([scores_of(rows, "substitution", "stumps")])
     utility = wn.Utility.declare(1, monotone=True, relation="substitution")
     model = model_of(selection_named("permute-and-flip", epsilon=2), utility)
-    expected = np.exp(log_probability_rows(model, scores))[0]
+    expected = np.exp(model.rows(scores))[0]
     observed = np.bincount(draws, minlength=len(expected) + 1)  # and none that is impossible
     assert chi_square_p_value(observed, expected) > 1e-4

@@ -11,12 +11,13 @@ from winnow import LimitedDomain, Relation, StabilityThreshold
 from winnow.audit.cases import Case, OnLabels, all_cases
 from winnow.audit.neighbours import counts
 from winnow.audit.numerics import log_functions, rule_between, two_laplace_density, unit_interval
-from winnow.audit.probabilities import StoppingMargins, hockey_stick, log_probability_rows, model_of
+from winnow.audit.probabilities import hockey_stick, model_of
 from winnow.core.laws import Law
 from winnow.select.audit.model import (
     LargeMarginModel,
     NoisyTopModel,
     SparseVectorModel,
+    StoppingMargins,
     log_peeling,
     log_permute_and_flip,
     log_sets_by_quadrature,
@@ -246,7 +247,7 @@ def test_symmetric_vectors_are_computed_once_and_right() -> None:
         model_of(all_cases()[-1].mechanism, counts(Relation.ADD_REMOVE).utility),
     ):
         np.testing.assert_allclose(
-            np.exp(log_probability_rows(model, scores)),
+            np.exp(model.rows(scores)),
             np.exp(model.log_probabilities(scores)),
             atol=1e-13,
         )

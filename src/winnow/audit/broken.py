@@ -145,7 +145,7 @@ class BrokenTruncatedNoise(LipschitzMechanism):
 
 
 @dataclass(frozen=True)
-class TruncatedModel:
+class TruncatedModel(Model):
     """The exact law of argmax with noise on a few equally likely levels, ties by position."""
 
     scale: float

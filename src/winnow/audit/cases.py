@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
-from math import ceil
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.neighbours import Declared, declarations, moves
-from winnow.audit.probabilities import Exchangeable, Model, Scores, model_of
+from winnow.audit.neighbours import Declared, declarations
+from winnow.audit.probabilities import Model, Scores, model_of
 from winnow.core.checks import Real
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.inner_product.audit import ADVERSARIES, AdversarialIndexed, AdversarialSlack, LazyModel
+from winnow.inner_product.audit import ADVERSARIES, AdversarialIndexed, AdversarialSlack
 from winnow.privacy import Promise, pure_cost
-from winnow.select.audit.model import LargeMarginModel, NoisyTopModel, SparseVectorModel
-from winnow.select.audit.ranked import RankedModel, on_unknown_universes
+from winnow.select.audit.ranked import on_unknown_universes
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.select.sparse_vector import SparseVector
-from winnow.topk.audit.counts import Counted, ListThenCountsModel, NoisyCountsModel
+from winnow.topk.audit.counts import Counted
 from winnow.topk.audit.model import (
-    CanonicalModel,
-    CubeModel,
-    JointModel,
     LimitedDomainModel,
-    PeeledModel,
-    SizedSetModel,
     StabilityModel,
+    lists_and_sets,
 )
-from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.gamma import GammaMechanism
 from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
+from winnow.topk.mechanisms.peeling import PeelGumbel
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
 Integers = NDArray[np.int64]
@@ -175,14 +165,7 @@ def selections(*, quick: bool = False) -> list[AuditedMechanism]:
     for kappa in (2,) if quick else (2, 3):
         found += [LipschitzMechanism(epsilon, law, kappa) for law in Law]
         found.append(UnorderedGumbel(epsilon, Law.GUMBEL, kappa))
-    found += [PeelPermuteAndFlip(epsilon, 2), Joint(epsilon, 2)]
-    found += [PeelGumbel(epsilon, Fraction(1, 100), k) for k in ((2,) if quick else (2, 3))]
-    found += [Canonical(epsilon, 2, gamma=Fraction(1, 2), noise=law) for law in Law]
-    for law in (Law.GUMBEL, Law.EXPONENTIAL):
-        found += [Canonical(epsilon, 2, gamma=gamma, noise=law) for gamma in (0, 1)]
-        found.append(Canonical(epsilon, 2, noise=law, rounded=True))
-    found += [GammaMechanism(epsilon, k) for k in (1, 2)]
-    found.append(ApproximateOneshot(Fraction(1, 5), Fraction(1, 20), 2))
+    found += lists_and_sets(epsilon, quick=quick)
     found += [SparseVector(epsilon, 0, cutoff) for cutoff in (1, 2)]
     found.append(AdversarialIndexed(epsilon, adversary="worst"))
     for adversary in ("turning",) if quick else ADVERSARIES:
@@ -229,129 +212,3 @@ def all_cases(*, quick: bool = False) -> list[Case]:
     people = [d for d in declared if d.monotone]
     of_people = on_private_labels() + with_noisy_counts() + on_unknown_universes()
     return cases + [Case(mechanism, d) for mechanism in of_people for d in people]
-
-
-Boxes = frozenset[tuple[int, int]]
-
-
-def instances(model: Model, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
-    """Score vectors and the moves to their neighbours, for the kind of the model."""
-    match model:
-        case NoisyTopModel() | PeeledModel() | JointModel():
-            yield from _for_selection(model, boxes, quick)
-        case CanonicalModel() | SizedSetModel() | CubeModel():
-            yield from _for_selection(model, boxes, quick)
-        case LazyModel():  # in every order: an index may go by position
-            far = ceil(12 / model.scale)
-            yield _vectors((0, 1, 2, 3) if quick else (0, 1, 2, 3, far), 3), moves(boxes, 3)
-            few = quick or model.k > 1
-            yield _vectors((0, 2) if few else (0, 1, 2), 4), moves(boxes, 4)
-        case SparseVectorModel():
-            yield from _for_thresholds(model, boxes, quick)
-        case LimitedDomainModel() | StabilityModel() | RankedModel():
-            yield from _for_private_labels(model, boxes, quick)
-        case NoisyCountsModel() | ListThenCountsModel():
-            yield from _for_noisy_counts(model, boxes, quick)
-        case LargeMarginModel():
-            yield from _for_margins(model, boxes, quick)
-        case _:
-            yield _vectors((0, 1, 2, 3, 4, 5, 6), 3), moves(boxes, 3)
-
-
-def neighbours_of(model: Model, bases: Integers, steps: Integers) -> Integers:
-    """A row for each vector and each move. Counts of labels stop at 0: nobody is missing twice."""
-    moved = (bases[:, None] + steps).reshape(-1, bases.shape[1])
-    of_labels = isinstance(model, LimitedDomainModel | StabilityModel | RankedModel)
-    return np.maximum(moved, 0) if of_labels else moved
-
-
-def _for_selection(
-    model: Exchangeable, boxes: Boxes, quick: bool
-) -> Iterator[tuple[Integers, Integers]]:
-    """All sorted vectors of small scores with ties, and far-off scores where losses peak."""
-    far = ceil(12 / model.scale)
-    winners = model.outcomes(6).shape[1]
-    for d in (4,) if quick else (3, 4, 5):
-        if d > winners and (d < 5 or not isinstance(model, CubeModel)):
-            steps = moves(boxes, d, inside=d == 3)
-            yield _sorted_vectors((0, 1, 2, 3) if d < 5 and not quick else (0, 1, 2), d), steps
-            yield _sorted_vectors((0, far, 2 * far) if d == 3 else (0, far), d), steps
-
-
-def _for_thresholds(
-    model: SparseVectorModel, boxes: Boxes, quick: bool
-) -> Iterator[tuple[Integers, Integers]]:
-    """All orders of near and far values; then reports that a neighbour finds hardest.
-
-    Those are: far below the threshold and yet reported above, after values far above that
-    are all reported below.
-    """
-    far = ceil(12 * model.value_scale)
-    yield _vectors((-1, 0, 1), 3), moves(boxes, 3)
-    # two halves of three, moved apart: what draws can show best
-    yield np.repeat(_vectors((-1, 0, 1), 2), 3, axis=1), np.repeat(moves(boxes, 2), 3, axis=1)
-    if not quick:
-        yield _vectors((-far, 0, far), 3), moves(boxes, 3)
-    yield _vectors((-far, far), 4), moves(boxes, 4)
-    planted = [-far] * (model.cutoff - 1) + [far] * 4 + [-far]
-    steps = moves(boxes, len(planted))
-    middle = steps[:, model.cutoff - 1 : -1]
-    yield np.array([planted]), steps[np.all(middle == middle[:, :1], axis=1)]
-
-
-def _for_margins(
-    model: LargeMarginModel, boxes: Boxes, quick: bool
-) -> Iterator[tuple[Integers, Integers]]:
-    """Gaps at ties, at 2 sensitivities and around the thresholds; the leader first or last."""
-    raw = model.thresholds(np.arange(1, 4)) * model.sensitivity
-    for d in (3,) if quick else (3, 4):
-        ties, around = ((0, 1, 2, 3, 4), (-1, 0, 2)) if d == 3 else ((0, 1, 2), (1,))
-        gaps = {*ties, *(int(t) + step for t in raw[: d - 1] for step in around)}
-        bases = -_sorted_vectors(tuple(gaps), d - 1)
-        bases = np.hstack([np.zeros((len(bases), 1), np.int64), bases])
-        yield np.vstack([bases, bases[:, ::-1]]), moves(boxes, d, inside=d == 3)
-    if not quick:  # five candidates, moved to the corners of a box
-        gaps = {0, 1, 3, int(raw[0]) + 1}
-        bases = -_sorted_vectors(tuple(gaps), 4)
-        corners = {step for box in boxes for step in product(box, repeat=5)} - {(0,) * 5}
-        yield np.insert(bases, 0, 0, axis=1), np.array(sorted(corners), np.int64)
-    # The last candidate leads many equals and may fall back among them: there the
-    # thresholds are needed most.
-    many = 60
-    leading = np.array([(0,) * (many - 1) + (gap,) for gap in (0, 1, 2)], np.int64)
-    steps = [(others,) * (many - 1) + (leader,) for others, leader in moves(boxes, 2).tolist()]
-    yield leading, np.array(steps, np.int64)
-
-
-def _for_private_labels(
-    model: LimitedDomainModel | StabilityModel | RankedModel, boxes: Boxes, quick: bool
-) -> Iterator[tuple[Integers, Integers]]:
-    """Small counts, zeros and all; one person has at most `items` labels."""
-    d = 3 if quick or isinstance(model, StabilityModel) else 4
-    values = (0, 1, 2, 4) if isinstance(model, StabilityModel) else (0, 1, 2, 3, 5, 8)
-    yield _sorted_vectors(values, d), _within(model.items, moves(boxes, d))
-
-
-def _for_noisy_counts(
-    model: NoisyCountsModel | ListThenCountsModel, boxes: Boxes, quick: bool
-) -> Iterator[tuple[Integers, Integers]]:
-    """Small counts with ties, forwards and backwards, because ties go by position."""
-    for d in (4,) if quick else (3, 4):
-        bases = _sorted_vectors((0, 1, 2) if d == 4 else (0, 1, 2, 5), d)
-        yield np.vstack([bases, bases[:, ::-1]]), _within(model.items, moves(boxes, d))
-
-
-def _within(items: int | None, steps: Integers) -> Integers:
-    """The moves of a person with at most so many items; of one who leaves and one who comes."""
-    if items is None:
-        return steps
-    up, down = np.sum(steps > 0, axis=1), np.sum(steps < 0, axis=1)
-    return np.asarray(steps[(up <= items) & (down <= items)], np.int64)
-
-
-def _sorted_vectors(values: tuple[int, ...], d: int) -> Integers:
-    return np.array(list(combinations_with_replacement(sorted(values, reverse=True), d)), np.int64)
-
-
-def _vectors(values: tuple[int, ...], d: int) -> Integers:
-    return np.array(list(product(values, repeat=d)), np.int64)

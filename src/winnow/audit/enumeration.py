@@ -15,16 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.audit.cases import (
-    Boxes,
     Case,
-    Integers,
     all_cases,
-    instances,
-    neighbours_of,
     on_private_labels,
     selections,
 )
-from winnow.audit.probabilities import Model, hockey_stick, log_probability_rows
+from winnow.audit.neighbours import Boxes, Integers
+from winnow.audit.probabilities import Model, hockey_stick
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
 from winnow.interactive.mechanism import MultiplicativeWeights
@@ -156,7 +153,7 @@ def enumerate_case(case: Case, *, quick: bool = False) -> Iterator[AuditResult]:
 def measure(model: Model, boxes: Boxes, epsilon: float, *, quick: bool = False) -> Measured:
     """The worst epsilon, range, rho, and delta at this epsilon, over all instances."""
     total = Measured(0.0, 0.0, 0.0, 0.0, 0, Pair((), ()), Pair((), ()))
-    for bases, moves in instances(model, boxes, quick=quick):
+    for bases, moves in model.instances(boxes, quick=quick):
         found = _measure_block(model, bases, moves, epsilon)
         total = Measured(
             max(total.epsilon, found.epsilon),
@@ -172,9 +169,9 @@ def measure(model: Model, boxes: Boxes, epsilon: float, *, quick: bool = False) 
 
 def _measure_block(model: Model, bases: Integers, moves: Integers, epsilon: float) -> Measured:
     n = len(bases)
-    neighbours = neighbours_of(model, bases, moves)
-    log_p = np.repeat(log_probability_rows(model, bases), len(moves), axis=0)
-    log_q = log_probability_rows(model, neighbours)
+    neighbours = model.neighbours(bases, moves)
+    log_p = np.repeat(model.rows(bases), len(moves), axis=0)
+    log_q = model.rows(neighbours)
     p, q = np.exp(log_p), np.exp(log_q)
     with np.errstate(invalid="ignore", over="ignore"):
         loss = np.where(log_p == log_q, 0.0, log_p - log_q)  # both -inf: no output, no loss

@@ -7,7 +7,7 @@ numbers are among the things audited.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 
 Integers = NDArray[np.int64]
+Boxes = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Declared:
         return Utility.declare(self.sensitivity, monotone=self.monotone, relation=self.relation)
 
     @property
-    def boxes(self) -> frozenset[tuple[int, int]]:
+    def boxes(self) -> Boxes:
         """Intervals (low, high): between neighbours all scores move anywhere within one."""
         if isinstance(self.sensitivity, tuple):
             down, up = self.sensitivity
@@ -50,7 +51,7 @@ class Declared:
         return frozenset({(-up - down, up + down)})  # one leaves and another comes
 
 
-def moves(boxes: frozenset[tuple[int, int]], d: int, *, inside: bool = False) -> Integers:
+def moves(boxes: Boxes, d: int, *, inside: bool = False) -> Integers:
     """Every x' - x for neighbours x' of x, one per row, without the zero move.
 
     Each score moves by an extreme or not at all. Where a probability rises in some scores
@@ -63,6 +64,24 @@ def moves(boxes: frozenset[tuple[int, int]], d: int, *, inside: bool = False) ->
         steps.update(product(values, repeat=d))
     steps.discard((0,) * d)
     return np.array(sorted(steps), np.int64)
+
+
+def within(items: int | None, steps: Integers) -> Integers:
+    """The moves of a person with at most so many items; of one who leaves and one who comes."""
+    if items is None:
+        return steps
+    up, down = np.sum(steps > 0, axis=1), np.sum(steps < 0, axis=1)
+    return np.asarray(steps[(up <= items) & (down <= items)], np.int64)
+
+
+def sorted_vectors(values: tuple[int, ...], d: int) -> Integers:
+    """All vectors of these values in falling order."""
+    return np.array(list(combinations_with_replacement(sorted(values, reverse=True), d)), np.int64)
+
+
+def vectors(values: tuple[int, ...], d: int) -> Integers:
+    """All vectors of these values."""
+    return np.array(list(product(values, repeat=d)), np.int64)
 
 
 def counts(relation: Relation) -> Declared:

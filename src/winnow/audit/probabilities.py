@@ -4,51 +4,106 @@ Nothing here touches a tape or a kernel: a model holds the public parameters of 
 mechanism and computes the probabilities of all its outputs from the definitions, by
 closed formulas where there are some and by quadrature otherwise, many score vectors at a
 time. A row of ``outcomes`` looks like a row of the mechanism's ``simulate``.
+
+Models lie in the ``audit`` of their capability, each with ``model_for.register`` for the
+mechanism that it is the model of.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import singledispatch
+from math import ceil
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.neighbours import Boxes, moves, sorted_vectors, vectors, within
 from winnow.core.utility import Utility
-from winnow.select.audit.model import LargeMarginModel, NoisyTopModel, SparseVectorModel
-from winnow.select.large_margin import LargeMargin
-from winnow.select.margin_search import stopping_margin
-from winnow.select.mechanism import LipschitzMechanism
-from winnow.select.sparse_vector import SparseVector
-from winnow.topk.audit.model import (
-    CanonicalModel,
-    CubeModel,
-    JointModel,
-    PeeledModel,
-    SizedSetModel,
-)
-from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.gamma import GammaMechanism
-from winnow.topk.mechanisms.joint import Joint
-from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Scores = NDArray[np.int64] | NDArray[np.float64]
 
 
-class Model(Protocol):
-    """A mechanism as its output distribution."""
+class Model(ABC):
+    """A mechanism as its output distribution; frozen, so that what was measured can be kept."""
 
+    @abstractmethod
     def outcomes(self, d: int) -> Integers:
         """All outputs for d candidates, one per row."""
 
+    @abstractmethod
     def log_probabilities(self, scores: Scores) -> Floats:
         """A row for each score vector (a row of `scores`), a column for each outcome."""
 
-    def __hash__(self) -> int:
-        """Models are frozen, so that what was measured can be kept."""
+    def rows(self, scores: Integers) -> Floats:
+        """``log_probabilities``, computed once for vectors that are the same for the model."""
+        distinct, where = np.unique(scores, axis=0, return_inverse=True)
+        return self.log_probabilities(distinct)[where.ravel()]
+
+    def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
+        """Score vectors, and the moves to their neighbours."""
+        yield vectors((0, 1, 2, 3, 4, 5, 6), 3), moves(boxes, 3)
+
+    def neighbours(self, bases: Integers, steps: Integers) -> Integers:
+        """A row for each vector and each move."""
+        return np.asarray((bases[:, None] + steps).reshape(-1, bases.shape[1]), np.int64)
+
+
+class Exchangeable(Model):
+    """A model without ties by position: exchanging candidates exchanges their probabilities."""
+
+    scale: float
+    ordered: bool
+    most: ClassVar[int] = 5
+    """The largest number of candidates that is enumerated."""
+
+    def rows(self, scores: Integers) -> Floats:
+        """Adding a constant to all scores changes no selection, nor does their order."""
+        d = scores.shape[1]
+        order = np.argsort(-scores, axis=1, kind="stable")
+        descending = np.take_along_axis(scores, order, axis=1)
+        distinct, where = np.unique(descending - descending[:, :1], axis=0, return_inverse=True)
+        table = self.log_probabilities(distinct)
+        outcomes = self.outcomes(d)
+        ranks = np.argsort(order, axis=1)[:, outcomes]  # each outcome in terms of sorted places
+        if not self.ordered:
+            ranks.sort(axis=2)
+        digits = d ** np.arange(outcomes.shape[1])
+        codes = outcomes @ digits
+        by_code = np.argsort(codes)
+        columns = by_code[np.searchsorted(codes[by_code], ranks @ digits)]
+        return np.asarray(table[where.reshape(-1, 1), columns], np.float64)
+
+    def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
+        """All sorted vectors of small scores with ties, and far-off scores where losses peak."""
+        far = ceil(12 / self.scale)
+        winners = self.outcomes(6).shape[1]
+        for d in (4,) if quick else (3, 4, 5):
+            if winners < d <= self.most:
+                steps = moves(boxes, d, inside=d == 3)
+                yield sorted_vectors((0, 1, 2, 3) if d < 5 and not quick else (0, 1, 2), d), steps
+                yield sorted_vectors((0, far, 2 * far) if d == 3 else (0, far), d), steps
+
+
+class OfLabels(Model):
+    """A model on counts of private labels; ``items`` bounds the labels of one person."""
+
+    items: int | None
+    values: ClassVar[tuple[int, ...]] = (0, 1, 2, 3, 5, 8)
+    most: ClassVar[int] = 4
+
+    def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
+        """Small counts, zeros and all; one person has at most `items` labels."""
+        d = 3 if quick else self.most
+        yield sorted_vectors(self.values, d), within(self.items, moves(boxes, d))
+
+    def neighbours(self, bases: Integers, steps: Integers) -> Integers:
+        """Counts of labels stop at 0: nobody is missing twice."""
+        return np.maximum(super().neighbours(bases, steps), 0)
 
 
 @runtime_checkable
@@ -59,109 +114,17 @@ class HasModel(Protocol):
         """Its output distribution."""
 
 
-@dataclass(frozen=True)
-class StoppingMargins:
-    """The thresholds T(l) of the shipped large margin mechanism."""
-
-    epsilon: float
-    delta: float
-    thresholds: str
-
-    def __call__(self, ranks: Integers) -> Floats:
-        """T(l) for each rank l."""
-        return stopping_margin(ranks, self.epsilon, self.delta, self.thresholds)
-
-
-@dataclass(frozen=True)
-class OneshotScale:
-    """The scale of the approximate oneshot mechanism, which depends on d."""
-
-    mechanism: ApproximateOneshot
-    utility: Utility
-
-    def __call__(self, d: int) -> float:
-        """For d candidates."""
-        return float(self.mechanism.scale(self.utility, d))
-
-
-def model_of(mechanism: object, utility: Utility) -> Model:
-    """The output distribution that a mechanism's public parameters define."""
-    match mechanism:
-        case HasModel():
-            return mechanism.model(utility)
-        case LipschitzMechanism():
-            scale = float(mechanism.scale(utility))
-            return NoisyTopModel(mechanism.noise, scale, mechanism.kappa, mechanism.ordered)
-        case PeelGumbel():
-            return model_of(mechanism._mechanism(), utility)
-        case PeelPermuteAndFlip():
-            return PeeledModel(float(mechanism.scale(utility)), mechanism.k)
-        case Joint():
-            return JointModel(float(mechanism.scale(utility)), mechanism.k)
-        case Canonical():
-            return CanonicalModel(
-                mechanism.noise,
-                float(mechanism.scale(utility)),
-                mechanism.k,
-                float(mechanism.gamma),
-                float(utility.one_sided) if mechanism.rounded else None,
-            )
-        case ApproximateOneshot():
-            return SizedSetModel(OneshotScale(mechanism, utility), mechanism.k)
-        case GammaMechanism():
-            return CubeModel(float(mechanism.scale(utility)), mechanism.k)
-        case SparseVector():
-            threshold_scale, value_scale = map(float, mechanism.scales(utility))
-            return SparseVectorModel(
-                float(mechanism.threshold), threshold_scale, value_scale, mechanism.cutoff
-            )
-        case LargeMargin():
-            epsilon, delta = float(mechanism.epsilon), float(mechanism.delta)
-            return LargeMarginModel(
-                float(utility.half_width),
-                (3 / epsilon, 6 / epsilon, 12 / epsilon),  # [LMM, Alg 1]
-                StoppingMargins(epsilon, delta, mechanism.thresholds),
-                epsilon / 6,
-            )
+@singledispatch
+def model_for(mechanism: object, utility: Utility) -> Model:
+    """The output distribution that the public parameters of a mechanism of a class define."""
     raise TypeError(f"no exact probabilities are known for a {type(mechanism).__name__}")
 
 
-Exchangeable = NoisyTopModel | PeeledModel | JointModel | CanonicalModel | SizedSetModel | CubeModel
-"""Models without ties by position: exchanging candidates exchanges their probabilities."""
-
-
-def log_probability_rows(model: Model, scores: Integers) -> Floats:
-    """``model.log_probabilities``, computed once for vectors that are the same for the model.
-
-    Adding a constant to all scores changes no selection, nor does the order of candidates
-    where there are no ties by position.
-    """
-    match model:
-        case NoisyTopModel(counts=None) | PeeledModel() | JointModel():
-            return _by_sorted_rows(model, scores)
-        case CanonicalModel() | SizedSetModel() | CubeModel():
-            return _by_sorted_rows(model, scores)
-        case LargeMarginModel():
-            scores = scores - scores.max(axis=1, keepdims=True)
-    distinct, where = np.unique(scores, axis=0, return_inverse=True)
-    return model.log_probabilities(distinct)[where.ravel()]
-
-
-def _by_sorted_rows(model: Exchangeable, scores: Integers) -> Floats:
-    d = scores.shape[1]
-    order = np.argsort(-scores, axis=1, kind="stable")
-    descending = np.take_along_axis(scores, order, axis=1)
-    distinct, where = np.unique(descending - descending[:, :1], axis=0, return_inverse=True)
-    table = model.log_probabilities(distinct)
-    outcomes = model.outcomes(d)
-    ranks = np.argsort(order, axis=1)[:, outcomes]  # each outcome in terms of sorted places
-    if not model.ordered:
-        ranks.sort(axis=2)
-    digits = d ** np.arange(outcomes.shape[1])
-    codes = outcomes @ digits
-    by_code = np.argsort(codes)
-    columns = by_code[np.searchsorted(codes[by_code], ranks @ digits)]
-    return np.asarray(table[where.reshape(-1, 1), columns], np.float64)
+def model_of(mechanism: object, utility: Utility) -> Model:
+    """The output distribution of a mechanism."""
+    if isinstance(mechanism, HasModel):
+        return mechanism.model(utility)
+    return model_for(mechanism, utility)
 
 
 def hockey_stick(p: Floats, q: Floats, epsilon: float) -> Floats:

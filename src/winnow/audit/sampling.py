@@ -17,15 +17,12 @@ from numpy.typing import NDArray
 
 from winnow.audit.cases import (
     AuditedMechanism,
-    Boxes,
     Case,
-    instances,
-    neighbours_of,
     on_private_labels,
 )
 from winnow.audit.enumeration import Pair
-from winnow.audit.neighbours import counts, general
-from winnow.audit.probabilities import Model, log_probability_rows, model_of
+from winnow.audit.neighbours import Boxes, Integers, counts, general
+from winnow.audit.probabilities import Model, model_of
 from winnow.audit.result import AuditResult
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
@@ -40,8 +37,6 @@ from winnow.topk.mechanisms.gamma import GammaMechanism
 from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
-
-Integers = NDArray[np.int64]
 
 
 @lru_cache(maxsize=256)
@@ -199,10 +194,10 @@ def _bounds(hits_p: Integers, draws_p: int, hits_q: Integers, draws_q: int, delt
 def telling_pair(model: Model, boxes: Boxes, draws: int, delta: float = 0.0) -> Pair:
     """Neighbours that so many draws should tell apart best, by their exact probabilities."""
     best, found = -np.inf, Pair((), ())
-    for bases, steps in instances(model, boxes, quick=True):
-        neighbours = neighbours_of(model, bases, steps)
-        p = np.exp(np.repeat(log_probability_rows(model, bases), len(steps), axis=0))
-        q = np.exp(log_probability_rows(model, neighbours))
+    for bases, steps in model.instances(boxes, quick=True):
+        neighbours = model.neighbours(bases, steps)
+        p = np.exp(np.repeat(model.rows(bases), len(steps), axis=0))
+        q = np.exp(model.rows(neighbours))
         expected = np.maximum(_expected(p, q, draws, delta), _expected(q, p, draws, delta))
         highest = float(expected.max())
         if highest > best + _TIE:

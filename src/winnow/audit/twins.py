@@ -44,12 +44,10 @@ from winnow.topk.audit.counts import (
     Counted,
     CountedAtOnce,
 )
+from winnow.topk.audit.model import to_underpay
 from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.gamma import GammaMechanism
-from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
+from winnow.topk.mechanisms.peeling import PeelGumbel
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
 
@@ -186,10 +184,7 @@ def enumerated_twins() -> list[Twin]:
     people = counts(Relation.ADD_REMOVE)
     little = Fraction(1, 5), Fraction(1, 20), 2
     honest: list[AuditedMechanism] = [
-        PeelPermuteAndFlip(1.0, 2),
-        Joint(1.0, 2),
-        Canonical(1.0, 2),
-        GammaMechanism(1.0, 2),
+        *to_underpay(),
         AdversarialIndexed(1.0, adversary="worst"),
     ]
     return [

@@ -7,6 +7,7 @@ for twins that are wrong anyway.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import permutations
 from math import isqrt
@@ -14,6 +15,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.neighbours import Boxes, moves, vectors
 from winnow.audit.probabilities import Model, Scores
 from winnow.core.laws import Law
 from winnow.core.tape import Tape
@@ -127,7 +129,7 @@ class AdversarialSlack(SlackExponential):
 
 
 @dataclass(frozen=True)
-class LazyModel:
+class LazyModel(Model):
     """The law of k draws; the tail's level is the head's least score within the slack."""
 
     scale: float
@@ -139,6 +141,13 @@ class LazyModel:
     def outcomes(self, d: int) -> Integers:
         """Sequences of k candidates."""
         return np.array(list(permutations(range(d), self.k)), np.int64)
+
+    def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
+        """In every order: an index may go by position."""
+        far = math.ceil(12 / self.scale)
+        yield vectors((0, 1, 2, 3) if quick else (0, 1, 2, 3, far), 3), moves(boxes, 3)
+        few = quick or self.k > 1
+        yield vectors((0, 2) if few else (0, 1, 2), 4), moves(boxes, 4)
 
     def log_probabilities(self, scores: Scores) -> Floats:
         """Draw after draw, each from the candidates that are left."""

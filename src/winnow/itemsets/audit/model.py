@@ -52,7 +52,7 @@ def baskets_of(numbers: Integers) -> Baskets:
 
 
 @dataclass(frozen=True)
-class BasketsModel:
+class BasketsModel(Model):
     """The probabilities of a model of supports, at the supports of some baskets."""
 
     inner: Model

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.neighbours import Boxes, moves, sorted_vectors, vectors
 from winnow.audit.numerics import (
     log_functions,
     log_laplace,
@@ -16,10 +18,18 @@ from winnow.audit.numerics import (
     two_laplace_density,
     unit_interval,
 )
+from winnow.audit.probabilities import Exchangeable, Model, model_for
 from winnow.core.formulas import log1mexp
 from winnow.core.laws import Law
+from winnow.core.utility import Utility
+from winnow.select.large_margin import LargeMargin
+from winnow.select.margin_search import stopping_margin
+from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.sparse_vector import SparseVector
 
 Floats = NDArray[np.float64]
+
+
 Integers = NDArray[np.int64]
 Scores = NDArray[np.int64] | NDArray[np.float64]
 
@@ -28,7 +38,7 @@ _ENTRIES = 1 << 17
 
 
 @dataclass(frozen=True)
-class NoisyTopModel:
+class NoisyTopModel(Exchangeable):
     """The kappa largest of scale * score + noise, as a sequence or as an unordered set.
 
     With `counts`, candidate i stands for counts[i] equal ones: its noise is the largest of
@@ -57,6 +67,10 @@ class NoisyTopModel:
         if self.ordered and self.kappa > 1:
             raise ValueError(f"no guarantee speaks of the order of {self.law} noise")
         return log_sets_by_quadrature(self.law, x, outcomes, self.counts)
+
+    def rows(self, scores: Integers) -> Floats:
+        """With group sizes candidates are not alike."""
+        return super().rows(scores) if self.counts is None else Model.rows(self, scores)
 
 
 def log_peeling(x: Floats, sequences: Integers) -> Floats:
@@ -136,7 +150,7 @@ def _largest_of(
 
 
 @dataclass(frozen=True)
-class SparseVectorModel:
+class SparseVectorModel(Model):
     """Reports of q_i + Lap(value_scale) > threshold + Lap(threshold_scale), up to the cutoff.
 
     A threshold scale of 0 means no noise on the threshold (a broken twin has that).
@@ -191,9 +205,27 @@ class SparseVectorModel:
                 result[part, column] = np.log(np.sum(reached[asked], axis=1))
         return result
 
+    def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
+        """All orders of near and far values; then reports that a neighbour finds hardest.
+
+        Those are: far below the threshold and yet reported above, after values far above that
+        are all reported below.
+        """
+        far = ceil(12 * self.value_scale)
+        yield vectors((-1, 0, 1), 3), moves(boxes, 3)
+        # two halves of three, moved apart: what draws can show best
+        yield np.repeat(vectors((-1, 0, 1), 2), 3, axis=1), np.repeat(moves(boxes, 2), 3, axis=1)
+        if not quick:
+            yield vectors((-far, 0, far), 3), moves(boxes, 3)
+        yield vectors((-far, far), 4), moves(boxes, 4)
+        planted = [-far] * (self.cutoff - 1) + [far] * 4 + [-far]
+        steps = moves(boxes, len(planted))
+        middle = steps[:, self.cutoff - 1 : -1]
+        yield np.array([planted]), steps[np.all(middle == middle[:, :1], axis=1)]
+
 
 @dataclass(frozen=True)
-class LargeMarginModel:
+class LargeMarginModel(Model):
     """The large margin mechanism [LMM, Alg 1], all scales in units of the sensitivity.
 
     `scales` are those of the noises Z, G and Z_l; `thresholds` maps ranks l to T(l); one of
@@ -252,3 +284,66 @@ class LargeMarginModel:
                 reached = reached * failing[rank][place]
             result[part, -1] = np.sum(reached, axis=1)
         return result
+
+    def rows(self, scores: Integers) -> Floats:
+        """Adding a constant to all scores changes no selection."""
+        return super().rows(scores - scores.max(axis=1, keepdims=True))
+
+    def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
+        """Gaps at ties, at 2 sensitivities and around the thresholds; the leader first or last."""
+        raw = self.thresholds(np.arange(1, 4)) * self.sensitivity
+        for d in (3,) if quick else (3, 4):
+            ties, around = ((0, 1, 2, 3, 4), (-1, 0, 2)) if d == 3 else ((0, 1, 2), (1,))
+            gaps = {*ties, *(int(t) + step for t in raw[: d - 1] for step in around)}
+            bases = -sorted_vectors(tuple(gaps), d - 1)
+            bases = np.hstack([np.zeros((len(bases), 1), np.int64), bases])
+            yield np.vstack([bases, bases[:, ::-1]]), moves(boxes, d, inside=d == 3)
+        if not quick:  # five candidates, moved to the corners of a box
+            gaps = {0, 1, 3, int(raw[0]) + 1}
+            bases = -sorted_vectors(tuple(gaps), 4)
+            corners = {step for box in boxes for step in product(box, repeat=5)} - {(0,) * 5}
+            yield np.insert(bases, 0, 0, axis=1), np.array(sorted(corners), np.int64)
+        # The last candidate leads many equals and may fall back among them: there the
+        # thresholds are needed most.
+        many = 60
+        leading = np.array([(0,) * (many - 1) + (gap,) for gap in (0, 1, 2)], np.int64)
+        steps = [(others,) * (many - 1) + (leader,) for others, leader in moves(boxes, 2).tolist()]
+        yield leading, np.array(steps, np.int64)
+
+
+@dataclass(frozen=True)
+class StoppingMargins:
+    """The thresholds T(l) of the shipped large margin mechanism."""
+
+    epsilon: float
+    delta: float
+    thresholds: str
+
+    def __call__(self, ranks: Integers) -> Floats:
+        """T(l) for each rank l."""
+        return stopping_margin(ranks, self.epsilon, self.delta, self.thresholds)
+
+
+@model_for.register
+def _of_lipschitz(mechanism: LipschitzMechanism, utility: Utility) -> Model:
+    scale = float(mechanism.scale(utility))
+    return NoisyTopModel(mechanism.noise, scale, mechanism.kappa, mechanism.ordered)
+
+
+@model_for.register
+def _of_sparse_vector(mechanism: SparseVector, utility: Utility) -> Model:
+    threshold_scale, value_scale = map(float, mechanism.scales(utility))
+    return SparseVectorModel(
+        float(mechanism.threshold), threshold_scale, value_scale, mechanism.cutoff
+    )
+
+
+@model_for.register
+def _of_large_margin(mechanism: LargeMargin, utility: Utility) -> Model:
+    epsilon, delta = float(mechanism.epsilon), float(mechanism.delta)
+    return LargeMarginModel(
+        float(utility.half_width),
+        (3 / epsilon, 6 / epsilon, 12 / epsilon),  # [LMM, Alg 1]
+        StoppingMargins(epsilon, delta, mechanism.thresholds),
+        epsilon / 6,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.audit.numerics import log_functions
+from winnow.audit.probabilities import OfLabels
 from winnow.core.checks import Real
 from winnow.core.laws import Law
 from winnow.core.noisy_top.ranked import ExplicitRanks
@@ -29,7 +30,7 @@ Ranked = RankedLargeMargin | DistanceToInstability | Choosing
 
 
 @dataclass(frozen=True)
-class RankedModel(ABC):
+class RankedModel(OfLabels):
     """What the models share; `items` bounds the labels of one person (None: no bound)."""
 
     items: int | None

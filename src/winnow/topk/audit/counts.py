@@ -5,6 +5,7 @@ They are reachable from the audits only, and release nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations, product
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.neighbours import Boxes, moves, sorted_vectors, within
 from winnow.audit.numerics import upper_tail
 from winnow.audit.probabilities import Model, Scores, model_of
 from winnow.core.checks import exact
@@ -39,8 +41,20 @@ def _with_cells(lists: Integers, cells: int, k: int) -> Integers:
     return np.hstack([np.repeat(lists, len(counts), axis=0), np.tile(counts, (len(lists), 1))])
 
 
+class _OfCounts(Model):
+    """A model on counts of people; ``items`` bounds the counts that one person moves."""
+
+    items: int | None
+
+    def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
+        """Small counts with ties, forwards and backwards, because ties go by position."""
+        for d in (4,) if quick else (3, 4):
+            bases = sorted_vectors((0, 1, 2) if d == 4 else (0, 1, 2, 5), d)
+            yield np.vstack([bases, bases[:, ::-1]]), within(self.items, moves(boxes, d))
+
+
 @dataclass(frozen=True)
-class NoisyCountsModel:
+class NoisyCountsModel(_OfCounts):
     """The k = 1 or 2 largest of counts + noise, ties by position; with `cells`, their counts.
 
     `items` bounds the counts that one person moves.
@@ -88,7 +102,7 @@ class NoisyCountsModel:
 
 
 @dataclass(frozen=True)
-class ListThenCountsModel:
+class ListThenCountsModel(_OfCounts):
     """A selection, and then the winners' counts with noise of their own."""
 
     selection: Model

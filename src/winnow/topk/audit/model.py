@@ -6,16 +6,26 @@ to k labels, filled up with -1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations, permutations, product
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.audit.numerics import rule_between, unit_interval, upper_tail
+from winnow.audit.probabilities import Exchangeable, Model, OfLabels, model_for, model_of
 from winnow.core.laws import Law
+from winnow.core.utility import Utility
 from winnow.select.audit.model import log_peeling, log_permute_and_flip, log_sets_by_quadrature
+from winnow.select.crossing import Selection
+from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
+from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.gamma import GammaMechanism
+from winnow.topk.mechanisms.joint import Joint
+from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,7 +37,7 @@ def _sequences(d: int, k: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class PeeledModel:
+class PeeledModel(Exchangeable):
     """k rounds of permute-and-flip, each over what the rounds before left."""
 
     scale: float
@@ -52,7 +62,7 @@ class PeeledModel:
 
 
 @dataclass(frozen=True)
-class JointModel:
+class JointModel(Exchangeable):
     """A sequence S with probability ~ exp(-scale * max_i (c_i - c_{S_i})) [Joint, Section 3]."""
 
     scale: float
@@ -73,7 +83,7 @@ class JointModel:
 
 
 @dataclass(frozen=True)
-class CanonicalModel:
+class CanonicalModel(Exchangeable):
     """The k-subset with the largest -scale * loss + noise [Canonical, Thm 3.5].
 
     The loss of a subset with its worst item at y, the best missing one at z (y if that is
@@ -117,17 +127,14 @@ class CanonicalModel:
 
 
 @dataclass(frozen=True)
-class SizedSetModel:
+class SizedSetModel(Exchangeable):
     """The k-set with the largest scores + Laplace noise whose scale depends on d."""
 
     scale_for: Callable[[int], float]
+    scale: float
+    """That of four candidates."""
     k: int
     ordered: bool = False
-
-    @property
-    def scale(self) -> float:
-        """That of four candidates."""
-        return self.scale_for(4)
 
     def outcomes(self, d: int) -> Integers:
         """All k-subsets, each listed in order."""
@@ -140,13 +147,14 @@ class SizedSetModel:
 
 
 @dataclass(frozen=True)
-class CubeModel:
+class CubeModel(Exchangeable):
     """The k = 1 or 2 largest of scale * score + R U, with U uniform in the cube [-1, 1]^d
     and R ~ Gamma(d + 1): noise of density ~ exp(-|z|_max) [Steinke-Ullman 2015]."""
 
     scale: float
     k: int
     ordered: bool = True
+    most: ClassVar[int] = 4
 
     def outcomes(self, d: int) -> Integers:
         """Sequences of k candidates."""
@@ -199,7 +207,7 @@ def _lists(d: int, k: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class LimitedDomainModel:
+class LimitedDomainModel(OfLabels):
     """Peeling of the largest counts and of a threshold item [Durfee-Rogers 2019].
 
     `items` bounds the labels of one person (None: no bound).
@@ -236,7 +244,7 @@ class LimitedDomainModel:
 
 
 @dataclass(frozen=True)
-class StabilityModel:
+class StabilityModel(OfLabels):
     """The k largest of counts + discrete Laplace noise, those that reach a threshold."""
 
     scale: float
@@ -245,6 +253,8 @@ class StabilityModel:
     items: int | None
     cells: int = 0
     """With cells, the noisy counts too: at the threshold, 1 above it, ..., and all beyond."""
+    values: ClassVar[tuple[int, ...]] = (0, 1, 2, 4)
+    most: ClassVar[int] = 3
 
     def outcomes(self, d: int) -> Integers:
         """Lists of at most k labels, and the cells of their noisy counts."""
@@ -290,3 +300,69 @@ class StabilityModel:
         tail = upper_tail(self.scale, from_threshold - counts[:, None])
         tail[counts <= 0] = 0.0  # a label without people is no label of the data
         return np.hstack([1 - tail[:, :1], tail[:, :-2] - tail[:, 1:-1], tail[:, -2:-1]])
+
+
+@dataclass(frozen=True)
+class OneshotScale:
+    """The scale of the approximate oneshot mechanism, which depends on d."""
+
+    mechanism: ApproximateOneshot
+    utility: Utility
+
+    def __call__(self, d: int) -> float:
+        """For d candidates."""
+        return float(self.mechanism.scale(self.utility, d))
+
+
+@model_for.register
+def _of_peeled_gumbel(mechanism: PeelGumbel, utility: Utility) -> Model:
+    return model_of(mechanism._mechanism(), utility)
+
+
+@model_for.register
+def _of_peeled(mechanism: PeelPermuteAndFlip, utility: Utility) -> Model:
+    return PeeledModel(float(mechanism.scale(utility)), mechanism.k)
+
+
+@model_for.register
+def _of_joint(mechanism: Joint, utility: Utility) -> Model:
+    return JointModel(float(mechanism.scale(utility)), mechanism.k)
+
+
+@model_for.register
+def _of_canonical(mechanism: Canonical, utility: Utility) -> Model:
+    return CanonicalModel(
+        mechanism.noise,
+        float(mechanism.scale(utility)),
+        mechanism.k,
+        float(mechanism.gamma),
+        float(utility.one_sided) if mechanism.rounded else None,
+    )
+
+
+@model_for.register
+def _of_approximate_oneshot(mechanism: ApproximateOneshot, utility: Utility) -> Model:
+    scale = OneshotScale(mechanism, utility)
+    return SizedSetModel(scale, scale(4), mechanism.k)
+
+
+@model_for.register
+def _of_gamma(mechanism: GammaMechanism, utility: Utility) -> Model:
+    return CubeModel(float(mechanism.scale(utility)), mechanism.k)
+
+
+def lists_and_sets(epsilon: float, *, quick: bool) -> Iterator[Selection]:
+    """The mechanisms of lists and sets that are enumerated, one or more of each class."""
+    yield from (PeelPermuteAndFlip(epsilon, 2), Joint(epsilon, 2))
+    yield from (PeelGumbel(epsilon, Fraction(1, 100), k) for k in ((2,) if quick else (2, 3)))
+    yield from (Canonical(epsilon, 2, gamma=Fraction(1, 2), noise=law) for law in Law)
+    for law in (Law.GUMBEL, Law.EXPONENTIAL):
+        yield from (Canonical(epsilon, 2, gamma=gamma, noise=law) for gamma in (0, 1))
+        yield Canonical(epsilon, 2, noise=law, rounded=True)
+    yield from (GammaMechanism(epsilon, k) for k in (1, 2))
+    yield ApproximateOneshot(Fraction(1, 5), Fraction(1, 20), 2)
+
+
+def to_underpay() -> tuple[Selection, ...]:
+    """Mechanisms of which an audit has to find that half of their epsilon is charged."""
+    return PeelPermuteAndFlip(1.0, 2), Joint(1.0, 2), Canonical(1.0, 2), GammaMechanism(1.0, 2)

@@ -5,12 +5,12 @@ order of equal scores is their order.
 
 | mechanism | the top k as a set | the top k in order |
 |---|---|---|
-| joint | sum over classes, ``topk_joint`` | the same |
-| canonical, Gumbel noise | sum over classes, ``topk_canonical`` | releases a set |
-| canonical, other noises | sum and one integral, ``topk_canonical`` | releases a set |
-| oneshot, oneshot-approximate | one integral, ``sets`` | releases a set |
-| oneshot with Gumbel noise, peel-gumbel | one integral, ``sets`` | product of softmaxes |
-| peel-permute-and-flip | not known | product of k integrals, ``chances`` |
+| joint | sum over classes, ``plan.joint`` | the same |
+| canonical, Gumbel noise | sum over classes, ``plan.canonical`` | releases a set |
+| canonical, other noises | sum and one integral, ``plan.canonical`` | releases a set |
+| oneshot, oneshot-approximate | one integral, ``top_set_chance`` | releases a set |
+| oneshot with Gumbel noise, peel-gumbel | one integral, ``top_set_chance`` | product of softmaxes |
+| peel-permute-and-flip | not known | product of k integrals, ``win_chances`` |
 | gamma, laplace | not known | not known |
 
 Sums are good to about 1e-11 relatively and integrals to 1e-13 absolutely; both are called
