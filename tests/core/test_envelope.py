@@ -2,11 +2,30 @@
 
 from fractions import Fraction
 
+import numba
 import numpy as np
 
-from winnow.core.kernels.envelope import ACCEPT, OPEN, REJECT, decide, mask_for, surely_rejected
+from winnow.core.kernels import envelope
+from winnow.core.kernels.envelope import ACCEPT, OPEN, REJECT
 from winnow.core.noisy_top.proposals import exact_acceptance
 from winnow.core.tape import Tape
+
+_decide, _surely_rejected, _mask_for = envelope.decide, envelope.surely_rejected, envelope.mask_for
+
+
+@numba.njit
+def decide(word, score, beta, bound):
+    return _decide(word, score, beta, bound)
+
+
+@numba.njit
+def surely_rejected(word, exponent):
+    return _surely_rejected(word, exponent)
+
+
+@numba.njit
+def mask_for(bound):
+    return _mask_for(bound)
 
 
 def test_the_filter_agrees_with_exact_decisions() -> None:

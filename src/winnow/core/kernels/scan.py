@@ -15,7 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from winnow.core.kernels.compiled import compiled
+from winnow.core.kernels.compiled import compiled, helper
 from winnow.core.noisy_top.draw import LN2, MITCHELL, SLACK, TWO_M52
 
 _BLOCK = 256  # items per vectorised test; a block without a candidate costs no branch
@@ -37,7 +37,7 @@ def _upper(gap: float, word: int, scale_low: float, shift: float) -> float:
     return (32.0 - log2_k) * LN2 + (shift + SLACK) - scale_low * gap
 
 
-@numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@helper
 def _lower(gap: float, word: int, scale_high: float, shift: float, log_w_factor: float) -> float:
     if word == 0xFFFFFFFF:
         return -np.inf
@@ -47,7 +47,7 @@ def _lower(gap: float, word: int, scale_high: float, shift: float, log_w_factor:
     return noise - scale_high * gap
 
 
-@numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@helper
 def _candidates(  # type: ignore[no-untyped-def]
     scores, words, logs, errors, top, scale_low, shift, best
 ):

@@ -8,16 +8,15 @@ of the baskets, however many itemsets there are. Importing this module imports n
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from winnow.core.kernels.compiled import compiled
+from winnow.core.kernels.compiled import compiled, helper
 
 
-@numba.njit  # type: ignore[untyped-decorator]
-def _sort_small(values, size):  # type: ignore[no-untyped-def]
+@helper
+def _sort_first(values, size):  # type: ignore[no-untyped-def]
     """The first `size` values ascending, in place."""
-    values[:size] = np.sort(values[:size])
+    values[:size].sort()
 
 
 def _walk_occurrences(  # type: ignore[no-untyped-def]
@@ -77,7 +76,7 @@ def _walk_occurrences(  # type: ignore[no-untyped-def]
                 counter[item] += 1
         if depth == levels - 1:
             if room:
-                _sort_small(touched, reached)
+                _sort_first(touched, reached)
             for j in range(reached):
                 item = touched[j]
                 support = counter[item]
@@ -97,7 +96,7 @@ def _walk_occurrences(  # type: ignore[no-untyped-def]
             if room and listed == room and len(histogram) == 0:
                 return listed
             continue
-        _sort_small(touched, reached)
+        _sort_first(touched, reached)
         below = depth + 1
         children, filled = 0, 0
         for j in range(reached):
