@@ -22,6 +22,11 @@ def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
     return StrEnum(name, [(word.upper().replace("-", "_"), word) for word in allowed])  # type: ignore[return-value]
 
 
+def option(flag: str, metavar: str, help: str, panel: str) -> Any:  # Typer's word
+    """An option that takes a value, with its help, in a panel of the help page."""
+    return typer.Option(flag, metavar=metavar, help=help, rich_help_panel=panel)
+
+
 if TYPE_CHECKING:
     Mechanism: TypeAlias = str
     TopKMechanism: TypeAlias = str
@@ -64,22 +69,13 @@ EpsilonOption = Annotated[
 ]
 PlannedEpsilonOption = Annotated[
     float | None,
-    typer.Option(
-        "--epsilon",
-        metavar="E",
-        help="The privacy loss to plan for.",
-        rich_help_panel=ASKED,
-    ),
+    option("--epsilon", "E", "The privacy loss to plan for.", ASKED),
 ]
 EpsilonOfPlanOption = Annotated[
     float,
-    typer.Option(
-        "--epsilon", metavar="E", help="The privacy loss to plan for.", rich_help_panel=ASKED
-    ),
+    option("--epsilon", "E", "The privacy loss to plan for.", ASKED),
 ]
-DeltaOfPlanOption = Annotated[
-    float, typer.Option("--delta", metavar="D", help="E.g. 1e-6.", rich_help_panel=ASKED)
-]
+DeltaOfPlanOption = Annotated[float, option("--delta", "D", "E.g. 1e-6.", ASKED)]
 AssumedRowsOption = Annotated[
     int,
     typer.Option(
@@ -92,21 +88,11 @@ AssumedRowsOption = Annotated[
 ]
 AssumedRowsPerPersonOption = Annotated[
     int,
-    typer.Option(
-        "--max-rows-per-person",
-        metavar="L",
-        help="The most rows of one person.",
-        rich_help_panel=ASKED,
-    ),
+    option("--max-rows-per-person", "L", "The most rows of one person.", ASKED),
 ]
 ConfidenceOption = Annotated[
     float,
-    typer.Option(
-        "--confidence",
-        metavar="P",
-        help="How sure errors and bounds are.",
-        rich_help_panel=ASKED,
-    ),
+    option("--confidence", "P", "How sure errors and bounds are.", ASKED),
 ]
 SizeOption = Annotated[int, typer.Option("-k", metavar="K", help="How many items to release.")]
 SeedOption = Annotated[
@@ -147,80 +133,70 @@ HeaderOption = Annotated[
 
 DeltaOption = Annotated[
     float,
-    typer.Option(
-        "--delta",
-        metavar="D",
-        help="For large-margin, which needs it, e.g. 1e-6.",
-        rich_help_panel=_MECHANISM,
-    ),
+    option("--delta", "D", "For large-margin, which needs it, e.g. 1e-6.", _MECHANISM),
 ]
 MechanismOption = Annotated[
     Mechanism,
-    typer.Option(
+    option(
         "--mechanism",
-        metavar="NAME",
-        help="permute-and-flip, exponential, noisy-max, lipschitz (with --noise) or "
+        "NAME",
+        "permute-and-flip, exponential, noisy-max, lipschitz (with --noise) or "
         "large-margin (with --delta).",
-        rich_help_panel=_MECHANISM,
+        _MECHANISM,
     ),
 ]
 NoiseOption = Annotated[
     Noise | None,
-    typer.Option(
+    option(
         "--noise",
-        metavar="NAME",
-        help="For lipschitz: gumbel, exponential, laplace, logistic or half-logistic.",
-        rich_help_panel=_MECHANISM,
+        "NAME",
+        "For lipschitz: gumbel, exponential, laplace, logistic or half-logistic.",
+        _MECHANISM,
     ),
 ]
 ThresholdsOption = Annotated[
     Thresholds | None,
-    typer.Option(
+    option(
         "--thresholds",
-        metavar="NAME",
-        help="For large-margin: tight (default), or printed as in the paper.",
-        rich_help_panel=_MECHANISM,
+        "NAME",
+        "For large-margin: tight (default), or printed as in the paper.",
+        _MECHANISM,
     ),
 ]
 TopKMechanismOption = Annotated[
     TopKMechanism,
-    typer.Option(
+    option(
         "--mechanism",
-        metavar="NAME",
-        help="auto, joint, canonical, oneshot, peel-permute-and-flip, gamma, laplace (with "
+        "NAME",
+        "auto, joint, canonical, oneshot, peel-permute-and-flip, gamma, laplace (with "
         "--max-items-per-user); with --delta peel-gumbel and oneshot-approximate; for private "
         "labels limited-domain and stability.",
-        rich_help_panel=_MECHANISM,
+        _MECHANISM,
     ),
 ]
 TopKNoiseOption = Annotated[
     Noise | None,
-    typer.Option(
+    option(
         "--noise",
-        metavar="NAME",
-        help="For canonical and oneshot: exponential (default), gumbel, laplace, logistic or "
+        "NAME",
+        "For canonical and oneshot: exponential (default), gumbel, laplace, logistic or "
         "half-logistic.",
-        rich_help_panel=_MECHANISM,
+        _MECHANISM,
     ),
 ]
 GammaOption = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--gamma",
-        metavar="G",
-        help="For canonical: how much the last item counts against the first one missed, 0 to 1 "
+        "G",
+        "For canonical: how much the last item counts against the first one missed, 0 to 1 "
         "(default 0.5).",
-        rich_help_panel=_MECHANISM,
+        _MECHANISM,
     ),
 ]
 SensitivityOption = Annotated[
     float,
-    typer.Option(
-        "--sensitivity",
-        metavar="S",
-        help="The most by which one person can move any score.",
-        rich_help_panel=_SCORES,
-    ),
+    option("--sensitivity", "S", "The most by which one person can move any score.", _SCORES),
 ]
 MonotoneOption = Annotated[
     bool,
@@ -232,39 +208,30 @@ MonotoneOption = Annotated[
 ]
 RelationOption = Annotated[
     Relation,
-    typer.Option(
+    option(
         "--relation",
-        metavar="NAME",
-        help="Neighbours: add-remove (one person more or less) or substitution (one record "
-        "replaced).",
-        rich_help_panel=_SCORES,
+        "NAME",
+        "Neighbours: add-remove (one person more or less) or substitution (one record replaced).",
+        _SCORES,
     ),
 ]
 ColumnsOption = Annotated[
     str | None,
-    typer.Option(
-        "--columns",
-        metavar="A,B,...",
-        help="Only these columns of the schema.",
-        rich_help_panel=TABLE,
-    ),
+    option("--columns", "A,B,...", "Only these columns of the schema.", TABLE),
 ]
 PersonOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--person",
-        metavar="COLUMN",
-        help="The column that says whose row it is; without it every row is a person.",
-        rich_help_panel=TABLE,
+        "COLUMN",
+        "The column that says whose row it is; without it every row is a person.",
+        TABLE,
     ),
 ]
 MaxRowsPerPersonOption = Annotated[
     int,
-    typer.Option(
-        "--max-rows-per-person",
-        metavar="L",
-        help="With --person: keep at most L rows of one person.",
-        rich_help_panel=TABLE,
+    option(
+        "--max-rows-per-person", "L", "With --person: keep at most L rows of one person.", TABLE
     ),
 ]
 LineBreaksOption = Annotated[
@@ -280,12 +247,7 @@ JsonOption = Annotated[
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="Save the result, too: .csv, .json or .parquet.",
-        rich_help_panel=_OUTPUT,
-    ),
+    option("--out", "FILE", "Save the result, too: .csv, .json or .parquet.", _OUTPUT),
 ]
 
 
@@ -299,19 +261,19 @@ def padding_of(text: str | None) -> float | str | None:
 
 def relation_of_people(panel: str) -> Any:
     """The option for the neighbours of counts of people."""
-    return typer.Option(
+    return option(
         "--relation",
-        metavar="NAME",
-        help="Neighbours: add-remove (one person more or less) or substitution (one replaced).",
-        rich_help_panel=panel,
+        "NAME",
+        "Neighbours: add-remove (one person more or less) or substitution (one replaced).",
+        panel,
     )
 
 
 def plot_of(what: str) -> Any:
     """The option for a figure of something."""
-    return typer.Option(
+    return option(
         "--plot",
-        metavar="[FILE]",
-        help=f"{what}: .png, .svg or .pdf; without a name, a PNG called after the command.",
-        rich_help_panel=_OUTPUT,
+        "[FILE]",
+        f"{what}: .png, .svg or .pdf; without a name, a PNG called after the command.",
+        _OUTPUT,
     )

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from winnow.cli.options import option
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 
@@ -21,40 +20,25 @@ _RECORD = "Record"
 
 LedgerOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--ledger",
-        metavar="FILE",
-        help="Charge to this ledger: a file, postgresql://... or file:PATH of a file that holds "
+        "FILE",
+        "Charge to this ledger: a file, postgresql://... or file:PATH of a file that holds "
         "the address; see winnow ledger init.",
-        rich_help_panel=_RECORD,
+        _RECORD,
     ),
 ]
 DatasetOption = Annotated[
     str | None,
-    typer.Option(
-        "--dataset",
-        metavar="LABEL",
-        help="The label of the data in the ledger.",
-        rich_help_panel=_RECORD,
-    ),
+    option("--dataset", "LABEL", "The label of the data in the ledger.", _RECORD),
 ]
 LedgerKeyOption = Annotated[
     Path | None,
-    typer.Option(
-        "--ledger-key",
-        metavar="FILE",
-        help="The key of the ledger, if it does not lie beside it.",
-        rich_help_panel=_RECORD,
-    ),
+    option("--ledger-key", "FILE", "The key of the ledger, if it does not lie beside it.", _RECORD),
 ]
 AnalystOption = Annotated[
     str,
-    typer.Option(
-        "--analyst",
-        metavar="NAME",
-        help="Who asks, for the record and for shares.",
-        rich_help_panel=_RECORD,
-    ),
+    option("--analyst", "NAME", "Who asks, for the record and for shares.", _RECORD),
 ]
 
 

@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from winnow.core.schema import Schema
 from winnow.core.workloads.forms import BitMatrix, Words
 from winnow.core.workloads.part import (
-    ARRAYS_TITLE,
+    ArraysPart,
     Codes,
     Counts,
     Floats,
-    Part,
     cell_counts,
     check_cells,
     check_query,
-    no_group,
 )
 from winnow.errors import ParameterError
 
@@ -35,7 +33,7 @@ def words_per_query(cells: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class BitsPart(Part):
+class BitsPart(ArraysPart):
     """Query j holds cell x when bit x % 64 of the word bits[j, x // 64] is set."""
 
     schema: Schema
@@ -93,10 +91,6 @@ class BitsPart(Part):
         inside = np.unpackbits(octets, bitorder="little", count=self.schema.cells)
         return inside.astype(np.float64)
 
-    def label(self, query: int) -> str:
-        """Its number: such a query has no other name."""
-        return f"{self.name} {check_query(query, self.size)}"
-
     def memory(self) -> int:
         """The bytes of the bits."""
         return self.bits.nbytes
@@ -105,15 +99,6 @@ class BitsPart(Part):
     def form(self) -> BitMatrix:
         """Written out over the cells."""
         return BitMatrix(self.bits)
-
-    @property
-    def title(self) -> str:
-        """As they were given: such queries have no name in common."""
-        return ARRAYS_TITLE
-
-    def inside(self, columns: tuple[int, ...], own: Schema) -> tuple[BitsPart, BitsPart] | None:
-        """Refused: each query speaks of all columns."""
-        raise no_group()
 
 
 def _subset_sums(octets: NDArray[Any]) -> NDArray[Any]:

@@ -114,15 +114,26 @@ def declared_width(bound: Fraction | None) -> float:
     return 1.0 if bound is None else 2.0 * float(bound)
 
 
-ARRAYS_TITLE = "queries given as arrays"
+class ArraysPart(Part):
+    """Queries that are written out over the cells, one by one."""
 
+    name: str
 
-def no_group() -> ParameterError:
-    """Why a part that is written out over the cells has no queries of some columns."""
-    return ParameterError(
-        "queries given cell by cell speak of all columns at once and fit no group; leave out "
-        "groups=, or use marginals, ranges or where"
-    )
+    def label(self, query: int) -> str:
+        """Its number: such a query has no other name."""
+        return f"{self.name} {check_query(query, self.size)}"
+
+    @property
+    def title(self) -> str:
+        """As they were given: such queries have no name in common."""
+        return "queries given as arrays"
+
+    def inside(self, columns: tuple[int, ...], own: Schema) -> tuple[Self, Self] | None:
+        """Refused: each query speaks of all columns."""
+        raise ParameterError(
+            "queries given cell by cell speak of all columns at once and fit no group; leave out "
+            "groups=, or use marginals, ranges or where"
+        )
 
 
 def check_query(query: int, size: int) -> int:

@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 from winnow.core.schema import Schema
 from winnow.core.workloads.forms import GridMatrix
 from winnow.core.workloads.part import (
-    ARRAYS_TITLE,
     EXACT_FLOAT,
+    ArraysPart,
     Codes,
     Counts,
     Floats,
-    Part,
     cell_counts,
     check_cells,
     check_query,
-    no_group,
     sum_of,
 )
 from winnow.errors import ParameterError
@@ -31,7 +29,7 @@ _BLOCK = 1 << 21  # values turned into floats together
 
 
 @dataclass(frozen=True, eq=False)
-class GridPart(Part):
+class GridPart(ArraysPart):
     """Query j has the value values[j, x] / grid in [0, 1] on cell x.
 
     ``bound=c`` says that the queries were given in [-c, c] and brought to [0, 1] by the
@@ -94,10 +92,6 @@ class GridPart(Part):
         values = self.values[check_query(query, self.size)].astype(np.float64)
         return np.asarray(values / self.grid)
 
-    def label(self, query: int) -> str:
-        """Its number: such a query has no other name."""
-        return f"{self.name} {check_query(query, self.size)}"
-
     def memory(self) -> int:
         """The bytes of the values."""
         return self.values.nbytes
@@ -106,12 +100,3 @@ class GridPart(Part):
     def form(self) -> GridMatrix:
         """Written out over the cells."""
         return GridMatrix(self.values)
-
-    @property
-    def title(self) -> str:
-        """As they were given: such queries have no name in common."""
-        return ARRAYS_TITLE
-
-    def inside(self, columns: tuple[int, ...], own: Schema) -> tuple[GridPart, GridPart] | None:
-        """Refused: each query speaks of all columns."""
-        raise no_group()

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, one_of, positive, set_counts
-from winnow.core.laws import Law
 from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
@@ -22,7 +21,8 @@ from winnow.lp.crossing.constraint import ConstraintRun
 from winnow.lp.crossing.rows import SealedRows
 from winnow.lp.kernels.dense_projection import L1_ERROR
 from winnow.lp.kernels.owned_rows import SUM_ERROR
-from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
+from winnow.lp.mechanisms.charge import promise_of_rounds
+from winnow.privacy import Grant, Promise
 
 Floats = NDArray[np.float64]
 
@@ -128,19 +128,16 @@ class ConstraintPrivateLp:
 
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
-        selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
-        event: Event = selection.event
-        if self.rounds > 1:
-            event = Repeat(event, self.rounds)
-        citation = f"FastMWEM, Appendix B.1 and Lemma B.3; {selection.citation}"
-        if self.check_multiplier is not None:
-            checked = promise(f"discrete-{self.measurement}", "additive", relation,
-                              noise_multiplier=self.check_multiplier)  # fmt: skip
-            event = Compose((event, checked.event))
-            citation += f"; violated rows: {checked.citation}"
-            if self.searches > 1:
-                event = Repeat(event, self.searches)
-        return Promise(event, citation, f"{self.rounds} times: {selection.statement}")
+        return promise_of_rounds(
+            relation,
+            epsilon=self.epsilon,
+            rounds=self.rounds,
+            searches=self.searches,
+            check_multiplier=self.check_multiplier,
+            measurement=self.measurement,
+            citation="FastMWEM, Appendix B.1 and Lemma B.3",
+            checked="violated rows",
+        )
 
     def sensitivity(self, scale: Floats) -> Fraction:
         """Delta of the scores in exact arithmetic, under both relations; ``scale`` is OPT/c."""

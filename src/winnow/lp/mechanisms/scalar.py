@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
-from winnow.core.laws import Law
 from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
@@ -21,7 +20,8 @@ from winnow.errors import DataError, ParameterError
 from winnow.inner_product.problem import InnerProductGrid, fineness_for
 from winnow.lp.crossing.rows import SealedOffsets
 from winnow.lp.crossing.scalar import ScalarRun
-from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
+from winnow.lp.mechanisms.charge import promise_of_rounds
+from winnow.privacy import Grant, Promise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -81,19 +81,16 @@ class ScalarPrivateLp:
 
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
-        selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
-        event: Event = selection.event
-        if self.rounds > 1:
-            event = Repeat(event, self.rounds)
-        citation = f"FastMWEM, Alg 3; {selection.citation}"
-        if self.check_multiplier is not None:
-            checked = promise(f"discrete-{self.measurement}", "additive", relation,
-                              noise_multiplier=self.check_multiplier)  # fmt: skip
-            event = Compose((event, checked.event))
-            citation += f"; largest violation: {checked.citation}"
-            if self.searches > 1:
-                event = Repeat(event, self.searches)
-        return Promise(event, citation, f"{self.rounds} times: {selection.statement}")
+        return promise_of_rounds(
+            relation,
+            epsilon=self.epsilon,
+            rounds=self.rounds,
+            searches=self.searches,
+            check_multiplier=self.check_multiplier,
+            measurement=self.measurement,
+            citation="FastMWEM, Alg 3",
+            checked="largest violation",
+        )
 
     def grid(self, offsets: SealedOffsets, *, mixed: bool) -> InnerProductGrid:
         """The public step, and how far one person moves a score in steps."""

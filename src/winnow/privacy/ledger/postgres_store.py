@@ -24,9 +24,9 @@ from typing import Any, TypeVar
 from winnow.errors import DataError, ExtraMissing, LedgerError, WinnowError
 from winnow.foreign import instead
 from winnow.privacy.ledger.connections import KeptConnection
-from winnow.privacy.ledger.entry import COLUMNS, Entry
+from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.locks import Hold
-from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading
+from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading, TableView
 
 T = TypeVar("T")
 
@@ -72,7 +72,6 @@ _MARK = (
     "INSERT INTO winnow_ending VALUES (1, %s, %s, %s) ON CONFLICT (id) DO UPDATE SET "
     "sequence = EXCLUDED.sequence, tag = EXCLUDED.tag, seal = EXCLUDED.seal"
 )
-_PAGE = 1000
 _TRIES = 10
 _AGAIN = {"40001", "40P01"}
 """A serialization failure or a deadlock: the server took the transaction back."""
@@ -233,8 +232,10 @@ class PostgresStore:
             )
 
 
-class _PostgresView:
-    """Entries by their numbers, and in a transaction the end of the chain, to be added to."""
+class _PostgresView(TableView):
+    """The tables of a database."""
+
+    prefix, mark_of_value = "winnow_", "%s"
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -246,49 +247,6 @@ class _PostgresView:
             "AND pg_catalog.pg_table_is_visible(oid))"
         )
         return bool(self._one(query, table)[0])
-
-    def newest(self, known: int) -> tuple[Entry | None, End | None, str]:
-        """The last entry, the mark of the end, and the tag of a known entry, all at once."""
-        columns = ", ".join(f"e.{name}" for name in COLUMNS.split(", "))
-        row = self._one(
-            f"SELECT m.sequence, m.tag, m.seal, k.tag, {columns} FROM (SELECT 1) one "
-            "LEFT JOIN winnow_ending m ON m.id = 1 "
-            "LEFT JOIN winnow_entries k ON k.sequence = %s LEFT JOIN winnow_entries e "
-            "ON e.sequence = (SELECT sequence FROM winnow_entries ORDER BY sequence DESC LIMIT 1)",
-            known,
-        )
-        entry = None if row[4] is None else Entry.from_row(row[4:])
-        return entry, None if row[0] is None else End(*row[:3]), row[3] or ""
-
-    def at(self, sequence: int) -> Entry | None:
-        """The entry of a number."""
-        row = self._one(f"SELECT {COLUMNS} FROM winnow_entries WHERE sequence = %s", sequence)
-        return None if row is None else Entry.from_row(row)
-
-    def named(self, name: str) -> list[int]:
-        """The numbers that were noted under a name."""
-        query = "SELECT sequence FROM winnow_noted WHERE name = %s ORDER BY sequence"
-        return [int(row[0]) for row in self._all(query, name)]
-
-    def page(self, after: int, dataset: str | None) -> list[Entry]:
-        """Some entries after one, in order."""
-        where, values = ("", ()) if dataset is None else (" AND dataset = %s", (dataset,))
-        query = (
-            f"SELECT {COLUMNS} FROM winnow_entries WHERE sequence > %s{where} "
-            f"ORDER BY sequence LIMIT {_PAGE}"
-        )
-        return [Entry.from_row(row) for row in self._all(query, after, *values)]
-
-    def entries(self) -> Iterator[Entry]:
-        """All entries, in order."""
-        after = 0
-        while page := self.page(after, None):
-            yield from page
-            after = page[-1].sequence
-
-    def meta(self) -> dict[str, str]:
-        """The facts that were fixed at creation."""
-        return dict(self._all("SELECT name, value FROM winnow_meta"))
 
     def add(self, entry: Entry, used: int, cap: int, end: End, noted: str) -> None:
         """Add an entry; the table itself refuses what passes the cap."""
@@ -303,26 +261,17 @@ class _PostgresView:
         """Move the mark of the end."""
         self._connection.execute(_MARK, tuple(end))
 
-    def note(self, name: str, sequence: int) -> None:
-        """Note the number of an entry under a name."""
-        self._connection.execute("INSERT INTO winnow_noted VALUES (%s, %s)", (name, sequence))
-
-    def run(self, *statements: str) -> None:
-        """Change the layout."""
-        for statement in statements:
-            self._connection.execute(statement)
-
     def set_meta(self, meta: Mapping[str, str]) -> None:
         """Fix facts for good."""
         for pair in meta.items():
             self._connection.execute("INSERT INTO winnow_meta VALUES (%s, %s)", pair)
 
-    def _one(self, query: str, *values: Any) -> Any:
-        return self._connection.execute(query, values).fetchone()
-
     def _all(self, query: str, *values: Any) -> list[Any]:
         found: list[Any] = self._connection.execute(query, values).fetchall()
         return found
+
+    def _do(self, statement: str, *values: Any) -> None:
+        self._connection.execute(statement, values or None)  # without values % is itself
 
 
 def _alive(connection: Any) -> bool:

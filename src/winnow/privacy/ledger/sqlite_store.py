@@ -26,9 +26,9 @@ from typing import Any, TypeVar
 from winnow.errors import LedgerError
 from winnow.foreign import reason
 from winnow.privacy.ledger.connections import KeptConnection
-from winnow.privacy.ledger.entry import COLUMNS, Entry
+from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.locks import Hold, exclusive, held_file, turnstile
-from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading
+from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading, TableView
 
 T = TypeVar("T")
 
@@ -60,8 +60,6 @@ _TREELESS = (  # written by a library that was started before the ledger was upg
     "CREATE TRIGGER entries_insert BEFORE INSERT ON entries WHEN NEW.body NOT LIKE '%\"tree\":%' "
     "BEGIN SELECT RAISE(ABORT, 'the ledger was upgraded: use a later library'); END"
 )
-_PAGE = 1000
-"""Entries that are read at once, so that nobody waits long for a reader."""
 
 
 class SQLiteStore:
@@ -212,53 +210,13 @@ _PLAIN = {
 """Errors whose text says what is wrong and quotes nothing from the file."""
 
 
-class _SQLiteView:
-    """Entries by their numbers, and in a transaction the end of the chain, to be added to."""
+class _SQLiteView(TableView):
+    """The tables of a file."""
+
+    prefix, mark_of_value = "", "?"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-
-    def newest(self, known: int) -> tuple[Entry | None, End | None, str]:
-        """The last entry, the mark of the end, and the tag of a known entry, all at once."""
-        columns = ", ".join(f"e.{name}" for name in COLUMNS.split(", "))
-        row = self._one(
-            f"SELECT m.sequence, m.tag, m.seal, k.tag, {columns} FROM (SELECT 1) "
-            "LEFT JOIN ending m ON m.id = 1 LEFT JOIN entries k ON k.sequence = ? "
-            "LEFT JOIN entries e ON e.sequence = (SELECT max(sequence) FROM entries)",
-            known,
-        )
-        entry = None if row[4] is None else Entry.from_row(row[4:])
-        return entry, None if row[0] is None else End(*row[:3]), row[3] or ""
-
-    def at(self, sequence: int) -> Entry | None:
-        """The entry of a number."""
-        row = self._one(f"SELECT {COLUMNS} FROM entries WHERE sequence = ?", sequence)
-        return None if row is None else Entry.from_row(row)
-
-    def named(self, name: str) -> list[int]:
-        """The numbers that were noted under a name."""
-        query = "SELECT sequence FROM noted WHERE name = ? ORDER BY sequence"
-        return [int(row[0]) for row in self._all(query, name)]
-
-    def page(self, after: int, dataset: str | None) -> list[Entry]:
-        """Some entries after one, in order."""
-        where, values = ("", ()) if dataset is None else (" AND dataset = ?", (dataset,))
-        query = (
-            f"SELECT {COLUMNS} FROM entries WHERE sequence > ?{where} "
-            f"ORDER BY sequence LIMIT {_PAGE}"
-        )
-        return [Entry.from_row(row) for row in self._all(query, after, *values)]
-
-    def entries(self) -> Iterator[Entry]:
-        """All entries, in order."""
-        after = 0
-        while page := self.page(after, None):
-            yield from page
-            after = page[-1].sequence
-
-    def meta(self) -> dict[str, str]:
-        """The facts that were fixed at creation."""
-        return {str(name): str(value) for name, value in self._all("SELECT name, value FROM meta")}
 
     def add(self, entry: Entry, used: int, cap: int, end: End, noted: str) -> None:
         """Add an entry; the table itself refuses what passes the cap."""
@@ -272,29 +230,20 @@ class _SQLiteView:
         """Move the mark of the end."""
         self._connection.execute("REPLACE INTO ending VALUES (1, ?, ?, ?)", end)
 
-    def note(self, name: str, sequence: int) -> None:
-        """Note the number of an entry under a name."""
-        self._connection.execute("INSERT INTO noted VALUES (?, ?)", (name, sequence))
-
     def tables(self) -> int:
         """How many tables there are."""
         query = "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
         return int(self._one(query)[0])
 
-    def run(self, *statements: str) -> None:
-        """Change the layout."""
-        for statement in statements:
-            self._connection.execute(statement)
-
     def set_meta(self, meta: Mapping[str, str]) -> None:
         """Replace facts that were fixed at creation."""
         self._connection.executemany("REPLACE INTO meta VALUES (?, ?)", meta.items())
 
-    def _one(self, query: str, *values: Any) -> Any:
-        return next(iter(self._all(query, *values)), None)
-
     def _all(self, query: str, *values: Any) -> list[Any]:
         return _patiently(self._connection, query, time.monotonic() + PATIENCE, *values)
+
+    def _do(self, statement: str, *values: Any) -> None:
+        self._connection.execute(statement, values)
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:

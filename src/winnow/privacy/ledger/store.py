@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
-from winnow.privacy.ledger.entry import Entry
+from winnow.privacy.ledger.entry import COLUMNS, Entry
 from winnow.privacy.ledger.locks import Hold
 
 T = TypeVar("T")
@@ -51,6 +53,90 @@ class Appending(Reading, Protocol):
 
     def note(self, name: str, sequence: int) -> None:
         """Note the number of an entry under a name."""
+
+
+_PAGE = 1000
+"""Entries that are read at once, so that nobody waits long for a reader."""
+
+
+class TableView(ABC):
+    """Entries by their numbers, and in a transaction the end of the chain, in tables of SQL."""
+
+    prefix: ClassVar[str]
+    """What the names of the tables begin with."""
+    mark_of_value: ClassVar[str]
+    """What stands for a value in a statement."""
+
+    @abstractmethod
+    def _all(self, query: str, *values: Any) -> list[Any]:
+        """The rows that a query finds."""
+
+    @abstractmethod
+    def _do(self, statement: str, *values: Any) -> None:
+        """Run a statement."""
+
+    def _sql(self, text: str) -> str:
+        """With the names of the tables, which are in braces, and the marks of values."""
+        return re.sub(r"{(\w+)}", rf"{self.prefix}\1", text).replace("?", self.mark_of_value)
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return next(iter(self._all(query, *values)), None)
+
+    def newest(self, known: int) -> tuple[Entry | None, End | None, str]:
+        """The last entry, the mark of the end, and the tag of a known entry, all at once."""
+        columns = ", ".join(f"e.{name}" for name in COLUMNS.split(", "))
+        row = self._one(
+            self._sql(
+                f"SELECT m.sequence, m.tag, m.seal, k.tag, {columns} FROM (SELECT 1) one "
+                "LEFT JOIN {ending} m ON m.id = 1 LEFT JOIN {entries} k ON k.sequence = ? "
+                "LEFT JOIN {entries} e ON e.sequence = "
+                "(SELECT sequence FROM {entries} ORDER BY sequence DESC LIMIT 1)"
+            ),
+            known,
+        )
+        entry = None if row[4] is None else Entry.from_row(row[4:])
+        return entry, None if row[0] is None else End(*row[:3]), row[3] or ""
+
+    def at(self, sequence: int) -> Entry | None:
+        """The entry of a number."""
+        query = self._sql(f"SELECT {COLUMNS} FROM {{entries}} WHERE sequence = ?")
+        row = self._one(query, sequence)
+        return None if row is None else Entry.from_row(row)
+
+    def named(self, name: str) -> list[int]:
+        """The numbers that were noted under a name."""
+        query = self._sql("SELECT sequence FROM {noted} WHERE name = ? ORDER BY sequence")
+        return [int(row[0]) for row in self._all(query, name)]
+
+    def page(self, after: int, dataset: str | None) -> list[Entry]:
+        """Some entries after one, in order."""
+        where, values = ("", ()) if dataset is None else (" AND dataset = ?", (dataset,))
+        query = self._sql(
+            f"SELECT {COLUMNS} FROM {{entries}} WHERE sequence > ?{where} "
+            f"ORDER BY sequence LIMIT {_PAGE}"
+        )
+        return [Entry.from_row(row) for row in self._all(query, after, *values)]
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, in order."""
+        after = 0
+        while page := self.page(after, None):
+            yield from page
+            after = page[-1].sequence
+
+    def meta(self) -> dict[str, str]:
+        """The facts that were fixed at creation."""
+        found = self._all(self._sql("SELECT name, value FROM {meta}"))
+        return {str(name): str(value) for name, value in found}
+
+    def note(self, name: str, sequence: int) -> None:
+        """Note the number of an entry under a name."""
+        self._do(self._sql("INSERT INTO {noted} VALUES (?, ?)"), name, sequence)
+
+    def run(self, *statements: str) -> None:
+        """Change the layout."""
+        for statement in statements:
+            self._do(statement)
 
 
 class Store(Protocol):

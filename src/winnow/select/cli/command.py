@@ -25,6 +25,7 @@ from winnow.cli.options import (
     SeedOption,
     SensitivityOption,
     ThresholdsOption,
+    option,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
@@ -64,20 +65,20 @@ def select(
     line_breaks: LineBreaksOption = False,
     label: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--label",
-            metavar="COLUMN",
-            help="The column of labels; not needed if there are two columns.",
-            rich_help_panel=_COLUMNS,
+            "COLUMN",
+            "The column of labels; not needed if there are two columns.",
+            _COLUMNS,
         ),
     ] = None,
     score: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--score",
-            metavar="COLUMN",
-            help="The column of scores; not needed if there are two columns.",
-            rich_help_panel=_COLUMNS,
+            "COLUMN",
+            "The column of scores; not needed if there are two columns.",
+            _COLUMNS,
         ),
     ] = None,
     header: HeaderOption = False,

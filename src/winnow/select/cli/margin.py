@@ -6,8 +6,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from winnow.cli.options import (
     ASKED,
     EpsilonOfPlanOption,
@@ -16,6 +14,7 @@ from winnow.cli.options import (
     OutOption,
     RelationOption,
     SensitivityOption,
+    option,
     plot_of,
 )
 from winnow.cli.reporting import reported
@@ -43,45 +42,33 @@ def margin(
     epsilon: EpsilonOfPlanOption,
     delta: Annotated[
         float,
-        typer.Option(
-            "--delta", metavar="D", help="For large-margin, e.g. 1e-6.", rich_help_panel=ASKED
-        ),
+        option("--delta", "D", "For large-margin, e.g. 1e-6.", ASKED),
     ],
     candidates: Annotated[
         int | None,
-        typer.Option(
-            "--candidates",
-            metavar="N",
-            help="How many candidates there are.",
-            rich_help_panel=_ASSUMED,
-        ),
+        option("--candidates", "N", "How many candidates there are.", _ASSUMED),
     ] = None,
     near: Annotated[
         int,
-        typer.Option(
+        option(
             "--near",
-            metavar="L",
-            help="How many share the best score; all others lie one margin behind.",
-            rich_help_panel=_ASSUMED,
+            "L",
+            "How many share the best score; all others lie one margin behind.",
+            _ASSUMED,
         ),
     ] = 1,
     gaps: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--gaps",
-            metavar="G,G,...",
-            help="An assumed profile: how far each other candidate lies behind the best.",
-            rich_help_panel=_ASSUMED,
+            "G,G,...",
+            "An assumed profile: how far each other candidate lies behind the best.",
+            _ASSUMED,
         ),
     ] = None,
     chance: Annotated[
         float,
-        typer.Option(
-            "--chance",
-            metavar="P",
-            help="How often one of the best should win.",
-            rich_help_panel=ASKED,
-        ),
+        option("--chance", "P", "How often one of the best should win.", ASKED),
     ] = 0.95,
     sensitivity: SensitivityOption = 1.0,
     monotone: MonotoneOption = False,

@@ -21,6 +21,7 @@ from winnow.cli.options import (
     SensitivityOption,
     Thresholds,
     ThresholdsOption,
+    option,
     plot_of,
 )
 from winnow.cli.reporting import reported
@@ -49,63 +50,50 @@ winnow plan select --gaps 5,5,3 --epsilon 1 --compare --plot chances.png
 def select(
     gaps: Annotated[
         str | None,
-        typer.Option(
-            "--gaps",
-            metavar="G,G,...",
-            help="How far each other candidate lies behind the best.",
-            rich_help_panel=_ASSUMED,
-        ),
+        option("--gaps", "G,G,...", "How far each other candidate lies behind the best.", _ASSUMED),
     ] = None,
     candidates: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--candidates",
-            metavar="N",
-            help="How many candidates there are; alone, it gives bounds that hold for any data.",
-            rich_help_panel=_ASSUMED,
+            "N",
+            "How many candidates there are; alone, it gives bounds that hold for any data.",
+            _ASSUMED,
         ),
     ] = None,
     gap: Annotated[
         float | None,
-        typer.Option(
-            "--gap",
-            metavar="G",
-            help="With --candidates: how far all others lie behind the best.",
-            rich_help_panel=_ASSUMED,
+        option(
+            "--gap", "G", "With --candidates: how far all others lie behind the best.", _ASSUMED
         ),
     ] = None,
     epsilon: PlannedEpsilonOption = None,
     target_chance: Annotated[
         float | None,
-        typer.Option(
-            "--target-chance",
-            metavar="P",
-            help="Which epsilon lets the best win with this chance?",
-            rich_help_panel=ASKED,
-        ),
+        option("--target-chance", "P", "Which epsilon lets the best win with this chance?", ASKED),
     ] = None,
     target_error: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--target-error",
-            metavar="X",
-            help="Which epsilon keeps the error within this many score units?",
-            rich_help_panel=ASKED,
+            "X",
+            "Which epsilon keeps the error within this many score units?",
+            ASKED,
         ),
     ] = None,
     confidence: ConfidenceOption = 0.95,
     k: Annotated[
         int,
-        typer.Option("-k", metavar="K", help="Select K items.", rich_help_panel=ASKED),
+        option("-k", "K", "Select K items.", ASKED),
     ] = 1,
     mechanism: Annotated[
         Mechanism | None,
-        typer.Option(
+        option(
             "--mechanism",
-            metavar="NAME",
-            help="permute-and-flip (default), exponential, noisy-max, lipschitz (with --noise) or "
+            "NAME",
+            "permute-and-flip (default), exponential, noisy-max, lipschitz (with --noise) or "
             "large-margin (with --delta).",
-            rich_help_panel="Mechanism",
+            "Mechanism",
         ),
     ] = None,
     compare: Annotated[

@@ -20,6 +20,7 @@ from winnow.cli.options import (
     SizeOption,
     TopKMechanismOption,
     TopKNoiseOption,
+    option,
     plot_of,
     relation_of_people,
 )
@@ -60,9 +61,7 @@ def topk(
     ],
     item: Annotated[
         str,
-        typer.Option(
-            "--item", metavar="COLUMN", help="The column of items.", rich_help_panel=_COLUMNS
-        ),
+        option("--item", "COLUMN", "The column of items.", _COLUMNS),
     ],
     k: SizeOption,
     epsilon: EpsilonOption,
@@ -82,40 +81,40 @@ def topk(
     line_breaks: LineBreaksOption = False,
     user: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--user",
-            metavar="COLUMN",
-            help="The column that says whose event it is; without it every row is a person.",
-            rich_help_panel=_COLUMNS,
+            "COLUMN",
+            "The column that says whose event it is; without it every row is a person.",
+            _COLUMNS,
         ),
     ] = None,
     max_items_per_user: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--max-items-per-user",
-            metavar="L",
-            help="Count each person for at most L items; with --count: how it was counted.",
-            rich_help_panel=_COLUMNS,
+            "L",
+            "Count each person for at most L items; with --count: how it was counted.",
+            _COLUMNS,
         ),
     ] = None,
     items: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--items",
-            metavar="FILE",
-            help="The public list of items, one on each line, or a CSV with one column. Without "
+            "FILE",
+            "The public list of items, one on each line, or a CSV with one column. Without "
             "it the items of a log are private, too.",
-            rich_help_panel=_COLUMNS,
+            _COLUMNS,
         ),
     ] = None,
     count: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--count",
-            metavar="COLUMN",
-            help="The file has ready counts in this column, each item once; its list of items is "
+            "COLUMN",
+            "The file has ready counts in this column, each item once; its list of items is "
             "public.",
-            rich_help_panel=_COLUMNS,
+            _COLUMNS,
         ),
     ] = None,
     relation: Annotated[Relation, relation_of_people(_COLUMNS)] = Relation.ADD_REMOVE,
@@ -141,21 +140,20 @@ def topk(
     ] = False,
     reach: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--reach",
-            metavar="N",
-            help="For limited-domain: how many of the largest counts take part "
-            "(default 10 K + 100).",
-            rich_help_panel=_MECHANISM,
+            "N",
+            "For limited-domain: how many of the largest counts take part (default 10 K + 100).",
+            _MECHANISM,
         ),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--memory",
-            metavar="SIZE",
-            help="For counting a log: how much memory to use, e.g. 2GB. Nothing goes to disk.",
-            rich_help_panel=_OUTPUT,
+            "SIZE",
+            "For counting a log: how much memory to use, e.g. 2GB. Nothing goes to disk.",
+            _OUTPUT,
         ),
     ] = None,
     header: HeaderOption = False,

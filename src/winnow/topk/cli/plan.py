@@ -19,6 +19,7 @@ from winnow.cli.options import (
     PlannedEpsilonOption,
     SizeOption,
     TopKNoiseOption,
+    option,
     plot_of,
     relation_of_people,
 )
@@ -51,77 +52,59 @@ def topk(
     k: SizeOption,
     counts: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--counts",
-            metavar="FILE",
-            help="Public counts, such as last year's: CSV, TSV, JSON or Parquet with a column of "
+            "FILE",
+            "Public counts, such as last year's: CSV, TSV, JSON or Parquet with a column of "
             "items and one of counts. Never the private ones.",
-            rich_help_panel=_ASSUMED,
+            _ASSUMED,
         ),
     ] = None,
     item: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--item",
-            metavar="COLUMN",
-            help="The column of items; not needed if there are two columns.",
-            rich_help_panel=_ASSUMED,
+            "COLUMN",
+            "The column of items; not needed if there are two columns.",
+            _ASSUMED,
         ),
     ] = None,
     count: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--count",
-            metavar="COLUMN",
-            help="The column of counts; not needed if there are two columns.",
-            rich_help_panel=_ASSUMED,
+            "COLUMN",
+            "The column of counts; not needed if there are two columns.",
+            _ASSUMED,
         ),
     ] = None,
     header: HeaderOption = False,
     zipf: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--zipf",
-            metavar="S",
-            help="Made-up counts instead: the item of rank i has TOP/i^S people.",
-            rich_help_panel=_ASSUMED,
+            "S",
+            "Made-up counts instead: the item of rank i has TOP/i^S people.",
+            _ASSUMED,
         ),
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option(
-            "--top",
-            metavar="COUNT",
-            help="With --zipf: the largest count.",
-            rich_help_panel=_ASSUMED,
-        ),
+        option("--top", "COUNT", "With --zipf: the largest count.", _ASSUMED),
     ] = None,
     candidates: Annotated[
         int | None,
-        typer.Option(
-            "--candidates",
-            metavar="D",
-            help="With --zipf: how many items there are.",
-            rich_help_panel=_ASSUMED,
-        ),
+        option("--candidates", "D", "With --zipf: how many items there are.", _ASSUMED),
     ] = None,
     epsilon: PlannedEpsilonOption = None,
     delta: Annotated[
         float,
-        typer.Option(
-            "--delta",
-            metavar="D",
-            help="For the mechanisms that need it, e.g. 1e-6.",
-            rich_help_panel=ASKED,
-        ),
+        option("--delta", "D", "For the mechanisms that need it, e.g. 1e-6.", ASKED),
     ] = 0.0,
     target_chance: Annotated[
         float | None,
-        typer.Option(
-            "--target-chance",
-            metavar="P",
-            help="Which epsilon releases the true top K with this chance?",
-            rich_help_panel=ASKED,
+        option(
+            "--target-chance", "P", "Which epsilon releases the true top K with this chance?", ASKED
         ),
     ] = None,
     confidence: ConfidenceOption = 0.99,
@@ -136,42 +119,34 @@ def topk(
     ] = None,
     max_items_per_user: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--max-items-per-user",
-            metavar="L",
-            help="How many items one person is counted for at most: lets laplace take part.",
-            rich_help_panel=ASKED,
+            "L",
+            "How many items one person is counted for at most: lets laplace take part.",
+            ASKED,
         ),
     ] = None,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.ADD_REMOVE,
     mechanism: Annotated[
         str,
-        typer.Option(
+        option(
             "--mechanism",
-            metavar="NAME",
-            help="One mechanism by its name; compare shows all that apply.",
-            rich_help_panel=_MECHANISM,
+            "NAME",
+            "One mechanism by its name; compare shows all that apply.",
+            _MECHANISM,
         ),
     ] = "compare",
     noise: TopKNoiseOption = None,
     gamma: GammaOption = None,
     draws: Annotated[
         int,
-        typer.Option(
-            "--draws",
-            metavar="N",
-            help="How many draws to simulate for the errors; 0 for none.",
-            rich_help_panel=_MECHANISM,
+        option(
+            "--draws", "N", "How many draws to simulate for the errors; 0 for none.", _MECHANISM
         ),
     ] = 200,
     seed: Annotated[
         int,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="Of the simulated draws.",
-            rich_help_panel=_MECHANISM,
-        ),
+        option("--seed", "N", "Of the simulated draws.", _MECHANISM),
     ] = 0,
     line_breaks: LineBreaksOption = False,
     json: JsonOption = False,
