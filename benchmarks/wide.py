@@ -34,11 +34,11 @@ from winnow.core.opening import open_sealed
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.privacy import zcdp_rho
 from winnow.read.crossing import true_counts
+from winnow.release.mechanism import MarginalRounds
 from winnow.wide import rounds as wide_algorithm
 from winnow.wide.fit import Estimator, NoisyTable, merged
 from winnow.wide.junction_tree import tree_cells
 from winnow.wide.kernels.tree_tables import TreeTables
-from winnow.wide.mechanism import MarginalRounds
 from winnow.wide.settings import MODEL_CELLS, default_rounds
 
 EPSILON, DELTA = 1.0, 1e-9

@@ -40,12 +40,12 @@ from winnow.read.crossing import Rows, group
 from winnow.release.crossing.lazy_selection import LazyExponential
 from winnow.release.crossing.rounds import SelectAndMeasure, Task
 from winnow.release.kernels.distribution import uniform_distribution
+from winnow.release.mechanism import MeasureMarginals
 from winnow.select.ranked import Repeated
 from winnow.tables.measured import NoisyForm, TableForm
 from winnow.tables.mechanism import MeasureTables
 from winnow.tables.trees import flat
 from winnow.topk.mechanisms.noisy_counts import WithCounts
-from winnow.wide.mechanism import MeasureMarginals
 
 SECRET = 41_729
 """A private number that must not be seen anywhere; that of the neighbour is one less."""

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from winnow import GrantError, InputError, Relation, Schema, Sealed, marginals, queries
 from winnow.core.tape import Tape
 from winnow.privacy import BoundedRange, Compose, Gaussian, Repeat, single_use_grant
-from winnow.wide import crossing as table_rounds
-from winnow.wide.crossing import STEPS
-from winnow.wide.mechanism import MarginalRounds, MarginalRun, MeasureMarginals
+from winnow.release.crossing import tables as table_rounds
+from winnow.release.crossing.tables import STEPS
+from winnow.release.mechanism import MarginalRounds, MarginalRun, MeasureMarginals
 
 SCHEMA = Schema.parse({"a": 2, "b": 3, "c": 2})
 PAIRS = marginals(2).over(SCHEMA)
@@ -59,8 +59,11 @@ def test_the_whole_closed_plan_is_one_event(relation: Relation) -> None:
 
 def test_sensitivities_are_native_to_the_relation() -> None:
     mechanism = MeasureMarginals(1.0, Fraction(5, 2), 1)
-    assert mechanism.variance(Fraction(5, 2), Relation.ADD_REMOVE, 3) == Fraction(25, 4) * 9
-    assert mechanism.variance(Fraction(5, 2), HERE, 3) == Fraction(25, 4) * 9 * 2
+    assert mechanism.noise(Fraction(5, 2), Relation.ADD_REMOVE, 3).size == Fraction(25, 4) * 9
+    assert mechanism.noise(Fraction(5, 2), HERE, 3).size == Fraction(25, 4) * 9 * 2
+    laplace = MeasureMarginals(1.0, Fraction(5, 2), 1, measurement="laplace")
+    assert laplace.noise(Fraction(5, 2), Relation.ADD_REMOVE, 3).size == Fraction(15, 2)
+    assert laplace.noise(Fraction(5, 2), HERE, 3).size == 15
     assert mechanism.exponent(Relation.ADD_REMOVE, 3, 2) == Fraction(1, 2 * 3 * 2 * STEPS)
     assert mechanism.exponent(HERE, 3, 2) == Fraction(1, 2 * 6 * 2 * STEPS)
 
@@ -85,12 +88,14 @@ def test_one_person_moves_tables_and_distances_by_at_most_the_sensitivity(
     model = data.draw(st.lists(st.integers(0, 100), min_size=16, max_size=16))
     mechanism = MeasureMarginals(1.0, 1, 1)
     moved = 1 / (2 * mechanism.exponent(relation, person, 1))  # in grid steps
-    variance = mechanism.variance(1, relation, person)
+    variance = mechanism.noise(1, relation, person).size
+    scale = MeasureMarginals(1.0, 1, 1, measurement="laplace").noise(1, relation, person).size
     for first, last in zip(PAIRS.offsets, PAIRS.offsets[1:], strict=False):
         x, y, m = one[first:last], other[first:last], np.array(model)[first:last]
         distance = [int(np.abs(STEPS * each - m).sum()) for each in (x, y)]
         assert abs(distance[0] - distance[1]) <= moved
         assert int(((x - y) ** 2).sum()) <= variance
+        assert int(np.abs(x - y).sum()) <= scale
 
 
 def test_scores_are_exact_integers(monkeypatch: pytest.MonkeyPatch) -> None:

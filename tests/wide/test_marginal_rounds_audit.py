@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from winnow import Relation
+from winnow.release.mechanism import MeasureMarginals
 from winnow.wide.audit.claims import (
     CASES,
     SINGLE,
@@ -14,14 +15,14 @@ from winnow.wide.audit.claims import (
     fidelity_of_marginal_rounds,
 )
 from winnow.wide.audit.model import TWO_ROUNDS, AuditedRounds, MarginalModel, neighbours
-from winnow.wide.mechanism import MeasureMarginals
 
 FEW = 1000
+NAMES = ["one round", "two rounds", "laplace"]
 SUBSTITUTION = Relation.SUBSTITUTION
 
 
 @pytest.mark.parametrize("relation", list(Relation))
-@pytest.mark.parametrize(("mechanism", "setting"), CASES, ids=["one round", "two rounds"])
+@pytest.mark.parametrize(("mechanism", "setting"), CASES, ids=NAMES)
 def test_neighbouring_tables_are_as_close_as_charged(
     mechanism: MeasureMarginals, setting: AuditedRounds, relation: Relation
 ) -> None:
@@ -38,7 +39,9 @@ def test_several_rows_per_person_are_covered_by_their_sensitivity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "mechanism", "broken"), broken_marginal_models(), ids=["selection", "noise"]
+    ("fault", "mechanism", "broken"),
+    broken_marginal_models(),
+    ids=["selection", "noise", "laplace noise"],
 )
 def test_a_replaced_row_counted_as_one_change_is_caught(
     fault: str, mechanism: MeasureMarginals, broken: MarginalModel
@@ -47,7 +50,7 @@ def test_a_replaced_row_counted_as_one_change_is_caught(
     assert not fidelity_of_marginal_rounds(mechanism, broken, FEW, 5).passed
 
 
-@pytest.mark.parametrize(("mechanism", "setting"), CASES, ids=["one round", "two rounds"])
+@pytest.mark.parametrize(("mechanism", "setting"), CASES, ids=NAMES)
 def test_the_rounds_draw_what_was_enumerated(
     mechanism: MeasureMarginals, setting: AuditedRounds
 ) -> None:

@@ -214,6 +214,11 @@ def _check_initial(
         )
 
 
+def few_digits_up(value: float) -> float:
+    """A parameter in a few digits, rounded up: for noise, to the safe side."""
+    return _short(Fraction(value), ROUND_CEILING)
+
+
 def _short(value: Fraction, rounding: str) -> float:
     """The value in a few digits, rounded as said; the float shows exactly these digits."""
     context = Context(prec=_DIGITS, rounding=rounding)

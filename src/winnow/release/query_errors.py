@@ -79,11 +79,35 @@ class RunErrors:
         return min(1.0, float(np.mean(np.abs(looked))) + noise + slack + self.drift)
 
 
+@dataclass(frozen=True, eq=False)
+class TableErrors:
+    """What rounds over whole tables tell about the errors over their cells."""
+
+    gaps: Floats
+    """Of each round: the largest of its table's, measured minus what the distribution said."""
+    noise: float
+    """Standard deviation of one measured cell."""
+
+    @property
+    def estimate(self) -> float:
+        """An estimate of the largest error over the workload's cells.
+
+        The largest gap of the last quarter of the rounds. It holds the largest noise of a
+        table, and not what that table taught: usually it is too large.
+        """
+        return float(np.max(np.abs(self.gaps[-max(1, len(self.gaps) // 4) :])))
+
+    def bound(self, confidence: float = 0.95) -> float:
+        """Nothing is proved about the largest error: the selection is by sums over tables."""
+        probability(confidence=confidence)
+        return 1.0
+
+
 @dataclass(frozen=True)
 class QueryErrors:
     """The same for all runs of a release: one, or one for each group of columns."""
 
-    runs: tuple[RunErrors, ...]
+    runs: tuple[RunErrors | TableErrors, ...]
 
     @property
     def noise(self) -> float:

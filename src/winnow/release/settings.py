@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, positive, probability
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
+from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.reductions import (
     Integers,
     group_columns,
@@ -28,9 +29,11 @@ from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import shown
 from winnow.privacy import DiscreteLaplace, Event, Gaussian, Guarantee, zcdp_rho
-from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
+from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
 from winnow.release.crossing.rounds import SelectAndMeasure
-from winnow.release.mwem import default_rounds
+from winnow.release.crossing.tables import TableNoise
+from winnow.release.mechanism import MeasureMarginals
+from winnow.release.mwem import TABLES, default_rounds, default_tables
 
 BYTES_PER_CELL = 64
 """Of a distribution: weights, sums for the mean, tables, copies (measured: 50 to 65)."""
@@ -38,7 +41,13 @@ BYTES_PER_CELL = 64
 ROUNDS_WITHOUT_TOTAL = 50
 """Rounds by default where the number of rows is private, so that it may not be used."""
 
+ROWS_WITHOUT_TOTAL = 20_000
+"""The number of whole tables is chosen for so many rows where their number is private."""
+
 TOTAL_SHARE = 0.02
+SELECTION_SHARE = 0.5
+TABLE_SELECTION_SHARE = 0.2
+"""Of a round's rho, or epsilon: whole tables are few, and easily told apart."""
 _BETA = 0.05
 
 
@@ -57,8 +66,9 @@ class ReleaseRequest:
     rows: int | None = None
     """A public number of rows that the user names."""
     rounds: int | Sequence[int] | None = None
+    update: str = "gap"
     measurement: str | None = None
-    share: Real = 0.5
+    share: Real | None = None
     total_share: Real | None = None
     groups: Sequence[Sequence[str]] | None = None
     universe: int | None = None
@@ -93,9 +103,17 @@ class ReleaseSettings:
     rows_per_person: int
     relation: Relation
     rounds: RoundsPlan
-    mechanism: SelectAndMeasure
+    mechanism: SelectAndMeasure | MeasureMarginals
     reason: str
     rests_on: str
+    update: str
+
+    @property
+    def cell_noise(self) -> TableNoise:
+        """The noise of one cell of a measured table."""
+        assert isinstance(self.mechanism, MeasureMarginals)
+        multiplier = self.mechanism.noise_multiplier
+        return self.mechanism.noise(multiplier, self.relation, self.rows_per_person)
 
     @property
     def event(self) -> Event:
@@ -112,13 +130,22 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
     positive(epsilon=request.epsilon)
     delta_range(delta=request.delta)
-    probability(share=request.share)
+    if request.share is not None:
+        probability(share=request.share)
     count(rows_per_person=request.rows_per_person)
     total = _total(request)
     workload = _bind(request)
+    whole = request.update == TABLES
+    if whole:
+        _check_tables(request, workload)
     parts, rests_on = _reduced(request, workload)
-    kept = Workload(request.schema, tuple(p for whole, _, _, _ in parts for p in whole.parts))
-    rounds, reason = _rounds(request, [own for _, own, _, _ in parts], total)
+    kept = Workload(request.schema, tuple(p for every, _, _, _ in parts for p in every.parts))
+    if whole:
+        rounds, reason = _tables(request, kept, total)
+        share = TABLE_SELECTION_SHARE
+    else:
+        rounds, reason = _rounds(request, [own for _, own, _, _ in parts], total)
+        share = SELECTION_SHARE
     initial = None
     if total is None:
         initial = _first_measurement(request)
@@ -127,25 +154,30 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
         epsilon=request.epsilon,
         delta=_delta_for(request),
         relation=request.relation,
-        share=exact("share", request.share),
+        share=exact("share", request.share if request.share is not None else share),
         measurement=_measurement(request),
         accountant=request.accountant,
         initial=initial,
     )
-    mechanism = SelectAndMeasure(
-        plan.selection_epsilon,
-        plan.noise_multiplier,
-        plan.rounds,
-        plan.measurement,
-        None if initial is None else initial.noise_multiplier,
-    )
+    first = None if initial is None else initial.noise_multiplier
+    mechanism: SelectAndMeasure | MeasureMarginals
+    if whole:
+        numbers = plan.rounds, 0 if first is None else 1, first
+        mechanism = MeasureMarginals(
+            plan.selection_epsilon, plan.noise_multiplier, *numbers, plan.measurement
+        )
+        rounds = [plan.rounds] * len(parts)
+    else:
+        mechanism = SelectAndMeasure(
+            plan.selection_epsilon, plan.noise_multiplier, plan.rounds, plan.measurement, first
+        )
     tasks = []
     for (_, own, columns, points), each in zip(parts, rounds, strict=True):
         fitted = own if points is None else on_points(own, points, request.memory)
         tasks.append(TaskSettings(columns, own, fitted, points, each))
     if total is None:
-        share = float(request.total_share or TOTAL_SHARE)
-        reason += f"; {100 * share:g} % of the budget for the number of rows"
+        spent = float(request.total_share or TOTAL_SHARE)
+        reason += f"; {100 * spent:g} % of the budget for the number of rows"
     reason += (
         f"; {plan.accountant} accountant: per round a selection at epsilon "
         f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity"
@@ -161,7 +193,21 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
         mechanism,
         reason,
         rests_on,
+        request.update,
     )
+
+
+def _check_tables(request: ReleaseRequest, workload: Workload) -> None:
+    """Refuse whole tables where there are none."""
+    if request.universe is not None or None in map(table_columns, workload.parts):
+        raise ParameterError(
+            "update='tables' measures whole tables; give a workload such as wn.marginals(3), and "
+            "no universe"
+        )
+    if isinstance(request.rounds, Sequence):
+        raise ParameterError(
+            "update='tables' selects among the tables of all groups; give one number of rounds"
+        )
 
 
 def _bind(request: ReleaseRequest) -> Workload:
@@ -288,6 +334,38 @@ def _rounds(
     )
 
 
+def _rows(total: int | None) -> str:
+    if total is None:
+        return f"as if there were {ROWS_WITHOUT_TOTAL:,} rows (their number is private)"
+    return f"{total:,} rows"
+
+
+def _tables(
+    request: ReleaseRequest, workload: Workload, total: int | None
+) -> tuple[list[int], str]:
+    """How many tables are measured, all groups together."""
+    if request.rounds is not None:
+        assert not isinstance(request.rounds, Sequence)
+        count(rounds=request.rounds)
+        return [int(request.rounds)], f"{request.rounds} rounds as asked"
+    rho, epsilon = _strength(request)
+    law = _measurement(request)
+    once = 1 / epsilon if rho is None else 1 / math.sqrt(2 * rho)
+    norm = request.relation.people if law == "laplace" else math.sqrt(request.relation.people)
+    chosen = default_tables(
+        cells=workload.size,
+        tables=len(workload.parts),
+        total=total or ROWS_WITHOUT_TOTAL,
+        rows_per_person=int(request.rows_per_person),
+        noise=once * norm * MEASUREMENTS[law].deviation,
+        pure=rho is None,
+    )
+    return [chosen], (
+        f"{chosen} rounds over whole tables, chosen from public numbers: "
+        f"{len(workload.parts):,} tables, {workload.size:,} cells, {_rows(total)}, the budget"
+    )
+
+
 def _sum(rounds: list[int]) -> str:
     """How the budget is split between groups: rounds cost the same in each."""
     return " + ".join(map(str, rounds))
@@ -317,11 +395,7 @@ def _first_measurement(request: ReleaseRequest) -> Gaussian | DiscreteLaplace:
     share = float(request.total_share if request.total_share is not None else TOTAL_SHARE)
     rho, epsilon = _strength(request)
     if rho is None:
-        return DiscreteLaplace(_rounded_up(1 / (share * epsilon)), request.relation)
-    multiplier = _rounded_up(1 / math.sqrt(2 * share * rho))
+        return DiscreteLaplace(few_digits_up(1 / (share * epsilon)), request.relation)
+    multiplier = few_digits_up(1 / math.sqrt(2 * share * rho))
     kind = Gaussian if _measurement(request) == "gaussian" else DiscreteLaplace
     return kind(multiplier, request.relation)
-
-
-def _rounded_up(value: float) -> float:
-    return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(value)))

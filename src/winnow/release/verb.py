@@ -9,24 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real
+from winnow.core.checks import Real, one_of
 from winnow.core.mechanism import grant_for, sizing_accountant
 from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
-from winnow.core.released import Released
+from winnow.core.released import Receipt, Released
+from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
-from winnow.core.tape import Randomness
+from winnow.core.tape import Randomness, Tape
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
-from winnow.privacy import Budget
+from winnow.privacy import Budget, Grant
 from winnow.read.crossing import SealedTable, true_counts
-from winnow.release.crossing.rounds import Task
-from winnow.release.mwem import Mwem
+from winnow.release.crossing.rounds import SelectAndMeasure, Task
+from winnow.release.mechanism import MeasureMarginals
+from winnow.release.mwem import TABLES, UPDATES, Mwem
 from winnow.release.settings import ReleaseRequest, ReleaseSettings, release_settings
 from winnow.release.synthesis import synthesise
 from winnow.release.synthetic import SyntheticDistribution
+from winnow.release.whole_tables import synthesise_tables
 
 
 @guarded
@@ -42,7 +45,7 @@ def release(
     replay: int | None = None,
     result: str | None = None,
     measurement: str | None = None,
-    share: Real = 0.5,
+    share: Real | None = None,
     relation: str | Relation | None = None,
     rows: int | None = None,
     total_share: Real | None = None,
@@ -64,9 +67,11 @@ def release(
     discrete Laplace with ``delta=0``); the distribution follows the measurements. The whole
     is (epsilon, delta)-DP and charged once, before the first draw.
 
-    ``rounds`` is chosen from public numbers unless given. ``share`` of rho goes to selection.
-    ``update`` is "gap", "hardt" or "sign" (with ``step``, ``replay`` and ``result``; see
-    ``winnow.release.mwem``): post-processing, which costs nothing.
+    ``rounds`` is chosen from public numbers unless given. ``update`` is "gap", "hardt" or "sign"
+    for rounds over single queries (with ``step``, ``replay`` and ``result``; see
+    ``winnow.release.mwem``): post-processing, which costs nothing. With "tables" every round
+    selects and measures a whole table (see ``winnow.release.whole_tables``). ``share`` of rho
+    goes to selection: a half, or a fifth for whole tables.
 
     ``relation`` is the table's unless given. Under substitution, with one row per person, the
     number of rows is public. Otherwise give the public number ``rows`` that counts are taken
@@ -97,7 +102,7 @@ def release(
         )
     if relation is not None:
         table = table.under(relation)
-    mwem = Mwem(update, step, replay, result)
+    mwem = _mwem(update, step, replay, result)
     randomness = Randomness(seed)
     planned = release_settings(
         ReleaseRequest(
@@ -110,6 +115,7 @@ def release(
             epsilon=epsilon,
             delta=delta,
             rounds=rounds,
+            update=update,
             measurement=measurement,
             share=share,
             total_share=total_share,
@@ -120,22 +126,82 @@ def release(
             memory=memory,
         )
     )
-    tasks, total = _sealed_counts(table, planned)
-    planned.mechanism.check(tasks, table.rows_per_person, planned.total)
+    if mwem is None:
+        fit, name = _open_tables(table, planned, progress)
+    else:
+        fit, name = _open_queries(table, planned, mwem, progress)
     grant = grant_for(planned.event, budget)
     with padding.held(lambda: release_seconds(planned)):
-        run = planned.mechanism.open(
+        value, receipt = fit(grant, randomness.tape())
+    receipt = replace(receipt, mechanism=f"{name}; {receipt.mechanism}", reason=planned.reason,
+                      held=padding.note)  # fmt: skip
+    return Released(value, planned.guarantee, receipt)
+
+
+Fitted = Callable[[Grant, Tape], tuple[SyntheticDistribution, Receipt]]
+Progress = Callable[[int, int], None] | None
+
+
+def _mwem(update: str, step: float | None, replay: int | None, result: str | None) -> Mwem | None:
+    """What follows from rounds over single queries; None: rounds are over whole tables."""
+    one_of((*UPDATES, TABLES), update=update)
+    if update != TABLES:
+        return Mwem(update, step, replay, result)
+    if step is not None or replay is not None or result is not None:
+        raise ParameterError(
+            "step, replay and result are for rounds over single queries; leave them out, or use "
+            "update='gap'"
+        )
+    return None
+
+
+def _open_queries(
+    table: SealedTable, planned: ReleaseSettings, mwem: Mwem, progress: Progress
+) -> tuple[Fitted, str]:
+    """Rounds over single queries, checked and ready to be paid for."""
+    mechanism = planned.mechanism
+    assert isinstance(mechanism, SelectAndMeasure)
+    tasks = [
+        Task(true_counts(table, task.workload), task.fitted, task.rounds) for task in planned.tasks
+    ]
+    total = _sealed_total(table, planned)
+    mechanism.check(tasks, table.rows_per_person, planned.total)
+
+    def fit(grant: Grant, tape: Tape) -> tuple[SyntheticDistribution, Receipt]:
+        run = mechanism.open(
             tasks,
             grant,
-            randomness.tape(),
+            tape,
             relation=planned.relation,
             rows_per_person=table.rows_per_person,
             total=total,
         )
-        value = synthesise(run, planned, mwem, progress)
-    receipt = replace(run.receipt, mechanism=f"{mwem.name}; {run.receipt.mechanism}",
-                      reason=planned.reason, held=padding.note)  # fmt: skip
-    return Released(value, planned.guarantee, receipt)
+        return synthesise(run, planned, mwem, progress), run.receipt
+
+    return fit, mwem.name
+
+
+def _open_tables(
+    table: SealedTable, planned: ReleaseSettings, progress: Progress
+) -> tuple[Fitted, str]:
+    """Rounds over whole tables, checked and ready to be paid for."""
+    mechanism = planned.mechanism
+    assert isinstance(mechanism, MeasureMarginals)
+    counts, total = true_counts(table, planned.workload), _sealed_total(table, planned)
+    mechanism.check(planned.relation, table.rows_per_person)
+
+    def fit(grant: Grant, tape: Tape) -> tuple[SyntheticDistribution, Receipt]:
+        run = mechanism.open(
+            total,
+            None if total is None else _everyone(table.schema),
+            grant,
+            tape,
+            relation=planned.relation,
+            rows_per_person=table.rows_per_person,
+        )
+        return synthesise_tables(run, counts, planned, progress), run.receipt
+
+    return fit, "MWEM over whole tables"
 
 
 def release_seconds(planned: ReleaseSettings) -> float:
@@ -145,20 +211,21 @@ def release_seconds(planned: ReleaseSettings) -> float:
         cells = task.fitted.schema.cells if task.points is None else len(task.points)
         queries = task.workload.size
         total += 5e-8 * cells + 1e-6 * queries
+        if planned.update == TABLES:  # every round goes over all tables so far
+            again = min(task.rounds, len(task.workload.parts))
+            total += (2 * task.rounds + 30) * again * (2e-4 + 2e-8 * cells)
         total += task.rounds * (1e-3 + 2e-9 * cells + 1e-7 * queries)
     return SPARE * total
 
 
-def _sealed_counts(
-    table: SealedTable, planned: ReleaseSettings
-) -> tuple[list[Task], Sealed[NDArray[np.int64]] | None]:
-    tasks = [
-        Task(true_counts(table, task.workload), task.fitted, task.rounds) for task in planned.tasks
-    ]
-    if planned.total is not None:
-        return tasks, None
-    every = Workload(table.schema, (ConjunctionPart(table.schema, ({},)),))
-    return tasks, true_counts(table, every)
+def _sealed_total(table: SealedTable, planned: ReleaseSettings) -> Sealed[NDArray[np.int64]] | None:
+    """The number of rows, where it is to be measured."""
+    return None if planned.total is not None else true_counts(table, _everyone(table.schema))
+
+
+def _everyone(schema: Schema) -> Workload:
+    """The query that holds for every row."""
+    return Workload(schema, (ConjunctionPart(schema, ({},)),))
 
 
 def _of_budget(accountant: str, budget: Budget, delta: Real) -> str:

@@ -15,9 +15,9 @@ import numpy as np
 from winnow.core.workloads.part import Part, table_columns
 from winnow.core.workloads.workload import Workload
 from winnow.read.crossing import SealedTable, true_counts
+from winnow.release.mechanism import MarginalRun
 from winnow.wide.fit import Estimator, NoisyTable
 from winnow.wide.junction_tree import tree_cells
-from winnow.wide.mechanism import MarginalRun
 from winnow.wide.settings import WideSettings
 from winnow.wide.synthetic import MeasuredMarginal, TreeFactor, WideSynthetic
 

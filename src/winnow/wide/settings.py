@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from functools import cached_property, reduce
 from itertools import combinations
 from typing import Any
@@ -18,9 +17,9 @@ from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import DataError, GuaranteeError, ParameterError
 from winnow.privacy import zcdp_rho
-from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
+from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
+from winnow.release.mechanism import MeasureMarginals, first_event
 from winnow.wide.junction_tree import Columns
-from winnow.wide.mechanism import MeasureMarginals, first_event
 
 FIRST_SHARE = 0.2
 SELECTION_SHARE = 0.1
@@ -88,7 +87,8 @@ class WideSettings:
         return self._sigma(self.mechanism.first_multiplier or 1)
 
     def _sigma(self, multiplier: Real) -> float:
-        return math.sqrt(self.mechanism.variance(multiplier, self.relation, self.rows_per_person))
+        noise = self.mechanism.noise(multiplier, self.relation, self.rows_per_person)
+        return noise.deviation
 
     def penalties(self) -> list[float]:
         """The expected l1 size of the noise of each candidate's table, in rows."""
@@ -131,7 +131,7 @@ def wide_settings(request: WideRequest) -> WideSettings:
         rounds = default_rounds(columns)
         reason = f"{rounds} rounds for {columns} columns"
     rho = float(zcdp_rho(request.epsilon, request.delta))
-    multiplier = _rounded_up(math.sqrt(columns / (2 * float(request.first_share) * rho)))
+    multiplier = few_digits_up(math.sqrt(columns / (2 * float(request.first_share) * rho)))
     plan = calibrate_rounds(
         rounds,
         epsilon=request.epsilon,
@@ -251,7 +251,3 @@ def default_rounds(columns: int) -> int:
     rounds mostly repeat what the model already meets, and take the longest to fit.
     """
     return max(1, 3 * columns // 2)
-
-
-def _rounded_up(value: float) -> float:
-    return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(value)))

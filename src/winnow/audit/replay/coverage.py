@@ -16,7 +16,7 @@ from winnow.learn.bound import MECHANISMS as LEARNING
 from winnow.lp.problem import PRIVATE
 from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, words
 from winnow.read.baskets import LAYOUTS
-from winnow.release.mwem import UPDATES
+from winnow.release.mwem import TABLES, UPDATES
 from winnow.session import Session
 
 Word = tuple[str, str, str]
@@ -31,7 +31,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("learn", "mechanism"): LEARNING,
     ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
     ("boost", "index"): (EXACT, *INDEX_NAMES),
-    ("release", "update"): UPDATES,
+    ("release", "update"): (*UPDATES, TABLES),
     ("release", "measurement"): tuple(MEASUREMENTS),
     ("open_interactive", "method"): METHODS,
     ("solve_lp", "private"): PRIVATE,

@@ -22,7 +22,7 @@ from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.privacy.ledger import Ledger
 from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
-from winnow.release.mwem import UPDATES
+from winnow.release.mwem import TABLES, UPDATES
 from winnow.release.verb import release
 from winnow.session import Session
 from winnow.tables.verb import tabulate
@@ -58,7 +58,7 @@ def table_replays() -> Iterator[Replay]:
 
 
 def _releases() -> Iterator[Replay]:
-    for update in UPDATES:
+    for update in (*UPDATES, TABLES):
         for measurement in MEASUREMENTS:
             gaussian = measurement == "gaussian"
             words: dict[str, Any] = {"update": update, "measurement": measurement}
@@ -71,9 +71,11 @@ def _releases() -> Iterator[Replay]:
             known = Relation.SUBSTITUTION
             groups = (int(update == "gap" or not gaussian), 3)
             yield _release(f"{update}, {measurement}", words, sized, known, groups)
-            if update == "gap":
+            if update in ("gap", TABLES):
                 private = {"rows": 3} if gaussian else {}  # else they are measured, too
-                yield _release(f"{measurement}, n private", words, sized | private, groups=(1, 3))
+                yield _release(
+                    f"{update}, {measurement}, n private", words, sized | private, groups=(1, 3)
+                )
     more: dict[str, Any] = {"epsilon": 2.0, "rounds": [1, 1], "groups": [["sex"], ["age"]]}
     yield _release("two groups of columns", {}, more | {"rows": 3})
     more = {"epsilon": 2.0, "rounds": 2, "universe": 3, "rows": 3}

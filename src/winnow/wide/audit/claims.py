@@ -17,6 +17,8 @@ from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.privacy import guarantee_of, single_use_grant, zcdp_cost
 from winnow.release.audit import as_twin
+from winnow.release.crossing.tables import MeasuredTable
+from winnow.release.mechanism import MeasureMarginals
 from winnow.wide.audit.model import (
     ONE_ROUND,
     TWO_ROUNDS,
@@ -25,8 +27,6 @@ from winnow.wide.audit.model import (
     MarginalModel,
     neighbours,
 )
-from winnow.wide.crossing import MeasuredTable
-from winnow.wide.mechanism import MeasureMarginals
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,8 @@ _TOLERANCE = 1e-9
 SELECTING = MeasureMarginals(4.0, 0.8, 1)
 MEASURING = MeasureMarginals(0.5, 0.75, 2)
 SINGLE = MeasureMarginals(0.5, 0.75, 1)
-CASES = ((SELECTING, ONE_ROUND), (MEASURING, TWO_ROUNDS))
+LAPLACE = MeasureMarginals(0.5, 1.0, 1, measurement="laplace")
+CASES = ((SELECTING, ONE_ROUND), (MEASURING, TWO_ROUNDS), (LAPLACE, TWO_ROUNDS))
 _TABLE = {3: np.array([0, 1, 0, 0, 0, 0, 1, 0]), 2: np.array([2, 0, 1, 0])}
 """What is drawn from, by the number of columns."""
 
@@ -60,11 +61,12 @@ def enumerate_marginal_rounds(
     *,
     quick: bool = False,
 ) -> AuditResult:
-    """One result, in delta and in rho."""
+    """One result: in delta and in rho for Gaussian noise, in epsilon for Laplace noise."""
     promised = mechanism.promise(relation)
     found = neighbours(model.setting, relation, rows_per_person)
     found = found[:: max(1, len(found) // (20 if quick else 60))]
-    claimed = guarantee_of(promised.event, DELTA).epsilon
+    pure = mechanism.measurement == "laplace"
+    claimed = guarantee_of(promised.event, 0 if pure else DELTA).epsilon
     charged = float(zcdp_cost(promised.event).rho)
     worst = NOTHING
     for one, other in found:
@@ -74,16 +76,19 @@ def enumerate_marginal_rounds(
     where = f"{model.setting.columns} columns of two codes, {rounds}"
     if rows_per_person > 1:
         where += f", {rows_per_person} rows per person"
+    what = "no output's log-probability moves by more than epsilon" if pure else (
+        f"outputs are (epsilon, delta)-close at epsilon={claimed:.4g}"
+    )  # fmt: skip
     return AuditResult(
         "enumeration",
-        f"{mechanism.title}, {where}: between neighbours outputs are (epsilon, delta)-close at "
-        f"epsilon={claimed:.4g}.",
+        f"{mechanism.title}, {where}: between neighbours {what}.",
         mechanism.name,
         str(relation),
         promised.citation,
-        DELTA,
-        worst.delta,
-        worst.delta <= DELTA and worst.rho <= charged * (1 + _TOLERANCE),
+        claimed if pure else DELTA,
+        worst.epsilon if pure else worst.delta,
+        worst.rho <= charged * (1 + _TOLERANCE)
+        and (worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA),
         f"over {len(found)} pairs of tables; rho {worst.rho:.4g} of {charged:.4g} charged",
     )
 
@@ -122,8 +127,8 @@ def fidelity_of_marginal_rounds(
     p_value = min(1.0, len(values) * min(values))
     return AuditResult(
         "fidelity",
-        f"{mechanism.title}, {model.setting.columns} columns of two codes: the rounds draw the "
-        "exact probabilities.",
+        f"{mechanism.title}, {mechanism.measurement} noise, {model.setting.columns} columns of "
+        "two codes: the rounds draw the exact probabilities.",
         mechanism.name,
         "both",
         mechanism.promise(Relation.SUBSTITUTION).citation,
@@ -206,6 +211,11 @@ def broken_marginal_models() -> list[tuple[str, MeasureMarginals, MarginalModel]
         (
             "the noise of a table takes a replaced row for one change",
             MEASURING,
-            replace(honest[1], variance=broken[1].variance),
+            replace(honest[1], noise=broken[1].noise),
+        ),
+        (
+            "Laplace noise of a table takes a replaced row for one change",
+            LAPLACE,
+            replace(honest[2], noise=broken[2].noise),
         ),
     ]

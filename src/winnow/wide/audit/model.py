@@ -19,8 +19,8 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
-from winnow.wide.crossing import STEPS
-from winnow.wide.mechanism import MeasureMarginals
+from winnow.release.crossing.tables import STEPS
+from winnow.release.mechanism import MeasureMarginals
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -84,8 +84,10 @@ class MarginalModel:
     setting: AuditedRounds
     exponent: float
     """What a score in rows is multiplied with: epsilon/(2 Delta)."""
-    variance: float
+    noise: float
+    """The variance of Gaussian noise, the scale of Laplace noise."""
     rounds: int
+    gaussian: bool = True
 
     @classmethod
     def of(
@@ -99,14 +101,15 @@ class MarginalModel:
         return cls(
             setting,
             float(mechanism.exponent(relation, rows_per_person, max(setting.weights)) * STEPS),
-            float(mechanism.variance(mechanism.noise_multiplier, relation, rows_per_person)),
+            float(mechanism.noise(mechanism.noise_multiplier, relation, rows_per_person).size),
             mechanism.rounds,
+            mechanism.measurement == "gaussian",
         )
 
     @cached_property
     def window(self) -> Integers:
         """The noisy counts of one cell that are enumerated."""
-        reach = int(np.ceil(5 * np.sqrt(self.variance)))
+        reach = int(np.ceil(5 * np.sqrt(self.noise) if self.gaussian else 14 * self.noise))
         return np.arange(-reach, self.setting.total + 1 + reach)
 
     def log_probabilities(self, histogram: Integers) -> Floats:
@@ -159,13 +162,16 @@ class MarginalModel:
 
     def _measurement(self, truth: Integers) -> Floats:
         """The log-probability of each noisy table."""
-        everything = np.arange(-2000, 2001)
-        mass = np.log(np.exp(-(everything**2) / (2 * self.variance)).sum())
+        mass = np.log(np.exp(self._exponents(np.arange(-2000, 2001))).sum())
         found = np.zeros(())
         for value in truth:
-            cell = -((self.window - value) ** 2) / (2 * self.variance) - mass
-            found = np.add.outer(found, cell)
+            found = np.add.outer(found, self._exponents(self.window - value) - mass)
         return found.ravel()
+
+    def _exponents(self, noise: Integers) -> Floats:
+        if self.gaussian:
+            return np.asarray(-(noise**2) / (2 * self.noise))
+        return np.asarray(-np.abs(noise) / self.noise)
 
 
 def neighbours(

@@ -1,8 +1,8 @@
-"""Rounds of selection and measurement of whole marginal tables, for graphical models.
+"""Rounds of selection and measurement of whole marginal tables.
 
-This is the only part of a wide release that touches private counts. The algorithm above it
-sees what a round releases, a set of columns and a noisy table, and answers with the tables of
-a new public model.
+The cells of one table are disjoint, so all of them are measured for what one costs. The
+algorithm above it, multiplicative weights or a graphical model, sees what a round releases, a
+set of columns and a noisy table, and answers with the tables of a new public model.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from winnow.core.checks import Real, count, exact, positive, set_counts
+from winnow.core.checks import Real, count, exact, one_of, positive, set_counts
 from winnow.core.laws import Law
+from winnow.core.measurement import MEASUREMENTS
 from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt
@@ -25,18 +26,17 @@ from winnow.core.tape import Tape
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
-from winnow.select.crossing import check_scale
-from winnow.wide.crossing import (
+from winnow.release.crossing.tables import (
     LARGEST_WEIGHT,
     STEPS,
     Counts,
     Floats,
     MeasuredTable,
+    TableNoise,
     TableRounds,
     first_tables,
 )
-
-_LARGEST_NOISE = 2**50
+from winnow.select.crossing import check_scale
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,24 @@ class MeasureMarginals:
     Candidate r has the score w_r (d_r - b_r), with d_r the l1 distance of the table's counts M_r
     from what the model says, rounded to a public grid, w_r a public whole weight and b_r a
     public penalty, the noise that measuring it would bring. A round draws r with probability ~
-    exp(epsilon score_r/(2 Delta)) and releases it with M_r plus discrete Gaussian noise in
-    every cell. Before the first round, some tables may be measured without a selection.
+    exp(epsilon score_r/(2 Delta)) and releases it with M_r plus discrete Gaussian or discrete
+    Laplace noise in every cell. Before the first round, some tables may be measured without a
+    selection; one of no columns is the number of rows.
 
     Formal guarantees
         One person has at most L rows, and each lies in one cell of a table. Adding or removing
-        them moves d_r by at most L either way, and M_r by at most L in the l2 norm
+        them moves d_r by at most L either way, and M_r by at most L in the l1 and in the l2 norm
         (all rows in one cell). Replacing them moves up to L ones out of cells and L into
         others: at most 2 L in the l1 norm, and sqrt(2) L in the l2 norm. So Delta is
         L max w_r, or twice that; scores may rise or fall, so nothing is halved. The selection
         has bounded range epsilon. [McSherry-Talwar 2007; Durfee-Rogers 2019] With variance
         (noise_multiplier x l2 sensitivity)^2 a measured table has rho =
-        1/(2 noise_multiplier^2). [Canonne-Kamath-Steinke 2020] Models, weights, penalties and
-        the candidates of a round may depend on everything released before, so the rounds
-        compose adaptively; their number and all parameters are fixed beforehand, so the whole
-        is a closed plan, charged once, before the first draw.
+        1/(2 noise_multiplier^2) [Canonne-Kamath-Steinke 2020]; with the Laplace scale
+        noise_multiplier x l1 sensitivity it is 1/noise_multiplier-DP
+        [Dwork-McSherry-Nissim-Smith 2006], and every accountant counts it as such. Models,
+        weights, penalties and the candidates of a round may depend on everything released
+        before, so the rounds compose adaptively; their number and all parameters are fixed
+        beforehand, so the whole is a closed plan, charged once, before the first draw.
         [the loop: McKenna-Miklau-Sheldon 2021; McKenna et al. 2022]
     """
 
@@ -71,10 +74,12 @@ class MeasureMarginals:
     first: int = 0
     """How many tables are measured before the first round."""
     first_multiplier: Real | None = None
+    measurement: str = "gaussian"
     title: ClassVar[str] = "measure-marginals"
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
+        one_of(tuple(MEASUREMENTS), measurement=self.measurement)
         set_counts(self, rounds="rounds")
         if self.first:
             set_counts(self, first="first")
@@ -89,29 +94,33 @@ class MeasureMarginals:
     def name(self) -> str:
         """What the receipt calls it."""
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
-        first = f"{self.first} tables, then " if self.first else ""
+        tables = "1 table" if self.first == 1 else f"{self.first} tables"
+        first = f"{tables}, then " if self.first else ""
         return (
             f"{self.title}, {first}{rounds} of the exponential mechanism over marginal tables "
-            "and discrete Gaussian noise"
+            f"and discrete {self.measurement.capitalize()} noise"
         )
 
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
         selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
-        measured = _gaussian(self.noise_multiplier, relation)
+        measured = _additive(self.measurement, self.noise_multiplier, relation)
         event: Event = Repeat(Compose((selection.event, measured.event)), self.rounds)
         if self.first_multiplier is not None:
-            event = Compose((first_event(self.first_multiplier, self.first, relation), event))
+            first = first_event(self.first_multiplier, self.first, relation, self.measurement)
+            event = Compose((first, event))
         return Promise(
             event,
             f"McKenna-Miklau-Sheldon 2021; {selection.citation}; counts: {measured.citation}",
             f"{self.rounds} times: {selection.statement} {measured.statement}",
         )
 
-    def variance(self, multiplier: Real, relation: Relation, rows_per_person: int) -> Fraction:
-        """Of the noise of each cell: (multiplier x l2 sensitivity of a table)^2, exactly."""
-        squared = rows_per_person**2 * relation.people
-        return exact("noise_multiplier", multiplier) ** 2 * squared
+    def noise(self, multiplier: Real, relation: Relation, rows_per_person: int) -> TableNoise:
+        """Of each cell: the multiplier times the sensitivity of a table in the law's norm."""
+        people, size = relation.people, exact("noise_multiplier", multiplier) * rows_per_person
+        if self.measurement == "laplace":
+            return TableNoise("laplace", size * people)
+        return TableNoise("gaussian", size**2 * people)
 
     def exponent(self, relation: Relation, rows_per_person: int, heaviest: int) -> Fraction:
         """What a score in grid steps is multiplied with: epsilon/(2 Delta)."""
@@ -123,7 +132,7 @@ class MeasureMarginals:
         count(rows_per_person=rows_per_person)
         check_scale(self.exponent(relation, int(rows_per_person), 2**20))
         for multiplier in (self.noise_multiplier, self.first_multiplier or 1):
-            if self.variance(multiplier, relation, int(rows_per_person)) > _LARGEST_NOISE**2:
+            if not self.noise(multiplier, relation, int(rows_per_person)).fits:
                 raise ParameterError(
                     "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
                     "rounds"
@@ -150,8 +159,8 @@ class MeasureMarginals:
         receipt = spend(self.name, promised, grant, tape)
         measured: tuple[Counts, ...] = ()
         if first is not None and tables is not None and self.first_multiplier is not None:
-            variance = self.variance(self.first_multiplier, relation, int(rows_per_person))
-            measured = first_tables(first, tables.offsets, variance, tape.child("first"))
+            noise = self.noise(self.first_multiplier, relation, int(rows_per_person))
+            measured = first_tables(first, tables.offsets, noise, tape.child("first"))
         return MarginalRun(self, measured, receipt, tape, relation, int(rows_per_person))
 
 
@@ -197,7 +206,7 @@ class MarginalRun:
             if self._started:
                 raise GrantError("the rounds of this run were started before; they are one charge")
             self._started = True
-        variance = self._mechanism.variance(
+        noise = self._mechanism.noise(
             self._mechanism.noise_multiplier, self._relation, self._rows_per_person
         )
         return MarginalRounds(
@@ -206,7 +215,7 @@ class MarginalRun:
                 np.asarray(candidates.offsets, np.int64),
                 np.array(weights, np.int64),
                 scale,
-                variance,
+                noise,
                 self._mechanism.rounds,
                 self._tape,
             )
@@ -264,11 +273,14 @@ class MarginalRounds:
         return f"<rounds over marginal tables: {self.left} left>"
 
 
-def first_event(multiplier: Real, tables: int, relation: Relation) -> Event:
+def first_event(
+    multiplier: Real, tables: int, relation: Relation, measurement: str = "gaussian"
+) -> Event:
     """The event of measuring so many tables before the first round."""
-    one = _gaussian(multiplier, relation).event
+    one = _additive(measurement, multiplier, relation).event
     return one if tables == 1 else Repeat(one, tables)
 
 
-def _gaussian(multiplier: Real, relation: Relation) -> Promise:
-    return promise("discrete-gaussian", "additive", relation, noise_multiplier=multiplier)
+def _additive(measurement: str, multiplier: Real, relation: Relation) -> Promise:
+    law = f"discrete-{measurement}"
+    return promise(law, "additive", relation, noise_multiplier=multiplier)

@@ -1,7 +1,8 @@
-"""The crossing for wide tables: true counts of marginal tables, exact scores, noise."""
+"""The crossing for whole marginal tables: true counts, exact scores, noise."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.laws import Law
-from winnow.core.noise import discrete_gaussian_array
+from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.opening import open_sealed
 from winnow.core.sealed import Sealed
@@ -25,6 +26,40 @@ STEPS = 16
 
 LARGEST_SCORE = 2**61
 LARGEST_WEIGHT = 2**30
+_LARGEST_NOISE = 2**50
+
+
+@dataclass(frozen=True)
+class TableNoise:
+    """The law of the noise of every cell: its variance (Gaussian) or its scale (Laplace)."""
+
+    law: str
+    size: Fraction
+
+    @property
+    def fits(self) -> bool:
+        """Whether counts of 64 bits have room for it."""
+        return self.size <= (_LARGEST_NOISE if self.law == "laplace" else _LARGEST_NOISE**2)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation."""
+        if self.law == "laplace":
+            return math.sqrt(2) * float(self.size)
+        return math.sqrt(self.size)
+
+    @property
+    def mean_size(self) -> float:
+        """How large it is in the mean."""
+        if self.law == "laplace":
+            return float(self.size)
+        return math.sqrt(2 / math.pi * self.size)
+
+    def draw(self, tape: Tape, size: int) -> Counts:
+        """So many integers of the exact law."""
+        if self.law == "laplace":
+            return discrete_laplace_array(tape, size, self.size)
+        return discrete_gaussian_array(tape, size, self.size)
 
 
 @dataclass(frozen=True)
@@ -38,11 +73,11 @@ class MeasuredTable:
 
 
 def first_tables(
-    counts: Sealed[Counts], offsets: Counts, variance: Fraction, tape: Tape
+    counts: Sealed[Counts], offsets: Counts, noise: TableNoise, tape: Tape
 ) -> tuple[Counts, ...]:
     """Noisy tables that are measured before any selection, cut at the offsets."""
     true = open_sealed(counts)
-    noisy = true + discrete_gaussian_array(tape, len(true), variance)
+    noisy = true + noise.draw(tape, len(true))
     return tuple(np.split(noisy, offsets[1:-1]))
 
 
@@ -59,7 +94,7 @@ class TableRounds:
         offsets: Counts,
         weights: Counts,
         scale: Fraction,
-        variance: Fraction,
+        noise: TableNoise,
         rounds: int,
         tape: Tape,
     ) -> None:
@@ -67,7 +102,7 @@ class TableRounds:
         self.candidates = len(weights)
         self._counts, self._offsets, self._weights = open_sealed(counts), offsets, weights
         self._most = LARGEST_SCORE // (STEPS * int(np.diff(offsets).max()))
-        self._scale, self._variance = scale, variance
+        self._scale, self._noise = scale, noise
         self._tape = tape
         self._round = 0
 
@@ -94,7 +129,7 @@ class TableRounds:
             [found] = noisy_top(scores, tape.child("selection"), Law.GUMBEL, self._scale)
         chosen = int(places[found])
         true = self._true(chosen)
-        drawn = discrete_gaussian_array(tape.child("measurement"), len(true), self._variance)
+        drawn = self._noise.draw(tape.child("measurement"), len(true))
         return MeasuredTable(chosen, true + drawn)
 
     def _true(self, place: int) -> Counts:

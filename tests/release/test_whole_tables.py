@@ -1,0 +1,167 @@
+"""MWEM over whole tables: what it costs, what it refuses, and how good it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import winnow as wn
+from winnow.privacy import BoundedRange, Compose, DiscreteLaplace, Gaussian, Repeat
+from winnow.release.mwem import default_tables
+from winnow.release.table_fit import PULL, TableWeights
+
+SHAPE = {"a": 3, "b": 4, "c": 2, "d": 2}
+N = 3000
+HOW: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "accountant": "zcdp", "update": "tables"}
+
+
+@pytest.fixture(scope="module")
+def codes() -> dict[str, Any]:
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 3, N)
+    held = {"a": kind, "b": (kind + rng.integers(0, 2, N)) % 4}
+    return held | {"c": kind // 2, "d": rng.integers(0, 2, N) | (held["b"] == 1)}
+
+
+@pytest.fixture(scope="module")
+def people(codes: dict[str, Any]) -> wn.SealedTable:
+    import polars as pl
+
+    return wn.read_table(pl.DataFrame(codes), schema=SHAPE)
+
+
+def true_answers(codes: dict[str, Any], workload: wn.Workload) -> Any:
+    return workload.counts(list(codes.values()), np.ones(N, np.int64)) / N
+
+
+def test_a_table_is_charged_like_one_count(people: wn.SealedTable) -> None:
+    budget = wn.Budget(1.0, 1e-6, "substitution")
+    given = {name: value for name, value in HOW.items() if name != "accountant"}
+    released = wn.release(people, wn.marginals(2), rounds=4, budget=budget, **given)
+    event = released.receipt.event
+    assert isinstance(event, Repeat) and event.count == 4
+    assert [type(each) for each in event.event.events] == [BoundedRange, Gaussian]  # type: ignore[union-attr]
+    assert budget.events == (event,)
+    assert released.guarantee.epsilon <= 1 and released.guarantee.delta == 1e-6
+    assert "over whole tables" in released.receipt.mechanism
+    sizes = {part.size for part in released.value.workload.parts}
+    assert len(released.value.measurements) >= 4 * min(sizes)
+
+
+def test_pure_privacy_has_laplace_noise(people: wn.SealedTable) -> None:
+    released = wn.release(people, wn.marginals(2), epsilon=1, rounds=3, update="tables", seed=1)
+    event = released.receipt.event
+    assert released.guarantee.delta == 0 and released.guarantee.epsilon <= 1
+    assert isinstance(event, Repeat)
+    assert isinstance(event.event.events[1], DiscreteLaplace)  # type: ignore[union-attr]
+
+
+def test_a_private_number_of_rows_is_measured_first(people: wn.SealedTable) -> None:
+    released = wn.release(people, wn.marginals(1), relation="add-remove", seed=1, **HOW)
+    assert isinstance(released.receipt.event, Compose)
+    assert abs(released.value.total - N) < 300
+    assert "as if there were 20,000 rows" in released.receipt.reason
+    named = wn.release(people, wn.marginals(1), relation="add-remove", rows=N, **HOW)
+    assert named.value.total == N and isinstance(named.receipt.event, Repeat)
+
+
+def test_a_great_epsilon_reproduces_the_tables(
+    people: wn.SealedTable, codes: dict[str, Any]
+) -> None:
+    workload = wn.marginals(2).over(people.schema)
+    found = wn.release(people, workload, seed=1, rounds=20, **{**HOW, "epsilon": 2000}).value
+    assert np.abs(found.answers(workload) - true_answers(codes, workload)).max() < 0.003
+
+
+def test_whole_tables_are_more_accurate_than_single_queries(
+    people: wn.SealedTable, codes: dict[str, Any]
+) -> None:
+    workload = wn.marginals(3).over(people.schema)
+    truth = true_answers(codes, workload)
+
+    def errors(update: str) -> float:
+        given = {**HOW, "update": update}
+        found = [wn.release(people, workload, seed=s, **given).value for s in range(3)]
+        return float(np.mean([np.abs(each.answers(workload) - truth).mean() for each in found]))
+
+    assert errors("tables") < 0.7 * errors("gap")
+
+
+def test_groups_share_the_rounds(people: wn.SealedTable) -> None:
+    heard = []
+    released = wn.release(
+        people, wn.marginals([1, 2]), groups=[["d", "a"], ["b", "c"]], rounds=9, seed=1,
+        progress=lambda done, every: heard.append((done, every)), **HOW,
+    )  # fmt: skip
+    value = released.value
+    assert heard == [(i, 9) for i in range(1, 10)]
+    assert isinstance(released.receipt.event, Repeat) and released.receipt.event.count == 9
+    joint = value.marginal("a", "b")
+    np.testing.assert_allclose(joint, np.outer(value.marginal("a"), value.marginal("b")))
+    for measured in value.measurements:
+        assert measured.label == value.workload.label(measured.query)
+    assert len(value.error_estimates()) == value.workload.size
+
+
+def test_what_is_no_table_is_refused(people: wn.SealedTable) -> None:
+    for workload, options, named in (
+        (wn.prefixes("b"), {}, "whole tables"),
+        (wn.marginals(1) + wn.where(a=1), {}, "whole tables"),
+        (wn.marginals(1), {"universe": 20}, "whole tables"),
+        (wn.marginals(1), {"groups": [["a", "b"], ["c", "d"]], "rounds": [1, 2]}, "one number"),
+        (wn.marginals(1), {"replay": 1}, "single queries"),
+        (wn.marginals(1), {"rounds": 0}, "rounds"),
+        (wn.marginals(1), {"epsilon": 1e-18, "delta": 0, "accountant": "pure"}, "epsilon"),
+    ):
+        with pytest.raises(wn.InputError, match=named):
+            wn.release(people, workload, **{**HOW, **options})
+
+
+def test_a_small_budget_is_survived(people: wn.SealedTable) -> None:
+    value = wn.release(people, wn.marginals(2), **{**HOW, "epsilon": 1e-6}).value
+    assert np.isfinite(value.answers()).all()
+
+
+def test_the_number_of_tables_follows_public_numbers() -> None:
+    def chosen(**changed: Any) -> int:
+        given = {"cells": 900, "tables": 30, "total": 10_000, "rows_per_person": 1, "noise": 8.0}
+        return default_tables(**{**given, "pure": False, **changed})
+
+    assert 1 <= chosen(total=10) < chosen() < chosen(total=100_000) <= 45
+    assert chosen(pure=True) < chosen() and chosen(rows_per_person=4) < chosen()
+
+
+# -- the fit -----------------------------------------------------------------------------------
+
+
+def test_the_fit_solves_the_dual(codes: dict[str, Any]) -> None:
+    """In every cell what the distribution says is y - PULL s theta."""
+    rng = np.random.default_rng(1)
+    shape = (3, 4, 2)
+    weights = TableWeights(shape)
+    noisy = {}
+    for columns, deviation in (((0, 1), 0.02), ((2, 1), 0.01), ((0,), 0.05)):
+        size = int(np.prod([shape[c] for c in columns]))
+        noisy[columns] = 1 / size + rng.normal(0, 2 * deviation, size), deviation
+        weights.learn(columns, *noisy[columns])
+    weights.fit(5000)
+    found = weights.weights.reshape(shape)
+    for columns, (answers, deviation) in noisy.items():
+        others = tuple(axis for axis in range(3) if axis not in columns)
+        said = found.sum(axis=others)
+        if list(columns) != sorted(columns):
+            said = said.T
+        wanted = answers - PULL * deviation * weights._held[columns].steps.ravel()
+        gap = said.ravel() - wanted
+        assert np.ptp(gap) < 5e-3 * np.abs(said).max()
+
+
+def test_two_measurements_of_a_table_count_by_their_accuracy() -> None:
+    weights = TableWeights((2,))
+    weights.learn((0,), np.array([0.9, 0.1]), 0.02)
+    weights.learn((0,), np.array([0.6, 0.4]), 0.01)
+    held = weights._held[(0,)]
+    np.testing.assert_allclose(held.answers, [0.66, 0.34])
+    assert held.precision == pytest.approx(12_500)
