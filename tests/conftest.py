@@ -1,6 +1,7 @@
-"""Shared by all tests: where the reference twins are found, which files come first, one profile."""
+"""Shared by all tests: where the twins are found, which files come first, which take longest."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,14 @@ them on a cold machine compile everything once, and at the same time."""
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = {Path(__file__).parent / name: number for number, name in enumerate(FIRST)}
     items.sort(key=lambda item: place.get(item.path, len(FIRST)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The files that take longest: a slow test is to be noticed when it is written."""
+    seconds: Counter[str] = Counter()
+    for report in (each for held in terminalreporter.stats.values() for each in held):
+        if isinstance(report, pytest.TestReport):
+            seconds[report.nodeid.split("::")[0]] += report.duration
+    if seconds.total() > 60:
+        slowest = ", ".join(f"{name} {took:.0f} s" for name, took in seconds.most_common(8))
+        terminalreporter.write_line(f"{seconds.total():.0f} s in all; longest: {slowest}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -23,12 +24,14 @@ from winnow.privacy import single_use_grant
 from winnow.release.audit import as_twin
 
 Floats = NDArray[np.float64]
+Laws = Sequence[Floats] | Floats
+"""Log-probabilities of the first choice, then of the second for each first one."""
 
 
 def log_softmax(scores: Floats) -> Floats:
-    """The logs of exp(scores)/sum."""
-    top = scores.max()
-    return np.asarray(scores - top - math.log(np.exp(scores - top).sum()))
+    """The logs of exp(scores)/sum, of every row."""
+    above = scores - scores.max(axis=-1, keepdims=True)
+    return np.asarray(above - np.log(np.exp(above).sum(axis=-1, keepdims=True)))
 
 
 @dataclass(frozen=True)
@@ -65,36 +68,28 @@ class ConstraintModel:
     dense: bool = True
     """The mistake: weights that are normalised only, so that one row can have them all."""
 
-    def rounds(self, matrix: Floats, b: Floats, scale: Floats) -> list[Floats]:
+    def rounds(self, matrix: Floats, b: Floats, scale: Floats) -> Floats:
         """Log-probabilities of the first vertex, then of the second for each first one."""
         matrix = np.vstack([matrix, np.zeros((self.density, matrix.shape[1]))])
         b = np.append(b, np.zeros(self.density))
-        laws = [self._law(matrix, np.zeros(len(b)), scale)]
-        for j in range(len(scale)):
-            logs = self.step * (scale[j] * matrix[:, j] - b)
-            laws.append(self._law(matrix, logs, scale))
-        return laws
-
-    def _law(self, matrix: Floats, logs: Floats, scale: Floats) -> Floats:
-        y = np.exp(log_softmax(logs))
-        if self.dense:
-            y = halved_projection(logs, self.density)
+        moved = self.step * (scale[:, None] * matrix.T - b)
+        logs = np.vstack([np.zeros(len(b)), moved])
+        y = halved_projection(logs, self.density) if self.dense else np.exp(log_softmax(logs))
         return log_softmax(-self.exponent * scale * (y @ matrix))
 
 
 def halved_projection(logs: Floats, density: int) -> Floats:
-    """min(1, exp(L - theta))/s with theta found by halving."""
-    low, high = float(logs.min()) - 1.0, float(logs.max()) + math.log(len(logs)) + 1.0
+    """min(1, exp(L - theta))/s, of every row, with theta found by halving."""
+    low = logs.min(axis=-1, keepdims=True) - 1.0
+    high = logs.max(axis=-1, keepdims=True) + math.log(logs.shape[-1]) + 1.0
     for _ in range(64):
         middle = (low + high) / 2
-        if np.exp(np.minimum(logs - middle, 0.0)).sum() >= density:
-            low = middle
-        else:
-            high = middle
+        mass = np.exp(np.minimum(logs - middle, 0.0)).sum(axis=-1, keepdims=True)
+        low, high = np.where(mass >= density, middle, low), np.where(mass >= density, high, middle)
     return np.asarray(np.exp(np.minimum(logs - low, 0.0)) / density)
 
 
-def widest(some: list[list[Floats]], others: list[list[Floats]]) -> float:
+def widest(some: Sequence[Laws], others: Sequence[Laws]) -> float:
     """The largest range of a log-ratio over the choices of one round, whatever came before.
 
     Each of some programs against each of the others; a program is the laws of its rounds.
@@ -103,7 +98,7 @@ def widest(some: list[list[Floats]], others: list[list[Floats]]) -> float:
     return max(float(np.ptp(np.array(laws) - second, axis=-1).max()) for laws in some)
 
 
-def joint(laws: list[Floats]) -> Floats:
+def joint(laws: Laws) -> Floats:
     """The probabilities of (first, second), as a matrix."""
     return np.asarray(np.exp(np.array([laws[0][i] + laws[1 + i] for i in range(len(laws[0]))])))
 
@@ -158,11 +153,22 @@ def enumerate_scalar(model: ScalarModel) -> AuditResult:
 def enumerate_constraint(
     model: ConstraintModel, relation: Relation, *, quick: bool = False
 ) -> AuditResult:
-    """One row more, or any row for any other: extreme entries, few and many, light and heavy."""
+    """One row more, or any row for any other."""
+    worst, pairs = 0.0, 0
+    for fewer, more in _programs(model, quick):
+        one_side = [fewer] if relation is Relation.ADD_REMOVE else more
+        worst = max(worst, widest(one_side, more))
+        pairs += len(one_side) * len(more)
+    return _result(OWNED, worst, f"over {pairs} pairs of programs", "every round", relation)
+
+
+@lru_cache(maxsize=4)
+def _programs(model: ConstraintModel, quick: bool) -> list[tuple[Floats, list[Floats]]]:
+    """The laws of some rows, and with each further one: extreme entries, light and heavy."""
     ends = [np.array(row) for row in product((-3.0, 0.0, 3.0), repeat=3)]
     some = ends[::9] if quick else ends
     others = [[row] * times for row in some for times in (1, 3)] + [ends[::9], ends[::4]]
-    worst, pairs = 0.0, 0
+    found = []
     for matrix in map(np.array, others):
         b = np.linspace(-1.0, 1.0, len(matrix))
         more = [
@@ -170,10 +176,8 @@ def enumerate_constraint(
             for row in ends
             for mine in (-40.0, 0.0, 3.0)
         ]
-        one_side = [model.rounds(matrix, b, SCALE)] if relation is Relation.ADD_REMOVE else more
-        worst = max(worst, widest(one_side, more))
-        pairs += len(one_side) * len(more)
-    return _result(OWNED, worst, f"over {pairs} pairs of programs", "every round", relation)
+        found.append((model.rounds(matrix, b, SCALE), more))
+    return found
 
 
 def _result(
@@ -212,6 +216,14 @@ def _draws(quick: bool) -> int:
 
 def scalar_fidelity(model: ScalarModel, draws: int, seed: int, *, lazy: bool = True) -> AuditResult:
     """Pairs of rows from the compiled loop, or from the plain one, against a model."""
+    how = "" if lazy else ", every row scored,"
+    exact = joint(model.rounds(MATRIX, SIDES))
+    return _fidelity(SCALAR, _chosen_rows(draws, seed, lazy), exact, draws, how)
+
+
+@lru_cache(maxsize=4)
+def _chosen_rows(draws: int, seed: int, lazy: bool) -> NDArray[np.int64]:
+    """How often each pair of rows was drawn: for the mechanism and for its broken twin."""
     rows, scale = ConstraintRows.of(MATRIX), np.ones(3)
     root, event = Tape.seeded(seed), SCALAR.promise(Relation.ADD_REMOVE).event
     observed = np.zeros((4, 4), np.int64)
@@ -220,8 +232,7 @@ def scalar_fidelity(model: ScalarModel, draws: int, seed: int, *, lazy: bool = T
         run = SCALAR.open(offsets, single_use_grant(event), root.child(f"draw-{draw}"))
         _, chosen, _ = run.solve(rows, scale, STEP, lazy=lazy)
         observed[chosen[0], chosen[1]] += 1
-    how = "" if lazy else ", every row scored,"
-    return _fidelity(SCALAR, observed, joint(model.rounds(MATRIX, SIDES)), draws, how)
+    return observed
 
 
 def constraint_fidelity(
