@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.measurement import MEASUREMENTS
@@ -169,8 +170,12 @@ class _Shape:
         return exact("share", 2 * math.sqrt(odds))
 
 
+@lru_cache(maxsize=128, typed=True)  # typed: a float is read as its decimal, a fraction as it is
 def _precision(shape: _Shape, epsilon: Real, delta: Real, accountant: str) -> tuple[float, str]:
-    """The largest precision found, and by which accountant."""
+    """The largest precision found, and by which accountant; all of it from public numbers.
+
+    Kept: releases of one plan are often made one after another.
+    """
     found = sized(shape.short, epsilon, delta, accountant)
     return found.parameter, found.accountant
 
