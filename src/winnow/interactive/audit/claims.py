@@ -188,8 +188,10 @@ def fidelity_of_sessions(model: SessionModel, draws: int, seed: int) -> AuditRes
 
 def _kinds(model: SessionModel) -> Floats:
     """The chance of each set of freshly answered questions, as bits."""
-    table = np.array([TABLE])
+    table, window = np.array([TABLE]), model.window()
     found = np.zeros(2 ** len(QUESTIONS))
+    rows = [row_of(question) for question in QUESTIONS]
+    laws = [model._released(row, table, np.zeros((1, 1)), window)[:, 0] for row in rows]
 
     def walk(
         place: int, p: Floats, left: int, found_near: tuple[bytes, ...],
@@ -198,7 +200,7 @@ def _kinds(model: SessionModel) -> Floats:
         if place == len(QUESTIONS):
             found[bits] += chance
             return
-        row = row_of(QUESTIONS[place])
+        row, logs = rows[place], laws[place]
         key, bit = row.tobytes(), 1 << place
         if key in measured:
             walk(place + 1, p, left, found_near, measured, chance, bits | bit)
@@ -207,8 +209,6 @@ def _kinds(model: SessionModel) -> Floats:
             walk(place + 1, p, left, found_near, measured, chance, bits)
             return
         guess = model.total * float(row @ p)
-        window = model.window()
-        logs = model._released(row, table, np.zeros((1, 1)), window)[:, 0]
         far = np.abs(window - guess) > model.threshold
         silent = float(np.exp(logs[~far]).sum())
         walk(place + 1, p, left, (*found_near, key), measured, chance * silent, bits)

@@ -149,14 +149,16 @@ def _tallies(
     return halves[0], halves[1]
 
 
-def _answers(kind: type[Independent], count: int, draws: int, seed: int) -> Iterator[list[float]]:
+def _answers(
+    kind: type[Independent], count: int, draws: int, seed: int, repeats: int = REPEATS
+) -> Iterator[list[float]]:
     table, root, plan = adversary_table(count), Tape.seeded(seed), _plan()
     asked = [Question(_SCHEMA, {0: np.array([1, 2 + i])}) for i in range(QUERIES)]
     for draw in range(draws):
         grant = single_use_grant(plan.event)
         answers = plan.mechanism.open(table, grant, root.child(f"{draw}"))
         session = kind(plan, _SCHEMA, answers, answers.receipt)
-        yield [session.ask(q).count for _ in range(REPEATS) for q in asked]
+        yield [session.ask(q).count for _ in range(repeats) for q in asked]
 
 
 @lru_cache(maxsize=1)
@@ -196,8 +198,8 @@ def fidelity_of_answers(variance: float, draws: int, seed: int) -> AuditResult:
 
 @lru_cache(maxsize=4)
 def _noises(draws: int, seed: int) -> list[int]:
-    sessions = _answers(Independent, COUNT, draws, seed)
-    return [round(count) - COUNT for answers in sessions for count in answers[:QUERIES]]
+    sessions = _answers(Independent, COUNT, draws, seed, repeats=1)
+    return [round(count) - COUNT for answers in sessions for count in answers]
 
 
 def independent_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
