@@ -18,32 +18,32 @@ from winnow.itemsets.table import AUTO, ItemsetOptions, choose
 PEOPLE = wn.Utility.declare(1, monotone=True)
 DELTA, MOST_ITEMS, SIZE = 1e-6, 50, 2
 LISTS, EPSILONS = (10, 50, 100), (0.5, 1.0, 2.0)
+LARGE = ("T10I4D100K", "online retail")
+"""With these a draw over all pairs of public items takes seconds: private items only."""
 CHOSEN_ON = ("groceries", "msweb", "supermarket")
 """The baskets on which the automatic choice was made; the others test it."""
 
 Case = tuple[str, float, int]
 """A mechanism, the delta that it is given, and how often it is drawn."""
 PRIVATE: tuple[Case, ...] = (
-    (AUTO, DELTA, 3),
-    ("limited-domain", DELTA, 3),
+    (AUTO, DELTA, 2),
+    ("limited-domain", DELTA, 2),
     ("large-margin", DELTA, 1),
-    ("choosing", DELTA, 3),
+    ("choosing", DELTA, 2),
     ("distance-to-instability", DELTA, 1),
 )
 PUBLIC: tuple[Case, ...] = (
-    (AUTO, DELTA, 3),
-    ("exponential", DELTA, 3),
-    ("limited-domain", DELTA, 3),
-    ("large-margin", DELTA, 1),
-    ("joint", 0.0, 3),
-    ("canonical", 0.0, 3),
+    (AUTO, DELTA, 2),
+    ("exponential", DELTA, 2),
+    ("limited-domain", DELTA, 2),
+    ("joint", 0.0, 2),
+    ("canonical", 0.0, 2),
 )
 PURE: tuple[Case, ...] = (
-    (AUTO, 0.0, 3),
-    ("joint", 0.0, 3),
-    ("canonical", 0.0, 3),
-    ("permute-and-flip", 0.0, 3),
-    ("noisy-max", 0.0, 1),
+    (AUTO, 0.0, 2),
+    ("joint", 0.0, 2),
+    ("canonical", 0.0, 2),
+    ("permute-and-flip", 0.0, 2),
 )
 SETTINGS = {"private items": PRIVATE, "public items": PUBLIC, "public items, no delta": PURE}
 
@@ -88,6 +88,8 @@ def lists(folder: Path, seed: int, quick: bool) -> list[dict[str, Any]]:
     for name, read in sources(folder).items():
         baskets = open_sealed(read().data)
         for setting, cases in SETTINGS.items():
+            if name in LARGE and setting != "private items":
+                continue
             ranks = ItemsetRanks(baskets, SIZE, known_items=setting != "private items")
             for k in LISTS[:1] if quick else LISTS:
                 for epsilon in EPSILONS:
@@ -96,6 +98,7 @@ def lists(folder: Path, seed: int, quick: bool) -> list[dict[str, Any]]:
                             ranks, (word, delta, draws), k, epsilon, seed
                         )
                         for word, delta, draws in cases
+                        if word != "large-margin" or k < LISTS[-1]  # its rounds take seconds
                     }
                     rows.append(
                         {
@@ -109,13 +112,14 @@ def lists(folder: Path, seed: int, quick: bool) -> list[dict[str, Any]]:
                             "recall": row,
                         }
                     )
-    for setting in SETTINGS:
+    for setting in dict.fromkeys(row["setting"] for row in rows):
         here = [row for row in rows if row["setting"] == setting]
         words = list(here[0]["recall"])
         report(
             f"{setting}: share of the k most frequent pairs that is found",
             ["data", "k", "epsilon", *words],
             [[r["data"], str(r["k"]), f"{r['epsilon']:g}",
-              *(f"{100 * r['recall'][w]:.0f} %" for w in words)] for r in here],
+              *(f"{100 * r['recall'][w]:.0f} %" if w in r["recall"] else "-" for w in words)]
+             for r in here],
         )  # fmt: skip
     return rows

@@ -185,8 +185,26 @@ def mips_speed(document: Document) -> str:
             "dense product", "build"]  # fmt: skip
     return (
         f"ε₀ = {document.get('epsilon_0', float('nan')):.4f} for each of "
-        f"{document.get('rounds', 0):,} rounds; c in nats.\n\n" + table(head, lines, right=6)
+        f"{document.get('rounds', 0):,} rounds; c in nats.\n\n"
+        + table(head, lines, right=6)
+        + _mips_verdicts(document.get("verdicts", []))
     )
+
+
+def _mips_verdicts(verdicts: list[Document]) -> str:
+    """From which number of queries on an index is faster."""
+
+    def least(m: int | None) -> str:
+        return "never" if m is None else f"{m:,} queries"
+
+    lines = [
+        [v["index"], f"{v['n']:,}", f"{v['largest m']:,}", least(v["beats the exact draw from m"]),
+         least(v["beats the dense scan from m"])]
+        for v in verdicts
+        if v["largest m"] is not None
+    ]  # fmt: skip
+    head = ["index", "n", "tried up to", "faster than no index from", "than a dense product from"]
+    return "\n" + table(head, lines, right=4) if lines else ""
 
 
 def _percent(fraction: float | None) -> str:
@@ -393,6 +411,25 @@ def learning_speed(document: Document) -> str:
 
 
 @measured("learning")
+def learning_classifiers(document: Document) -> str:
+    """Accuracy and balanced accuracy of classifiers, by data and epsilon."""
+    rows = document.get("classifiers", [])
+    epsilons = sorted({row["epsilon"] for row in rows})
+    found = {(row["data"], row["model"], row["epsilon"]): row for row in rows}
+    lines = []
+    for data, model in dict.fromkeys((row["data"], row["model"]) for row in rows):
+        cells = [found.get((data, model, epsilon)) for epsilon in epsilons]
+        shown = [
+            "–" if r is None else f"{100 * r['accuracy']:.1f} ({100 * r['balanced']:.1f})"
+            for r in cells
+        ]
+        lines.append([data, model, *shown])
+    return "In percent.\n\n" + table(
+        ["data", "model", *(f"ε = {epsilon:g}" for epsilon in epsilons)], lines, right=len(epsilons)
+    )
+
+
+@measured("learning")
 def learning_best(document: Document) -> str:
     """The best rule of each class without privacy."""
     lines = [
@@ -457,5 +494,6 @@ TABLES = (
     itemset_lists,
     learning_speed,
     learning_best,
+    learning_classifiers,
 )
 """Each is written to docs/_generated under its name."""

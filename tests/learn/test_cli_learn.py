@@ -51,7 +51,7 @@ def test_the_command_knows_every_mechanism() -> None:
 def test_the_rule_the_bound_and_the_receipt_are_shown(files: tuple[Path, Path]) -> None:
     result = run(*words(files, "--epsilon", 3, "--delta", 1e-6, "--seed", 1))
     assert result.exit_code == 0 and result.stderr == ""
-    for part in ("yes if age >= 50 and sex = m", "large-margin", "on new rows", "(3, 1e-06)-DP"):
+    for part in ("yes if age >= 50 and sex = m", "permute-and-flip", "on new rows", "3-DP"):
         assert part in result.stdout
     hidden = run(*words(files, "--epsilon", 3, "--relation", "add-remove"))
     assert hidden.exit_code == 0 and "1717" not in hidden.stdout + hidden.stderr
@@ -71,6 +71,22 @@ def test_a_model_is_saved_and_tested_on_public_rows(
     assert abs(document["value"]["correct"] - 1717) < 60
     loaded = wn.load_predictor(out)
     assert loaded.predict([[70, "m"], [70, "f"]]).tolist() == ["yes", "no"]
+
+
+def test_an_additive_model_is_weighed_saved_and_tested(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "model.json"
+    more = ("--epsilon", 8, "--delta", 1e-6, "--class-weights", "balanced", "--seed", 1)
+    result = run(*words(files, *more, "--test", files[0], "--out", out, kind="additive"))
+    assert result.exit_code == 0, result.output
+    assert "classes balanced" in result.stdout and "balanced" in result.stdout
+    assert wn.load_predictor(out).kind == "additive"
+    weighed = run(*words(files, "--epsilon", 3, "--class-weights", "no=1,yes=3", "--json"))
+    assert weighed.exit_code == 0, weighed.output
+    for wrong in ("no=1", "no=1,maybe=2", "no=1,yes=much", "x"):
+        refused = run(*words(files, "--epsilon", 3, "--class-weights", wrong))
+        assert refused.exit_code == 2 and "Traceback" not in refused.output
 
 
 def test_persons_with_several_rows_are_declared(files: tuple[Path, Path]) -> None:

@@ -68,7 +68,13 @@ def test_a_margin_lets_the_large_margin_mechanism_stop_in_time() -> None:
 def test_a_plan_lists_the_same_numbers_as_a_release() -> None:
     x, y = np.arange(1000.0)[:, None], np.arange(1000) % 2
     found = wn.learn(
-        x, y, hypotheses=wn.stumps(cuts=range(1, 100)), epsilon=0.7, delta=1e-6, seed=0
+        x,
+        y,
+        hypotheses=wn.stumps(cuts=range(1, 100)),
+        epsilon=0.7,
+        delta=1e-6,
+        seed=0,
+        mechanism="large-margin",
     ).value
     plan = wn.plan.learn(hypotheses=found.hypotheses, rows=1000, epsilon=0.7, delta=1e-6, near=5)
     rows = {(row.mechanism, row.margin is None): row for row in plan.table}

@@ -45,6 +45,7 @@ class PrivateClassifier:
         classes: Any = (0, 1),
         relation: str = "substitution",
         with_accuracy: bool = False,
+        class_weights: Any = None,
         confidence: Any = 0.95,
         budget: Any = None,
         seed: int | None = None,
@@ -58,6 +59,7 @@ class PrivateClassifier:
         self.classes = classes
         self.relation = relation
         self.with_accuracy = with_accuracy
+        self.class_weights = class_weights
         self.confidence = confidence
         self.budget = budget
         self.seed = seed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -35,8 +36,11 @@ Examples:
 
 winnow learn adult.csv --target income --schema adult.json --hypotheses stumps --epsilon 0.5
 
+winnow learn adult.csv --target income --schema adult.json --hypotheses additive \
+--class-weights balanced --epsilon 1 --delta 1e-6
+
 winnow learn adult.csv --target income --schema adult.json --hypotheses conjunctions:2 \
---epsilon 1 --delta 1e-6 --test adult-test.csv --out model.json
+--epsilon 1 --test adult-test.csv --out model.json
 """
 
 
@@ -58,14 +62,14 @@ def learn(
         ),
     ],
     target: Annotated[
-        str, typer.Option("--target", metavar="COLUMN", help="The column of the two classes.")
+        str, typer.Option("--target", metavar="COLUMN", help="The column of classes.")
     ],
     hypotheses: Annotated[
         str,
         typer.Option(
             "--hypotheses",
             metavar="CLASS",
-            help="thresholds, intervals, stumps, or conjunctions:N with N from 1 to 4.",
+            help="thresholds, intervals, stumps, conjunctions:N with N from 1 to 4, or additive.",
         ),
     ],
     schema: Annotated[
@@ -81,7 +85,7 @@ def learn(
     delta: Annotated[
         float,
         typer.Option(
-            "--delta", metavar="D", help="For large-margin, which is the default with a delta."
+            "--delta", metavar="D", help="For large-margin; additive models may gain by it, too."
         ),
     ] = 0.0,
     seed: SeedOption = None,
@@ -91,8 +95,7 @@ def learn(
         typer.Option(
             "--mechanism",
             metavar="NAME",
-            help="large-margin (default with --delta), permute-and-flip (default without) or "
-            "exponential.",
+            help="permute-and-flip (default), exponential or large-margin.",
             rich_help_panel=_MECHANISM,
         ),
     ] = None,
@@ -105,6 +108,16 @@ def learn(
             rich_help_panel=_MECHANISM,
         ),
     ] = False,
+    class_weights: Annotated[
+        str | None,
+        typer.Option(
+            "--class-weights",
+            metavar="WEIGHTS",
+            help="What a correct row of each class counts, as in no=1,yes=3; additive takes "
+            "balanced, too.",
+            rich_help_panel=_MECHANISM,
+        ),
+    ] = None,
     confidence: Annotated[
         float,
         typer.Option(
@@ -157,13 +170,15 @@ def learn(
     """Choose the rule that predicts a column best, privately.
 
     The class of rules is public: it follows from the schema alone. The rule that leaves
-    comes with a guarantee, a receipt and a bound on its error on new rows.
+    comes with a guarantee, a receipt and a bound on its error on new rows. additive adds up
+    points for the value of every column instead, and tells any number of classes apart.
     """
     from winnow.cli.files import are_large, refuse_overwriting
     from winnow.cli.printing import show_json, working
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import check_target, save_released
     from winnow.core.schema import Schema
+    from winnow.learn.additive import ADDITIVE
     from winnow.learn.crossing import labelled_table
     from winnow.learn.rules import parse
     from winnow.learn.verb import learn as winnow_learn
@@ -178,7 +193,7 @@ def learn(
     warn_of_other_labels(budget, [table])
     if test is not None:  # what cannot be read is refused before anything is spent
         public = read_table(test, schema=declared, line_breaks=line_breaks)
-        labelled_table(public, target)
+        labelled_table(public, target, many=asked.kind == ADDITIVE)
     with working(f"reading {table}") if are_large([table]) else nullcontext():
         private = read_table(
             table,
@@ -198,6 +213,7 @@ def learn(
             mechanism=None if mechanism is None else str(mechanism),
             thresholds=None if thresholds is None else str(thresholds),
             with_accuracy=accuracy,
+            class_weights=_weights(class_weights, declared.column(target).labels),
             confidence=confidence,
             seed=seed,
             budget=budget,
@@ -209,19 +225,44 @@ def learn(
                 save_released(out, released)
     finally:  # what is paid for is shown, even if it could not be saved
         if json:
-            extra = {} if tested is None else {"test_accuracy": tested}
+            extra: dict[str, Any] = {}
+            if tested is not None:
+                extra = {"test_accuracy": tested[0], "test_balanced_accuracy": tested[1]}
             show_json(released.to_dict() | extra)
         else:
             _show(released, tested)
 
 
-def _tested(public: Any, target: str, predictor: Any) -> float:
+def _tested(public: Any, target: str, predictor: Any) -> tuple[float, float]:
     from winnow.learn.crossing import accuracy_on_public
 
-    return accuracy_on_public(public, target, predictor.rule)
+    return accuracy_on_public(public, target, predictor.of_codes)
 
 
-def _show(released: Released[Predictor], tested: float | None) -> None:
+def _weights(said: str | None, classes: Sequence[Any]) -> Any:
+    """Weights as in no=1,yes=3, by the labels of the schema; or the word balanced."""
+    from winnow.errors import ParameterError
+    from winnow.foreign import shown
+
+    if said is None or said == "balanced":
+        return said
+    found = {}
+    for part in said.split(","):
+        name, _, number = part.rpartition("=")
+        label = next((each for each in classes if str(each) == name.strip()), None)
+        try:
+            found[label] = float(number)
+        except ValueError:
+            label = None
+        if label is None:
+            raise ParameterError(
+                f"--class-weights {shown(said)}: give CLASS=WEIGHT for each class, with a comma "
+                "between them, or balanced"
+            )
+    return found
+
+
+def _show(released: Released[Predictor], tested: tuple[float, float] | None) -> None:
     from rich.text import Text
 
     from winnow.cli.printing import add_receipt, console, pairs, visible
@@ -234,7 +275,8 @@ def _show(released: Released[Predictor], tested: float | None) -> None:
         share = "" if found.accuracy is None else f" ({100 * found.accuracy:.2f} %)"
         table.add_row("noisy correct rows", f"{found.correct:,}{share}")
     if tested is not None:
-        table.add_row("accuracy on --test", f"{100 * tested:.2f} % (exact: the test is public)")
+        share, even = (f"{100 * value:.2f} %" for value in tested)
+        table.add_row("accuracy on --test", f"{share}, balanced {even} (exact: the test is public)")
     if found.bound is not None:
         table.add_row("on new rows", visible(found.bound))
     add_receipt(table, released)

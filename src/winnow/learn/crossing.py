@@ -4,50 +4,72 @@ What one person can do. A person with at most r rows, added or removed, moves ev
 correct rows by 0 to r, all in the same direction: half the width of that interval is r/2.
 Replacing a person's rows moves each by -r to r: half the width is r. In the paper's units
 (accuracy, substitution, one row each) that is the sensitivity 1/n [LMM, Section 4.2].
+
+With class weights a correct row of class c counts w_c, a public whole number. A person then moves
+every sum by 0 to r max w, all in the same direction: r max w takes the place of r.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.checks import Real, exact
+from winnow.core.mechanism import spend
+from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
+from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
+from winnow.core.released import Released
 from winnow.core.sealed import Sealed
+from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.core.workloads.part import sum_of
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import shown
+from winnow.learn.additive import AdditiveFamily, balanced, variants_of
 from winnow.learn.features import UNKNOWN, Feature
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
-from winnow.learn.rules import Rule, RuleClass
+from winnow.learn.rules import RuleClass
+from winnow.privacy import Compose, Grant, Promise, guarantee_of, promise
 from winnow.read.crossing import SealedTable
 from winnow.read.scores import SealedScores
+from winnow.select.crossing import check_scale
+from winnow.select.mechanism import PermuteAndFlip
 
-Classes = tuple[Any, Any]
-"""The negative and the positive class."""
+Classes = tuple[Any, ...]
+"""The classes; of two, the negative and the positive one."""
 
 
 class LabelledRows(NamedTuple):
-    """The private content: codes of each feature, whether the class is positive, weights."""
+    """The private content: codes of each feature, the number of the class, weights."""
 
     codes: tuple[NDArray[np.int32], ...]
-    positive: NDArray[np.bool_]
+    labels: NDArray[np.integer[Any]]
     weights: NDArray[np.int64]
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Which rows are of the second of two classes."""
+        return np.asarray(self.labels == 1)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SealedLabelled:
-    """Private rows with one of two public classes each."""
+    """Private rows with one of some public classes each."""
 
     rows: Sealed[LabelledRows]
     classes: Classes
     relation: Relation
     rows_per_person: int = 1
+    class_weights: tuple[int, ...] | None = None
+    """What a correct row of each class counts; None: 1 each."""
 
     @property
     def n(self) -> int | None:
@@ -58,28 +80,33 @@ class SealedLabelled:
 
     @property
     def utility(self) -> Utility:
-        """How far one person moves a number of correct rows."""
-        return Utility.declare(self.rows_per_person, monotone=True, relation=self.relation)
+        """How far one person moves a number of correct rows, or a sum of their weights."""
+        most = 1 if self.class_weights is None else max(self.class_weights)
+        return Utility.declare(most * self.rows_per_person, monotone=True, relation=self.relation)
 
     def __repr__(self) -> str:
-        return "<sealed rows of two classes>"
+        return f"<sealed rows of {_words(len(self.classes))} classes>"
 
 
-def labelled_table(table: SealedTable, target: str) -> SealedLabelled:
-    """A sealed table with one of its columns as the class; it needs exactly two labels."""
+def _words(classes: int) -> str:
+    return "two" if classes == 2 else str(classes)
+
+
+def labelled_table(table: SealedTable, target: str, *, many: bool = False) -> SealedLabelled:
+    """A sealed table with one of its columns as the class: two labels, or ``many``."""
     column = table.schema.column(target)
-    if column.cardinality != 2:
+    if column.cardinality < 2 or (column.cardinality > 2 and not many):
         raise ParameterError(
-            f"the target {target!r} has {column.cardinality} labels in the schema; a classifier "
-            "here tells two classes apart: declare two values, or one value and 'other'"
+            f"the target {target!r} has {column.cardinality} labels in the schema; a rule "
+            "tells two classes apart: declare two values, or one value and 'other', or learn "
+            "hypotheses='additive'"
         )
     place = table.schema.position(target)
     codes, weights = open_sealed(table.rows)
     features = tuple(held for i, held in enumerate(codes) if i != place)
-    rows = LabelledRows(features, codes[place] == 1, weights)
-    negative, positive = column.labels
+    rows = LabelledRows(features, codes[place], weights)
     return SealedLabelled(
-        Sealed(rows, "rows"), (negative, positive), table.relation, table.rows_per_person
+        Sealed(rows, "rows"), tuple(column.labels), table.relation, table.rows_per_person
     )
 
 
@@ -92,14 +119,14 @@ def labelled_arrays(
     relation: Relation,
 ) -> SealedLabelled:
     """Columns of values, one for each feature, and their labels; one row per person."""
-    positive = positive_of(labels, classes)
-    if not len(positive) and relation.size_is_public:
+    held_classes = numbers_of(labels, classes)
+    if not len(held_classes) and relation.size_is_public:
         raise DataError("there are no rows; give at least one")
     codes = []
     for place, (feature, values) in enumerate(zip(features, columns, strict=True), 1):
         where = f"column {place} of X"
         held = feature.encode(values, where)
-        if len(held) != len(positive):
+        if len(held) != len(held_classes):
             raise DataError(
                 f"{where} and the labels have different lengths; give one label for each row"
             )
@@ -109,29 +136,45 @@ def labelled_arrays(
                 "declare 'other'"
             )
         codes.append(held)
-    rows = LabelledRows(tuple(codes), positive, np.ones(len(positive), np.int64))
+    rows = LabelledRows(tuple(codes), held_classes, np.ones(len(held_classes), np.int64))
     return SealedLabelled(Sealed(rows, "rows"), classes, relation)
 
 
-def positive_of(labels: Any, classes: Classes) -> NDArray[np.bool_]:
-    """Which labels are the positive class; any label that is neither is an error."""
+def numbers_of(labels: Any, classes: Classes) -> NDArray[np.int32]:
+    """The number of each label's class; a label that is none of them is an error."""
     held = np.asarray(labels)
     if held.ndim != 1:
         raise DataError(f"the labels have {held.ndim} dimensions; give one label for each row")
-    positive = np.asarray(held == classes[1])
-    if positive.shape != held.shape or not (positive | np.asarray(held == classes[0])).all():
+    numbers = np.full(held.shape, -1, np.int32)
+    for number, name in enumerate(classes):
+        same = np.asarray(held == name)
+        if same.shape == held.shape:
+            numbers[same] = number
+    if (numbers < 0).any():
+        if len(classes) > 2:
+            raise DataError("a label is none of the declared classes; name all in classes=")
         raise DataError(
             f"a label is neither {shown(classes[0])} nor {shown(classes[1])}; declare the two "
             "classes with classes=(negative, positive), or learn one class against the others, as "
-            "in y == 'a'"
+            "in y == 'a', or hypotheses='additive'"
         )
-    return positive.astype(np.bool_)
+    return numbers
 
 
 def rule_scores(labelled: SealedLabelled, rules: RuleClass) -> SealedScores:
     """How many rows every rule gets right, sealed."""
     rows = open_sealed(labelled.rows)
-    return _sealed(correct_by_rule(rules, rows.codes, rows.positive, rows.weights), labelled)
+    weights = _weighted(rows, labelled.class_weights)
+    return _sealed(correct_by_rule(rules, rows.codes, rows.positive, weights), labelled)
+
+
+def _weighted(rows: LabelledRows, class_weights: tuple[int, ...] | None) -> NDArray[np.int64]:
+    """The weight of each row, with that of its class."""
+    if class_weights is None:
+        return rows.weights
+    if sum_of(rows.weights) >= 2**42:
+        raise DataError("there are 2^42 rows or more; leave out class_weights")
+    return np.asarray(rows.weights * np.array(class_weights, np.int64)[rows.labels])
 
 
 def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedScores:
@@ -171,7 +214,7 @@ def _said(
 ) -> NDArray[np.bool_]:
     """Where a function predicts the positive class; its own errors leave by their type only."""
     try:
-        return positive_of(function(data), classes)
+        return np.asarray(numbers_of(function(data), classes) == 1)
     except InputError:
         problem = f"does not return one of {shown(classes[0])} and {shown(classes[1])} for each row"
     except Exception as error:
@@ -179,17 +222,138 @@ def _said(
     raise DataError(f"hypothesis {number} {problem}")
 
 
-def accuracy_on_public(table: SealedTable, target: str, rule: Rule) -> float:
-    """The exact share of correct rows of a rule on a *public* table: nothing is protected.
+def accuracy_on_public(
+    table: SealedTable, target: str, classify: Callable[..., NDArray[np.intp]]
+) -> tuple[float, float]:
+    """The exact share of correct rows on a *public* table, and its mean over the classes.
 
-    The rule's features are the table's columns without the target, in their order.
+    Nothing is protected. ``classify`` maps the codes of the columns without the target, in their
+    order, and the number of rows to the numbers of classes. Classes without rows are left out.
     """
-    rows = open_sealed(labelled_table(table, target).rows)
+    rows = open_sealed(labelled_table(table, target, many=True).rows)
     total = sum_of(rows.weights)
     if not total:
         raise DataError("the test table has no rows; give at least one")
-    said = rule.positive(rows.codes, len(rows.weights))
-    return sum_of(rows.weights[said == rows.positive]) / total
+    right = classify(rows.codes, len(rows.weights)) == rows.labels
+    of_classes = []
+    for number in range(table.schema.column(target).cardinality):
+        held = rows.labels == number
+        if own := sum_of(rows.weights[held]):
+            of_classes.append(sum_of(rows.weights[held & right]) / own)
+    return sum_of(rows.weights[right]) / total, sum(of_classes) / len(of_classes)
+
+
+@dataclass(frozen=True)
+class AdditiveModel:
+    """Noisy tables of classes by values, one for each column; then one of the models they allow.
+
+    Formal guarantees
+        Two events, composed adaptively. (1) The tables, with discrete Laplace or discrete
+        Gaussian noise. A person with at most r rows who is added or removed moves each of d
+        tables by at most r in the l1 norm, and so in the l2 norm: all of them by d r, and by
+        sqrt(d) r. A person who is replaced takes up to r from cells and adds up to r to others:
+        2 d r, and sqrt(2 d) r. [Canonne-Kamath-Steinke 2020]
+        (2) Permute-and-flip over the models that follow from the noisy tables, by correct rows.
+        Given the tables these are public functions of single rows, and so are weights that
+        balance the noisy sizes of the classes: a person moves the scores as under ``utility``.
+        [McKenna-Sheldon 2020; Canonical, Thm A.5]
+    """
+
+    law: str
+    """Of the noise in the tables: "laplace" or "gaussian"."""
+    multiplier: Real
+    """The scale of that noise over the sensitivity of the tables."""
+    epsilon: Real
+    """For the choice among the models."""
+    columns: int
+    balanced: bool = False
+    """Whether every class counts the same, by the noisy sizes."""
+    delta: Real = 0
+    """At which the guarantee is stated; Gaussian noise needs one."""
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        weighed = ", classes balanced" if self.balanced else ""
+        chosen = f"permute-and-flip among {variants_of(self.columns)} models{weighed}"
+        return f"{self.columns} tables with discrete {self.law.title()} noise; {chosen}"
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        law = f"discrete-{self.law}"
+        first = promise(law, "additive", relation, noise_multiplier=self.multiplier)
+        second = self._selection.promise(relation)
+        return Promise(
+            Compose((first.event, second.event)),
+            f"{first.citation}; choice: {second.citation}",
+            f"{first.statement} {second.statement}",
+        )
+
+    @property
+    def _selection(self) -> PermuteAndFlip:
+        return PermuteAndFlip(self.epsilon)
+
+    def variance(self, labelled: SealedLabelled) -> Fraction:
+        """Of Gaussian noise: the square of multiplier times the l2 sensitivity."""
+        rows, people = labelled.rows_per_person, labelled.relation.people
+        return exact("multiplier", self.multiplier) ** 2 * (people * self.columns * rows**2)
+
+    def scale(self, labelled: SealedLabelled) -> Fraction:
+        """Of Laplace noise: multiplier times the l1 sensitivity."""
+        rows, people = labelled.rows_per_person, labelled.relation.people
+        return exact("multiplier", self.multiplier) * (people * self.columns * rows)
+
+    def deviation(self, labelled: SealedLabelled) -> float:
+        """The standard deviation of the noise in a cell, nearly."""
+        if self.law == "gaussian":
+            return math.sqrt(self.variance(labelled))
+        return math.sqrt(2.0) * float(self.scale(labelled))
+
+    def check(self, labelled: SealedLabelled) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        most = 1000 if self.balanced else 1
+        half = most * labelled.utility.half_width
+        check_scale(exact("epsilon", self.epsilon) / (2 * half))
+        if not SMALLEST_SCALE < self.scale(labelled) < 2**40:
+            raise ParameterError("epsilon is too small or too large for noisy tables of 64 bits")
+
+    def release(
+        self, labelled: SealedLabelled, shape: Sequence[int], grant: Grant, tape: Tape
+    ) -> Released[tuple[AdditiveFamily, int]]:
+        """Spend the grant; the models, and which of them was chosen."""
+        self.check(labelled)
+        promised = self.promise(labelled.relation)
+        receipt = spend(self.name, promised, grant, tape)
+        rows = open_sealed(labelled.rows)
+        family = AdditiveFamily.of(self._tables(labelled, shape, tape), self.deviation(labelled))
+        weights = balanced(family.sizes) if self.balanced else labelled.class_weights
+        weighed, of_rows = replace(labelled, class_weights=weights), _weighted(rows, weights)
+        scores = np.array(
+            [sum_of(of_rows[said == rows.labels]) for said in family.predictions(rows.codes)],
+            np.int64,
+        )
+        chosen = self._selection._draw(scores, weighed.utility, tape.child("choice"))[0]
+        guarantee = guarantee_of(promised.event, self.delta)
+        return Released((family, int(chosen)), guarantee, receipt)
+
+    def _tables(
+        self, labelled: SealedLabelled, shape: Sequence[int], tape: Tape
+    ) -> list[NDArray[np.int64]]:
+        rows, classes = open_sealed(labelled.rows), len(labelled.classes)
+        cells, drawn = classes * sum(shape), tape.child("tables")
+        noise = (
+            discrete_gaussian_array(drawn, cells, self.variance(labelled))
+            if self.law == "gaussian"
+            else discrete_laplace_array(drawn, cells, self.scale(labelled))
+        )
+        tables, start = [], 0
+        for codes, values in zip(rows.codes, shape, strict=True):
+            table = np.zeros((classes, values), np.int64)
+            np.add.at(table, (rows.labels, codes), rows.weights)
+            own = noise[start : start + table.size].reshape(table.shape)
+            tables.append(table + own)
+            start += table.size
+        return tables
 
 
 def _binary(predicted: NDArray[Any]) -> bool:

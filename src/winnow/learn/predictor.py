@@ -20,7 +20,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.learn.bound import GeneralisationBound
 from winnow.learn.features import Feature, pick_columns
-from winnow.learn.rules import Rule
+from winnow.learn.rules import Codes, Rule
 
 ALWAYS = Rule((), True)
 """The rule without a test."""
@@ -30,8 +30,8 @@ ALWAYS = Rule((), True)
 class Predictor(ABC):
     """One hypothesis of a public class."""
 
-    classes: tuple[Any, Any]
-    """The negative and the positive class."""
+    classes: tuple[Any, ...]
+    """The classes; of two, the negative and the positive one."""
     number: int
     """The number of the hypothesis in its class."""
     hypotheses: int
@@ -50,8 +50,8 @@ class Predictor(ABC):
         """The hypothesis for people."""
 
     @abstractmethod
-    def _positive(self, data: Any) -> NDArray[np.bool_]:
-        """Which rows are predicted to be of the positive class."""
+    def _chosen(self, data: Any) -> NDArray[np.intp]:
+        """The number of the class that is predicted for every row."""
 
     @property
     def accuracy(self) -> float | None:
@@ -62,13 +62,13 @@ class Predictor(ABC):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The two classes, as scikit-learn names them."""
+        """The classes, as scikit-learn names them."""
         return np.array(self.classes)
 
     @guarded
     def predict(self, X: Any) -> NDArray[Any]:
         """The predicted class of every row."""
-        return self.classes_[self._positive(X).astype(np.intp)]
+        return self.classes_[self._chosen(X)]
 
     @guarded
     def score(self, X: Any, y: Any) -> float:
@@ -122,11 +122,15 @@ class RulePredictor(Predictor):
         """The number of features, as scikit-learn names it."""
         return len(self.features)
 
-    def _positive(self, data: Any) -> NDArray[np.bool_]:
+    def _chosen(self, data: Any) -> NDArray[np.intp]:
         columns = pick_columns(self.features, data)
         used = sorted({condition.feature for condition in self.rule.conditions})
         codes = {i: self._codes(i, columns[i]) for i in used}
-        return self.rule.positive(codes, len(columns[0]))
+        return self.of_codes(codes, len(columns[0]))
+
+    def of_codes(self, codes: Codes, rows: int) -> NDArray[np.intp]:
+        """The number of the class of every row, from the codes of each feature."""
+        return self.rule.positive(codes, rows).astype(np.intp)
 
     def _codes(self, place: int, values: Any) -> NDArray[np.int32]:
         feature = self.features[place]
@@ -175,16 +179,16 @@ class ListedPredictor(Predictor):
         name = getattr(self.function, "__name__", "")
         return f"hypothesis {self.number}" + (f" ({name})" if name.isidentifier() else "")
 
-    def _positive(self, data: Any) -> NDArray[np.bool_]:
+    def _chosen(self, data: Any) -> NDArray[np.intp]:
         if self.function is not None:
-            return np.asarray(np.asarray(self.function(data)) == self.classes[1])
+            return np.asarray(np.asarray(self.function(data)) == self.classes[1], np.intp)
         rows = np.asarray(data)
         if rows.ndim != 2 or len(rows) != self.hypotheses:
             raise ParameterError(
                 "this classifier is a row of predictions; give the predictions of all "
                 f"{self.hypotheses:,} hypotheses on the new rows, one row each"
             )
-        return np.asarray(rows[self.number], np.bool_)
+        return np.asarray(rows[self.number], np.bool_).astype(np.intp)
 
 
 def with_bound(predictor: Predictor, bound: GeneralisationBound | None) -> Predictor:
@@ -193,15 +197,19 @@ def with_bound(predictor: Predictor, bound: GeneralisationBound | None) -> Predi
 
 
 @guarded
-def load_predictor(path: str | Path) -> RulePredictor:
+def load_predictor(path: str | Path) -> Predictor:
     """A predictor from the JSON file of a release, as `winnow learn --out` writes it."""
     document = problem = None
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
         document = document.get("value", document)
+        if document.get("kind") == "additive":
+            from winnow.learn.additive import AdditivePredictor
+
+            return AdditivePredictor.from_dict(document)
         return RulePredictor.from_dict(document)
     except OSError as error:
         problem = f"cannot be read ({type(error).__name__}); check the path"
     except (ValueError, KeyError, TypeError, AttributeError):
-        problem = "is not a saved rule; give the file that winnow learn --out has written"
+        problem = "is not a saved model; give the file that winnow learn --out has written"
     raise DataError(f"the file {str(path)!r} {problem}")

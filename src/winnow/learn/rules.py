@@ -86,7 +86,7 @@ MOST = 100_000_000
 MOST_CELLS = 50_000_000
 """Cells of one table of counts."""
 
-KINDS = ("thresholds", "intervals", "stumps", "conjunctions")
+KINDS = ("thresholds", "intervals", "stumps", "conjunctions", "additive")
 LONGEST = 4
 
 
@@ -304,11 +304,16 @@ def conjunctions(size: int, *, cuts: Any = None) -> Hypotheses:
     return Hypotheses("conjunctions", size, cuts)
 
 
+def additive(*, cuts: Any = None) -> Hypotheses:
+    """Models that add points of every column's value; for two classes or more."""
+    return Hypotheses("additive", cuts=cuts)
+
+
 def parse(words: object) -> Hypotheses:
-    """The class that a text names: thresholds, intervals, stumps or conjunctions:2."""
+    """The class that a text names: thresholds, intervals, stumps, conjunctions:2 or additive."""
     if isinstance(words, Hypotheses):
         return words
-    forms = "thresholds, intervals, stumps, or conjunctions:N with N from 1 to 4"
+    forms = "thresholds, intervals, stumps, additive, or conjunctions:N with N from 1 to 4"
     if not isinstance(words, str):
         raise ParameterError(
             f"hypotheses are a {type(words).__name__}; give {forms}, an array of predictions with "

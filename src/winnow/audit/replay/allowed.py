@@ -141,6 +141,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "result.value.number",
         "result.value.correct",
     )
+    + _released("points of the noisy tables", "result.value.points*", "result.value.start*")
     + _derived(
         "the rule of that number, and bounds that follow from the noisy number",
         "result.value.rule*",

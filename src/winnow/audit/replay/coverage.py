@@ -44,6 +44,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
 WITHOUT_PRIVATE_DATA = {
     "as_substitution": "adds up events",
     "calibrate": "adds up events",
+    "additive": "names a public class",
     "conjunctions": "names a public class",
     "intervals": "names a public class",
     "stumps": "names a public class",

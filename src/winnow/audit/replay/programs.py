@@ -17,7 +17,7 @@ from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.learn.bound import MECHANISMS
 from winnow.learn.classifier import PrivateClassifier
-from winnow.learn.rules import stumps
+from winnow.learn.rules import additive, stumps
 from winnow.learn.verb import learn
 from winnow.lp.verb import solve_lp
 
@@ -59,6 +59,17 @@ def _learning() -> Iterator[Replay]:
         ]
         for kind, call, family, groups in kinds:
             yield Replay("learn", f"{mechanism}, {kind}", call, family, relation, words, groups)
+
+    for relation in Relation:
+        words = {"relation": str(relation), "delta": 0.1, "class_weights": "balanced"}
+        points = {"hypotheses": additive(cuts=[0.5]), "epsilon": 1.0, "classes": (0, 1, 2), **words}
+        yield Replay(
+            "learn", "additive", calling(learn, _arrays, **points), LABELLED, relation, words,
+            (1, 4),
+        )  # fmt: skip
+        weights = {"hypotheses": stumps(cuts=[0.5]), "epsilon": 1.0, "class_weights": (1, 3)}
+        weighed = calling(learn, _arrays, relation=str(relation), **weights)
+        yield Replay("learn", "class weights", weighed, LABELLED, relation, {}, (1, 4))
 
     def fitted(people: People, place: ReplayPlace) -> Any:
         model = PrivateClassifier(stumps(cuts=[0.5]), relation="add-remove", seed=place.seed)

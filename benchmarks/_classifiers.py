@@ -1,0 +1,150 @@
+"""Private classifiers compared: ours, and those of diffprivlib, on tables with a class column.
+
+All get the same public schema. diffprivlib gets numbers: codes of ordered columns, one column per
+value of the others, with the bounds that the schema implies; classes become their numbers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import winnow as wn
+from _common import report
+from winnow.core.opening import open_sealed
+
+EPSILONS, SEEDS, DELTA = (0.1, 1.0, 10.0), (0, 1, 2), 1e-6
+
+
+def tables(folder: Path, adult: Any) -> dict[str, tuple[Any, Any, dict[str, Any], str]]:
+    """Training rows, test rows, schema and target of each set."""
+    import pandas as pd
+
+    train, test, schema = adult(folder)
+    text = {n: schema[n] for n in schema}
+    small = train.sample(400, random_state=0)
+    income = pd.DataFrame(
+        [dict(part.split("=", 1) for part in line.strip().split("\t"))
+         for line in _lines(folder / "income_esl" / "income.tsv.gz")]
+    )  # fmt: skip
+    names = [c for c in income.columns if income[c].notna().all()]
+    income = income[names].astype(str)
+    codes = {n: {"values": sorted(set(income[n]))} for n in names}
+    order = np.random.default_rng(0).permutation(len(income))
+    first, last = income.iloc[order[:5000]], income.iloc[order[5000:]]
+    mushrooms, kinds = _mushrooms(folder / "fimi" / "mushroom.dat.gz")
+    return {
+        "adult, income": (train, test, text, "classification"),
+        "adult, 400 rows": (small, test, text, "classification"),
+        "adult, marital status (7)": (train, test, text, "marital-status"),
+        "income survey, income": (first, last, codes, "income"),
+        "income survey, occupation (9)": (first, last, codes, "occupation"),
+        "mushroom": (mushrooms[:5000], mushrooms[5000:], kinds, "class"),
+    }
+
+
+def _lines(path: Path) -> list[str]:
+    import gzip
+
+    return gzip.decompress(path.read_bytes()).decode().strip().split("\n")
+
+
+def _mushrooms(path: Path) -> tuple[Any, dict[str, Any]]:
+    """Every line has one code of each of 23 columns; the first is the class."""
+    import pandas as pd
+
+    rows = np.array([[int(code) for code in line.split()] for line in _lines(path)])
+    rows = rows[np.random.default_rng(0).permutation(len(rows))]
+    frame = pd.DataFrame(rows, columns=["class", *(f"c{i}" for i in range(1, rows.shape[1]))])
+    return frame, {n: {"values": sorted(set(frame[n].tolist()))} for n in frame.columns}
+
+
+def figures(said: Any, truth: Any) -> tuple[float, float]:
+    """Accuracy and balanced accuracy."""
+    right = np.asarray(said) == np.asarray(truth)
+    return float(right.mean()), float(np.mean([right[truth == c].mean() for c in np.unique(truth)]))
+
+
+def numbers(frame: Any, schema: dict[str, Any], target: str) -> tuple[Any, Any]:
+    """Codes in [0, 1] for ordered columns, 0 and 1 for each value of the others; and classes."""
+    table = wn.read_table(frame, schema=schema)
+    held, weights = open_sealed(table.rows)  # equal rows stand there once
+    codes = [np.repeat(column, weights) for column in held]
+    columns = []
+    for place, name in enumerate(table.schema.names):
+        size = table.schema.column(name).cardinality
+        if name == target:
+            classes = codes[place]
+        elif "edges" in schema[name]:
+            columns.append(codes[place] / max(1, size - 1))
+        else:
+            columns += [(codes[place] == value).astype(float) for value in range(size)]
+    return np.array(columns).T, np.asarray(classes)
+
+
+def others(epsilon: float, seed: int, width: int) -> dict[str, Any]:
+    """diffprivlib's classifiers, if it is installed.
+
+    Its logistic regression is not among them: 0.6.6 does not run with scikit-learn 1.8.
+    """
+    try:
+        from diffprivlib import models
+    except ImportError:
+        return {}
+    bounds = (np.zeros(width), np.ones(width))
+    shared = {"epsilon": epsilon, "random_state": seed}
+    return {
+        "diffprivlib naive Bayes": models.GaussianNB(bounds=bounds, **shared),
+        "diffprivlib forest": models.RandomForestClassifier(bounds=bounds, max_depth=8, **shared),
+    }
+
+
+def compared(folder: Path, adult: Any, quick: bool) -> list[dict[str, Any]]:
+    """A row for each set, epsilon and model: means over seeds, and their ends."""
+    rows = []
+    for name, (train, test, schema, target) in tables(folder, adult).items():
+        sealed = wn.read_table(train, schema=schema)
+        inputs, labels = numbers(train, schema, target)
+        held, held_labels = numbers(test, schema, target)
+        known = list(wn.Schema.parse(schema).column(target).labels)
+        truth = test[target].to_numpy()
+        two = len(known) == 2
+        ours: dict[str, dict[str, Any]] = {
+            "additive": {"hypotheses": "additive"},
+            "additive, with delta": {"hypotheses": "additive", "delta": DELTA},
+            "additive, balanced, with delta": {
+                "hypotheses": "additive", "delta": DELTA, "class_weights": "balanced"
+            },
+        }  # fmt: skip
+        if two:
+            ours["one rule (conjunctions:2)"] = {"hypotheses": "conjunctions:2"}
+            ours["large margin, with delta"] = {
+                "hypotheses": "conjunctions:2", "delta": DELTA, "mechanism": "large-margin"
+            }  # fmt: skip
+        for epsilon in EPSILONS[1:2] if quick else EPSILONS:
+            found: dict[str, list[tuple[float, float]]] = {}
+            for seed in SEEDS[:1] if quick else SEEDS:
+                for model, how in ours.items():
+                    learned = wn.learn(sealed, target, epsilon=epsilon, seed=seed, **how).value
+                    found.setdefault(model, []).append(figures(learned.predict(test), truth))
+                for model, theirs in others(epsilon, seed, inputs.shape[1]).items():
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        said = theirs.fit(inputs, labels).predict(held)
+                    found.setdefault(model, []).append(figures(said, held_labels))
+            rows += [
+                {"data": name, "rows": len(train), "classes": len(known), "epsilon": epsilon,
+                 "model": model, "accuracy": float(np.mean([a for a, _ in held_out])),
+                 "balanced": float(np.mean([b for _, b in held_out])),
+                 "lowest": min(a for a, _ in held_out), "highest": max(a for a, _ in held_out)}
+                for model, held_out in found.items()
+            ]  # fmt: skip
+    report(
+        "Test accuracy (balanced accuracy), means of seeds", ["data", "model", "epsilon", "both"],
+        [[r["data"], r["model"], f"{r['epsilon']:g}",
+          f"{100 * r['accuracy']:.1f} % ({100 * r['balanced']:.1f} %)"] for r in rows],
+    )  # fmt: skip
+    return rows

@@ -1,0 +1,182 @@
+"""Additive models: every value of every column has points for each class, and the most points win.
+
+The points come from noisy tables of classes by values (naive Bayes); everything here is computed
+from what was released. Tables that overlap in what they say make naive Bayes too sure of
+itself, so there are variants: only the columns that tell most, points that count for less, and a
+smaller weight of how frequent the classes are. One of them is selected privately afterwards.
+Points are whole numbers, so that a sum is the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.learn.features import UNKNOWN, Feature, pick_columns
+from winnow.learn.predictor import Predictor
+from winnow.learn.rules import Codes
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ADDITIVE = "additive"
+_STEP = 1000
+"""Points of one nat at full strength."""
+_STRENGTHS = (1, 2, 3, 4)
+"""How much points count, in quarters."""
+_PRIORS = (0, 1, 2)
+"""How much the frequency of a class counts, in halves."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One model of those that are compared."""
+
+    columns: int
+    """How many columns are used, the most telling first."""
+    strength: int
+    prior: int
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveFamily:
+    """The variants that follow from noisy tables, one table (classes by values) for each column."""
+
+    points: tuple[Integers, ...]
+    """For each column: classes by values."""
+    prior: Integers
+    """For each class."""
+    order: tuple[int, ...]
+    """Columns by how much they tell about the class."""
+    sizes: tuple[int, ...]
+    """The noisy number of rows of each class, at least 1."""
+
+    @classmethod
+    def of(cls, tables: Sequence[Integers], deviation: float) -> AdditiveFamily:
+        """From tables with noise of this standard deviation in every cell."""
+        sizes = np.maximum(np.mean([table.sum(axis=1) for table in tables], axis=0), 1.0)
+        shares = sizes / sizes.sum()
+        points, told = [], []
+        for table in tables:
+            # A pseudo-count of half the noise keeps cells that hold only noise near each other.
+            cells = np.maximum(table, 0) + 1.0 + deviation / 2
+            given = cells / cells.sum(axis=1, keepdims=True)
+            joint = given * shares[:, None]
+            told.append(float((joint * np.log(given / joint.sum(axis=0))).sum()))
+            points.append(_whole(np.log(given)))
+        order = sorted(range(len(tables)), key=lambda column: -told[column])
+        rows = tuple(int(size) for size in np.rint(sizes))
+        return cls(tuple(points), _whole(np.log(shares)), tuple(order), rows)
+
+    @property
+    def variants(self) -> list[Variant]:
+        """All that are compared; how many there are is public."""
+        columns = variant_columns(len(self.points))
+        return [Variant(*each) for each in product(columns, _STRENGTHS, _PRIORS)]
+
+    def predictions(self, codes: Sequence[NDArray[np.int32]]) -> Iterator[NDArray[np.intp]]:
+        """The class of every row by each variant, in their order."""
+        total = np.zeros((len(self.prior), len(codes[0]) if codes else 0), np.int64)
+        used = 0
+        for variant in self.variants:
+            while used < variant.columns:
+                column = self.order[used]
+                total = total + self.points[column][:, codes[column]]
+                used += 1
+            prior = 2 * variant.prior * self.prior
+            yield (variant.strength * total + prior[:, None]).argmax(axis=0)
+
+    def model(self, number: int) -> tuple[dict[int, Integers], Integers]:
+        """The points by column of one variant, and those of the classes."""
+        variant = self.variants[number]
+        used = sorted(self.order[: variant.columns])
+        points = {column: variant.strength * self.points[column] for column in used}
+        return points, 2 * variant.prior * self.prior
+
+
+def variant_columns(columns: int) -> list[int]:
+    """How many columns the variants use: growing by about a half, up to all."""
+    return sorted({min(columns, n) for n in (1, 2, 3, 5, 8, 13, 20)} | {columns})
+
+
+def variants_of(columns: int) -> int:
+    """How many variants there are over so many columns."""
+    return len(variant_columns(columns)) * len(_STRENGTHS) * len(_PRIORS)
+
+
+def balanced(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Weights of classes of these sizes under which each counts the same, in thousandths."""
+    return tuple(max(1, round(1000 * min(sizes) / size)) for size in sizes)
+
+
+def _whole(values: Floats) -> Integers:
+    return np.asarray(np.rint(_STEP * values), np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdditivePredictor(Predictor):
+    """Points for each class by the value of each column; the class with the most is predicted."""
+
+    features: tuple[Feature, ...] = ()
+    points: tuple[tuple[int, Integers], ...] = ()
+    """The place of each column that is used, and its points: classes by values."""
+    start: tuple[int, ...] = ()
+    """What each class has before any column."""
+
+    @property
+    def text(self) -> str:
+        """The model for people."""
+        names = ", ".join(self.features[column].name for column, _ in self.points)
+        return f"the class with the most points for {names}"
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features, as scikit-learn names it."""
+        return len(self.features)
+
+    def _chosen(self, data: Any) -> NDArray[np.intp]:
+        columns = pick_columns(self.features, data)
+        codes = {
+            place: self.features[place].encode(
+                columns[place], f"the column {self.features[place].name!r}"
+            )
+            for place, _ in self.points
+        }
+        return self.of_codes(codes, len(columns[0]))
+
+    def of_codes(self, codes: Codes, rows: int) -> NDArray[np.intp]:
+        """The number of the class of every row, from the codes of each feature."""
+        total = np.repeat(np.array(self.start, np.int64)[:, None], rows, axis=1)
+        for place, points in self.points:
+            held = codes[place]
+            known = held != UNKNOWN  # a value that was not declared says nothing
+            total[:, known] += points[:, held[known]]
+        return np.asarray(total.argmax(axis=0), np.intp)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The predictor as plain data, ready for JSON; `load_predictor` reads it back."""
+        return super().to_dict() | {
+            "features": [feature.to_dict() for feature in self.features],
+            "points": [[column, points.tolist()] for column, points in self.points],
+            "start": list(self.start),
+        }
+
+    @classmethod
+    def from_dict(cls, form: Any) -> AdditivePredictor:
+        """The predictor of `to_dict`."""
+        features = tuple(map(Feature.from_dict, form["features"]))
+        classes, start = tuple(form["classes"]), tuple(int(n) for n in form["start"])
+        points = tuple((int(c), np.array(p, np.int64)) for c, p in form["points"])
+        for column, held in points:
+            if held.shape != (len(classes), features[column].cardinality):
+                raise ValueError("points that do not fit their column")
+        if len(start) != len(classes):
+            raise ValueError("classes without points")
+        number, size = int(form["number"]), int(form["hypotheses"])
+        kind, rows = str(form["kind"]), form["rows"]
+        return cls(classes, number, size, kind, None, rows, None, features, points, start)
