@@ -21,9 +21,9 @@ from winnow.audit.replay.coverage import (
     WITHOUT_PRIVATE_DATA,
     nothing_is_left_out,
     replayed_words,
+    replays,
     required,
 )
-from winnow.audit.replay.entries import replays
 from winnow.audit.replay.observation import Shown, observe
 from winnow.audit.replay.people import Family, neighbours
 

@@ -13,9 +13,8 @@ from winnow.core.noisy_top.grid import largest
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.tape import Tape
 from winnow.select import large_margin as module
-from winnow.select.gap_counts import GapCounts, nearest_above
 from winnow.select.kernels.gap_bins import count_bins
-from winnow.select.margin_counts import MarginCounts, _runs
+from winnow.select.margin_counts import GapCounts, MarginCounts, _runs, nearest_above
 from winnow.select.margin_search import laplace_tests
 
 SCORES = (

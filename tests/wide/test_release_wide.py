@@ -10,7 +10,7 @@ import pytest
 
 import winnow as wn
 from winnow.audit.replay.compare import replay
-from winnow.audit.replay.entries import replays
+from winnow.audit.replay.coverage import replays
 
 SCHEMA = {f"c{i}": 3 for i in range(25)}
 """3^25 cells: more than a table of weights holds."""

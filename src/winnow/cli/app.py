@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from winnow._version import __version__
-from winnow.cli import audit, demo, ledger, ledger_shares, reproduce
+from winnow.cli import audit, demo, ledger, reproduce
 from winnow.cli.bundle import unbundled
 from winnow.interactive.cli import command as ask
 from winnow.interactive.cli import plan as plan_interactive
@@ -144,7 +144,7 @@ ledgers.add_typer(
     help="Say how much of a dataset's cap each analyst may use.",
     rich_help_panel=BEFORE,
 )
-_add(shares, "set", ledger_shares.set_share, BEFORE, ledger_shares.EXAMPLES)
-_add(shares, "list", ledger_shares.list_shares, BEFORE, ledger_shares.EXAMPLES)
+_add(shares, "set", ledger.set_share, BEFORE, ledger.SHARE_EXAMPLES)
+_add(shares, "list", ledger.list_shares, BEFORE, ledger.SHARE_EXAMPLES)
 _add(app, "audit", audit.audit, BEFORE, audit.EXAMPLES)
 _add(app, "reproduce", reproduce.reproduce, BEFORE, reproduce.EXAMPLES)

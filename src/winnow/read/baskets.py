@@ -22,7 +22,7 @@ from winnow.core.utility import Utility
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import guarded, reason, shown
 from winnow.read.basket_tables import ending_of, indicators_of, pairs_of, readable
-from winnow.read.engines.refusals import engine
+from winnow.read.engine import refusing
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
 from winnow.read.scores import repeated
 
@@ -185,7 +185,7 @@ def read_baskets(
                 raise ParameterError(f"the column {item!r} cannot be both basket and item")
             how |= {"basket": basket, "item": item}
         read = pairs_of if layout == "pairs" else indicators_of
-        with engine("the baskets cannot be read", memory=memory):
+        with refusing("the baskets cannot be read", memory=memory):
             data, labels = read(source, **how)
     if max_items is not None:
         data = keep_at_most(data, labels, int(max_items), key)

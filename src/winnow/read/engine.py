@@ -1,8 +1,8 @@
 """What every engine can do: the one protocol behind `counts`, `read_table` and `read_baskets`.
 
 A new engine is a subclass in `engines/`, listed in `engines.registry.ENGINES`: mypy names there
-what it lacks. Whatever goes wrong inside an engine leaves through `engines.refusals.engine`,
-which lets no message of another library out.
+what it lacks. Whatever goes wrong inside an engine leaves through `refusing`, which
+lets no message of another library out.
 """
 
 from __future__ import annotations
@@ -23,6 +23,16 @@ if TYPE_CHECKING:  # they need sqlglot
     from winnow.read.engines.histogram import HistogramQuery
     from winnow.read.engines.query import CountQuery
     from winnow.read.engines.row_sources import RowSource
+import os
+
+from winnow.errors import ForeignError
+from winnow.foreign import instead, reason, shown
+
+
+def own_name(what: str) -> str:
+    """A name that nobody else has: a fixed one would be shared by threads, or be the user's."""
+    return f"winnow_{what}_{os.urandom(8).hex()}"
+
 
 Counts = dict[str, int]
 Progress = Callable[[int, int], None]
@@ -94,3 +104,28 @@ class Engine(ABC):
 
         ``used`` are the columns on whose types several files must agree.
         """
+
+
+FILES = "check that the file is whole and that its first line names the columns"
+FRAME = "check that its columns hold one type"
+TABLE = "check that the table or query exists and runs by itself"
+SPARK = "check that it can be read by itself"
+ANY = (
+    "check that a file is whole and that its first line names the columns, or that a table or "
+    "query exists and runs by itself"
+)
+
+
+def refusing(what: str, check: str = ANY, memory: str | None = None) -> instead:
+    """Around the work of an engine, which may quote rows when it fails.
+
+    ``what`` is the sentence to say, such as 'the source cannot be read'.
+    """
+
+    def refusal(error: BaseException) -> ForeignError:
+        if type(error).__name__ == "OutOfMemoryException":  # DuckDB's
+            given = "the memory" if memory is None else f"memory={shown(memory)}"
+            return ForeignError(f"{what}: {given} is not enough; allow more, or name less")
+        return ForeignError(f"{what} ({reason(error)}); {check}")
+
+    return instead(refusal)

@@ -122,8 +122,8 @@ def read_table(
     ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
     when a person has one row; under 'add-remove' it is private.
     """
+    from winnow.read.engine import refusing
     from winnow.read.engines.histogram import HistogramQuery
-    from winnow.read.engines.refusals import engine
     from winnow.read.engines.registry import engine_for
 
     declared = Schema.parse(schema)
@@ -143,7 +143,7 @@ def read_table(
 
     used = [*declared.names, *([] if person is None else [person])]
 
-    with engine("the source cannot be read", memory=memory):
+    with refusing("the source cannot be read", memory=memory):
         seen = engine_for(source, memory, used, line_breaks=line_breaks)
         (values, weights), as_text = seen.distinct(query)
         pairs = zip(declared.columns, values, strict=True)

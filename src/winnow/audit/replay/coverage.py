@@ -1,11 +1,20 @@
-"""Which verbs and words have to be replayed: a new one without a replay is a failed audit."""
+"""The table of replays: every verb with every option that it takes, and every command.
+
+What stands in no row of it is found here, too.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
+from winnow.audit.replay.commands import command_replays
 from winnow.audit.replay.compare import Replay
+from winnow.audit.replay.programs import program_replays
+from winnow.audit.replay.readers import reader_replays
+from winnow.audit.replay.selections import selection_replays
+from winnow.audit.replay.tables import table_replays
 from winnow.audit.result import AuditResult
 from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
@@ -18,6 +27,14 @@ from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, words
 from winnow.read.baskets import LAYOUTS
 from winnow.release.mwem import TABLES, UPDATES
 from winnow.session import Session
+
+
+@lru_cache(maxsize=1)
+def replays() -> tuple[Replay, ...]:
+    """All entries, those of commands last."""
+    of_tables = (*table_replays(), *program_replays(), *reader_replays())
+    return (*selection_replays(), *of_tables, *command_replays())
+
 
 Word = tuple[str, str, str]
 """A verb, one of its options, and a word for it; both empty: the verb itself."""

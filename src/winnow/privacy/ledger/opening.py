@@ -3,6 +3,11 @@
 A new key waits under another name until its ledger is there. Whenever the process is killed,
 the next opening finds either no ledger, and starts over, or a ledger whose key is still waiting,
 and gives the key its name.
+
+A ledger of version 1 is upgraded when it is opened: verified in full, then what the tree needs is
+added. Its entries carry neither the account of their dataset nor the tree. They stay as they are;
+new entries of the kind ``upgrade``, one for each dataset and each analyst, carry the accounts and
+point to what interactive sessions wrote.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from __future__ import annotations
 import os
 import secrets
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +23,39 @@ from typing import NamedTuple
 from winnow._version import __version__
 from winnow.errors import DataError, LedgerError
 from winnow.privacy.ledger.addresses import store_at
-from winnow.privacy.ledger.chain import end_of
+from winnow.privacy.ledger.chain import RESTORE, Chain, end_of
 from winnow.privacy.ledger.entry import same_text
 from winnow.privacy.ledger.keys import chain_key, key_check, make_key, pending, read_key
 from winnow.privacy.ledger.locks import exclusive
-from winnow.privacy.ledger.store import PATIENCE, Store
-from winnow.privacy.ledger.upgrade import upgraded
+from winnow.privacy.ledger.store import PATIENCE, Appending, Store
+from winnow.privacy.ledger.verification import ChainCheck
+
+
+def upgraded(store: Store, key: bytes, meta: Mapping[str, str]) -> bool:
+    """Upgrade a ledger of version 1 in one transaction; False: another process did."""
+
+    def work(view: Appending) -> None:
+        replay = ChainCheck(key)
+        for entry in view.entries():
+            problem = replay.step(entry)
+            if problem or replay.has_tree:
+                raise LedgerError(
+                    f"the ledger {store.name} is of version 1 and cannot be upgraded: "
+                    f"{problem or 'it has entries of version 2'}; {RESTORE}"
+                )
+        view.mark(end_of(key, replay.count, replay.previous))
+        for (fingerprint, _), sequence in replay.fingerprints.items():
+            view.note(f"data:{fingerprint}", sequence)
+        chain = Chain(view, key)
+        for account in replay.datasets.values():
+            carried = dict(replay.sessions.get(account.label, {}))
+            chain.add(view, "upgrade", account, {"carried": carried})
+        for share in replay.shares.values():
+            account = replay.datasets[share.dataset]
+            chain.add(view, "upgrade", account, share.to_body())
+
+    return store.upgrade(meta, work)
+
 
 VERSION = "2"
 """Of the layout and of the meaning of entries; a ledger of a later version is refused."""

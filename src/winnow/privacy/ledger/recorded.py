@@ -1,10 +1,21 @@
-"""A budget whose charges are kept in a ledger."""
+"""What a ledger keeps of others: the charges of a budget, and how far a session has come.
+
+A session's state file can be lost, copied, or replaced by an older copy of itself; the ledger
+cannot, without being found out. So the ledger is told the session's name with the charge
+(whoever was killed right after it finds the charge again instead of paying twice), and then,
+whenever the session releases something that was charged for, how many releases there were and
+the head of the state file at that moment. A state file that does not contain that head is an
+older copy, or was edited.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from winnow.errors import LedgerError
 from winnow.privacy.budget import Budget
 from winnow.privacy.cap import Amount
-from winnow.privacy.events import Event
+from winnow.privacy.events import Event, from_json
 from winnow.privacy.grant import Grant, issue
 from winnow.privacy.ledger.labels import check_analyst
 from winnow.privacy.ledger.ledger import Ledger
@@ -50,3 +61,66 @@ class RecordedBudget(Budget):
 
     def _charged(self) -> tuple[Event, ...]:
         return self._ledger.events(self._dataset)
+
+
+@dataclass(frozen=True)
+class SessionMark:
+    """The latest that a ledger was told of a session."""
+
+    released: int
+    """How many of its releases are used up."""
+    lines: int
+    """How many lines its state file had, at least."""
+    journal: str
+    """The head of the state file after that many lines."""
+
+
+class RecordedSession:
+    """One session in a ledger, by the name that it was charged under."""
+
+    def __init__(self, ledger: Ledger, dataset: str, identity: str) -> None:
+        self._ledger, self._dataset, self._identity = ledger, dataset, identity
+        self._hold = ledger.hold(dataset)
+        self._seen = 0
+        """The last entry of this session that it wrote or read itself."""
+
+    def charged(self, event: Event) -> str | None:
+        """The head of the ledger that the session's charge made; None: it was not charged."""
+        entry = self._ledger.session_entry("charge", self._dataset, self._identity)
+        if entry is None:
+            return None
+        if from_json(entry.body["event"]) != event:
+            raise LedgerError(
+                f"the charge of this session in the ledger {self._ledger.name} is for "
+                "something else than the session; open a new one"
+            )
+        return f"{self._ledger.name}#{entry.head}"
+
+    def check_charge(self, record: str, event: Event) -> None:
+        """Refuse a ledger that no longer has the charge that the state file speaks of."""
+        found = self.charged(event)
+        # The file may have been renamed: what counts is the entry and its tag.
+        if found is None or found.rpartition("#")[2] != record.rpartition("#")[2]:
+            raise LedgerError(
+                f"the ledger {self._ledger.name} does not have the charge {record} of this "
+                "session: it was cut, rolled back to an older copy, or is another one"
+            )
+
+    def latest(self) -> SessionMark | None:
+        """The latest mark; None: there is none."""
+        entry = self._ledger.session_entry("session", self._dataset, self._identity)
+        if entry is None:
+            return None
+        self._seen, body = entry.sequence, entry.body
+        return SessionMark(int(body["released"]), int(body["lines"]), str(body["journal"]))
+
+    def mark(self, mark: SessionMark) -> None:
+        """Write down how far the session has come; durable when it returns."""
+        self._hold.check()
+        self._seen = self._ledger.note_session(
+            self._dataset, self._identity, vars(mark), self._seen
+        )
+
+    def release(self) -> None:
+        """Let others open a session on the dataset."""
+        self._hold.release()

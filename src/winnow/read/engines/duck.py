@@ -13,15 +13,13 @@ from typing import Any, Self
 from sqlglot import exp
 
 from winnow.errors import DataError
-from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, own_name, refusing
 from winnow.read.engines.columns import column_types, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
-from winnow.read.engines.names import own_name
 from winnow.read.engines.packed_pairs import people_of_part
 from winnow.read.engines.private_duck import run
 from winnow.read.engines.query import CountQuery, listed_in_one_text, table_or_query
-from winnow.read.engines.refusals import TABLE, engine
 from winnow.read.engines.row_sources import RowSource, Wanted, batches, batches_of
 
 
@@ -48,7 +46,7 @@ class DuckTable(Engine):
 
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts, in the given number of parts, rounded up to a power of two."""
-        with engine("the source cannot be counted", TABLE):
+        with refusing("the source cannot be counted", TABLE):
             query = typed(query, self.types())
             source = self._exact_texts(query)
             return self._counted(source, query, parts or 1, progress)

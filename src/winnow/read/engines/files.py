@@ -1,32 +1,165 @@
-"""CSV, TSV and Parquet files, through a private DuckDB."""
+"""CSV, TSV and Parquet files, through a private DuckDB that guesses nothing.
+
+DuckDB takes a double quote inside a field for text, one at its beginning for the start of a
+quoted field however many lines that takes, and CR for a line end if all lines end so; no setting
+makes it refuse them. So the bytes are checked first, in a pass that takes less than DuckDB's own.
+The names of the columns come from the first line, and DuckDB is told all the rest: what it
+guesses from a sample of the rows would depend on whose rows they are. Parquet files are one table
+also where a file has no value in a column, and so no type for it.
+"""
 
 from __future__ import annotations
 
+import csv
 import glob
+import gzip
+import io
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import Any, Self
 
 from sqlglot import exp
 
-from winnow.errors import DataError, ParameterError
-from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
-from winnow.read.engines.columns import column_types, typed
-from winnow.read.engines.csv_files import csv_table
+from winnow.errors import DataError, InputError, ParameterError
+from winnow.foreign import reason
+from winnow.read.engine import FILES, Counts, Distinct, Engine, Progress, Source, refusing
+from winnow.read.engines.columns import column_types, is_untyped, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
-from winnow.read.engines.parquet_files import parquet_table
 from winnow.read.engines.private_duck import (
     PartsCounter,
     gigabytes,
     number_of_rows,
     private_connection,
 )
-from winnow.read.engines.query import CountQuery
-from winnow.read.engines.refusals import FILES, engine
+from winnow.read.engines.query import CountQuery, column
 from winnow.read.engines.row_sources import PrivateRows, RowSource
+from winnow.read.records import check_csv, chunks_of, is_gzipped
+
+
+def parquet_table(connection: Any, paths: Sequence[Path], used: Sequence[str]) -> exp.Expression:
+    """The files as one table; columns ``used`` have one type in all that have any.
+
+    DuckDB would read all files by the types of the first: '007' as 7, which makes two people one,
+    or as nothing at all where the first has no values.
+    """
+    whole = table_function("read_parquet", paths)
+    if len(paths) == 1:
+        return whole
+    found = [column_types(connection, table_function("read_parquet", [path])) for path in paths]
+    for name in used:
+        if len({types.get(name) for types in found if not _untyped(types, name)}) > 1:
+            raise DataError("the files give a column different types; write them all with one type")
+    kinds = _kinds(found)
+    groups: dict[tuple[str, ...], list[Path]] = {}
+    for path, types in zip(paths, found, strict=True):
+        lacking = tuple(name for name in kinds if _untyped(types, name))
+        groups.setdefault(lacking, []).append(path)
+    if len(groups) == 1:
+        return whole
+    parts: list[exp.Query] = []
+    for lacking, alike in groups.items():
+        cells = [_typed(name, kind) if name in lacking else column(name)
+                 for name, kind in kinds.items()]  # fmt: skip
+        parts.append(exp.select(*cells).from_(table_function("read_parquet", alike)))
+    return exp.union(*parts, distinct=False).subquery("files")
+
+
+def _kinds(found: list[dict[str, str]]) -> dict[str, str]:
+    """The columns of the first file, each with the first type that a file has for it."""
+    return {
+        name: next((t[name] for t in found if name in t and not _untyped(t, name)), none)
+        for name, none in found[0].items()
+    }
+
+
+def _untyped(types: dict[str, str], name: str) -> bool:
+    return name in types and is_untyped(types[name])
+
+
+def _typed(name: str, kind: str) -> exp.Expression:
+    cast = exp.cast(column(name), exp.DataType.build(kind, dialect="duckdb", udt=True))
+    return exp.Alias(this=cast, alias=exp.to_identifier(name, quoted=True))
+
+
+def csv_table(paths: Sequence[Path], delimiter: str, *, line_breaks: bool) -> exp.Expression:
+    """The files as one table of texts, if each of them is plain beyond doubt."""
+    headers = [_header(path, delimiter, line_breaks) for path in paths]
+    if any(header != headers[0] for header in headers):
+        raise DataError(
+            "the first lines of the files name different columns, or the same in another order; "
+            "write them all alike"
+        )
+    columns = [
+        exp.PropertyEQ(
+            this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR")
+        )
+        for name in headers[0]
+    ]
+    options: dict[str, exp.Expression] = {
+        "auto_detect": exp.false(),
+        "columns": exp.Struct(expressions=columns),
+        "header": exp.true(),
+        "delim": exp.Literal.string(delimiter),
+        "quote": exp.Literal.string('"'),
+        "escape": exp.Literal.string('"'),
+        "skip": exp.Literal.number(0),
+        "comment": exp.Literal.string(""),
+        "strict_mode": exp.true(),
+        # a thread that starts in the middle of a file takes a line inside quotes for a record
+        "parallel": exp.Boolean(this=not line_breaks),
+    }
+    return table_function("read_csv", paths, options)
+
+
+def table_function(
+    name: str, paths: Sequence[Path], options: dict[str, exp.Expression] | None = None
+) -> exp.Expression:
+    """A reader of DuckDB over exactly these files, with exactly their own columns.
+
+    A name with brackets or stars is no pattern, and a folder called ``user=5`` does not become a
+    column that hides the one of that name.
+    """
+    files = exp.array(*(exp.Literal.string(escape(str(path))) for path in paths))
+    every = {**(options or {}), "hive_partitioning": exp.false()}
+    named = [exp.PropertyEQ(this=exp.to_identifier(n), expression=v) for n, v in every.items()]
+    return exp.Table(this=exp.Anonymous(this=name, expressions=[files, *named]))
+
+
+def _header(path: Path, delimiter: str, line_breaks: bool) -> list[str]:
+    """The names of the columns of a file whose bytes leave no doubt."""
+    try:
+        if is_gzipped(path) is not (path.suffix == ".gz"):  # DuckDB goes by the name
+            raise DataError("its name and its content disagree on whether it is gzipped")
+        check_csv(chunks_of(path), delimiter, line_breaks=line_breaks, one_ending=True)
+        return _names(next(chunks_of(path), b""), delimiter)
+    except InputError as error:
+        problem = str(error)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        problem = "the gzip file is damaged or cut off; copy it again"
+    except OSError as error:
+        problem = f"it cannot be read ({reason(error)}); copy it to another place"
+    raise DataError(f"the file {path.name!r}: {problem}")  # outside: nothing private is chained
+
+
+def _names(beginning: bytes, delimiter: str) -> list[str]:
+    """The names in the first line; a column without one is called by its place."""
+    text = beginning.decode("utf-8-sig", errors="replace")  # it may end within a character
+    first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    if not any(field.strip() for field in first):
+        raise DataError("its first line is empty; name the columns there")
+    names = [field.strip() or f"column{place}" for place, field in enumerate(first)]
+    if len({name.lower() for name in names}) < len(names):  # as DuckDB compares them
+        raise DataError(
+            "its first line has several columns of one name, or of names that differ in letter "
+            "case only; rename some"
+        )
+    return names
+
 
 ENDINGS = (".csv", ".tsv", ".parquet")
 ONLY_TEXT_FILES = "line_breaks=True is for CSV and TSV files, in which a quoted field may go on"
@@ -55,7 +188,7 @@ class DuckFiles(Engine):
         used = [name for name in (query.item, query.user) if name is not None]
         with (
             private_connection(self.memory) as connection,
-            engine(f"{self.paths[0].name} cannot be counted", FILES, self.memory),
+            refusing(f"{self.paths[0].name} cannot be counted", FILES, self.memory),
         ):
             source = self.source(connection, used)
             query = typed(query, column_types(connection, source))

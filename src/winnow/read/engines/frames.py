@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from winnow.errors import DataError, ExtraMissing
 from winnow.foreign import instead
-from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engine import FRAME, Counts, Distinct, Engine, Progress, Source, refusing
 from winnow.read.engines.columns import column_types, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
@@ -22,7 +22,6 @@ from winnow.read.engines.private_duck import (
     private_connection,
 )
 from winnow.read.engines.query import CountQuery
-from winnow.read.engines.refusals import FRAME, engine
 from winnow.read.engines.row_sources import PrivateRows, RowSource
 
 
@@ -42,7 +41,7 @@ class DuckFrame(Engine):
             # DuckDB reads both through it
             raise ExtraMissing("pyarrow", "parquet", "counting a Polars or Arrow table")
         if module == "polars":
-            with engine("the frame of Polars cannot be read", FRAME):
+            with refusing("the frame of Polars cannot be read", FRAME):
                 frame = frame.collect() if hasattr(frame, "collect") else frame
                 frame = frame.to_arrow()
         elif module == "pandas":
@@ -60,7 +59,7 @@ class DuckFrame(Engine):
         with private_connection(self.memory) as connection:
             with instead(unknown):  # whatever is not a table
                 connection.register("winnow_source", self.frame)
-            with engine("the table cannot be counted", FRAME, self.memory):
+            with refusing("the table cannot be counted", FRAME, self.memory):
                 query = typed(query, column_types(connection, source))
                 counter = PartsCounter(connection, source, query, size)
                 return counter.count(parts, progress, number_of_rows(connection, source))

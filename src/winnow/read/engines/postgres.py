@@ -9,13 +9,11 @@ from typing import Any, Self
 
 from sqlglot import exp
 
-from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, own_name, refusing
 from winnow.read.engines.columns import typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
-from winnow.read.engines.names import own_name
 from winnow.read.engines.query import CountQuery, listed_in_one_text, table_or_query
-from winnow.read.engines.refusals import TABLE, engine
 from winnow.read.engines.row_sources import RowSource, Wanted, batches
 
 _SETTINGS = (
@@ -42,7 +40,7 @@ class PostgresTable(Engine):
         Texts are compared by their bytes, whatever the columns' collations.
         """
         with (
-            engine("Postgres cannot count this source", TABLE),
+            refusing("Postgres cannot count this source", TABLE),
             self.connection.transaction(force_rollback=True),
             tuple_cursor(self.connection) as cursor,
         ):

@@ -9,13 +9,11 @@ from typing import Any, Self
 from sqlglot import exp
 
 from winnow.errors import DataError
-from winnow.read.engine import Counts, Distinct, Engine, Progress, Source
+from winnow.read.engine import SPARK, Counts, Distinct, Engine, Progress, Source, own_name, refusing
 from winnow.read.engines.columns import typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
-from winnow.read.engines.names import own_name
 from winnow.read.engines.query import CountQuery
-from winnow.read.engines.refusals import SPARK, engine
 from winnow.read.engines.row_sources import YES, RowSource, Wanted, batches_of
 
 MERGES = "SELECT 'a' = 'A' OR 'a' = 'a ' OR '\u00e9' = 'e\u0301' AS merges"
@@ -49,7 +47,7 @@ class SparkFrame(Engine):
         source, labels = own_name("source"), own_name("labels")
         listed = None if query.items is None else exp.select("i").from_(labels)
         try:
-            with engine("Spark cannot count this data frame", SPARK):
+            with refusing("Spark cannot count this data frame", SPARK):
                 self._exact_texts(query).createOrReplaceTempView(source)
                 if query.items is not None:
                     texts = session.createDataFrame([(text,) for text in query.items], "i string")

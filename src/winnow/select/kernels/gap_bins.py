@@ -1,4 +1,4 @@
-"""The pass of ``gap_counts``, compiled: the same arithmetic, which a test holds together."""
+"""The pass of ``GapCounts``, compiled: the same arithmetic, which a test holds together."""
 
 from __future__ import annotations
 
