@@ -227,3 +227,14 @@ def test_an_engine_that_is_not_registered_is_named() -> None:
         pass
 
     assert missing([*ENGINES, NewEngine], SOURCES.values()) == ["NewEngine"]
+
+
+def test_baskets_are_those_of_plain_python(put: Put) -> None:
+    pairs = [(i // 3, f"item {(i * i + i // 5) % 11}") for i in range(60)]
+    source = put([*pairs, (None, "lost"), (7, None)], {"the basket": "whole", "what": "text"})
+    found = wn.read_baskets(source, unit="basket", basket="the basket", item="what")
+    held = open_sealed(found.data)
+    names: Any = open_sealed(found.labels)
+    supports = {names[i]: n for i, n in enumerate(held.supports().tolist())}
+    assert supports == Counter(item for _, item in set(pairs))
+    assert len(held) == 20

@@ -7,6 +7,7 @@ lets no message of another library out.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -17,16 +18,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.errors import DataError
+from winnow.errors import DataError, ForeignError
+from winnow.foreign import instead, reason, shown
 
 if TYPE_CHECKING:  # they need sqlglot
     from winnow.read.engines.histogram import HistogramQuery
     from winnow.read.engines.query import CountQuery
     from winnow.read.engines.row_sources import RowSource
-import os
-
-from winnow.errors import ForeignError
-from winnow.foreign import instead, reason, shown
 
 
 def own_name(what: str) -> str:
