@@ -1,17 +1,20 @@
 """The core: coarse bounds, shards, and the choice between the plain and the compiled path."""
 
 import os
+import pickle
 import subprocess
 import sys
 from fractions import Fraction
 from itertools import pairwise
 
+import numba
 import numpy as np
 import pytest
 
 from reference.rigged_tape import RiggedTape
 from winnow.core.arithmetic import Arithmetic
 from winnow.core.bounded import noise
+from winnow.core.kernels.compiled import _date_by_all
 from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import coarse_bounds, contenders, gaps_to, noisy_top
 from winnow.core.noisy_top.log_counts import LogCounts
@@ -197,3 +200,17 @@ def test_an_error_of_log_counts_costs_time_only(law: Law) -> None:
         assert noisy_top(scores, tape, law, Fraction(1), 2, blurred) == noisy_top(
             scores, tape, law, Fraction(1), 2, exact
         )
+
+
+def _next(x: int) -> int:
+    return x + 1
+
+
+def test_a_kept_kernel_whose_records_moved_is_compiled_anew(tmp_path) -> None:
+    kernel = numba.njit(cache=True)(_next)
+    _date_by_all(kernel)
+    kept = kernel._cache._cache_file
+    kept._cache_path, kept._index_path = str(tmp_path), str(tmp_path / "kept.nbi")
+    moved = pickle.dumps(kept._version) + b"cwinnow.no_such_module\nRecord\n."
+    (tmp_path / "kept.nbi").write_bytes(moved)
+    assert kernel(1) == 2

@@ -13,12 +13,7 @@ from winnow.cli.reporting import report, reported
 from winnow.core.relation import Relation
 
 if TYPE_CHECKING:
-    from winnow.privacy.ledger import Dataset, Entry, Ledger
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from winnow.privacy.ledger import Share
-
+    from winnow.privacy.ledger import Dataset, Entry, Ledger, Share
 
 INIT_EXAMPLES = """\
 Examples:

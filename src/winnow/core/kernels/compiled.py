@@ -53,6 +53,15 @@ def _date_by_all(kernel: Any) -> None:
     """
     kept = kernel._cache._cache_file
     kept._source_stamp = (kept._source_stamp, _sources())
+    load = kept._load_index
+
+    def loaded() -> Any:
+        try:
+            return load()
+        except Exception:  # kept by a version whose records lay elsewhere: they cannot be named
+            return {}
+
+    kept._load_index = loaded
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
