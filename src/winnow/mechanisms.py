@@ -16,6 +16,8 @@ from winnow.errors import ParameterError
 from winnow.foreign import shown
 
 SELECT, TOP_K, ITEMSETS = "select", "top_k", "frequent_itemsets"
+AUTO = "auto"
+"""What a user writes who leaves the choice to public numbers."""
 
 
 @dataclass(frozen=True)

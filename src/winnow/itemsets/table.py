@@ -13,13 +13,12 @@ from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.itemsets.needed import needed_support
-from winnow.mechanisms import ITEMSETS, MechanismRow, row_named, rows
+from winnow.mechanisms import AUTO, ITEMSETS, MechanismRow, row_named, rows
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
 from winnow.select.ranked import RankedSelection, Repeated
 from winnow.topk.mechanisms.peeling import calibrated_rounds
 from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE
 
-AUTO = "auto"
 _ALL_OR_NOTHING = 20
 """Canonical finds nearly all of a long list or nearly nothing, and no public number tells which.
 

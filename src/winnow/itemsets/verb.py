@@ -14,7 +14,8 @@ from winnow.core.tape import Randomness
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 from winnow.itemsets.crossing import MOST_ITEMS, FrequentItemsets, universe
-from winnow.itemsets.table import AUTO, ItemsetOptions, choose
+from winnow.itemsets.table import ItemsetOptions, choose
+from winnow.mechanisms import AUTO
 from winnow.privacy import Budget
 from winnow.read.baskets import SealedBaskets, read_baskets
 from winnow.topk.mechanisms.ranked import items_moved

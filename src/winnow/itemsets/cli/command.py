@@ -22,8 +22,7 @@ from winnow.cli.options import (
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
-from winnow.itemsets.table import AUTO
-from winnow.mechanisms import ITEMSETS
+from winnow.mechanisms import AUTO, ITEMSETS
 
 _BASKETS = "Baskets and people"
 _MECHANISM = "Mechanism"
