@@ -76,7 +76,9 @@ def by_queries(
         each = deviation(m, 1.0) / PEOPLE
         errors: dict[str, list[np.ndarray]] = {"release": [], "independent": [], "cells": []}
         for one in seeds:
-            released = wn.release(table, workload, epsilon=EPSILON, delta=DELTA, seed=one)
+            released = wn.release(
+                table, workload, epsilon=EPSILON, delta=DELTA, method="mwem", seed=one
+            )
             errors["release"].append(np.abs(released.value.answers(workload) - true))
             errors["independent"].append(np.abs(rng.normal(0, each, m)))
             noisy = rng.normal(0, each_cell, len(truth))

@@ -92,10 +92,7 @@ def predicted(case: Case, method: str, budget: dict[str, float]) -> dict[str, An
         plan = wn.plan.tabulate(case.data.schema, case.queries, **budget)
         return {"largest": plan.largest, "mean": plan.strategies[0].mean, "chosen": plan.strategy}
     plan = wn.plan.release(case.data.schema, case.queries, n=case.data.rows, **budget)
-    methods = getattr(plan, "methods", None)
-    if methods is None:
-        return None
-    for each in methods:
+    for each in plan.rows:
         if each.method == method or method == "auto":
             return {"largest": each.largest, "mean": each.mean, "kind": each.kind,
                     "chosen": each.method}  # fmt: skip

@@ -82,7 +82,7 @@ def _lp() -> dict[str, Any] | None:
 
 def _bytes_per_cell() -> float:
     """What a cell of the domain takes in `wn.release`, with all that goes with it."""
-    plan = wn.plan.release(
+    plan = wn.plan.mwem(
         {"a": 100, "b": 100, "c": 100}, wn.marginals(1), n=10**6, epsilon=1.0, rounds=10
     )
     return plan.memory / plan.cells

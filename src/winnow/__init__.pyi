@@ -1,5 +1,6 @@
 from winnow import plan as plan
 from winnow._version import __version__ as __version__
+from winnow.answers.verb import release as release
 from winnow.core.column import Column as Column
 from winnow.core.relation import Relation as Relation
 from winnow.core.released import Receipt as Receipt
@@ -67,7 +68,6 @@ from winnow.read.scores import SealedScores as SealedScores
 from winnow.read.scores import seal_scores as seal_scores
 from winnow.read.table import read_table as read_table
 from winnow.release.synthetic import SyntheticDistribution as SyntheticDistribution
-from winnow.release.verb import release as release
 from winnow.select.large_margin import LargeMargin as LargeMargin
 from winnow.select.mechanism import ExponentialMechanism as ExponentialMechanism
 from winnow.select.mechanism import LipschitzMechanism as LipschitzMechanism

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from winnow.answers.verb import release
 from winnow.core.checks import Real
 from winnow.core.relation import Relation
 from winnow.core.released import Released
@@ -28,7 +29,6 @@ from winnow.read.baskets import SealedBaskets
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, column_counts, fingerprint
 from winnow.release.synthetic import SyntheticDistribution
-from winnow.release.verb import release
 from winnow.select.crossing import SparseVectorStream
 from winnow.select.sparse_vector import AboveAnswer
 from winnow.select.verb import above, open_above, select

@@ -150,8 +150,9 @@ def sealed_reading() -> Any:
 
 def saved() -> Any:
     released = wn.release(
-        table(columns="age sex"), wn.marginals(2), epsilon=2, delta=1e-6, rounds=3, seed=SEED
-    )
+        table(columns="age sex"), wn.marginals(2), epsilon=2, delta=1e-6, rounds=3,
+        method="mwem", seed=SEED,
+    )  # fmt: skip
     about = {name: part for name, part in released.to_dict().items() if name != "value"}
     about["receipt"]["version"] = "VERSION"
     released.value.save("rows.csv", rows=8, seed=SEED)

@@ -60,8 +60,15 @@ def top_k(**options: Any) -> Any:
     return shown(wn.plan.top_k(list(LAST_YEAR.values()), **given))
 
 
-def release(**options: Any) -> Any:
+def mwem(**options: Any) -> Any:
     given = {"n": 5000, "epsilon": 1, "delta": 1e-6, "rounds": 10, **options}
+    return shown(wn.plan.mwem(SCHEMA, wn.marginals(2), **given))
+
+
+def release(**options: Any) -> Any:
+    given = {"n": 5000, "epsilon": 1, "delta": 1e-6, **options}
+    if "error" in options:
+        given.pop("epsilon")
     return shown(wn.plan.release(SCHEMA, wn.marginals(2), **given))
 
 
@@ -117,7 +124,9 @@ def cases() -> dict[str, Case]:
     for verb, several in (
         (select, SELECTIONS),
         (top_k, TOPS),
-        (release, ({}, {"delta": 0}, {"rounds": None}, {"relation": "add-remove"},
+        (release, ({}, {"delta": 0}, {"relation": "add-remove"}, {"error": 30},
+                   {"rows_per_person": 3, "method": "mwem"})),
+        (mwem, ({}, {"delta": 0}, {"rounds": None}, {"relation": "add-remove"},
                    {"accountants": ["zcdp"]}, {"rows_per_person": 3, "share": 0.25})),
         (tabulate, ({}, {"delta": 0}, {"by": ["sex"], "error": 9}, {"relation": "add-remove"},
                     {"rows_per_person": 3, "objective": "max"})),

@@ -98,7 +98,7 @@ def workload(name: str) -> Any:
 
 def release(**options: Any) -> Any:
     """The noise is exact; the fit that follows it is arithmetic of the processor."""
-    given = {"epsilon": 2, "delta": 1e-6, "rounds": 3, "seed": SEED, **options}
+    given = {"epsilon": 2, "delta": 1e-6, "rounds": 3, "method": "mwem", "seed": SEED, **options}
     released = wn.release(table(), wn.marginals(2), **given)
     value = released.value
     return rounded(plain([
@@ -114,7 +114,7 @@ def whole() -> Any:
     """One distribution with everything that it can be asked."""
     released = wn.release(
         table(columns="age sex"), wn.marginals([1, 2]), epsilon=2, delta=1e-6, rounds=3,
-        seed=SEED,
+        method="mwem", seed=SEED,
     )  # fmt: skip
     value = released.value
     again = wn.SyntheticDistribution.from_dict(value.to_dict())
@@ -123,6 +123,26 @@ def whole() -> Any:
         value.counts(wn.prefixes("age")), again.answers(wn.marginals(1)), repr(again),
         str(value.sample(3, seed=1, frame="pandas")), str(value.sample(3, seed=1, frame="polars")),
     ]))  # fmt: skip
+
+
+ANSWERED: tuple[dict[str, Any], ...] = (
+    {},
+    {"delta": 0},
+    {"relation": "add-remove"},
+    {"workload": wn.prefixes("age")},
+)
+
+
+def answered(**options: Any) -> Any:
+    """A method without rounds: chosen, measured, fitted."""
+    given = {"workload": wn.marginals(2), "epsilon": 2, "delta": 1e-6, "seed": SEED, **options}
+    released = wn.release(table(columns="age sex"), given.pop("workload"), **given)
+    value: Any = released.value
+    return rounded(plain([
+        {"guarantee": released.guarantee, "receipt": released.receipt},
+        str(released), [repr(value), value.method, value.errors.to_dict()],
+        value.table()[:6], {"rows": value.sample(4, seed=SEED)},
+    ]), 4)  # fmt: skip
 
 
 TABULATED: tuple[dict[str, Any], ...] = (
@@ -153,7 +173,9 @@ def tabulate(**options: Any) -> Any:
 
 def per_person() -> Any:
     sealed = table(person="id", max_rows_per_person=2, relation="add-remove")
-    released = wn.release(sealed, wn.marginals(1), epsilon=3, delta=1e-6, rounds=3, seed=SEED)
+    released = wn.release(
+        sealed, wn.marginals(1), epsilon=3, delta=1e-6, rounds=3, method="mwem", seed=SEED
+    )
     return [repr(sealed), str(released), [m.to_dict() for m in released.value.measurements]]
 
 
@@ -271,7 +293,11 @@ def session() -> Any:
     with wn.Session(table(MANY), epsilon=6, delta=1e-5, delta_for_events=1e-6, seed=SEED) as opened:
         done = [
             opened.top_k("town", k=2, epsilon=0.5),
-            str(opened.release(table(), wn.marginals(1), epsilon=1, delta=1e-6, rounds=2)),
+            str(
+                opened.release(
+                    table(), wn.marginals(1), epsilon=1, delta=1e-6, rounds=2, method="mwem"
+                )
+            ),
             opened.learn(table(), "sex", hypotheses="stumps", epsilon=0.5),
         ]
         asked = opened.interactive(epsilon=1, delta=5e-7, max_queries=50)
@@ -289,6 +315,8 @@ def cases() -> dict[str, Case]:
     for options in RELEASES:
         found[f"release {words(options)}".strip()] = lambda o=options: release(**o)
     found["release per person"] = per_person
+    for options in ANSWERED:
+        found[f"answered {words(options)}".strip()] = lambda o=options: answered(**o)
     for options in TABULATED:
         found[f"tabulate {words(options)}".strip()] = lambda o=options: tabulate(**o)
     for options in SESSIONS:

@@ -325,7 +325,7 @@ def test_without_the_flag_nothing_private_is_looked_at_or_written(
 @pytest.fixture
 def unspent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        import_module("winnow.release.verb"), "release", lambda *_, **__: pytest.fail("spent")
+        import_module("winnow.answers.verb"), "release", lambda *_, **__: pytest.fail("spent")
     )
 
 
@@ -441,7 +441,7 @@ def test_a_refused_budget_is_exit_code_3(folder: Path, monkeypatch: pytest.Monke
     def refuse(*_: object, **__: object) -> None:
         raise BudgetExceeded("epsilon 1 is asked for, and 0.5 is left; ask for less")
 
-    monkeypatch.setattr(import_module("winnow.release.verb"), "release", refuse)
+    monkeypatch.setattr(import_module("winnow.answers.verb"), "release", refuse)
     result = run("release", *B, *OUT, "--report", "page.html")
     assert result.exit_code == 3
     assert result.stderr == "error: epsilon 1 is asked for, and 0.5 is left; ask for less\n"
@@ -545,7 +545,7 @@ def test_an_unexpected_error_does_not_show_its_text(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the count was {SECRET}")
 
-    monkeypatch.setattr(import_module("winnow.release.verb"), "release", broken)
+    monkeypatch.setattr(import_module("winnow.answers.verb"), "release", broken)
     result = run("release", *B, *OUT)
     assert result.exit_code == 1 and "unexpected RuntimeError" in result.stderr
     assert SECRET not in result.stderr and "Traceback" not in result.stderr
@@ -614,24 +614,27 @@ def test_every_option_has_a_help_text(command: list[str]) -> None:
 PLAN = ("plan", "release", "--schema", "schema.json", "--workload", "marginals:2", "-n", 5000)
 
 
-def test_the_plan_shows_every_accountant(folder: Path) -> None:
-    result = run(*PLAN, "--epsilon", 1, "--delta", 1e-6, "--rounds", 10)
+def test_the_plan_shows_every_method(folder: Path) -> None:
+    result = run(*PLAN, "--epsilon", 1, "--delta", 1e-6)
     assert result.exit_code == 0, result.stderr
     shown = " ".join(result.stdout.split())
-    for part in ("18 cells", "5,000 rows", "10 (recommended: ", "pure laplace", "zcdp gaussian",
-                 "tight gaussian", "noise of a count", "bound"):  # fmt: skip
+    for part in ("18 cells", "5,000 rows", "tables: predicted", "noise on each cell",
+                 "exact formula", "mwem", "rule of thumb", "graphical", "unknown"):  # fmt: skip
         assert part in shown, part
-    planned = json.loads(run(*PLAN, "--epsilon", 1, "--rounds", 10, "--json").stdout)
-    assert [row["accountant"] for row in planned["rows"]] == ["pure"]
+    planned = json.loads(run(*PLAN, "--epsilon", 1, "--method", "mwem", "--json").stdout)
+    assert planned["rows"][0]["method"] == planned["method"] == "mwem"
+    assert planned["rows"][-1]["method"] == "noise on each cell"
     assert planned["queries"] == 21
+    wanted = json.loads(run(*PLAN, "--error", 30, "--json").stdout)
+    assert 0 < wanted["epsilon"] < 1 and wanted["rows"][0]["largest"] <= 30
 
 
 def test_the_plan_is_saved(folder: Path) -> None:
-    asked = (*PLAN, "--epsilon", 1, "--delta", 1e-6, "--rounds", 10, "--columns", "age,sex")
+    asked = (*PLAN, "--epsilon", 1, "--delta", 1e-6, "--columns", "age,sex")
     assert run(*asked, "--out", "plan.csv").exit_code == 0
     with open("plan.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["accountant"] for row in rows] == ["pure", "zcdp", "tight"]
+    assert rows[0]["method"] == "tables" and rows[-1]["method"] == "noise on each cell"
     assert {row["cells"] for row in rows} == {"6"}
 
 

@@ -11,7 +11,7 @@ from winnow.release.plan import expected_error_bound
 
 
 def test_a_plan_shows_the_noise_of_each_accountant() -> None:
-    plan = wn.plan.release(1024, 1000, n=2000, epsilon=1, delta=1e-6, rounds=100)
+    plan = wn.plan.mwem(1024, 1000, n=2000, epsilon=1, delta=1e-6, rounds=100)
     rows = {row.accountant: row for row in plan.rows}
     assert list(rows) == ["pure", "zcdp", "tight"]
     assert rows["zcdp"].selection_epsilon == pytest.approx(0.0312, abs=1e-4)
@@ -29,8 +29,8 @@ def test_a_plan_is_what_a_release_runs() -> None:
     table = wn.read_table(pl.DataFrame({"a": [0, 1, 1] * 50, "b": [2, 0, 1] * 50}),
                           schema={"a": 2, "b": 3})  # fmt: skip
     workload = wn.marginals([1, 2])
-    plan = wn.plan.release(table.schema, workload, n=150, epsilon=1, delta=1e-6)
-    released = wn.release(table, workload, epsilon=1, delta=1e-6, seed=1)
+    plan = wn.plan.mwem(table.schema, workload, n=150, epsilon=1, delta=1e-6)
+    released = wn.release(table, workload, epsilon=1, delta=1e-6, method="mwem", seed=1)
     assert len(released.value.measurements) == plan.rounds
     assert released.value.errors is not None
     assert released.value.errors.noise == pytest.approx(plan.best().noise)
@@ -39,14 +39,14 @@ def test_a_plan_is_what_a_release_runs() -> None:
 
 
 def test_without_a_delta_only_the_pure_accountant_plans() -> None:
-    plan = wn.plan.release({"a": 2, "b": 3}, wn.marginals(1), n=1000, epsilon=1)
+    plan = wn.plan.mwem({"a": 2, "b": 3}, wn.marginals(1), n=1000, epsilon=1)
     assert [row.accountant for row in plan.rows] == ["pure"]
     assert plan.rows[0].measurement == "laplace"
 
 
 def test_the_bound_falls_with_rows_and_never_exceeds_one() -> None:
     few, many = (
-        wn.plan.release(1024, 960, n=n, epsilon=1, delta=1e-6, accountants=("zcdp",)).best().bound
+        wn.plan.mwem(1024, 960, n=n, epsilon=1, delta=1e-6, accountants=("zcdp",)).best().bound
         for n in (1000, 1_000_000)
     )
     assert many < few <= 1
@@ -55,7 +55,7 @@ def test_the_bound_falls_with_rows_and_never_exceeds_one() -> None:
 
 def test_the_noise_grows_with_the_rows_of_a_person() -> None:
     one, three = (
-        wn.plan.release(64, 100, n=5000, epsilon=1, delta=1e-6, rounds=10, rows_per_person=each,
+        wn.plan.mwem(64, 100, n=5000, epsilon=1, delta=1e-6, rounds=10, rows_per_person=each,
                         accountants=("zcdp",)).best().noise_rows
         for each in (1, 3)
     )  # fmt: skip
@@ -72,8 +72,8 @@ def test_the_noise_grows_with_the_rows_of_a_person() -> None:
 def test_wrong_numbers_are_refused(wrong: dict[str, object]) -> None:
     given = {"n": 100, "epsilon": 1, "delta": 1e-6, "rounds": 5} | wrong
     with pytest.raises(wn.InputError):
-        wn.plan.release(64, 100, **given)  # type: ignore[arg-type]
+        wn.plan.mwem(64, 100, **given)  # type: ignore[arg-type]
     with pytest.raises(wn.InputError, match="schema"):
-        wn.plan.release(64, wn.marginals(1), n=10, epsilon=1)
+        wn.plan.mwem(64, wn.marginals(1), n=10, epsilon=1)
     with pytest.raises(wn.InputError):
-        wn.plan.release(64, 2.5, n=10, epsilon=1)  # type: ignore[arg-type]
+        wn.plan.mwem(64, 2.5, n=10, epsilon=1)  # type: ignore[arg-type]

@@ -106,7 +106,9 @@ def test_pure_privacy_takes_laplace_noise(people: wn.SealedTable) -> None:
 
 
 def test_rounds_are_chosen_from_public_numbers(people: wn.SealedTable) -> None:
-    released = wn.release(people, wn.marginals(2), epsilon=1, delta=1e-6, seed=1, accountant="zcdp")
+    released = wn.release(
+        people, wn.marginals(2), epsilon=1, delta=1e-6, seed=1, accountant="zcdp", method="mwem"
+    )
     assert "chosen from public numbers: 48 cells, 44 queries, 3,000 rows" in (
         released.receipt.reason
     )

@@ -22,7 +22,7 @@ def errors_of(n: int, **options: Any) -> tuple[np.ndarray, list[wn.SyntheticDist
     rows = mixture_rows(21, SHAPE, n)
     table = wn.read_table(pl.DataFrame({f"c{i}": c for i, c in enumerate(rows)}), schema=SCHEMA)
     truth = WORKLOAD.counts(rows, np.ones(n, np.int64)) / n
-    options = {"accountant": "zcdp", "epsilon": 1, **options}
+    options = {"accountant": "zcdp", "epsilon": 1, "method": "mwem", **options}
     made = [wn.release(table, WORKLOAD, seed=seed, **options).value for seed in SEEDS]
     return np.array([np.abs(value.answers() - truth).max() for value in made]), made
 
@@ -48,7 +48,7 @@ def test_the_stated_bound_holds_in_every_run(options: dict[str, Any]) -> None:
 
 def test_the_planned_bound_covers_the_mean_error_of_algorithm_1() -> None:
     worst, _ = errors_of(20_000, delta=1e-6, rounds=60, update="sign")
-    plan = wn.plan.release(
+    plan = wn.plan.mwem(
         SCHEMA, WORKLOAD, n=20_000, epsilon=1, delta=1e-6, rounds=60, accountants=("zcdp",)
     )
     assert worst.mean() < plan.best().bound < 1

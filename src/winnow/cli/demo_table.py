@@ -12,7 +12,7 @@ from winnow.core.tape import Tape
 from winnow.errors import ExtraMissing
 from winnow.privacy import Budget
 from winnow.release.cli.run import ReleaseOrder, report_of
-from winnow.release.cli.view import rounds_bar, show_plan, show_result
+from winnow.release.cli.view import running, show_plan, show_result
 
 PEOPLE = 4_000
 SCHEMA: dict[str, Any] = {
@@ -59,7 +59,7 @@ def synthetic_table(folder: Path, budget: Budget, seed: int | None) -> None:
     table = order.read(request)
     planned = order.plan(request, table)
     show_plan(planned)
-    with rounds_bar(planned.rounds.rounds) as progress:
+    with running(planned) as progress:
         released = order.run(request, table, budget, progress)
     target = folder / "synthetic.csv"
     released.value.save(target, seed=seed)

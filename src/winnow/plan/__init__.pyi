@@ -1,3 +1,6 @@
+from winnow.answers.plan import MethodRow as MethodRow
+from winnow.answers.plan import ReleasePlan as ReleasePlan
+from winnow.answers.plan import release as release
 from winnow.interactive.plan import InteractiveComparison as InteractiveComparison
 from winnow.interactive.plan import interactive as interactive
 from winnow.learn.plan import LearnPlan as LearnPlan
@@ -6,9 +9,9 @@ from winnow.learn.plan import learn as learn
 from winnow.lp.calibration import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp
 from winnow.lp.plan import lp_optimum as lp_optimum
-from winnow.release.plan import ReleasePlan as ReleasePlan
-from winnow.release.plan import ReleaseRow as ReleaseRow
-from winnow.release.plan import release as release
+from winnow.release.plan import MwemPlan as MwemPlan
+from winnow.release.plan import MwemRow as MwemRow
+from winnow.release.plan import mwem as mwem
 from winnow.select.plan.large_margin import MarginPlan as MarginPlan
 from winnow.select.plan.large_margin import Shell as Shell
 from winnow.select.plan.large_margin import large_margin as large_margin

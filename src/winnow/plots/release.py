@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
+from winnow.release.query_errors import QueryErrors
 from winnow.report.numbers import PartErrors, errors_by_part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from winnow.core.column import Column
-    from winnow.release.query_errors import QueryErrors
     from winnow.release.synthetic import SyntheticDistribution
 
 
@@ -93,10 +93,14 @@ def draw_truth(true: Floats, fitted: Floats, *, total: int, ending: str = ".svg"
 
 def draw_release(synthetic: SyntheticDistribution, *, title: str, ending: str = ".png") -> bytes:
     """One summary figure: rounds, errors by part, and the first columns."""
-    assert synthetic.errors is not None
     errors, columns = synthetic.errors, synthetic.schema.columns[:_SUMMARY_COLUMNS]
-    shown = [part for part in errors_by_part(synthetic) if part.distances][:12]
     lines = -(-len(columns) // 3)
+    if not isinstance(errors, QueryErrors):
+        figure = empty_figure(14, 1.0 + 3.4 * lines)
+        _first_columns(figure, synthetic, lines)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=14, parse_math=False)
+        return as_file(figure, ending)
+    shown = [part for part in errors_by_part(synthetic) if part.distances][:12]
     figure = empty_figure(14, 6.0 + 3.4 * lines)
     grid = figure.add_gridspec(2, 1, height_ratios=[5.6, 3.4 * lines])
     upper, lower = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
@@ -107,11 +111,15 @@ def draw_release(synthetic: SyntheticDistribution, *, title: str, ending: str = 
         *second.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False,
         fontsize=11,
     )  # fmt: skip
-    for place, column in enumerate(columns, 1):
-        axes = add_axes(lower, (lines, 3, place))
-        _column(axes, column, synthetic.marginal(column.name), None, most=10)
+    _first_columns(lower, synthetic, lines)
     figure.suptitle(title, x=0.01, ha="left", fontsize=14, parse_math=False)
     return as_file(figure, ending)
+
+
+def _first_columns(figure: Any, synthetic: SyntheticDistribution, lines: int) -> None:
+    for place, column in enumerate(synthetic.schema.columns[:_SUMMARY_COLUMNS], 1):
+        axes = add_axes(figure, (lines, 3, place))
+        _column(axes, column, synthetic.marginal(column.name), None, most=10)
 
 
 def _gaps(axes: Axes, errors: QueryErrors) -> None:

@@ -1,4 +1,4 @@
-"""Plan a release: how much noise and what error to expect, from public numbers only."""
+"""Plan MWEM: how much noise and what error to expect, from public numbers only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from winnow.core.process import memory_text
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.workload import Maker, Workload
-from winnow.errors import ParameterError
+from winnow.errors import GuaranteeError, ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
@@ -30,7 +30,7 @@ _SCOPE = (
 
 
 @dataclass(frozen=True)
-class ReleaseRow:
+class MwemRow:
     """The closed plan that one accountant allows."""
 
     accountant: str
@@ -51,8 +51,8 @@ class ReleaseRow:
 
 
 @dataclass(frozen=True)
-class ReleasePlan:
-    """What to expect of a release, before it is paid for; one row per accountant."""
+class MwemPlan:
+    """What to expect of MWEM, before it is paid for; one row per accountant."""
 
     cells: int
     queries: int
@@ -66,10 +66,10 @@ class ReleasePlan:
     """What ``winnow.release`` takes unless told otherwise."""
     memory: int
     """Bytes that the distribution and the queries need, about."""
-    rows: tuple[ReleaseRow, ...]
+    rows: tuple[MwemRow, ...]
     scope: str = _SCOPE
 
-    def best(self) -> ReleaseRow:
+    def best(self) -> MwemRow:
         """The row with the least noise: what ``winnow.release`` would run."""
         return min(self.rows, key=lambda row: row.noise)
 
@@ -110,7 +110,7 @@ class ReleasePlan:
 
 
 @guarded
-def release(
+def mwem(
     schema: Schema | Mapping[str, Any] | str | Path | int,
     workload: Maker | Workload | int,
     *,
@@ -122,8 +122,8 @@ def release(
     relation: str | Relation = Relation.SUBSTITUTION,
     share: Real = 0.5,
     accountants: Sequence[str] | None = None,
-) -> ReleasePlan:
-    """What a release would do to n rows: noise per round by each accountant, and error bounds.
+) -> MwemPlan:
+    """What MWEM would do to n rows: noise per round by each accountant, and error bounds.
 
     ``schema`` is a schema or its number of cells, ``workload`` a workload or its number of
     queries. ``rounds`` is the recommended number unless given.
@@ -144,20 +144,26 @@ def release(
     if rounds is not None:
         count(rounds=rounds)
     taken = recommended if rounds is None else int(rounds)
+    asked = accountants is not None
     if accountants is None:
         accountants = ("pure", "zcdp", "tight") if exact("delta", delta) else ("pure",)
-    found = []
+    found: list[MwemRow] = []
     for name in accountants:
-        plan = calibrate_rounds(
-            taken,
-            epsilon=epsilon,
-            delta=0.0 if name == "pure" else delta,
-            relation=kind,
-            share=exact("share", share),
-            accountant=name,
-        )
+        try:
+            plan = calibrate_rounds(
+                taken,
+                epsilon=epsilon,
+                delta=0.0 if name == "pure" else delta,
+                relation=kind,
+                share=exact("share", share),
+                accountant=name,
+            )
+        except GuaranteeError:
+            if found and not asked:  # as in a release: too many rounds for the tight accountant
+                continue
+            raise
         found.append(_row(name, plan, cells, queries, int(n), int(rows_per_person)))
-    return ReleasePlan(
+    return MwemPlan(
         cells,
         queries,
         int(n),
@@ -191,7 +197,7 @@ def expected_error_bound(
 
 def _row(
     name: str, plan: RoundsPlan, cells: int, queries: int, n: int, rows_per_person: int
-) -> ReleaseRow:
+) -> MwemRow:
     spread = MEASUREMENTS[plan.measurement].deviation
     noise_rows = plan.noise_multiplier * rows_per_person * spread
     selection = 2 * rows_per_person / (plan.selection_epsilon * n)
@@ -202,7 +208,7 @@ def _row(
         noise=noise_rows / n,
         selection=selection,
     )
-    return ReleaseRow(
+    return MwemRow(
         name,
         plan.measurement,
         plan.rounds,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,24 @@ from numpy.typing import NDArray
 from winnow.core.checks import probability
 
 Floats = NDArray[np.float64]
+
+
+class KnownErrors(Protocol):
+    """What every method can say about the errors of its answers, as fractions of the total."""
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of one measurement, or of an answer in the mean."""
+
+    @property
+    def estimate(self) -> float:
+        """An estimate of the largest error over the workload's queries."""
+
+    def bound(self, confidence: float = 0.95) -> float:
+        """What the largest error over the workload stays below with this probability."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as plain data."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from winnow.core.workloads.part import Part, declared, declared_width
 from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
 from winnow.release.factors import Factor
-from winnow.release.query_errors import QueryErrors
+from winnow.release.query_errors import KnownErrors
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ class SyntheticDistribution:
     """The public number of rows that counts refer to."""
     measurements: tuple[MeasuredQuery, ...] = ()
     """Every released measurement, in order."""
-    errors: QueryErrors | None = None
+    errors: KnownErrors | None = None
     """What is known about the errors over the workload; None: nothing."""
     workload: Any = field(default=None, repr=False)
     """The workload that it was released for."""

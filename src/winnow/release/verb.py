@@ -1,4 +1,4 @@
-"""``winnow.release``: answers to many queries, and a synthetic table, from one private table."""
+"""MWEM: answers to many queries, and a synthetic table, by rounds of selection and measurement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from winnow.release.whole_tables import synthesise_tables
 
 
 @guarded
-def release(
+def release_mwem(
     table: SealedTable,
     workload: Any,
     *,
@@ -59,7 +59,7 @@ def release(
     pad_to: PadTo = None,
     seed: int | None = None,
 ) -> Released[SyntheticDistribution]:
-    """Release a synthetic distribution that answers all queries of a workload, privately.
+    """``winnow.release`` with ``method="mwem"``: the multiplicative weights exponential mechanism.
 
     ``table`` is what ``wn.read_table`` made; ``workload`` what to be accurate about, such as
     ``wn.marginals(3)``. Each of ``rounds`` rounds selects a query that the distribution
@@ -122,7 +122,7 @@ def release(
             groups=groups,
             universe=universe,
             universe_seed=universe_seed,
-            accountant=accountant if budget is None else _of_budget(accountant, budget, delta),
+            accountant=accountant if budget is None else accountant_of(budget, accountant, delta),
             memory=memory,
         )
     )
@@ -228,7 +228,7 @@ def _everyone(schema: Schema) -> Workload:
     return Workload(schema, (ConjunctionPart(schema, ({},)),))
 
 
-def _of_budget(accountant: str, budget: Budget, delta: Real) -> str:
+def accountant_of(budget: Budget, accountant: str, delta: Real) -> str:
     """The accountant of the budget, which another one must not be asked to replace."""
     sizing = sizing_accountant(budget, delta)
     if accountant not in ("best", sizing):

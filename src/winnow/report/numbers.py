@@ -75,6 +75,31 @@ def measured_rows(synthetic: SyntheticDistribution) -> list[MeasuredRow]:
     ]
 
 
+@dataclass(frozen=True)
+class PartAccuracy:
+    """What is known of the errors of one part of the workload, for methods without rounds."""
+
+    name: str
+    queries: int
+    error: float | None
+    """The largest standard error of an answer, as a fraction; None: nothing is known."""
+
+
+def accuracy_by_part(synthetic: SyntheticDistribution) -> list[PartAccuracy]:
+    """One entry for each part of the workload, in its order."""
+    workload: Workload = synthetic.workload
+    known = None if synthetic.errors is None else np.array(synthetic.error_estimates())
+    found: dict[str, PartAccuracy] = {}
+    pairs = zip(workload.offsets[:-1], workload.offsets[1:], strict=True)
+    for part, (start, stop) in zip(workload.parts, pairs, strict=True):
+        error = None if known is None else float(known[start:stop].max())
+        old = found.get(part.title, PartAccuracy(part.title, 0, error))
+        if error is not None and old.error is not None:
+            error = max(error, old.error)
+        found[part.title] = PartAccuracy(part.title, old.queries + part.size, error)
+    return list(found.values())
+
+
 def errors_by_part(synthetic: SyntheticDistribution) -> list[PartErrors]:
     """One entry for each part of the workload, the one with the largest distance first."""
     workload: Workload = synthetic.workload

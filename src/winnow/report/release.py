@@ -19,13 +19,19 @@ from winnow.core.schema import cells_text
 from winnow.errors import ParameterError
 from winnow.plots.release import MOST_PARTS, draw_column, draw_gaps, draw_parts, draw_truth
 from winnow.privacy.rounding import text_up
-from winnow.report.numbers import PartErrors, errors_by_part, fitted_fractions, measured_rows
+from winnow.release.query_errors import QueryErrors
+from winnow.report.numbers import (
+    PartErrors,
+    accuracy_by_part,
+    errors_by_part,
+    fitted_fractions,
+    measured_rows,
+)
 from winnow.report.page import figure, heading, page, pairs_table, paragraph, table, text, tiles
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
     from winnow.privacy import Guarantee
-    from winnow.release.query_errors import QueryErrors
     from winnow.release.synthetic import SyntheticDistribution
 
 
@@ -58,7 +64,7 @@ def release_page(
     """The page as the content of an .html file."""
     synthetic = released.value
     errors = synthetic.errors
-    if errors is None or synthetic.workload is None:
+    if synthetic.workload is None:
         raise ParameterError("this distribution was read from a file; a page is made of a release")
     body = [
         f"<h1>{text(title)}</h1>\n",
@@ -78,9 +84,12 @@ def release_page(
                 "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
             )
         )
-    body += [_numbers(synthetic, errors), heading("What is promised")]
+    body += [_numbers(synthetic), heading("What is promised")]
     body += [paragraph(line) for line in promise_in_words(released.guarantee, rows_per_person)]
-    body += [_accuracy(synthetic, errors), _columns(synthetic), _measured(synthetic, errors)]
+    if isinstance(errors, QueryErrors):
+        body += [_accuracy(synthetic, errors), _columns(synthetic), _measured(synthetic, errors)]
+    else:
+        body += [_answer_accuracy(synthetic), _columns(synthetic)]
     body += [
         heading("Receipt"),
         pairs_table([("guarantee", str(released.guarantee)), *released.receipt.lines()]),
@@ -118,19 +127,50 @@ def promise_in_words(guarantee: Guarantee, rows_per_person: int) -> list[str]:
     ]
 
 
-def _numbers(synthetic: SyntheticDistribution, errors: QueryErrors) -> str:
-    workload = synthetic.workload
-    return tiles(
-        [
-            ("columns", f"{len(synthetic.schema.columns)}"),
-            ("cells of the domain", cells_text(synthetic.schema.cells)),
-            ("rows that counts refer to", f"{synthetic.total:,}"),
-            ("queries in the workload", f"{workload.size:,}"),
-            ("noisy measurements", f"{len(synthetic.measurements):,}"),
-            ("noise of one count (1 sd)", f"±{errors.noise * synthetic.total:,.3g} rows"),
-            ("estimated largest error", _percent(errors.estimate)),
-            ("largest error, proven with 95 %", f"≤ {_percent(errors.bound(0.95))}"),
-        ]
+def _numbers(synthetic: SyntheticDistribution) -> str:
+    workload, errors = synthetic.workload, synthetic.errors
+    found = [
+        ("columns", f"{len(synthetic.schema.columns)}"),
+        ("cells of the domain", cells_text(synthetic.schema.cells)),
+        ("rows that counts refer to", f"{synthetic.total:,}"),
+        ("queries in the workload", f"{workload.size:,}"),
+    ]
+    if isinstance(errors, QueryErrors):
+        found.append(("noisy measurements", f"{len(synthetic.measurements):,}"))
+        found.append(("noise of one count (1 sd)", f"±{errors.noise * synthetic.total:,.3g} rows"))
+    if errors is not None:
+        found.append(("estimated largest error", _percent(errors.estimate)))
+        found.append(("largest error, proven with 95 %", f"≤ {_percent(errors.bound(0.95))}"))
+    return tiles(found)
+
+
+def _answer_accuracy(synthetic: SyntheticDistribution) -> str:
+    """Errors of a method without rounds: standard errors, known before anything was spent."""
+    parts = accuracy_by_part(synthetic)
+    heads = [("part of the workload", False), ("queries", True), ("error (1 sd)", True)]
+    rows = [
+        (part.name, f"{part.queries:,}",
+         "not known" if part.error is None else f"±{part.error * synthetic.total:,.3g} rows")
+        for part in parts[:MOST_ROWS]
+    ]  # fmt: skip
+    left = len(parts) - len(rows)
+    more = f" {left:,} further parts are not listed." if left else ""
+    errors = synthetic.errors
+    about = "The error of this method depends on the data, and nothing is known of it here."
+    if errors is not None:
+        about = (
+            "Answers to the workload are unbiased estimates, and their standard errors follow from "
+            "the noise alone. The synthetic rows come from a distribution fitted to them, without "
+            f"negative counts: it is biased. With probability 95 % none of the "
+            f"{synthetic.workload.size:,} answers is off by more than "
+            f"{_percent(errors.bound(0.95))} of the {synthetic.total:,} rows."
+        )
+    rests = paragraph(f"Accuracy also rests on this: {synthetic.rests_on}.", "warning")
+    return (
+        heading("How accurate is it?")
+        + paragraph(about + more)
+        + (rests if synthetic.rests_on else "")
+        + table(heads, rows)
     )
 
 

@@ -55,6 +55,10 @@ def _refused(*texts: str) -> tuple[AllowedField, ...]:
     return tuple(AllowedField(text, "refusal", reason) for text in texts)
 
 
+_ANSWERED = tuple(
+    f"result.value.{name}*"
+    for name in ("factors", "estimates", "standard_errors", "from_fit", "errors")
+)
 _SHOWN = _derived("how the released value is shown", "repr", "str", "json")
 _VALUE = _released("what the mechanism drew", "result.value", "result.value.*")
 _FITTED = tuple(
@@ -124,7 +128,13 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "result.value.measurements*",
         "result.value.total",
     )
+    + _released(
+        "the noisy whole numbers of tables, or whole noisy tables",
+        "result.value.tables.layers.*.details*",
+        "result.value.marginals*",
+    )
     + _derived("fitted to the noisy counts", *_FITTED)
+    + _derived("made of the noisy numbers and their total", *_ANSWERED, "result.value.fit*")
     + _SHOWN,
     "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*") + _SHOWN,
     "release_wide": _released("the noisy tables that were selected", "result.value.marginals*")
@@ -193,6 +203,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "the noisy counts of the queries that were selected", "*.json.value.measurements*"
     )
     + _derived("fitted to the noisy counts", "*.json.value.factors*", "*.json.value.errors*")
+    + _released("estimates from noisy tables", "*.json.value.estimates*", "*.json.value.total")
     + _TEXT,
     "winnow tabulate": _released("the noisy tables", "*.json.total*", "*.json.tables*")
     + _DOCUMENT

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
 from winnow.audit.replay.commands import command_replays
 from winnow.audit.replay.compare import Replay
 from winnow.audit.replay.programs import program_replays
@@ -48,6 +49,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("learn", "mechanism"): LEARNING,
     ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
     ("boost", "index"): (EXACT, *INDEX_NAMES),
+    ("release", "method"): METHODS_OF_RELEASE,
     ("release", "update"): (*UPDATES, TABLES),
     ("release", "measurement"): tuple(MEASUREMENTS),
     ("open_interactive", "method"): METHODS,

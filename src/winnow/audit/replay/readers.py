@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from winnow.answers.verb import release
 from winnow.audit.replay.compare import Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.selections import MOVERS, STEPS, summed
@@ -22,7 +23,6 @@ from winnow.read.baskets import read_baskets
 from winnow.read.counts import counts
 from winnow.read.scores import seal_scores
 from winnow.read.table import read_table
-from winnow.release.verb import release
 from winnow.topk.verb import top_k
 
 Rows = Iterable[Sequence[str]]

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
+from winnow.answers.verb import release
 from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.selections import HOLDERS, counted
@@ -23,7 +25,6 @@ from winnow.privacy.ledger import Ledger
 from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
 from winnow.release.mwem import TABLES, UPDATES
-from winnow.release.verb import release
 from winnow.session import Session
 from winnow.tables.verb import tabulate
 from winnow.wide.verb import release_wide
@@ -81,6 +82,8 @@ def _releases() -> Iterator[Replay]:
     more = {"epsilon": 2.0, "rounds": 2, "universe": 3, "rows": 3}
     yield _release("a sampled universe", {}, more)
 
+    yield from _answers()
+
     def wide(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)
         return release_wide(
@@ -124,18 +127,36 @@ def _tabulations() -> Iterator[Replay]:
     yield Replay("Session", "tables", in_session, ROWS, words={"method": "tabulate"})
 
 
+def _answers() -> Iterator[Replay]:
+    """Methods by their names; what "auto" takes of four cells is tables."""
+    for method in METHODS_OF_RELEASE:
+        many: dict[str, Any] = {"epsilon": 20.0, "delta": 0.01, "rows": 50}
+        more = {"rounds": 1} if method in ("mwem", "graphical") else {}
+        by = marginals(2)
+        yield _release(f"method {method}", {"method": method}, many | more, groups=(0, 1), by=by)
+    for relation in Relation:
+        yield _release(
+            f"tables, pure, {relation}",
+            {"method": "tables"},
+            {"epsilon": 1.0},
+            relation,
+            groups=(1, 3),
+        )
+
+
 def _release(
     variant: str,
     words: dict[str, Any],
     options: dict[str, Any],
     relation: Relation = Relation.ADD_REMOVE,
     groups: tuple[int, int] = FULL_ONLY,
+    by: Any = None,
 ) -> Replay:
     return Replay(
         "release",
         variant,
         lambda people, place: release(
-            table_of(people, relation), marginals(1), seed=place.seed, **words, **options
+            table_of(people, relation), by or marginals(1), seed=place.seed, **words, **options
         ),
         ROWS,
         relation,

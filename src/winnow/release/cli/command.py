@@ -48,6 +48,15 @@ A schema is a JSON file: {"age": {"edges": [0, 40, 60, 120]}, "sex": {"values": 
 """
 
 
+class ReleaseMethod(StrEnum):
+    """How a workload is answered."""
+
+    AUTO = "auto"
+    TABLES = "tables"
+    MWEM = "mwem"
+    GRAPHICAL = "graphical"
+
+
 class Update(StrEnum):
     """How the distribution follows a measurement."""
 
@@ -83,12 +92,21 @@ WorkloadOption = Annotated[
         "ranges:COLUMN or a JSON file of predicates; several joined by +.",
     ),
 ]
+MethodOption = Annotated[
+    ReleaseMethod,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help=f"{', '.join(ReleaseMethod)}. auto takes the least predicted error.",
+        rich_help_panel=_METHOD,
+    ),
+]
 RoundsOption = Annotated[
     int | None,
     typer.Option(
         "--rounds",
         metavar="T",
-        help="How many queries to measure; chosen from public numbers by default.",
+        help="Of mwem: how many queries to measure; chosen from public numbers by default.",
         rich_help_panel=_METHOD,
     ),
 ]
@@ -131,6 +149,7 @@ def release(
             rich_help_panel=TABLE,
         ),
     ] = None,
+    method: MethodOption = ReleaseMethod.AUTO,
     rounds: RoundsOption = None,
     update: Annotated[
         Update,
@@ -228,13 +247,13 @@ def release(
 ) -> None:
     """Release a synthetic table that answers many queries about a private one.
 
-    Rounds of private selection and noisy measurement fit a distribution over the cells of a
-    public schema. Rows drawn from it, and all answers, may be published.
+    Noisy measurements of tables, or of queries selected in rounds, fit a distribution over the
+    cells of a public schema. Rows drawn from it, and all answers, may be published.
     """
     from winnow.cli.files import are_large, named_by
     from winnow.cli.printing import show_json, working
     from winnow.release.cli.run import ReleaseOrder, Targets, write_targets
-    from winnow.release.cli.view import rounds_bar, show_plan, show_result
+    from winnow.release.cli.view import running, show_plan, show_result
 
     order = ReleaseOrder(
         table=table,
@@ -247,6 +266,7 @@ def release(
         max_rows_per_person=max_rows_per_person,
         relation=relation,
         rows=rows,
+        method=str(method),
         rounds=rounds,
         groups=groups,
         universe=universe,
@@ -268,7 +288,7 @@ def release(
     warn_of_other_labels(budget, sealed)
     if not json:
         show_plan(planned)
-    with rounds_bar(planned.rounds.rounds) if pad_to is None else nullcontext() as progress:
+    with running(planned) if pad_to is None else nullcontext() as progress:
         released = order.run(request, sealed, budget, progress)
     written: list[tuple[str, Path]] | None = None
     try:

@@ -1,4 +1,4 @@
-"""``winnow plan release``: the noise and the error of a query release, from public numbers."""
+"""``winnow plan release``: the errors of every method of a release, from public numbers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from winnow.cli.options import (
     AssumedRowsOption,
     AssumedRowsPerPersonOption,
     DeltaOfPlanOption,
-    EpsilonOfPlanOption,
     JsonOption,
     OutOption,
     relation_of_people,
 )
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
-from winnow.release.cli.command import RoundsOption, SchemaOption, WorkloadOption
+from winnow.release.cli.command import MethodOption, ReleaseMethod, SchemaOption, WorkloadOption
 
 if TYPE_CHECKING:
-    from winnow.release.plan import ReleasePlan
+    from winnow.answers.plan import ReleasePlan
 
 
 EXAMPLES = """\
@@ -29,8 +28,8 @@ Examples:
 
 winnow plan release --schema schema.json --workload marginals:3 -n 30000 --epsilon 1 --delta 1e-6
 
-winnow plan release --schema schema.json --workload marginals:2+ranges:age -n 30000 --epsilon 1 \
---rounds 50
+winnow plan release --schema schema.json --workload marginals:2+ranges:age -n 30000 --error 50 \
+--delta 1e-6
 """
 
 
@@ -39,8 +38,20 @@ def release(
     schema: SchemaOption,
     workload: WorkloadOption,
     n: AssumedRowsOption,
-    epsilon: EpsilonOfPlanOption,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", metavar="E", help="The privacy budget.", rich_help_panel=ASKED),
+    ] = None,
     delta: DeltaOfPlanOption = 0.0,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            "--error",
+            metavar="R",
+            help="Instead of epsilon: the largest error that is wanted, in rows.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -52,14 +63,13 @@ def release(
     ] = None,
     max_rows_per_person: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    rounds: RoundsOption = None,
+    method: MethodOption = ReleaseMethod.AUTO,
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
-    """Say what to expect of a query release; no data are read and nothing is spent.
+    """Say what to expect of a release; no data are read and nothing is spent.
 
-    One line for each accountant: what each round gets, and the error that is proven for any
-    table whatever.
+    One line for each method: the errors to expect over all queries, in rows.
     """
     from winnow import plan
     from winnow.cli.files import refuse_overwriting
@@ -80,7 +90,8 @@ def release(
         n=n,
         epsilon=epsilon,
         delta=delta,
-        rounds=rounds,
+        error=error,
+        method=str(method),
         rows_per_person=max_rows_per_person,
         relation=relation,
     )
@@ -90,7 +101,8 @@ def release(
     else:
         _show(planned)
     if out is not None:
-        about = {name: value for name, value in document.items() if name not in ("rows", "scope")}
+        left = ("rows", "refused", "reason", "scope", "method")
+        about = {name: value for name, value in document.items() if name not in left}
         save(out, document, [{**row, **about} for row in document["rows"]])
 
 
@@ -98,46 +110,27 @@ def _show(planned: ReleasePlan) -> None:
     from rich.text import Text
 
     from winnow.cli.printing import console, grid, pairs
-    from winnow.core.process import memory_text
     from winnow.core.schema import cells_text
 
     table = pairs()
     for name, text in (
-        ("domain", f"{cells_text(planned.cells)} cells, about {memory_text(planned.memory)}"),
+        ("domain", f"{cells_text(planned.cells)} cells"),
         ("queries", f"{planned.queries:,}"),
         ("table", f"{planned.n:,} rows, at most {planned.rows_per_person:,} of one person"),
         ("asked", f"epsilon {planned.epsilon:.6g}, delta {planned.delta:.6g}, "
                   f"{Relation(planned.relation).sentence}"),
-        ("rounds", f"{planned.rounds:,} (recommended: {planned.recommended_rounds:,})"),
+        ("taken", planned.reason),
     ):  # fmt: skip
         table.add_row(name, Text(text))
+    for word, why in planned.refused:
+        table.add_row(f"not {word}", Text(why, style="dim"))
     show = console()
     show.print(table)
-    best = planned.best()
-    rows = []
-    for row in planned.rows:
-        cells = [
-            row.accountant,
-            row.measurement,
-            f"{row.selection_epsilon:.4g}",
-            f"±{row.noise_rows:,.4g} ({100 * row.noise:.3g} %)",
-            _percent(row.selection_slack),
-            _percent(row.bound),
-        ]
-        style = "bold green" if row is best and len(planned.rows) > 1 else ""
-        rows.append([Text(cell, style=style) for cell in cells])
-    heads = [
-        ("accountant", "left"), ("noise", "left"), ("eps/selection", "right"),
-        ("noise of a count", "right"), ("slack", "right"), ("bound", "right"),
-    ]  # fmt: skip
-    show.print(grid(heads, rows))
-    show.print(
-        "slack: by how much a selected query may miss the worst one, in the mean; bound: on the "
-        "expected largest error, whatever the data are, for the sign update. The gap update is "
-        "usually several times better.",
-        style="dim",
-    )
-
-
-def _percent(fraction: float) -> str:
-    return "none" if fraction >= 1 else f"{100 * fraction:.3g} %"
+    first, *lines = planned.table()
+    rows = [
+        [Text(cell, style="bold green" if line is lines[0] else "") for cell in line]
+        for line in lines
+    ]
+    sides = ("left", "right", "right", "right", "right", "left", "left")
+    show.print(grid(list(zip(first, sides, strict=True)), rows))
+    show.print(planned.scope, style="dim")

@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.answers.request import AnswersRequest, bound_workload, checked_total
+from winnow.answers.settings import MethodChoice, choose
+from winnow.answers.verb import refuse_options
 from winnow.cli.files import refuse_overwriting
 from winnow.core.checks import count
 from winnow.core.mechanism import sizing_accountant
@@ -93,6 +96,7 @@ class ReleaseOrder:
     max_rows_per_person: int = 1
     relation: Relation = Relation.SUBSTITUTION
     rows: int | None = None
+    method: str = "auto"
     rounds: int | None = None
     groups: str | None = None
     universe: int | None = None
@@ -128,8 +132,38 @@ class ReleaseOrder:
         )
         known = self.relation.size_is_public and self.max_rows_per_person == 1
         assumed = 1 if known and self.rows is None else None
-        release_settings(replace(request, public_rows=assumed, rounds=self.rounds or 1))
+        if self.rounded:
+            release_settings(replace(request, public_rows=assumed, rounds=self.rounds or 1))
+        else:
+            refuse_options(self.method, self._of_mwem())
+            choose(self._asked(request, checked_total(self.rows, assumed)), self.method)
         return request
+
+    @property
+    def rounded(self) -> bool:
+        """Whether it is MWEM by its name, or by an option that only MWEM has."""
+        return self.method == "mwem" or (self.method == "auto" and bool(self._of_mwem()))
+
+    def _of_mwem(self) -> list[str]:
+        given = {
+            "rounds": self.rounds if self.method != "graphical" else None,
+            "update": self.update if self.update != "gap" else None,
+            "groups": self.groups,
+            "universe": self.universe,
+        }
+        return [name for name, value in given.items() if value is not None]
+
+    def _asked(self, request: ReleaseRequest, total: int | None) -> AnswersRequest:
+        return AnswersRequest(
+            bound_workload(request.workload, request.schema, self.memory),
+            self.epsilon,
+            self.delta,
+            self.relation,
+            self.max_rows_per_person,
+            total,
+            request.accountant,
+            self.memory,
+        )
 
     def _sizing(self, budget: Budget | None) -> str:
         """Under a budget the noise is sized by the budget's own accountant."""
@@ -158,9 +192,14 @@ class ReleaseOrder:
             salt=None if self.seed is None else f"seed {self.seed}",  # repeatable, too
         )
 
-    def plan(self, request: ReleaseRequest, table: SealedTable) -> ReleaseSettings:
-        """The closed plan that will be run."""
-        return release_settings(replace(request, public_rows=table.n))
+    def plan(self, request: ReleaseRequest, table: SealedTable) -> ReleaseSettings | MethodChoice:
+        """The closed plan that will be run: of MWEM, or the choice of another method."""
+        settings = replace(request, public_rows=table.n)
+        if self.rounded:
+            return release_settings(settings)
+        asked = self._asked(request, checked_total(self.rows, table.n))
+        choice = choose(asked, self.method)
+        return release_settings(settings) if choice.method == "mwem" else choice
 
     def run(
         self,
@@ -170,13 +209,14 @@ class ReleaseOrder:
         progress: Callable[[int, int], None] | None = None,
     ) -> Released[SyntheticDistribution]:
         """Charge, draw and fit."""
-        from winnow.release.verb import release
+        from winnow.answers.verb import release
 
         return release(
             table,
             request.workload,
             epsilon=self.epsilon,
             delta=self.delta,
+            method=self.method,
             rounds=self.rounds,
             update=self.update,
             rows=self.rows,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
+from winnow.answers.settings import MethodChoice
 from winnow.cli.printing import add_receipt, console, grid, pairs, visible
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.schema import cells_text
@@ -21,8 +22,9 @@ from winnow.core.workloads.workload import Maker
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason
 from winnow.release.plan import expected_error_bound
+from winnow.release.query_errors import QueryErrors
 from winnow.release.synthesis import noise_of
-from winnow.report.numbers import errors_by_part, measured_rows
+from winnow.report.numbers import accuracy_by_part, errors_by_part, measured_rows
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -121,25 +123,41 @@ MOST_LINES = 12
 """Parts of a workload that the terminal shows; the report has all of them."""
 
 
-def show_plan(planned: ReleaseSettings) -> None:
+def show_plan(planned: ReleaseSettings | MethodChoice) -> None:
     """What will be done, before it is paid for."""
     table = pairs()
-    for name, text in plan_lines(planned):
+    lines = choice_lines(planned) if isinstance(planned, MethodChoice) else plan_lines(planned)
+    for name, text in lines:
         table.add_row(name, Text(visible(text)))
     console().print(table)
+
+
+def choice_lines(choice: MethodChoice) -> list[tuple[str, str]]:
+    """The choice of a method without rounds in words."""
+    request, schema = choice.request, choice.request.schema
+    return [
+        ("plan", f"{len(schema.columns)} columns, {cells_text(schema.cells)} cells, "
+                 f"{_rows_text(request.total)}, {_people_text(request.rows_per_person)}"),
+        ("queries", f"{request.workload.size:,}"),
+        ("method", choice.reason),
+    ]  # fmt: skip
+
+
+def _people_text(rows_per_person: int) -> str:
+    if rows_per_person == 1:
+        return "one row per person"
+    return f"at most {rows_per_person:,} rows per person"
+
+
+def _rows_text(total: int | None) -> str:
+    return "an unknown number of rows, measured first" if total is None else f"{total:,} rows"
 
 
 def plan_lines(planned: ReleaseSettings) -> list[tuple[str, str]]:
     """The closed plan in words."""
     rounds, schema = planned.rounds, planned.schema
-    people = (
-        "one row per person"
-        if planned.rows_per_person == 1
-        else f"at most {planned.rows_per_person:,} rows per person"
-    )
-    rows = "an unknown number of rows, measured first" if planned.total is None else (
-        f"{planned.total:,} rows"
-    )  # fmt: skip
+    people = _people_text(planned.rows_per_person)
+    rows = _rows_text(planned.total)
     spread = MEASUREMENTS[rounds.measurement].deviation
     noise = rounds.noise_multiplier * planned.rows_per_person * spread
     share = "" if planned.total is None else f" ({100 * noise / planned.total:.3g} % of the rows)"
@@ -174,6 +192,13 @@ def _expected(planned: ReleaseSettings) -> str:
         f"a largest error of at most {100 * bound:.3g} % in the mean, whatever the data are "
         "(update sign; gap is usually several times better)"
     )
+
+
+def running(
+    planned: ReleaseSettings | MethodChoice,
+) -> AbstractContextManager[Callable[[int, int], None] | None]:
+    """What is shown while a release runs: a bar where there are rounds."""
+    return nullcontext() if isinstance(planned, MethodChoice) else rounds_bar(planned.rounds.rounds)
 
 
 @contextmanager
@@ -212,7 +237,9 @@ def show_result(
     """Errors by part, the files, and the receipt; all measurements if nothing else has them."""
     synthetic, show = released.value, console()
     errors = synthetic.errors
-    assert errors is not None
+    if not isinstance(errors, QueryErrors):
+        _show_answers(released, written)
+        return
     parts = errors_by_part(synthetic)
     show.print(
         grid(
@@ -243,6 +270,37 @@ def show_result(
         "with probability 0.95",
     )
     table.add_row("noise", f"±{noise:,.3g} rows (1 sd) on each of {_measured(synthetic)} counts")
+    add_receipt(table, released)
+    show.print(table)
+
+
+def _show_answers(
+    released: Released[SyntheticDistribution], written: list[tuple[str, Path]]
+) -> None:
+    """The same of a method without rounds."""
+    synthetic, show = released.value, console()
+    parts = accuracy_by_part(synthetic)
+    heads = [("part of the workload", "left"), ("queries", "right"), ("error", "right")]
+    rows = [
+        (part.name, f"{part.queries:,}",
+         "-" if part.error is None else f"±{part.error * synthetic.total:,.3g} rows")
+        for part in parts[:MOST_LINES]
+    ]  # fmt: skip
+    show.print(grid(heads, rows))
+    if len(parts) > MOST_LINES:
+        show.print(f"and {len(parts) - MOST_LINES} further parts", style="dim")
+    table = pairs()
+    for what, path in written:
+        table.add_row(what, Text(visible(path), style="bold green"))
+    errors = synthetic.errors
+    if errors is not None:
+        table.add_row(
+            "largest error",
+            f"about {_percent(errors.estimate)} (predicted); at most "
+            f"{_percent(errors.bound(0.95))} with probability 0.95",
+        )
+    if synthetic.rests_on:
+        table.add_row("rests on", Text(synthetic.rests_on))
     add_receipt(table, released)
     show.print(table)
 

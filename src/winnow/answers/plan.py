@@ -1,0 +1,187 @@
+"""Plan a release: what error to expect of each method, from public numbers only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from winnow.answers.prediction import Prediction
+from winnow.answers.request import AnswersRequest, bound_workload
+from winnow.answers.settings import MethodChoice, choose
+from winnow.core.checks import Real, count, positive
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema, cells_text
+from winnow.core.workloads.workload import Maker, Workload
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
+
+_SCOPE = (
+    "Computed from public numbers: no data were read, nothing was spent. Errors are in rows, over "
+    "all queries. 'exact formula': standard errors are exact, and 'largest' is the median of the "
+    "largest error. 'rule of thumb': seen on other data, no promise."
+)
+_STEPS = 30
+_MOST_EPSILON = 2.0**20
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """What to expect of one method; errors in rows, None where nothing is known."""
+
+    method: str
+    largest: float | None
+    mean: float | None
+    rms: float | None
+    seconds: float
+    """About how long it takes."""
+    kind: str
+    """Of the prediction: 'exact formula', 'rule of thumb' or 'unknown'."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """What to expect of a release, before it is paid for; one row for each method."""
+
+    cells: int
+    queries: int
+    n: int
+    rows_per_person: int
+    epsilon: float
+    delta: float
+    relation: str
+    method: str
+    """The one that ``winnow.release`` takes."""
+    reason: str
+    rows: tuple[MethodRow, ...]
+    """The method that is taken first; plain noise, which is no method, last."""
+    refused: tuple[tuple[str, str], ...]
+    """Methods that cannot run, and why."""
+    scope: str = _SCOPE
+
+    def best(self) -> MethodRow:
+        """The row of the method that is taken."""
+        return self.rows[0]
+
+    @property
+    def plain(self) -> MethodRow:
+        """Noise on each cell of the workload's tables, or on each query."""
+        return self.rows[-1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, ready for JSON."""
+        return asdict(self)
+
+    def table(self) -> list[list[str]]:
+        """The plan as a table, its first line the headings."""
+        lines = [["method", "largest", "mean", "rms", "seconds", "prediction", "note"]]
+        for row in self.rows:
+            errors = [error_text(each, self.n) for each in (row.largest, row.mean, row.rms)]
+            lines.append([row.method, *errors, f"{row.seconds:.2g}", row.kind, row.note])
+        return lines
+
+    def __str__(self) -> str:
+        lines = self.table()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        shown = ["  ".join(c.ljust(w) for c, w in zip(x, widths, strict=True)) for x in lines]
+        shown = [line.rstrip() for line in shown]
+        shown.insert(1, "-" * max(map(len, shown)))
+        title = (
+            f"{self.queries:,} queries over {cells_text(self.cells)} cells, {self.n:,} rows, "
+            f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
+            f"{Relation(self.relation).sentence}"
+        )
+        refused = [f"{word} cannot run: {why}" for word, why in self.refused]
+        return "\n".join([title, f"taken: {self.reason}", "", *shown, "", *refused, self.scope])
+
+
+def error_text(error: float | None, rows: int) -> str:
+    """An error in rows; one as large as the table says nothing, and is not shown."""
+    return "-" if error is None or error >= rows else f"{error:,.3g}"
+
+
+@guarded
+def release(
+    schema: Schema | Mapping[str, Any] | str | Path,
+    workload: Maker | Workload,
+    *,
+    n: int,
+    epsilon: Real | None = None,
+    delta: Real = 0.0,
+    error: Real | None = None,
+    method: str = "auto",
+    rows_per_person: int = 1,
+    relation: str | Relation = Relation.SUBSTITUTION,
+    accountant: str = "best",
+    memory: str | int = "4GB",
+) -> ReleasePlan:
+    """What ``winnow.release`` would do to n rows: the errors of every method, without any data.
+
+    Give ``epsilon``, or the largest ``error`` in rows that is wanted: the plan is then for the
+    least epsilon (to four digits) that brings it. ``method`` is the one to take, as in
+    ``winnow.release``.
+    """
+    count(n=n)
+    kind = Relation.parse(relation)
+    declared = Schema.parse(schema)
+    bound = bound_workload(workload, declared, memory)
+
+    def chosen(size: Real) -> MethodChoice:
+        request = AnswersRequest(
+            bound, size, delta, kind, int(rows_per_person), int(n), accountant, memory
+        )
+        return choose(request, method)
+
+    if (epsilon is None) is (error is None):
+        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
+    if epsilon is None:
+        assert error is not None
+        positive(error=error)
+        epsilon = _least_epsilon(chosen, float(error))
+    choice = chosen(epsilon)
+    rows = [_row(each) for each in choice.predictions]
+    return ReleasePlan(
+        declared.cells,
+        bound.size,
+        int(n),
+        int(rows_per_person),
+        float(epsilon),
+        float(delta),
+        str(kind),
+        choice.method,
+        choice.reason,
+        (*rows, _row(choice.plain)),
+        choice.refused,
+    )
+
+
+def _row(made: Prediction) -> MethodRow:
+    return MethodRow(
+        made.method, made.largest, made.mean, made.rms, made.seconds, made.kind, made.note
+    )
+
+
+def _least_epsilon(chosen: Any, error: float) -> float:
+    """The least epsilon whose largest error is at most the wanted one."""
+
+    def reached(epsilon: float) -> bool:
+        largest = chosen(epsilon).taken.largest
+        if largest is None:
+            raise ParameterError(
+                "nothing is known of the error of this method beforehand; give epsilon"
+            )
+        return bool(largest <= error)
+
+    low, high = 2.0**-20, 1.0
+    while not reached(high):
+        low, high = high, 2 * high
+        if high > _MOST_EPSILON:
+            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
+    for _ in range(_STEPS):
+        if high / low < 1.0001:
+            break
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return float(f"{high:.5g}") if reached(float(f"{high:.5g}")) else high

@@ -1,0 +1,48 @@
+"""What is predicted of each method, from public numbers only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+EXACT, THUMB, UNKNOWN = "exact formula", "rule of thumb", "unknown"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The errors to expect of a method over all queries, in rows; None: nothing is known."""
+
+    method: str
+    largest: float | None
+    mean: float | None
+    rms: float | None
+    seconds: float
+    kind: str
+    note: str = ""
+
+    def capped(self, rows: int | None) -> Prediction:
+        """The same, with no error above the number of rows: more cannot be wrong."""
+        if rows is None:
+            return self
+
+        def at_most(error: float | None) -> float | None:
+            return None if error is None else min(error, float(rows))
+
+        return replace(
+            self, largest=at_most(self.largest), mean=at_most(self.mean), rms=at_most(self.rms)
+        )
+
+    @property
+    def score(self) -> float:
+        """What is minimised: the geometric mean of the largest and the mean error."""
+        if self.largest is None or self.mean is None:
+            return math.inf
+        return math.sqrt(self.largest * self.mean)
+
+    def worse_than(self, other: Prediction) -> bool:
+        """Whether anything is predicted to be worse, in the largest or in the mean error."""
+        if self.largest is None or self.mean is None:
+            return True
+        assert other.largest is not None and other.mean is not None
+        slack = 1 + 1e-9
+        return self.largest > slack * other.largest or self.mean > slack * other.mean

@@ -1,0 +1,87 @@
+"""The public parameters of a release, whatever its method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from winnow.core.checks import Real, count, delta_range, exact, positive
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema
+from winnow.core.workloads.workload import Maker, Workload
+from winnow.errors import DataError, ParameterError
+from winnow.privacy import zcdp_rho
+
+
+@dataclass(frozen=True, eq=False)
+class AnswersRequest:
+    """What is asked for: a workload over a schema, and a budget."""
+
+    workload: Workload
+    epsilon: Real
+    delta: Real
+    relation: Relation = Relation.SUBSTITUTION
+    rows_per_person: int = 1
+    total: int | None = None
+    """The public number of rows; None: it is private."""
+    accountant: str = "best"
+    memory: str | int = "4GB"
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.epsilon)
+        delta_range(delta=self.delta)
+        count(rows_per_person=self.rows_per_person)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the workload."""
+        return self.workload.schema
+
+    @cached_property
+    def rho(self) -> float | None:
+        """What there is to spend with Gaussian noise; None: pure privacy."""
+        if self.pure:
+            return None
+        return float(zcdp_rho(self.epsilon, self.delta))
+
+    @property
+    def pure(self) -> bool:
+        """Whether there is no delta to use."""
+        return self.exact_delta == 0 or self.accountant == "pure"
+
+    @cached_property
+    def exact_delta(self) -> Fraction:
+        """delta as it was written."""
+        return exact("delta", self.delta)
+
+
+def bound_workload(given: Any, schema: Schema, memory: str | int) -> Workload:
+    """The workload over a table's schema."""
+    if isinstance(given, Maker):
+        return given.over(schema, memory=memory)
+    if not isinstance(given, Workload):
+        raise ParameterError(
+            f"the workload is a {type(given).__name__}; give one such as wn.marginals(3)"
+        )
+    if given.schema != schema:
+        raise ParameterError(
+            "the workload is over another schema than the table; bind it to that one"
+        )
+    return given
+
+
+def checked_total(rows: int | None, public_rows: int | None) -> int | None:
+    """The public number of rows, or an error where two of them do not agree."""
+    if rows is not None:
+        count(rows=rows)
+        if public_rows is not None and int(rows) != public_rows:
+            raise ParameterError(
+                f"rows={rows} is not the number of rows of the table, which is public "
+                "under substitution; leave rows out"
+            )
+    known = rows if rows is not None else public_rows
+    if known is not None and int(known) < 1:
+        raise DataError("the table has no rows; there is nothing to release")
+    return None if known is None else int(known)

@@ -1,0 +1,88 @@
+"""Everything that the choice of a method needs, and the choice; before data are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from winnow.answers.graphical import predict_graphical
+from winnow.answers.mwem import predict_mwem
+from winnow.answers.prediction import Prediction
+from winnow.answers.request import AnswersRequest
+from winnow.answers.tables import TablesPlan, plan_tables
+from winnow.core.checks import one_of
+from winnow.errors import ParameterError
+
+METHODS = ("auto", "tables", "mwem", "graphical")
+"""The words that a user may write."""
+
+
+@dataclass(frozen=True, eq=False)
+class MethodChoice:
+    """Which method is taken, and what was predicted of each; nothing depends on data."""
+
+    request: AnswersRequest
+    method: str
+    predictions: tuple[Prediction, ...]
+    """Of each method that can run, the one that is taken first."""
+    plain: Prediction
+    """Noise on each cell, or on each query: what nothing chosen is predicted to be worse than."""
+    refused: tuple[tuple[str, str], ...]
+    """The methods that cannot run, each with the reason."""
+    tables: TablesPlan | None
+
+    @property
+    def taken(self) -> Prediction:
+        """What is predicted of the method that is taken."""
+        return next(each for each in self.predictions if each.method == self.method)
+
+    @property
+    def reason(self) -> str:
+        """Why this method, for the receipt."""
+        taken, plain = self.taken, self.plain
+        if taken.largest is None or taken.mean is None:
+            return f"{self.method}: {taken.note}"
+        against = "" if plain.largest is None or plain.mean is None else (
+            f", against {plain.largest:.3g} and {plain.mean:.3g} of {plain.method}"
+        )  # fmt: skip
+        return (
+            f"{self.method}: predicted largest error {taken.largest:.3g} rows and mean "
+            f"{taken.mean:.3g} ({taken.kind}){against}"
+        )
+
+
+def choose(request: AnswersRequest, method: str = "auto") -> MethodChoice:
+    """The method to take: the one asked for, or the one with the least predicted error."""
+    one_of(METHODS, method=method)
+    found: list[Prediction] = []
+    refused: list[tuple[str, str]] = []
+    tables = plan_tables(request)
+    for word, made in (
+        ("tables", tables.prediction or tables.refused),
+        ("mwem", predict_mwem(request)),
+        ("graphical", predict_graphical(request)),
+    ):
+        if isinstance(made, Prediction):
+            found.append(made.capped(request.total))
+        else:
+            refused.append((word, made))
+    plain = tables.plain.capped(request.total)
+    taken = method if method != "auto" else _best(found, plain, refused)
+    reasons = dict(refused)
+    if taken in reasons:
+        raise ParameterError(f"method={taken!r} cannot run: {reasons[taken]}")
+    ordered = sorted(found, key=lambda each: (each.method != taken, each.score))
+    return MethodChoice(request, taken, tuple(ordered), plain, tuple(refused), tables)
+
+
+def _best(
+    found: Sequence[Prediction], plain: Prediction, refused: Sequence[tuple[str, str]]
+) -> str:
+    """The least predicted error of those that are nowhere worse than plain noise."""
+    fair = [each for each in found if not each.worse_than(plain)]
+    if fair:
+        return min(fair, key=lambda each: each.score).method
+    for word in ("graphical", "mwem"):  # nothing that plain noise could be compared with
+        if any(each.method == word for each in found):
+            return word
+    raise ParameterError("no method can run: " + "; ".join(f"{w}: {why}" for w, why in refused))

@@ -1,0 +1,275 @@
+"""Tables with noise, and a distribution fitted to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.answers.maxent import fit
+from winnow.answers.observed import ObservedTables
+from winnow.answers.prediction import EXACT, THUMB, Prediction
+from winnow.answers.queries import cells_of, spoken_columns, squared_norms
+from winnow.answers.request import AnswersRequest
+from winnow.answers.value import AnsweredSynthetic, AnswerErrors
+from winnow.core.checks import exact
+from winnow.core.process import parse_memory
+from winnow.core.released import Receipt
+from winnow.core.schema import cells_text
+from winnow.core.tape import Tape
+from winnow.core.workloads.forms import CodeRanges, WholeTable
+from winnow.errors import ParameterError
+from winnow.privacy import Grant, Guarantee
+from winnow.read.crossing import SealedTable
+from winnow.release.factors import Factor
+from winnow.tables.choice import TableSetting
+from winnow.tables.errors import Errors, Spread, predicted
+from winnow.tables.estimates import Layer, layer_of
+from winnow.tables.mechanism import MeasureTables
+from winnow.tables.result import ReleasedTables
+from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
+
+Floats = NDArray[np.float64]
+Columns = tuple[int, ...]
+
+MOST_CELLS = 10**7
+"""Of a distribution that is fitted."""
+_BYTES_PER_CELL = 64
+NOISY = 0.5
+"""Where the noise of a table's cells adds up to this part of the rows, answers are fitted."""
+
+PLAIN_CELLS, PLAIN_QUERIES = "noise on each cell", "noise on each query"
+
+
+@dataclass(frozen=True, eq=False)
+class TablesPlan:
+    """Tables that answer a workload; or why they cannot; and what plain noise would do."""
+
+    plain: Prediction
+    settings: TablesSettings | None = None
+    whole: bool = False
+    """Whether the one table of all columns is measured, for queries that are no tables."""
+    prediction: Prediction | None = None
+    refused: str = ""
+
+    @property
+    def mechanism(self) -> MeasureTables:
+        """What is measured."""
+        assert self.settings is not None
+        return self.settings.strategy.mechanism
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised."""
+        assert self.settings is not None
+        return self.settings.guarantee
+
+
+def plan_tables(request: AnswersRequest) -> TablesPlan:
+    """The tables to measure, from public numbers only."""
+    forms = [part.form for part in request.workload.parts]
+    by_query = _noise_on_queries(request)
+    if all(isinstance(form, WholeTable | CodeRanges) for form in forms):
+        return _plan_parts(request, by_query)
+    columns = spoken_columns(request.workload)
+    if cells_of(request.schema, columns) > MOST_CELLS:
+        text = cells_text(cells_of(request.schema, columns))
+        return TablesPlan(by_query, refused=f"the queries speak of {text} cells")
+    names = [request.schema.names[column] for column in columns]
+    settings = tables_settings(_table_request(request, [names]))
+    cell = float(settings.strategy.spreads[0].deviations.max())
+    norms = squared_norms(request.workload, columns)
+    spread = Spread(cell * np.sqrt(norms), 1)
+    errors = predicted([spread], settings.strategy.mechanism.law)
+    found = _prediction("tables", errors, _seconds(request, [columns]))
+    plain = replace(found, method=PLAIN_CELLS)
+    return TablesPlan(min(plain, by_query, key=lambda p: p.score), settings, True, found)
+
+
+def _plan_parts(request: AnswersRequest, by_query: Prediction) -> TablesPlan:
+    try:
+        settings = tables_settings(_table_request(request, request.workload))
+    except ParameterError as error:
+        return TablesPlan(by_query, refused=str(error))
+    plain = _prediction(PLAIN_CELLS, settings.plain.errors, 0.1)
+    joined = components([part.columns for part in settings.parts])
+    largest = max(cells_of(request.schema, columns) for columns in joined)
+    if largest > MOST_CELLS or _BYTES_PER_CELL * largest > parse_memory(request.memory):
+        text = cells_text(largest)
+        reason = (
+            f"a distribution over {text} cells is too large to fit; wn.tabulate releases the "
+            "tables alone"
+        )
+        return TablesPlan(plain, refused=reason)
+    found = _prediction("tables", settings.strategy.errors, _seconds(request, joined))
+    noisy = _noisy_parts(settings, request.total)
+    if any(noisy):  # their fitted cells have a smaller mean error
+        each = settings.strategy.each
+        means = [
+            own.mean * (min(1.0, 0.5 / math.sqrt(_noise_share(settings, place, request.total)))
+                        if fitted else 1.0)
+            for place, (own, fitted) in enumerate(zip(each, noisy, strict=True))
+        ]  # fmt: skip
+        sizes = [part.size for part in settings.parts]
+        mean = sum(s * m for s, m in zip(sizes, means, strict=True)) / sum(sizes)
+        found = replace(found, mean=mean, kind=THUMB, note="fitted cells where noise is large")
+    return TablesPlan(plain, settings, False, found)
+
+
+def _table_request(request: AnswersRequest, by: object) -> TableRequest:
+    accountant = request.accountant if request.accountant in ("pure", "zcdp") else "best"
+    return TableRequest(
+        schema=request.schema,
+        by=by,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        relation=request.relation,
+        rows_per_person=request.rows_per_person,
+        public_rows=request.total,
+        accountant=accountant,
+        memory=request.memory,
+    )
+
+
+def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
+    return Prediction(method, errors.largest, errors.mean, errors.rms, seconds, EXACT)
+
+
+def _noise_on_queries(request: AnswersRequest) -> Prediction:
+    """Every query with its own noise: one person moves each of m by at most L."""
+    queries, people = request.workload.size, request.rows_per_person
+    deviations = [math.sqrt(2) * people * queries / float(request.epsilon)]
+    law = "laplace"
+    if not request.pure:
+        setting = TableSetting(
+            request.relation, people, True, exact("epsilon", request.epsilon), request.exact_delta,
+            "zcdp" if request.accountant == "zcdp" else "best",
+        )  # fmt: skip
+        ratio = float(setting.squared_ratio(Fraction(10**9)))
+        deviations.append(people * math.sqrt(queries / ratio))
+        law = "laplace" if deviations[0] < deviations[1] else "gaussian"
+    errors = predicted([Spread(np.array([min(deviations)]), queries)], law)
+    return _prediction(PLAIN_QUERIES, errors, 0.1)
+
+
+def components(sets: Iterable[Columns]) -> list[Columns]:
+    """Columns that some table joins, directly or by others: each group is fitted by itself."""
+    found: list[set[int]] = []
+    for columns in sets:
+        joined = set(columns)
+        apart = []
+        for other in found:
+            if other & joined:
+                joined |= other
+            else:
+                apart.append(other)
+        found = [*apart, joined]
+    return [tuple(sorted(each)) for each in found]
+
+
+def _seconds(request: AnswersRequest, joined: Sequence[Columns]) -> float:
+    cells = sum(cells_of(request.schema, columns) for columns in joined)
+    tables = len(request.workload.parts)
+    return 0.3 + 200 * (2e-4 * tables + 2e-8 * cells * math.sqrt(tables))
+
+
+def _noise_share(settings: TablesSettings, place: int, rows: int | None) -> float:
+    """The noise of a table's cells, added up, as a part of the rows."""
+    part = settings.parts[place]
+    if rows is None or part.starts is not None:
+        return 0.0
+    return settings.strategy.each[place].mean * part.size / rows
+
+
+def _noisy_parts(settings: TablesSettings, rows: int | None) -> list[bool]:
+    return [_noise_share(settings, i, rows) >= NOISY for i in range(len(settings.parts))]
+
+
+def measure_tables(
+    plan: TablesPlan, request: AnswersRequest, table: SealedTable, grant: Grant, tape: Tape
+) -> tuple[AnsweredSynthetic, Receipt]:
+    """Spend the grant, and make answers and a distribution of what was measured."""
+    settings = plan.settings
+    assert settings is not None
+    noisy = plan.mechanism.measure(table, grant, tape)
+    layer = layer_of(settings.strategy.geometry, plan.mechanism, noisy.numbers, total=request.total)
+    rows = max(1, round(float(layer.details[()])))
+    tables = ReleasedTables(settings.parts, (layer,), plan.mechanism.law)
+    factors = fitted_factors(layer, request, rows)
+    estimates, errors, fitted = _answers(plan, request, tables, rows)
+    value = AnsweredSynthetic(
+        request.schema,
+        factors,
+        rows,
+        workload=request.workload,
+        method="tables",
+        estimates=estimates,
+        standard_errors=errors,
+        from_fit=fitted,
+        tables=tables,
+    )
+    return with_errors(value, plan.prediction, plan.mechanism.law), noisy.receipt
+
+
+def with_errors(
+    value: AnsweredSynthetic, prediction: Prediction | None, law: str
+) -> AnsweredSynthetic:
+    """The value with what is known of its errors."""
+    assert prediction is not None and prediction.largest is not None
+    distances = np.abs(np.where(value.from_fit, value._fitted - value.estimates, 0.0))
+    largest = prediction.largest / value.total
+    errors = AnswerErrors(value.standard_errors, distances, largest, law)
+    return replace(value, errors=errors)
+
+
+def _answers(
+    plan: TablesPlan, request: AnswersRequest, tables: ReleasedTables, rows: int
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Estimates, standard errors, and which answers the fit gives; as fractions."""
+    settings, workload = plan.settings, request.workload
+    assert settings is not None
+    if plan.whole:
+        columns = settings.parts[0].columns
+        cells = tables.tables[0].estimate
+        held = _spread_over(cells, columns, request.schema.shape)
+        deviation = float(tables.tables[0].standard_error.max()) / rows
+        errors = deviation * np.sqrt(squared_norms(workload, columns))
+        return workload.answers(held.ravel()) / rows, errors, np.zeros(workload.size, np.bool_)
+    estimates = [table.estimate.ravel() / rows for table in tables.tables]
+    errors_ = [table.standard_error.ravel() / rows for table in tables.tables]
+    noisy = _noisy_parts(settings, rows)
+    fitted = [np.full(part.size, own) for part, own in zip(settings.parts, noisy, strict=True)]
+    return np.concatenate(estimates), np.concatenate(errors_), np.concatenate(fitted)
+
+
+def _spread_over(cells: Floats, columns: Columns, shape: tuple[int, ...]) -> Floats:
+    """A table of some columns as one of all: evenly over the others, which no query names."""
+    sizes = [shape[c] if c in columns else 1 for c in range(len(shape))]
+    rest = math.prod(shape) // math.prod(sizes)
+    return np.ascontiguousarray(np.broadcast_to(cells.reshape(sizes) / rest, shape))
+
+
+def fitted_factors(layer: Layer, request: AnswersRequest, rows: int) -> tuple[Factor, ...]:
+    """A distribution for each group of columns that tables join; others are uniform."""
+    shape = request.schema.shape
+    joined = components(part.columns for part in layer.geometry.parts)
+    factors = []
+    for columns in joined:
+        sizes = tuple(shape[c] for c in columns)
+        found = fit(ObservedTables(layer, columns, sizes, rows))
+        factors.append(Factor(columns, sizes, found.weights))
+    return (*factors, *uniform_factors(shape, joined))
+
+
+def uniform_factors(shape: tuple[int, ...], joined: Sequence[Columns]) -> list[Factor]:
+    """Of the columns that nothing was measured of."""
+    seen = {column for columns in joined for column in columns}
+    return [
+        Factor((c,), (size,), np.full(size, 1.0 / size))
+        for c, size in enumerate(shape)
+        if c not in seen
+    ]

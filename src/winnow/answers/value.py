@@ -1,0 +1,120 @@
+"""What the methods without rounds release: unbiased answers, and a distribution fitted to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import probability
+from winnow.core.workloads.part import declared, declared_width
+from winnow.errors import ParameterError
+from winnow.release.synthetic import SyntheticDistribution
+from winnow.tables.errors import quantile
+from winnow.tables.result import ReleasedTables
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerErrors:
+    """What is known of the errors of the answers, as fractions of the public total."""
+
+    standard_errors: Floats
+    """Of the unbiased estimates, exact."""
+    distances: Floats
+    """How far each answer lies from its estimate: 0 where the estimate is the answer."""
+    largest: float
+    """The predicted largest error of the estimates."""
+    law: str
+
+    @property
+    def noise(self) -> float:
+        """The root of the mean squared standard error."""
+        return float(np.sqrt(np.mean(self.standard_errors**2)))
+
+    @property
+    def estimate(self) -> float:
+        """About the largest error over the workload: predicted before anything was spent.
+
+        Where an answer is fitted, its distance from the estimate comes on top.
+        """
+        return min(1.0, float(np.hypot(self.largest, self.distances.max(initial=0.0))))
+
+    def bound(self, confidence: float = 0.95) -> float:
+        """What the largest error over the workload stays below with this probability."""
+        probability(confidence=confidence)
+        missed = (1 - float(confidence)) / max(1, len(self.standard_errors))
+        reach = quantile(missed, self.law) * self.standard_errors + self.distances
+        return min(1.0, float(reach.max(initial=0.0)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as plain data."""
+        return {"estimate": self.estimate, "bound_95": self.bound(0.95), "noise": self.noise}
+
+
+@dataclass(frozen=True, eq=False)
+class AnsweredSynthetic(SyntheticDistribution):
+    """Unbiased answers to a workload with standard errors, and a distribution fitted to them.
+
+    ``answers()``, ``counts()`` and ``table()`` give, for the workload that was released for, the
+    unbiased estimates; but where the noise of a table adds up to as many rows as there are, the
+    fitted ones (``from_fit`` says which). Everything else comes from the distribution, which
+    has no negative cells and is biased: rows, marginals, other workloads, ``fitted()``.
+    """
+
+    method: str = ""
+    """The method by its word."""
+    estimates: Floats = field(default_factory=lambda: np.zeros(0))
+    """The unbiased answers to the workload, as fractions of the total; maybe below 0 or above 1."""
+    standard_errors: Floats = field(default_factory=lambda: np.zeros(0))
+    """Of the estimates, as fractions of the total: exact, and known before anything was spent."""
+    from_fit: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Which answers of the workload come from the distribution."""
+    tables: ReleasedTables | None = None
+    """The tables as ``wn.tabulate`` releases them, where these were measured."""
+
+    def fitted(self, workload: Any = None) -> Floats:
+        """The answers of the distribution itself, as fractions: biased, never negative."""
+        bound = self._bound(workload)
+        parts = np.split(super()._fractions(bound), bound.offsets[1:-1])
+        pairs = zip(bound.parts, parts, strict=True)
+        return np.concatenate([declared(part.bound, answers) for part, answers in pairs])
+
+    def _fractions(self, bound: Any) -> Floats:
+        if bound is not self.workload or not len(self.estimates):
+            return super()._fractions(bound)
+        if not self.from_fit.any():
+            return self.estimates
+        return np.where(self.from_fit, self._fitted, self.estimates)
+
+    @cached_property
+    def _fitted(self) -> Floats:
+        return super()._fractions(self.workload)
+
+    def error_estimates(self) -> list[float]:
+        """The error column of ``table``: standard errors; of fitted answers with their distance."""
+        if self.workload is None or not len(self.estimates):
+            raise ParameterError("nothing is known about the errors of this distribution")
+        distance = np.where(self.from_fit, self._fitted - self.estimates, 0.0)
+        widths = [np.full(p.size, declared_width(p.bound)) for p in self.workload.parts]
+        found = np.hypot(distance, self.standard_errors) * np.concatenate(widths)
+        return [float(each) for each in found]
+
+    def table(self, workload: Any = None) -> list[dict[str, Any]]:
+        """A row for each query: label, answer, count, error, and what the distribution says."""
+        rows = super().table(workload)
+        fitted = self.fitted(workload)
+        return [row | {"fitted": float(f)} for row, f in zip(rows, fitted, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The distribution and the answers as plain data, ready for JSON."""
+        return super().to_dict() | {
+            "method": self.method,
+            "estimates": self.estimates.tolist(),
+            "standard_errors": self.standard_errors.tolist(),
+        }

@@ -1,0 +1,223 @@
+"""``winnow.release``: answers to many queries, and a synthetic table, from one private table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from winnow.answers.request import AnswersRequest, bound_workload, checked_total
+from winnow.answers.settings import MethodChoice, choose
+from winnow.answers.tables import measure_tables
+from winnow.core.checks import Real, one_of
+from winnow.core.mechanism import grant_for
+from winnow.core.padding import SPARE, Padding, PadTo
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.tape import Randomness
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
+from winnow.privacy import Budget
+from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
+from winnow.read.crossing import SealedTable
+from winnow.release.synthetic import SyntheticDistribution
+from winnow.release.verb import accountant_of, release_mwem
+from winnow.tables.crossing import check_rows
+from winnow.wide.synthetic import WideSynthetic
+from winnow.wide.verb import release_wide
+
+_OF_MWEM: Mapping[str, Any] = {
+    "rounds": None,
+    "update": "gap",
+    "step": None,
+    "replay": None,
+    "result": None,
+    "measurement": None,
+    "share": None,
+    "total_share": None,
+    "groups": None,
+    "universe": None,
+    "universe_seed": 0,
+}
+"""The options that only MWEM has, each with its default. (The graphical model has rounds, too.)"""
+
+
+@guarded
+def release(
+    table: SealedTable,
+    workload: Any,
+    *,
+    epsilon: Real,
+    delta: Real = 0.0,
+    method: str = "auto",
+    rounds: int | Sequence[int] | None = None,
+    update: str = "gap",
+    step: float | None = None,
+    replay: int | None = None,
+    result: str | None = None,
+    measurement: str | None = None,
+    share: Real | None = None,
+    relation: str | Relation | None = None,
+    rows: int | None = None,
+    total_share: Real | None = None,
+    groups: Sequence[Sequence[str]] | None = None,
+    universe: int | None = None,
+    universe_seed: int = 0,
+    accountant: str = "best",
+    budget: Budget | None = None,
+    memory: str | int = "4GB",
+    progress: Callable[[int, int], None] | None = None,
+    pad_to: PadTo = None,
+    seed: int | None = None,
+) -> Released[SyntheticDistribution]:
+    """Release answers to all queries of a workload, and a synthetic distribution, privately.
+
+    ``table`` is what ``wn.read_table`` made; ``workload`` what to be accurate about, such as
+    ``wn.marginals(3)``. The whole is (epsilon, delta)-DP and charged once, before the first draw.
+
+    ``method`` is "auto", which takes the one with the least predicted error, never one that is
+    predicted to be worse than plain noise; or by name:
+
+    - "tables": all tables, prefixes and ranges with noise, in the best proportions, as
+      ``wn.tabulate`` does; and a distribution of maximum entropy fitted to them.
+      ``value.answers()`` gives unbiased estimates, ``value.standard_errors`` their errors; see
+      ``AnsweredSynthetic``.
+    - "mwem": rounds that select a badly answered query and measure it; for very many queries.
+    - "graphical": a graphical model, for domains with too many cells (``wn.release_wide``).
+
+    The receipt says which was taken, and why. ``wn.plan.release`` compares them beforehand.
+
+    Options of MWEM; to give one of them with "auto" is to ask for it: ``rounds`` (chosen from
+    public numbers unless given), ``share`` of rho for selection, ``update`` ("gap", "hardt" or
+    "sign", with ``step``, ``replay`` and ``result``, see ``winnow.release.mwem``; or "tables" for
+    rounds over whole tables), ``measurement`` ("gaussian" or "laplace"), ``total_share`` of the
+    budget for a private number of rows. When the domain does not fit ``memory``: ``groups`` makes
+    an independent distribution for each group of columns; ``universe`` works on that many sampled
+    cells, and ``value.rests_on`` says what accuracy then rests on. ``progress`` is called after
+    each round with (rounds done, rounds in all).
+
+    ``relation`` is the table's unless given. Under substitution, with one row per person, the
+    number of rows is public. Otherwise give the public number ``rows`` that counts are taken
+    of, or it is measured, too.
+
+    ``pad_to`` holds the result back (and an error after the charge) until so many seconds after
+    the call, or until a multiple of that if it takes longer. "plan" takes a public estimate of
+    four times what it takes.
+    """
+    padding = Padding(pad_to)
+    check_call(table, progress, pad_to)
+    if relation is not None:
+        table = table.under(relation)
+    given: dict[str, Any] = {
+        "rounds": rounds,
+        "update": update,
+        "step": step,
+        "replay": replay,
+        "result": result,
+        "measurement": measurement,
+        "share": share,
+        "total_share": total_share,
+        "groups": groups,
+        "universe": universe,
+        "universe_seed": universe_seed,
+    }
+    said = [name for name, value in given.items() if value != _OF_MWEM[name]]
+    shared: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "rows": rows,
+        "accountant": accountant,
+        "budget": budget,
+        "memory": memory,
+        "progress": progress,
+        "pad_to": pad_to,
+        "seed": seed,
+    }
+    if method == "mwem" or (method == "auto" and said):
+        released = release_mwem(table, workload, **shared, **given)
+        if method == "auto":
+            return _because(released, f"MWEM, because {said[0]}= was given")
+        return released
+    allowed = ("rounds",) if method == "graphical" else ()
+    refuse_options(method, [name for name in said if name not in allowed])
+    if method == "graphical":
+        return _wide(release_wide(table, workload, **shared, rounds=_one(rounds)))
+    one_of(("best", *CLOSED_ACCOUNTANTS), accountant=accountant)
+    request = AnswersRequest(
+        bound_workload(workload, table.schema, memory),
+        epsilon,
+        delta,
+        table.relation,
+        table.rows_per_person,
+        checked_total(rows, table.n),
+        accountant if budget is None else accountant_of(budget, accountant, delta),
+        memory,
+    )
+    choice = choose(request, method)
+    if choice.method == "mwem":
+        released = release_mwem(table, request.workload, **shared, **given)
+        return _because(released, choice.reason)
+    if choice.method == "graphical":
+        found = _wide(release_wide(table, request.workload, **shared))
+        return _because(found, choice.reason)
+    return _measured(table, request, choice, padding, budget, seed)
+
+
+def check_call(table: Any, progress: Any, pad_to: PadTo) -> None:
+    """Refuse what no method takes."""
+    if not isinstance(table, SealedTable):
+        raise ParameterError(
+            f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
+        )
+    if progress is not None and not callable(progress):
+        raise ParameterError("progress is not a function; give one of (rounds done, rounds in all)")
+    if progress is not None and pad_to is not None:
+        raise ParameterError(
+            "progress tells the time that pad_to is to hide; leave out one of them"
+        )
+
+
+def refuse_options(method: str, said: Sequence[str]) -> None:
+    """Refuse options of MWEM for another method."""
+    if said:
+        raise ParameterError(
+            f"{said[0]}= is an option of method='mwem'; leave it out, or choose that method"
+        )
+
+
+def _wide(released: Released[WideSynthetic]) -> Released[SyntheticDistribution]:
+    return Released(released.value, released.guarantee, released.receipt)
+
+
+def _one(rounds: int | Sequence[int] | None) -> int | None:
+    if rounds is None or isinstance(rounds, int):
+        return rounds
+    raise ParameterError("rounds of a graphical model is one number")
+
+
+def _measured(
+    table: SealedTable,
+    request: AnswersRequest,
+    choice: MethodChoice,
+    padding: Padding,
+    budget: Budget | None,
+    seed: int | None,
+) -> Released[SyntheticDistribution]:
+    """One event of noise on whole numbers, then a fit."""
+    randomness = Randomness(seed)
+    plan = choice.tables
+    assert plan is not None
+    check_rows(table)
+    grant = grant_for(plan.mechanism.promise(table.relation).event, budget)
+    with padding.held(lambda: SPARE * choice.taken.seconds):
+        value, receipt = measure_tables(plan, request, table, grant, randomness.tape())
+    receipt = replace(receipt, reason=choice.reason, held=padding.note)
+    return Released(value, plan.guarantee, receipt)
+
+
+def _because(
+    released: Released[SyntheticDistribution], reason: str
+) -> Released[SyntheticDistribution]:
+    old = released.receipt.reason
+    receipt = replace(released.receipt, reason=f"{reason}; {old}" if old else reason)
+    return replace(released, receipt=receipt)

@@ -1,0 +1,139 @@
+"""``wn.release`` by method: which is taken, what it gives, what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import winnow as wn
+from winnow.core.relation import Relation
+from winnow.core.sealed import Sealed
+from winnow.read.crossing import Rows, SealedTable, unsafe_true_answers
+
+SHAPE = (3, 4, 2)
+DELTA = 1e-6
+
+
+def table(
+    rows: int = 5000,
+    shape: tuple[int, ...] = SHAPE,
+    relation: str = "substitution",
+    people: int = 1,
+) -> SealedTable:
+    rng = np.random.default_rng(7)
+    counts = rng.multinomial(rows, rng.dirichlet(np.full(int(np.prod(shape)), 0.5)))
+    cells = np.flatnonzero(counts)
+    codes = tuple(each.astype(np.int32) for each in np.unravel_index(cells, shape))
+    schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
+    return SealedTable(
+        schema, Sealed(Rows(codes, counts[cells]), "made-up"), people, Relation(relation)
+    )
+
+
+def test_tables_are_answered_by_tables_and_the_receipt_says_why() -> None:
+    released = wn.release(table(), wn.marginals(2), epsilon=1, delta=DELTA, seed=1)
+    assert released.receipt.reason.startswith("tables: predicted largest error ")
+    assert "of noise on each cell" in released.receipt.reason
+    truth = unsafe_true_answers(table(), released.value.workload)
+    off = np.abs(released.value.answers() - truth) * 5000
+    assert off.max() < 60  # the prediction is 17; the false-alarm rate is below 1e-9
+    assert np.abs(released.value.fitted() - truth).max() * 5000 < 80
+
+
+def test_everything_works_that_a_synthetic_distribution_has(tmp_path: Path) -> None:
+    value: Any = wn.release(table(), wn.marginals(1), epsilon=1, seed=1).value
+    assert value.sample(10, seed=1)["c0"].shape == (10,)
+    assert value.marginal("c1").shape == (4,)
+    assert value.answers(wn.marginals(2)).shape == (26,)
+    assert {"query", "answer", "count", "error", "fitted"} == set(value.table()[0])
+    assert value.weights().min() >= 0 and value.weights().sum() == pytest.approx(1)
+    value.save(tmp_path / "rows.csv", rows=5)
+    value.save(tmp_path / "all.json")
+    assert value.tables.table("c1").estimate.sum() == pytest.approx(5000)
+    assert 0 < value.errors.noise < value.errors.estimate < value.errors.bound(0.95) < 1
+
+
+def test_columns_that_no_table_joins_are_fitted_apart() -> None:
+    wide = table(shape=(7, 8, 9, 10))
+    value = wn.release(wide, wn.marginals(1), epsilon=1, seed=1).value
+    assert [factor.columns for factor in value.factors] == [(0,), (1,), (2,), (3,)]
+    some = wn.release(wide, wn.prefixes("c2"), epsilon=1, delta=DELTA, seed=1).value
+    assert np.ptp(some.marginal("c0")) < 1e-12  # nothing was measured of it
+
+
+def test_options_of_mwem_ask_for_it_and_other_methods_refuse_them() -> None:
+    named = wn.release(table(), wn.marginals(1), epsilon=1, rounds=3, method="mwem", seed=1)
+    asked = wn.release(table(), wn.marginals(1), epsilon=1, rounds=3, seed=1)
+    assert np.array_equal(named.value.weights(), asked.value.weights())
+    assert asked.receipt.reason == f"MWEM, because rounds= was given; {named.receipt.reason}"
+    with pytest.raises(wn.ParameterError, match="rounds= is an option of method='mwem'"):
+        wn.release(table(), wn.marginals(1), epsilon=1, rounds=3, method="tables")
+    with pytest.raises(wn.ParameterError, match="method='best' is unknown"):
+        wn.release(table(), wn.marginals(1), epsilon=1, method="best")
+
+
+def test_a_graphical_model_is_taken_where_cells_are_too_many() -> None:
+    wide = table(shape=(5, 4, 3))
+    schema = wn.Schema.parse({f"c{i}": 40 for i in range(6)})
+    plan = wn.plan.release(schema, wn.marginals(2), n=20_000, epsilon=1, delta=DELTA)
+    assert plan.method == "graphical" and dict(plan.refused).keys() >= {"tables", "mwem"}
+    released = wn.release(
+        wide, wn.marginals(2), epsilon=1, delta=DELTA, method="graphical", rounds=2, seed=1
+    )
+    assert "graphical model" in released.receipt.mechanism
+    with pytest.raises(wn.ParameterError, match="needs a delta > 0"):
+        wn.plan.release(schema, wn.marginals(2), n=20_000, epsilon=1, method="graphical")
+
+
+@pytest.mark.parametrize("relation", ["substitution", "add-remove"])
+@pytest.mark.parametrize("delta", [0.0, DELTA])
+def test_several_rows_per_person_and_private_totals_are_charged(
+    relation: str, delta: float
+) -> None:
+    budget = wn.Budget(1, delta, relation)
+    several = table(relation=relation, people=2)
+    released = wn.release(several, wn.marginals(2), epsilon=1, delta=delta, budget=budget, seed=1)
+    assert budget.events == (released.receipt.event,)
+    assert released.guarantee.epsilon <= 1 and released.guarantee.delta <= delta
+    one = wn.release(table(relation=relation), wn.marginals(2), epsilon=1, delta=delta, seed=1)
+    errors: Any = released.value.errors, one.value.errors
+    assert errors[0].noise > 1.9 * errors[1].noise
+
+
+def test_a_wanted_error_gives_the_epsilon() -> None:
+    schema = table().schema
+    plan = wn.plan.release(schema, wn.marginals(2), n=5000, error=20, delta=DELTA)
+    assert plan.best().largest is not None and plan.best().largest <= 20
+    less = wn.plan.release(
+        schema, wn.marginals(2), n=5000, epsilon=0.99 * plan.epsilon, delta=DELTA
+    )
+    assert less.best().largest is not None and less.best().largest > 20 * 0.999
+
+
+WORKLOADS = {
+    "one table": ((5, 5), wn.marginals(2)),
+    "all pairs": ((4, 3, 2, 6), wn.marginals(2)),
+    "prefixes": ((300,), wn.prefixes("c0")),
+    "ranges and a table": ((30, 4), wn.ranges("c0") + wn.marginals(2)),
+}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("rows", [100, 20_000])
+def test_nothing_is_taken_that_is_predicted_to_be_worse_than_plain_noise(
+    name: str, rows: int
+) -> None:
+    shape, workload = WORKLOADS[name]
+    schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
+    for epsilon, delta in ((0.05, 0.0), (0.05, DELTA), (2.0, 0.0), (2.0, DELTA)):
+        for relation in ("substitution", "add-remove"):
+            plan = wn.plan.release(
+                schema, workload, n=rows, epsilon=epsilon, delta=delta, relation=relation
+            )
+            taken, plain = plan.best(), plan.plain
+            assert taken.largest <= plain.largest * (1 + 1e-9), (epsilon, delta)
+            assert taken.mean <= plain.mean * (1 + 1e-9), (epsilon, delta)
+            assert max(row.largest or 0 for row in plan.rows) <= rows
