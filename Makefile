@@ -11,7 +11,7 @@ PYTHON ?= $(shell for p in python3.11 python3; do \
 	if $$p -c '' >/dev/null 2>&1; then echo $$p; break; fi; done)
 
 # Two to four processes are enough: each of them loads the compiled kernels. A file stays in one
-# process, which computes once what its tests share; the audits, which take longest, come first.
+# process, which computes once what its tests share; files that compile kernels come first.
 PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # A benchmark is a script in benchmarks/ whose name does not start with an underscore; run
 # without arguments it writes benchmarks/NAME.json.

@@ -21,6 +21,8 @@ class Relation(StrEnum):
     @classmethod
     def parse(cls, relation: str | Relation) -> Relation:
         """The relation of this name, or an error that lists the names."""
+        if isinstance(relation, cls):
+            return relation
         names = ", ".join(repr(str(member)) for member in cls)
         unknown = f"relation={shown(relation)} is unknown; choose one of: {names}"
         with instead(ParameterError(unknown), ValueError):
