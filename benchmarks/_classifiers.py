@@ -137,6 +137,7 @@ def compared(folder: Path, adult: Any, quick: bool) -> list[dict[str, Any]]:
                     found.setdefault(model, []).append(figures(said, held_labels))
             rows += [
                 {"data": name, "rows": len(train), "classes": len(known), "epsilon": epsilon,
+                 "seeds": len(held_out),
                  "model": model, "accuracy": float(np.mean([a for a, _ in held_out])),
                  "balanced": float(np.mean([b for _, b in held_out])),
                  "lowest": min(a for a, _ in held_out), "highest": max(a for a, _ in held_out)}
