@@ -25,6 +25,7 @@ from winnow.core.utility import Utility
 from winnow.select.large_margin import LargeMargin
 from winnow.select.margin_search import stopping_margin
 from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.ranked_large_margin import RankedLargeMargin
 from winnow.select.sparse_vector import SparseVector
 
 Floats = NDArray[np.float64]
@@ -338,8 +339,11 @@ def _of_sparse_vector(mechanism: SparseVector, utility: Utility) -> Model:
     )
 
 
-@model_for.register
-def _of_large_margin(mechanism: LargeMargin, utility: Utility) -> Model:
+@model_for.register(LargeMargin)
+def large_margin_model(
+    mechanism: LargeMargin | RankedLargeMargin, utility: Utility
+) -> LargeMarginModel:
+    """With the scales of the paper."""
     epsilon, delta = float(mechanism.epsilon), float(mechanism.delta)
     return LargeMarginModel(
         float(utility.half_width),

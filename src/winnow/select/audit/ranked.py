@@ -18,8 +18,7 @@ from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Promise
-from winnow.select.audit.model import LargeMarginModel
-from winnow.select.margin_search import stopping_margin
+from winnow.select.audit.model import LargeMarginModel, large_margin_model
 from winnow.select.ranked_conditional import Choosing, DistanceToInstability
 from winnow.select.ranked_large_margin import RankedLargeMargin
 
@@ -167,23 +166,8 @@ class OnUnknownUniverse:
             return InstabilityModel(self.items, width, 1 / epsilon, inner.threshold())
         if isinstance(inner, Choosing):
             return ChoosingModel(self.items, width, 2 / epsilon, inner.threshold(utility))
-        margins = LargeMarginModel(
-            float(utility.half_width),
-            (3 / epsilon, 6 / epsilon, 12 / epsilon),  # [LMM, Alg 1]
-            _Thresholds(epsilon, float(inner.delta), inner.thresholds),
-            epsilon / 6,
-        )
+        margins = large_margin_model(inner, utility)
         return EndlessMarginModel(self.items, margins, inner.last_rank)
-
-
-@dataclass(frozen=True)
-class _Thresholds:
-    epsilon: float
-    delta: float
-    thresholds: str
-
-    def __call__(self, ranks: Integers) -> Floats:
-        return stopping_margin(ranks, self.epsilon, self.delta, self.thresholds)
 
 
 def on_unknown_universes() -> list[Any]:

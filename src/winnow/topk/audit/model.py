@@ -32,13 +32,9 @@ Integers = NDArray[np.int64]
 Scores = NDArray[np.int64] | NDArray[np.float64]
 
 
-def _sequences(d: int, k: int) -> Integers:
-    return np.array(list(permutations(range(d), k)), np.int64)
-
-
 @dataclass(frozen=True)
-class PeeledModel(Exchangeable):
-    """k rounds of permute-and-flip, each over what the rounds before left."""
+class _Lists(Exchangeable):
+    """Lists of k candidates."""
 
     scale: float
     k: int
@@ -46,7 +42,11 @@ class PeeledModel(Exchangeable):
 
     def outcomes(self, d: int) -> Integers:
         """Sequences of k candidates."""
-        return _sequences(d, self.k)
+        return np.array(list(permutations(range(d), self.k)), np.int64)
+
+
+class PeeledModel(_Lists):
+    """k rounds of permute-and-flip, each over what the rounds before left."""
 
     def log_probabilities(self, scores: Scores) -> Floats:
         """The product of the rounds."""
@@ -61,17 +61,8 @@ class PeeledModel(Exchangeable):
         return total
 
 
-@dataclass(frozen=True)
-class JointModel(Exchangeable):
+class JointModel(_Lists):
     """A sequence S with probability ~ exp(-scale * max_i (c_i - c_{S_i})) [Joint, Section 3]."""
-
-    scale: float
-    k: int
-    ordered: bool = True
-
-    def outcomes(self, d: int) -> Integers:
-        """Sequences of k candidates."""
-        return _sequences(d, self.k)
 
     def log_probabilities(self, scores: Scores) -> Floats:
         """Softmax over all sequences."""
@@ -146,19 +137,11 @@ class SizedSetModel(Exchangeable):
         return log_sets_by_quadrature(Law.LAPLACE, x, self.outcomes(scores.shape[1]))
 
 
-@dataclass(frozen=True)
-class CubeModel(Exchangeable):
+class CubeModel(_Lists):
     """The k = 1 or 2 largest of scale * score + R U, with U uniform in the cube [-1, 1]^d
     and R ~ Gamma(d + 1): noise of density ~ exp(-|z|_max) [Steinke-Ullman 2015]."""
 
-    scale: float
-    k: int
-    ordered: bool = True
     most: ClassVar[int] = 4
-
-    def outcomes(self, d: int) -> Integers:
-        """Sequences of k candidates."""
-        return _sequences(d, self.k)
 
     def log_probabilities(self, scores: Scores) -> Floats:
         """Given R, an integral of piecewise polynomials; then over R."""
