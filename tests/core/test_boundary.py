@@ -56,7 +56,7 @@ INNER_PRODUCTS = {
 
 LEARNING = {
     "Predictor", "PrivateClassifier", "conjunctions", "intervals", "learn", "load_predictor",
-    "stumps", "thresholds",
+    "stumps", "thresholds", "additive", "AdditivePredictor",
 }  # fmt: skip
 
 
@@ -77,7 +77,8 @@ def test_the_public_names_are_pinned() -> None:
         "as_substitution", "calibrate", "counts", "open_above", "plan", "seal_scores",
         "select", "tabulate", "top_k", "ReleasedTable",
         "ReleasedTables", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS, *LEARNING,
-        "SealedBaskets", "frequent_itemsets", "read_baskets",
+        "SealedBaskets", "frequent_itemsets", "read_baskets", "AssociationRule",
+        "AssociationRules", "ItemsetSupports",
         "open_interactive", "resume_interactive",
         "LpModel", "LpSolution", "read_lp", "solve_lp", "DataError", "ForeignError",
         "ParameterError", "SavingError", "SessionExhausted",

@@ -196,9 +196,11 @@ def test_commands_hold_their_results_back(clock: Clock, tmp_path: Path) -> None:
     baskets.write_text("a b\na\n" * 9)
     batch.write_text("age = 1\n")
     of_table = [str(people), "--schema", str(schema), "--epsilon", "5", "--delta", "1e-3"]
+    of_table += ["--one-row-per-person"]
     commands = {
         "release": ["release", *of_table, "--workload", "marginals:1", "--rounds", "2", "--json"],
-        "itemsets": ["itemsets", str(baskets), "--size", "1", "--epsilon", "1",
+        "itemsets": ["itemsets", str(baskets), "--one-basket-per-person",
+                 "--size", "1", "--epsilon", "1",
                      "--delta", "1e-3", "--json"],
         "ask": ["ask", *of_table, "--max-queries", "9", "--batch", str(batch), "--json"],
     }  # fmt: skip

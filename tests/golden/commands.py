@@ -45,12 +45,15 @@ MANY = 20_000
 """Rows enough for a session that learns."""
 SEED = "--seed 7"
 TOPK = f"topk log.csv --item page --user visitor -k 3 --epsilon 2 {SEED}"
-COUNTS = f"topk votes.csv --item dish --count n -k 3 --epsilon 1 {SEED}"
-ITEMS = f"itemsets baskets.csv --size 2 --epsilon 2 {SEED}"
-TABLE = "people.csv --schema schema.json"
+COUNTS = f"topk votes.csv --item dish --count n --labels public -k 3 --epsilon 1 {SEED}"
+ITEMS = f"itemsets baskets.csv --one-basket-per-person --size 2 --epsilon 2 {SEED}"
+TABLE = "people.csv --schema schema.json --one-row-per-person"
 RELEASE = f"release {TABLE} --epsilon 2 --delta 1e-6 --rounds 2 --workload"
 LEARN = f"learn {TABLE} --target sex --epsilon 1 {SEED} --hypotheses"
-ASK = f"ask many.csv --schema schema.json --epsilon 1 --delta 1e-6 --batch questions.txt {SEED}"
+ASK = (
+    "ask many.csv --one-row-per-person --schema schema.json --epsilon 1 --delta 1e-6 "
+    f"--batch questions.txt {SEED}"
+)
 LP = f"lp shifts.mps --private scalar --sensitivity 1 --epsilon 2 --delta 1e-6 --rounds 9 {SEED}"
 PLAN_TOPK = "plan topk --zipf 1 --top 100 --candidates 8 -k 2 --draws 20"
 LINES = (

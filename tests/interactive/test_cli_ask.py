@@ -112,7 +112,8 @@ def run(folder: Path, *more: str, text: str | None = None) -> Any:
         "ask", str(folder / "people.csv"), "--schema", str(folder / "schema.json"),
         "--epsilon", "8", "--delta", "1e-6", "--max-queries", "100", "--updates", "20",
     ]  # fmt: skip
-    return invoke([*arguments, *more], input=text)
+    unit = [] if "--person" in more else ["--one-row-per-person"]
+    return invoke([*arguments, *unit, *more], input=text)
 
 
 def test_a_batch_becomes_csv_or_json(files: Path) -> None:
@@ -155,6 +156,7 @@ def test_a_session_is_gone_on_with(files: Path) -> None:
 
 def test_independent_answers_are_asked_for_and_gone_on_with(files: Path) -> None:
     asked = ["ask", str(files / "people.csv"), "--schema", str(files / "schema.json"),
+             "--one-row-per-person",
              "--epsilon", "8", "--delta", "1e-6", "--max-queries", "3", "--method"]  # fmt: skip
     state = ["--state", str(files / "s")]
     typed = "sex = Female\nsex = Female\n:budget\n:plan\n"

@@ -177,7 +177,17 @@ def test_the_command_prints_saves_and_draws(tmp_path) -> None:
     file, items = tmp_path / "b.csv", tmp_path / "items.txt"
     file.write_text("".join(",".join(row) + "\n" for row in BASKETS))
     items.write_text("\n".join(ITEMS))
-    common = ["itemsets", str(file), "--size", "2", "--epsilon", "2", "--seed", "1"]
+    common = [
+        "itemsets",
+        str(file),
+        "--one-basket-per-person",
+        "--size",
+        "2",
+        "--epsilon",
+        "2",
+        "--seed",
+        "1",
+    ]
     shown = invoke([*common, "--delta", "1e-6"])
     assert shown.exit_code == 0 and "bread + cheese" in shown.output, shown.output
     assert "one basket" in shown.output
@@ -199,7 +209,16 @@ def test_the_command_prints_saves_and_draws(tmp_path) -> None:
 def test_the_command_refuses_with_code_2(tmp_path, arguments) -> None:
     file = tmp_path / "b.csv"
     file.write_text("secret,b\n")
-    asked = ["itemsets", str(file), "--size", "2", "--epsilon", "1", *arguments]
+    asked = [
+        "itemsets",
+        str(file),
+        "--one-basket-per-person",
+        "--size",
+        "2",
+        "--epsilon",
+        "1",
+        *arguments,
+    ]
     result = invoke(asked)
     assert result.exit_code == 2 and "secret" not in result.output
     assert "Traceback" not in result.output

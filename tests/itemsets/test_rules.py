@@ -136,7 +136,8 @@ def _supports(rows: list[tuple[int, ...]], asked: list[tuple[int, ...]]) -> list
 def test_the_command_writes_rules_and_refuses_before_it_charges(tmp_path) -> None:
     file, rules = tmp_path / "b.csv", tmp_path / "rules.csv"
     file.write_text("".join(",".join(row) + "\n" for row in BASKETS))
-    asked = ["itemsets", str(file), "--size", "2", "-k", "2", "--epsilon", "4", "--delta", "1e-6",
+    asked = ["itemsets", str(file), "--one-basket-per-person",
+             "--size", "2", "-k", "2", "--epsilon", "4", "--delta", "1e-6",
              "--seed", "1"]  # fmt: skip
     done = invoke([*asked, "--rules", str(rules)])
     assert done.exit_code == 0 and "noisy support" in done.output, done.output

@@ -39,8 +39,10 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def words(files: tuple[Path, Path], *more: object, kind: str = "conjunctions:2") -> list[Any]:
+    unit = [] if "--person" in more else ["--one-row-per-person"]
     return [
-        "learn", files[0], "--target", "rich", "--hypotheses", kind, "--schema", files[1], *more,
+        "learn", files[0], "--target", "rich", "--hypotheses", kind, "--schema", files[1],
+        *unit, *more,
     ]  # fmt: skip
 
 

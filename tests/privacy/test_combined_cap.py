@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.adaptive_adversary import Floats, Law, discrete_gaussian
-from winnow import Budget, BudgetExceeded, GuaranteeError, Relation
+from winnow import Budget, BudgetExceeded, GuaranteeError, InputError, Relation
 from winnow.privacy import (
     ApproxDP,
     BoundedRange,
@@ -56,6 +56,7 @@ any_event = st.one_of(
         ApproxDP(1, 4e-6, ADD),
         Gaussian(math.sqrt(0.5 / zcdp_rho(1, 1e-5)) * (1 + 1e-9), ADD),
         calibrate_capped(20, epsilon=1, delta=1e-5, relation=ADD, accountant="zcdp").event,
+        Truncated(PureDP(1, ADD), 1e-5),
     ],
 )
 def test_one_charge_may_take_the_whole_cap(whole: Event) -> None:
@@ -64,6 +65,26 @@ def test_one_charge_may_take_the_whole_cap(whole: Event) -> None:
     assert budget.spent.amount <= 1
     with pytest.raises(BudgetExceeded):
         budget.charge(PureDP(0.1, ADD))
+
+
+def test_a_first_charge_is_counted_in_the_way_that_fits() -> None:
+    """Its rho implies a smaller epsilon, but leaves no room for the delta of its own."""
+    Budget(5, 1e-6).charge(Truncated(Repeat(PureDP(0.05, ADD), 100), 1e-6))
+
+
+@pytest.mark.parametrize("event", [Repeat(PureDP(1, ADD), 10**400), Gaussian(1e-200, ADD)])
+def test_what_can_never_fit_is_refused_as_such(event: Event) -> None:
+    with pytest.raises(BudgetExceeded):
+        Budget(1, 1e-6).charge(event)
+
+
+def test_numbers_at_the_edge_are_refused_when_the_cap_is_declared_or_shown_in_range() -> None:
+    with pytest.raises(InputError, match="too small to be split"):
+        Budget(1, 1e-323)
+    wide = Budget(1, 0.9999999999999999)
+    wide.charge(Gaussian(5, ADD))
+    assert 0 <= wide.spent.amount <= 1 and 0 <= wide.left.amount <= 1
+    assert Budget(0.1, 0.5).left.amount <= 0.1
 
 
 def test_what_a_steward_would_do_fits_an_unspent_budget() -> None:

@@ -241,6 +241,17 @@ def test_a_cap_of_epsilon_and_delta_serves_every_kind_of_charge(tmp_path: Path) 
     assert again.share("census", "ann").used == budget._used()
 
 
+def test_a_dataset_opened_by_another_default_is_opened_again_by_the_same_words(
+    tmp_path: Path,
+) -> None:
+    ledger = made(tmp_path, epsilon=1.0, delta=1e-6, accountant="zcdp")
+    assert ledger.open_dataset("census", epsilon=1.0, delta=1e-6).accountant == "zcdp"
+    with pytest.raises(InputError, match="fixed once"):
+        ledger.open_dataset("census", epsilon=2.0, delta=1e-6)
+    with pytest.raises(InputError, match="fixed once"):
+        ledger.open_dataset("census", epsilon=1.0, delta=1e-6, accountant="pure")
+
+
 def test_a_full_disk_refuses_before_noise_is_drawn(tmp_path: Path) -> None:
     """RLIMIT_FSIZE stands for the full disk; the child prints what it got."""
     ledger = made(tmp_path)
@@ -295,9 +306,11 @@ def test_killed_at_any_moment_no_charge_is_lost(tmp_path: Path) -> None:
     ledger = made(tmp_path, epsilon=1000.0)
     rng = random.Random(7)
     announced: list[str] = []
-    for _ in range(KILLS):
+    killed = 0
+    while killed < KILLS or not announced:  # a busy machine needs longer for a first charge
+        killed += 1
         child, read = charging(tmp_path / "ledger.db")
-        time.sleep(rng.random() * 0.1)
+        time.sleep(rng.random() * (0.1 if killed <= KILLS else 1.0))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         announced += said(read)
@@ -307,7 +320,7 @@ def test_killed_at_any_moment_no_charge_is_lost(tmp_path: Path) -> None:
     assert announced and set(announced) <= recorded
     used, events = ledger.used("census"), ledger.events("census")
     assert used.size == Fraction(len(events), 100)
-    assert len(announced) <= len(events) <= len(announced) + KILLS
+    assert len(announced) <= len(events) <= len(announced) + killed
 
 
 def test_a_read_only_ledger_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 import winnow as wn
 from reference.commands import invoke
 from winnow.errors import BudgetExceeded, InputError
-from winnow.privacy import Gaussian, PureDP
+from winnow.privacy import Budget, Gaussian, PureDP, Truncated
 from winnow.privacy.ledger import Ledger, RecordedBudget
 
 TENTH = PureDP(0.1, "add-remove")
@@ -78,6 +79,35 @@ def test_a_share_has_a_part_of_rho_and_of_the_deltas_of_events(tmp_path: Path) -
     ledger.charge("census", Gaussian(multiplier + 1, "add-remove"), analyst="ann")
     with pytest.raises(BudgetExceeded, match="share of 'ann'"):
         ledger.charge("census", Gaussian(multiplier + 1, "add-remove"), analyst="ann")
+
+
+def test_an_analyst_without_a_share_is_bound_by_the_cap_alone(tmp_path: Path) -> None:
+    """Also where the first charge, by somebody else, left all of delta to composition."""
+    ledger = made(tmp_path, epsilon=1.0, delta=1e-6)
+    ledger.charge("census", Truncated(Gaussian(1000, "add-remove"), 6e-7), analyst="x")
+    budget = Budget(1.0, 1e-6)
+    budget.charge(Truncated(Gaussian(1000, "add-remove"), 6e-7))
+    charged = 0
+    with suppress(BudgetExceeded):
+        while True:
+            budget.charge(Gaussian(30, "add-remove"))
+            charged += 1
+    for _ in range(charged):
+        ledger.charge("census", Gaussian(30, "add-remove"), analyst="y")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("census", Gaussian(30, "add-remove"), analyst="y")
+    assert ledger.verify().ok
+
+
+def test_a_small_share_holds_what_is_converted(tmp_path: Path) -> None:
+    ledger = made(tmp_path, epsilon=10.0, delta=1e-6)
+    ledger.set_share("census", "ann", Fraction(1, 10))
+    ledger.charge("census", PureDP(0.9, "add-remove"), analyst="ann")
+    ledger.charge("census", Gaussian(1000, "add-remove"), analyst="ann")
+    ledger.set_share("census", "bob", 0)
+    with pytest.raises(BudgetExceeded, match="share of 'bob'"):
+        ledger.charge("census", Gaussian(1e9, "add-remove"), analyst="bob")
+    assert ledger.verify().ok
 
 
 def test_random_charges_agree_with_plain_sums(tmp_path: Path) -> None:

@@ -106,8 +106,16 @@ def test_commands_record_and_are_refused_with_exit_code_3(
     assert run("ledger", "init", place, "--dataset", "v", "--epsilon", 1)[0] == 0
     extra: list[object] = {
         "select": [],
-        "topk": ["--item", "city", "--count", "votes", "-k", 1],
-        "itemsets": ["--size", 1, "--items", tmp_path / "items.txt", "--mechanism", "exponential"],
+        "topk": ["--item", "city", "--count", "votes", "--labels", "public", "-k", 1],
+        "itemsets": [
+            "--size",
+            1,
+            "--items",
+            tmp_path / "items.txt",
+            "--mechanism",
+            "exponential",
+            "--one-basket-per-person",
+        ],
     }[command]
     if command == "itemsets":
         votes.write_text("oak elm\noak\n")

@@ -199,16 +199,28 @@ def test_commands_have_the_option(tmp_path: Path) -> None:
     """With it the next thing that is wrong is found, so the file was read under it."""
     path = str(write(tmp_path / "t.csv", 'u,i\np1,"a\nb"\np2,x"y\n'))
     schema = ["--schema", str(write(tmp_path / "schema.json", '{"i": {"values": ["a"]}}'))]
+    schema += ["--one-row-per-person"]
     cost = ["--epsilon", "1", "--delta", "1e-6", "--json"]
     public = ["--item", "u", "--count", "i", "-k", "1", "--epsilon", "1"]
     for command in (
         ["topk", path, "--item", "i", "--user", "u", "-k", "1", *cost],
-        ["itemsets", path, "--basket", "u", "--item", "i", "--size", "1", *cost],
+        [
+            "itemsets",
+            path,
+            "--one-basket-per-person",
+            "--basket",
+            "u",
+            "--item",
+            "i",
+            "--size",
+            "1",
+            *cost,
+        ],
         ["release", path, *schema, "--workload", "marginals:1", "--rounds", "1", *cost],
         ["ask", path, *schema, *cost, "--batch", path],
         ["learn", path, *schema, "--target", "i", "--hypotheses", "stumps", *cost],
         ["select", path, "--epsilon", "1"],
-        ["topk", path, *public],
+        ["topk", path, "--labels", "public", *public],
         ["plan", "topk", "--counts", path, *public],
     ):
         refused = invoke(command)

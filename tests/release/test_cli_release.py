@@ -78,6 +78,7 @@ READ = {"people.csv", "schema.json"}
 ASKED = (
     "release", "people.csv", "--schema", "schema.json", "--workload", "marginals:2",
     "--epsilon", 2, "--delta", 1e-6, "--rounds", 6, "--accountant", "zcdp",
+    "--one-row-per-person",
 )  # fmt: skip
 
 
@@ -311,7 +312,7 @@ def test_without_the_flag_nothing_private_is_looked_at_or_written(
     rows = [[f"person-{i}", *row[1:]] for i, row in enumerate(rows_of())]
     write_csv(folder / "people.csv", rows)
     targets = ("--out", "rows.csv", "--answers", "answers.csv", "--report", "page.html")
-    result = run(*ASKED, *targets, "--person", "id", "--plot", "sum.svg")
+    result = run(*ASKED[:-1], *targets, "--person", "id", "--plot", "sum.svg")
     assert result.exit_code == 0, result.stderr
     written = [(folder / name).read_text() for name in made(folder)]
     assert len(written) == 4
@@ -330,7 +331,7 @@ def unspent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 B = ["people.csv", "--schema", "schema.json", "--workload", "marginals:2", "--epsilon", 1,
-     "--delta", 1e-6, "--rounds", 3]  # fmt: skip
+     "--delta", 1e-6, "--rounds", 3, "--one-row-per-person"]  # fmt: skip
 OUT = ["--out", "rows.csv"]
 REFUSED: dict[str, tuple[list[Any], str]] = {
     "missing table": (["none.csv", *B[1:], *OUT], "none.csv"),
@@ -338,7 +339,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "schema is no JSON": ([*B[:2], "people.csv", *B[3:], *OUT], "not JSON"),
     "unknown column": ([*B, *OUT, "--columns", "age,size"], "no column 'size'"),
     "column not in the table": ([*B[:2], "wide.json", *B[3:], *OUT], "size"),
-    "person column": ([*B, *OUT, "--person", "who", "--rows", 9], "who"),
+    "person column": ([*B[:-1], *OUT, "--person", "who", "--rows", 9], "who"),
     "outside the schema": (["outside.csv", *B[1:], *OUT], "outside"),
     "words for numbers": (["words.csv", *B[1:], *OUT], "age"),
     "empty table": (["empty.csv", *B[1:], *OUT], "no rows"),
@@ -362,7 +363,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "rounds zero": ([*B, *OUT, "--rounds", 0], "rounds=0 is below 1"),
     "rows differ": ([*B, *OUT, "--rows", 17], "leave rows out"),
     "bound without person": ([*B, *OUT, "--max-rows-per-person", 2, "--rows", 9], "person"),
-    "bound zero": ([*B, *OUT, "--person", "id", "--max-rows-per-person", 0], "is below 1"),
+    "bound zero": ([*B[:-1], *OUT, "--person", "id", "--max-rows-per-person", 0], "is below 1"),
     "memory": ([*B, *OUT, "--memory", "1kB"], "memory='1kB'"),
     "memory size": ([*B, *OUT, "--memory", "much"], "is not a size"),
     "groups": ([*B, *OUT, "--groups", "age/sex"], "town"),

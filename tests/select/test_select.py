@@ -23,7 +23,6 @@ CLEAR = {"apple": 1000, "pear": 3, "plum": 1}
     "scores",
     [
         CLEAR,
-        pd.Series(CLEAR),
         pd.DataFrame({"fruit": CLEAR.keys(), "votes": CLEAR.values()}),
         pl.DataFrame({"fruit": list(CLEAR), "votes": list(CLEAR.values())}),
         pl.LazyFrame({"fruit": list(CLEAR), "votes": list(CLEAR.values())}),
@@ -127,6 +126,7 @@ def test_the_json_of_a_release_has_value_guarantee_and_receipt() -> None:
         "delta": 0.0,
         "relation": "add-remove",
         "rho": pytest.approx(0.5**2 / 8),
+        "unit": "person",
     }
     assert set(document["receipt"]) >= {
         "mechanism",
@@ -158,7 +158,8 @@ BAD: list[tuple[str, Callable[[], dict[str, Any]], str]] = [
     ("k too large", lambda: {"k": 4}, "k=4 exceeds 3 candidates; lower k"),
     ("k fraction", lambda: {"k": 1.5}, "whole number"),
     ("duplicate labels", lambda: {"scores": [1, 2], "labels": ["a", "a"]}, "more than once"),
-    ("duplicate index", lambda: {"scores": pd.Series([1, 2], ["a", "a"])}, "more than once"),
+    ("duplicate index", lambda: {"scores": pd.Series([1, 2], ["a", "a"]), "labels": "public"},
+     "more than once"),
     ("labels too few", lambda: {"scores": [1, 2], "labels": ["a"]}, "1 labels for 2 scores"),
     ("label None", lambda: {"scores": [1, 2], "labels": ["a", None]}, "missing"),
     ("label list", lambda: {"scores": [1, 2], "labels": [["a"], ["b"]]}, "hashable"),

@@ -27,7 +27,7 @@ def run(line: str):
     return CliRunner().invoke(app, line.split())
 
 
-TABLE = "tabulate people.csv --schema schema.json --epsilon 1"
+TABLE = "tabulate people.csv --schema schema.json --epsilon 1 --one-row-per-person"
 
 
 def test_tables_are_saved_with_their_receipt_and_drawn(folder) -> None:

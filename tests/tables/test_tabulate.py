@@ -171,7 +171,7 @@ def test_tables_are_drawn(table, tmp_path) -> None:
 def test_a_session_charges_its_budget(table) -> None:
     with wn.Session(table, epsilon=2.0, delta=1e-6, seed=1) as session:
         session.tabulate(wn.marginals(2), epsilon=1.0, delta=1e-6)
-        assert session.budget.accountant == "zcdp"
+        assert session.budget.accountant == "combined"
         assert isinstance(session.budget.events[0], DiscreteGaussian)
         with pytest.raises(wn.BudgetExceeded):
             session.tabulate(["c0"], epsilon=3.0, delta=1e-6)

@@ -60,7 +60,7 @@ def pages(tmp_path: Path) -> Path:
     return path
 
 
-COUNTS = ("--item", "tree", "--count", "n")
+COUNTS = ("--item", "tree", "--count", "n", "--labels", "public")
 LOG = ("--item", "page", "--user", "visitor")
 
 
@@ -216,12 +216,12 @@ def test_a_public_list_needs_no_delta_and_no_bound(log: Path, pages: Path) -> No
 @pytest.mark.parametrize(
     ("given", "mechanism"),
     [
-        ([], "limited-domain, at most 2 of the 120 largest"),
+        ([], "limited-domain, at most 2 of the 1200 largest"),
         (["--reach", 7], "limited-domain, at most 2 of the 7 largest"),
         (["--max-items-per-user", 1], "stability, at most 2, 1 items per person"),
         (
             ["--max-items-per-user", 1, "--mechanism", "limited-domain"],
-            "limited-domain, at most 2 of the 120 largest",
+            "limited-domain, at most 2 of the 1200 largest",
         ),
         (["--max-items-per-user", 1, "--counts"], "stability, at most 2, 1 items per person"),
     ],
@@ -262,7 +262,8 @@ def test_nothing_may_be_released_and_is_saved_with_its_receipt(
 
 
 def test_without_a_user_every_row_is_a_person_with_one_item(log: Path, pages: Path) -> None:
-    asked = ("topk", log, "--item", "page", "-k", 2, "--epsilon", 50, "--counts")
+    asked = ("topk", log, "--item", "page", "--one-row-per-person", "-k", 2, "--epsilon", 50,
+             "--counts")  # fmt: skip
     released = json.loads(run(*asked, "--items", pages, "--json").stdout)
     assert released["value"] == [["home", 600], ["search", 450]]
     assert released["receipt"]["mechanism"] == "laplace, k=2, at most 1 items per person"
@@ -465,7 +466,7 @@ def test_a_full_disk_does_not_lose_the_result(
 
 # ---------------------------------------------------------------- bad input
 
-V = ["votes.csv", "--item", "tree", "--count", "n", "--epsilon", 1]
+V = ["votes.csv", "--item", "tree", "--count", "n", "--labels", "public", "--epsilon", 1]
 L = ["log.csv", "--item", "page", "--user", "visitor", "--epsilon", 1]
 REFUSED = {
     "missing file": (["none.csv", *V[1:], "-k", 1], "there is no such file"),
@@ -498,7 +499,8 @@ REFUSED = {
         "limited-domain releases no counts",
     ),
     "bound without user": (
-        ["log.csv", "--item", "page", "--epsilon", 1, "-k", 1, "--max-items-per-user", 2],
+        ["log.csv", "--item", "page", "--one-row-per-person", "--epsilon", 1, "-k", 1,
+         "--max-items-per-user", 2],
         "--max-items-per-user needs --user",
     ),
     "memory size": ([*L, "-k", 1, "--delta", 1e-6, "--memory", "a lot"], "is not a size"),

@@ -75,7 +75,7 @@ def test_every_mechanism_finds_a_clear_top_three(mechanism: str, with_counts: bo
     ],
 )
 def test_inputs_a_person_has_are_taken(counts: Any) -> None:
-    assert wn.top_k(counts, k=2, epsilon=1.0).value == ["a", "b"]
+    assert wn.top_k(counts, k=2, epsilon=1.0, labels="public").value == ["a", "b"]
 
 
 def test_counts_are_monotone_under_add_remove_by_default_and_pay_more_when_replaced() -> None:

@@ -212,7 +212,7 @@ def _measured(
     with padding.held(lambda: SPARE * choice.taken.seconds):
         value, receipt = measure_tables(plan, request, table, grant, randomness.tape())
     receipt = replace(receipt, reason=choice.reason, held=padding.note)
-    return Released(value, plan.guarantee, receipt)
+    return Released(value, plan.guarantee.about(table.unit), receipt)
 
 
 def _because(

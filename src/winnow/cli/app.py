@@ -57,7 +57,7 @@ winnow select votes.csv --epsilon 1 --monotone
 winnow topk visits.csv --item page --user visitor -k 10 --epsilon 1 --delta 1e-6
 
 winnow release people.csv --schema schema.json --workload marginals:3 --epsilon 1 --delta 1e-6 \
---out synthetic.csv --report report.html
+--out synthetic.csv --report report.html --one-row-per-person
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 budget refused.
 """

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from winnow.core.relation import Relation
+from winnow.errors import ParameterError
 from winnow.mechanisms import SELECT, TOP_K, words
 
 
@@ -22,9 +23,10 @@ def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
     return StrEnum(name, [(word.upper().replace("-", "_"), word) for word in allowed])  # type: ignore[return-value]
 
 
-def option(flag: str, metavar: str, help: str, panel: str) -> Any:  # Typer's word
+def option(flag: str, metavar: str, help: str, panel: str, also: str | None = None) -> Any:
     """An option that takes a value, with its help, in a panel of the help page."""
-    return typer.Option(flag, metavar=metavar, help=help, rich_help_panel=panel)
+    flags = (flag,) if also is None else (flag, also)
+    return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=panel)
 
 
 if TYPE_CHECKING:
@@ -45,6 +47,13 @@ class Noise(StrEnum):
     LAPLACE = "laplace"
     LOGISTIC = "logistic"
     HALF_LOGISTIC = "half-logistic"
+
+
+class Labels(StrEnum):
+    """Where the labels of ready counts come from."""
+
+    PUBLIC = "public"
+    PRIVATE = "private"
 
 
 class Thresholds(StrEnum):
@@ -224,10 +233,34 @@ PersonOption = Annotated[
     option(
         "--person",
         "COLUMN",
-        "The column that says whose row it is; without it every row is a person.",
+        "The column that says whose row it is.",
         TABLE,
+        also="--user",
     ),
 ]
+OneRowOption = Annotated[
+    bool,
+    typer.Option(
+        "--one-row-per-person",
+        help="Nobody has two rows: one row is what is protected.",
+        rich_help_panel=TABLE,
+    ),
+]
+
+
+def check_unit_said(column: str | None, one_each: bool, option: str, what: str = "row") -> None:
+    """Stop unless the command says whose presence is protected."""
+    flag = f"--one-{what}-per-person"
+    if column is not None and one_each:
+        raise ParameterError(f"{option} and {flag} contradict; give one of them")
+    if column is None and not one_each:
+        raise ParameterError(
+            f"say whose privacy is protected: {option} COLUMN names the column of people, who are "
+            f"protected with all their {what}s; {flag} says that nobody has two {what}s. Without "
+            f"either, somebody with ten {what}s would be protected ten times less than stated"
+        )
+
+
 MaxRowsPerPersonOption = Annotated[
     int,
     option(

@@ -31,13 +31,9 @@ class Relation(StrEnum):
     @property
     def sentence(self) -> str:
         """The relation in words, for reports."""
-        match self:
-            case Relation.ADD_REMOVE:
-                return "add or remove one person"
-            case Relation.SUBSTITUTION:
-                return "replace one person's record"
-            case never:
-                assert_never(never)
+        from winnow.core.unit import PERSON
+
+        return PERSON.sentence(self)
 
     @property
     def people(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from winnow._version import __version__
+from winnow.core.unit import Unit
 from winnow.privacy import Event, Guarantee, describe, to_json
 
 T = TypeVar("T")
@@ -68,6 +69,10 @@ class Released(Generic[T]):
     value: T
     guarantee: Guarantee
     receipt: Receipt
+
+    def about(self, unit: Unit) -> Released[T]:
+        """The same with a guarantee that names the privacy unit of the data."""
+        return replace(self, guarantee=self.guarantee.about(unit))
 
     def held(self, note: str) -> Released[T]:
         """The same with a receipt that says until when it was held back."""

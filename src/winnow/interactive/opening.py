@@ -111,6 +111,7 @@ def opened_session(
 ) -> Opened:
     """Charge, and open; what is written down survives whatever happens in between."""
     account = budget if isinstance(budget, RecordedBudget) else None
+    plan = replace(plan, guarantee=plan.guarantee.about(table.unit))
     plan.mechanism.check(table.rows_per_person)
     if state is None:
         hold = None if account is None else account.ledger.hold(account.dataset)

@@ -111,7 +111,7 @@ def frequent_itemsets(
     grant = grant_for(chosen.promise(sealed.utility.relation).event, budget)
     with padding.held(lambda: 0.0):
         released = chosen.release(sealed, grant, randomness.tape())
-    released = released.held(padding.note)
+    released = released.held(padding.note).about(sealed.protected)
     if choice.reason:
         released = replace(released, receipt=replace(released.receipt, reason=choice.reason))
     if k is not None or with_subsets:

@@ -14,8 +14,10 @@ from winnow.cli.options import (
     EpsilonOption,
     JsonOption,
     LineBreaksOption,
+    OneRowOption,
     SeedOption,
     ThresholdsOption,
+    check_unit_said,
     relation_of_people,
 )
 from winnow.cli.recording import UNRECORDED, Record
@@ -34,13 +36,14 @@ _OUTPUT = "Output"
 EXAMPLES = """\
 Examples:
 
-winnow learn adult.csv --target income --schema adult.json --hypotheses stumps --epsilon 0.5
+winnow learn adult.csv --target income --schema adult.json --hypotheses stumps --epsilon 0.5 \
+--one-row-per-person
 
 winnow learn adult.csv --target income --schema adult.json --hypotheses additive \
---class-weights balanced --epsilon 1 --delta 1e-6
+--class-weights balanced --epsilon 1 --delta 1e-6 --one-row-per-person
 
 winnow learn adult.csv --target income --schema adult.json --hypotheses conjunctions:2 \
---epsilon 1 --test adult-test.csv --out model.json
+--epsilon 1 --test adult-test.csv --out model.json --one-row-per-person
 """
 
 
@@ -133,10 +136,11 @@ def learn(
         typer.Option(
             "--person",
             metavar="COLUMN",
-            help="The column of the person; without it every row is a person.",
+            help="The column of the person.",
             rich_help_panel=_DATA,
         ),
     ] = None,
+    one_row: OneRowOption = False,
     max_rows_per_person: Annotated[
         int,
         typer.Option(
@@ -184,6 +188,7 @@ def learn(
     from winnow.learn.verb import learn as winnow_learn
     from winnow.read.table import read_table
 
+    check_unit_said(person, one_row, "--person")
     if out is not None:
         check_target(out, (".json",))
         refuse_overwriting([table, schema, *([] if test is None else [test])], "--out", out)

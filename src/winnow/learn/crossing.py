@@ -29,6 +29,7 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
+from winnow.core.unit import ROW, Unit
 from winnow.core.utility import Utility
 from winnow.core.workloads.part import sum_of
 from winnow.errors import DataError, InputError, ParameterError
@@ -70,6 +71,8 @@ class SealedLabelled:
     rows_per_person: int = 1
     class_weights: tuple[int, ...] | None = None
     """What a correct row of each class counts; None: 1 each."""
+    unit: Unit = ROW
+    """Whose presence is protected."""
 
     @property
     def n(self) -> int | None:
@@ -106,8 +109,9 @@ def labelled_table(table: SealedTable, target: str, *, many: bool = False) -> Se
     features = tuple(held for i, held in enumerate(codes) if i != place)
     rows = LabelledRows(features, codes[place], weights)
     return SealedLabelled(
-        Sealed(rows, "rows"), tuple(column.labels), table.relation, table.rows_per_person
-    )
+        Sealed(rows, "rows"), tuple(column.labels), table.relation, table.rows_per_person,
+        unit=table.unit,
+    )  # fmt: skip
 
 
 def labelled_arrays(

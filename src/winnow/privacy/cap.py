@@ -29,7 +29,9 @@ Why the cap holds. Fix neighbours and the output laws P, Q of the whole interact
 
   Sums only grow along a path, so that every beginning of a path in A (in Z) is in A (in Z).
   How delta splits into the three parts may depend on the first event charged, which is
-  chosen before anything was released, and on nothing later.
+  chosen before anything was released, and on nothing later. (An event that is an interaction
+  itself, such as a session, is charged as a whole when it begins. Others may come in between:
+  pure, approximate and zCDP bounds compose concurrently as well [Vadhan-Zhang 2023].)
 
 All limits are fixed beforehand on purpose. Trading rho against delta as one goes, one sum
 below delta at every moment, would use another order a on every path, and the induction
@@ -38,6 +40,9 @@ is about one a: that rule is not known to be a filter.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -47,6 +52,7 @@ from winnow.core.relation import Relation
 from winnow.errors import BudgetExceeded, GuaranteeError, ParameterError, RelationMismatch
 from winnow.privacy.accountants import (
     ZERO,
+    ZcdpCost,
     pure_cost,
     randomized_response_rho,
     zcdp_cost,
@@ -61,6 +67,7 @@ from winnow.privacy.rounding import at_most, stated_at_least
 
 BUDGET_ACCOUNTANTS = ("combined", *ACCOUNTANTS)
 
+_LEAST_DELTA = Fraction(1, 10**280)
 _LEAST_CONVERTED = Fraction(1, 2**40)
 """The part of what is kept for conversions below which none is made: sums stay short numbers."""
 
@@ -110,7 +117,7 @@ class Limit:
             None if self.size is None else self.size * part,
             self.delta * part,
             None if self.rho is None else self.rho * part,
-            self.converted * part,
+            self.converted if part else ZERO,  # its pieces are too large for a small part
         )
 
 
@@ -158,6 +165,10 @@ class Cap:
                 f"the {accountant} accountant needs a delta above delta_for_events="
                 f"{delta_for_events}, and delta={delta} was given; raise delta, or use "
                 "accountant='pure'"
+            )
+        if accountant == "combined" and total < _LEAST_DELTA:
+            raise ParameterError(
+                f"delta={delta} is too small to be split; use accountant='pure' and delta=0"
             )
         match accountant:
             case "pure":
@@ -211,20 +222,24 @@ class Cap:
         zcdp = zcdp_cost(event)
         if self.accountant == "zcdp":
             return Amount(zcdp.rho, zcdp.delta)
-        try:
+        ways = [*self._converted(zcdp, used), *self._added(event, zcdp)]
+        ways.sort(key=lambda cost: cost.size)
+        if not ways:  # more than there is: from now on only rho counts
+            ways = [Amount(self.limit.size + 1, zcdp.delta, zcdp.rho)]
+        return next((cost for cost in ways if self.follows(used, used + cost)), ways[0])
+
+    def _added(self, event: Event, zcdp: ZcdpCost) -> Iterator[Amount]:
+        """The event at its own pure epsilon, where it has one."""
+        with suppress(GuaranteeError):
             pure = pure_cost(event)
-            epsilon: Fraction | None = pure.epsilon
-            own = max(pure.delta, zcdp.delta)
-        except GuaranteeError:
-            epsilon, own = None, zcdp.delta
-        converted = self._convertible(used)
-        if converted:
-            implied = Fraction(zcdp_epsilon(zcdp.rho, converted))
-            if epsilon is None or implied < epsilon:
-                return Amount(implied, own, zcdp.rho, converted)
-        if epsilon is None:  # more than there is: from now on only rho counts
-            epsilon = self.limit.size + 1
-        return Amount(epsilon, own, zcdp.rho)
+            yield Amount(pure.epsilon, max(pure.delta, zcdp.delta), zcdp.rho)
+
+    def _converted(self, zcdp: ZcdpCost, used: Amount) -> Iterator[Amount]:
+        """The event at an epsilon that its rho implies, for a delta of what is kept for that."""
+        at = self._convertible(used)
+        epsilon = zcdp_epsilon(zcdp.rho, at) if at else math.inf
+        if math.isfinite(epsilon):
+            yield Amount(Fraction(epsilon), zcdp.delta, zcdp.rho, at)
 
     def _convertible(self, used: Amount) -> Fraction:
         """The delta at which the next rho is turned into an epsilon; 0: none is left for it.
@@ -260,9 +275,10 @@ class Cap:
         return (Limit(None, own, rho * self.share),)
 
     def _open(self, used: Amount, own: Fraction = ZERO) -> tuple[Split, ...]:
-        if used != Amount():
+        if used != Amount() and self.share == 1:
             return (self._split_of(used),)
-        return (*self.splits, self._composed_only(own))
+        # Before the first charge; and for a share, which only divides what the cap allows.
+        return (*self.splits, self._composed_only(max(own, used.delta)))
 
     def follows(self, used: Amount, after: Amount) -> bool:
         """Whether the sum may grow from one amount to another."""
@@ -287,7 +303,7 @@ class Cap:
         ways = [used.size]
         for way in self._split_of(used):
             if way.rho is not None and used.rho <= way.rho:
-                kept = zcdp_delta(way.rho / self.share, self.guarantee.epsilon)
+                kept = min(zcdp_delta(way.rho / self.share, self.guarantee.epsilon), 0.999)
                 ways.append(Fraction(zcdp_epsilon(used.rho, kept)))
         return Amount(min(*ways, self.limit.size), used.delta)
 
@@ -303,7 +319,7 @@ class Cap:
                     sizes.append(way.size - used.size)
                 if way.rho is not None:
                     sizes.append(_pure_epsilon(way.rho - used.rho))
-        return Amount(max(sizes), max(deltas))
+        return Amount(min(max(sizes), self.limit.size), max(deltas))
 
     def _refusal(self, used: Amount, event: Event, cost: Amount) -> str:
         return refusal(

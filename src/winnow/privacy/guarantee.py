@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 from winnow.core.checks import Real, delta_range, exact, nonnegative, one_of
 from winnow.core.relation import Relation
+from winnow.core.unit import PERSON, Unit
 from winnow.errors import GuaranteeError, ParameterError, RelationMismatch
 from winnow.privacy.accountants import delta_for_substitution, pure_cost, zcdp_cost, zcdp_epsilon
 from winnow.privacy.events import Event, check_event, describe
@@ -30,6 +31,8 @@ class Guarantee:
     delta: float
     relation: Relation
     rho: float | None = None
+    unit: Unit = PERSON
+    """Whose presence is protected."""
 
     def __post_init__(self) -> None:
         nonnegative(epsilon=self.epsilon)
@@ -37,12 +40,18 @@ class Guarantee:
         if self.rho is not None:
             nonnegative(rho=self.rho)
         object.__setattr__(self, "relation", Relation.parse(self.relation))
+        if isinstance(self.unit, str):  # as ``to_dict`` writes it
+            object.__setattr__(self, "unit", Unit(self.unit))
 
     def __str__(self) -> str:
         epsilon = text_up(exact("epsilon", self.epsilon))
         delta = text_up(exact("delta", self.delta))
         bound = f"({epsilon}, {delta})" if self.delta else epsilon
-        return f"{bound}-DP, {self.relation.sentence}"
+        return f"{bound}-DP, {self.unit.sentence(self.relation)}"
+
+    def about(self, unit: Unit) -> Guarantee:
+        """The same statement, in the words of the data's privacy unit."""
+        return replace(self, unit=unit)
 
     def to_dict(self) -> dict[str, object]:
         """The guarantee as JSON-ready data."""
@@ -51,6 +60,7 @@ class Guarantee:
             "delta": self.delta,
             "relation": str(self.relation),
             "rho": self.rho,
+            "unit": str(self.unit),
         }
 
     def to_substitution(self) -> Guarantee:
@@ -68,6 +78,7 @@ class Guarantee:
             delta=delta_for_substitution(epsilon, delta) if delta else 0.0,
             relation=Relation.SUBSTITUTION,
             rho=rho,
+            unit=self.unit,
         )
 
 

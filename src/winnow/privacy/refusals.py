@@ -89,7 +89,7 @@ def refusal(
             else "use a mechanism without one, or open a larger budget"
         )
         return f"{describe(event)} asks for delta {text_up(own)}, and {kept}; {mend}"
-    whole = left / asked
+    whole = left / asked if asked else Fraction(0)
     part = whole if exactly and 0 < whole < 1 and fits(whole) else largest_part(fits)
     if not part:
         mend = "nothing like it fits any more; open a larger budget"

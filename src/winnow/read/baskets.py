@@ -18,6 +18,7 @@ from winnow.core.checks import count as check_count
 from winnow.core.checks import flag, one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
+from winnow.core.unit import Unit, at_most
 from winnow.core.utility import Utility
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import guarded, reason, shown
@@ -46,6 +47,13 @@ class SealedBaskets:
     max_items: int | None = None
     """The most items that a basket was left with; None: not bounded."""
     max_baskets_per_user: int = 1
+
+    @property
+    def protected(self) -> Unit:
+        """The privacy unit, in the words of a guarantee."""
+        if self.unit == "basket":
+            return Unit("basket")
+        return at_most(self.unit, self.max_baskets_per_user, "basket")
 
     @property
     def items_known(self) -> bool:

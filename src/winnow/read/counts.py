@@ -16,8 +16,9 @@ import numpy as np
 from winnow.core.checks import count as check_count
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
+from winnow.core.unit import PERSON, ROW, Unit, at_most
 from winnow.core.utility import Utility
-from winnow.errors import ParameterError
+from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
 from winnow.read.records import lines_of_file
 from winnow.read.scores import Scores, SealedScores, repeated
@@ -36,6 +37,8 @@ class SealedCounts:
     utility: Utility
     max_items_per_user: int | None = None
     """The most items that one person was counted for; None: not bounded."""
+    unit: Unit = PERSON
+    """Whose presence is protected."""
 
     @property
     def domain_known(self) -> bool:
@@ -49,7 +52,7 @@ class SealedCounts:
                 "the items came from the data and are private; give their public list with "
                 "items=, or use top_k with delta > 0"
             )
-        return SealedScores(self.values, len(self.labels), self.labels, self.utility)
+        return SealedScores(self.values, len(self.labels), self.labels, self.utility, self.unit)
 
     def __repr__(self) -> str:
         what = (
@@ -119,6 +122,7 @@ def counts(
     *,
     item: str,
     user: str | None = None,
+    unit: str | None = None,
     max_items_per_user: int | None = None,
     items: Sequence[Any] | str | Path | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
@@ -133,7 +137,8 @@ def counts(
     ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
     Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
     or query) of a DuckDB or psycopg connection. ``item`` and ``user`` name columns. A person
-    counts at most once per item; without ``user`` every row is a person of its own.
+    counts at most once per item. Without ``user`` one row is the privacy unit (``unit="row"`` says
+    so too): the guarantee then speaks of one row, which is one person only where nobody has two.
 
     ``max_items_per_user`` keeps at most that many items of one person, chosen by a keyed hash
     of the person's own items, the same in every engine for the same ``salt`` (fresh and secret
@@ -174,6 +179,8 @@ def counts(
             f"max_items_per_user={max_items_per_user} needs user=: without it every row is a "
             "person of its own, with one item"
         )
+    check_unit(unit, user)
+    who = ROW if user is None else at_most(user, max_items_per_user, item)
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
     used = [item] if user is None else [item, user]
@@ -185,7 +192,45 @@ def counts(
     if public is not None and listed is not None:
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
-        return SealedCounts(Sealed(values, what), public, utility, bound)
+        return SealedCounts(Sealed(values, what), public, utility, bound, who)
     labels = sorted(totals)
     values = np.array([totals[label] for label in labels], np.int64)
-    return SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
+    return SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound, who)
+
+
+def check_unit(unit: str | None, user: str | None, option: str = "user") -> None:
+    """Refuse a unit that is unknown, or two of them."""
+    if unit is None:
+        return
+    if unit != "row":
+        raise ParameterError(
+            f"unit={shown(unit)} is unknown; unit='row' protects one row, and {option}= names the "
+            "column of those who are protected with all their rows"
+        )
+    if user is not None:
+        raise ParameterError(f"unit='row' and {option}={shown(user)} contradict; give one of them")
+
+
+def private_counts(
+    labels: Sequence[Any], values: Scores, utility: Utility, most: int | None
+) -> SealedCounts:
+    """Ready counts whose labels were found in the data: sealed together with them.
+
+    Labels that nobody has are left out, and the others sorted by their text: nothing of the order
+    in which they came remains.
+    """
+    if values.dtype.kind != "i" or (values < 0).any():
+        raise DataError(
+            "at least one count is negative or not a whole number; give counts of people"
+        )
+    if utility != Utility.declare(1, monotone=True, relation=utility.relation):
+        raise ParameterError(
+            "labels='private' is for counts of people, to which one person adds at most 1; leave "
+            "out sensitivity= and monotone="
+        )
+    with instead(lambda error: DataError(f"at least one label {error}"), ParameterError):
+        texts = [label_text(label) for label in labels]
+    held = sorted((text, i) for i, text in enumerate(texts) if values[i] > 0)
+    kept = np.array([values[i] for _, i in held], np.int64)
+    found = [labels[i] for _, i in held]
+    return SealedCounts(Sealed(kept, "counts"), Sealed(found, "items"), utility, most)

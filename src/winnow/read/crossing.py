@@ -21,6 +21,7 @@ from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
 from winnow.core.sealed import Sealed
+from winnow.core.unit import ROW, Unit
 from winnow.core.utility import Utility
 from winnow.core.workloads.part import bin_counts, sum_of
 from winnow.core.workloads.workload import Workload
@@ -53,6 +54,8 @@ class SealedTable:
     rows: Sealed[Rows]
     rows_per_person: int = 1
     relation: Relation = Relation.SUBSTITUTION
+    unit: Unit = ROW
+    """Whose presence is protected."""
 
     @property
     def n(self) -> int | None:
@@ -152,8 +155,8 @@ def column_counts(table: SealedTable, column: str) -> SealedCounts | SealedScore
     values: Sealed[Scores] = Sealed(counted, f"counts of {len(labels)} values")
     utility = Utility.declare(table.rows_per_person, monotone=True, relation=table.relation)
     if table.rows_per_person == 1:
-        return SealedCounts(values, labels, utility, max_items_per_user=1)
-    return SealedScores(values, len(labels), labels, utility)
+        return SealedCounts(values, labels, utility, max_items_per_user=1, unit=table.unit)
+    return SealedScores(values, len(labels), labels, utility, table.unit)
 
 
 def fingerprint(table: SealedTable) -> bytes:

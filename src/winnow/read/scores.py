@@ -7,6 +7,7 @@ public input format and labels, never a score.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.checks import one_of
 from winnow.core.sealed import Sealed
+from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, plain_type, shown
@@ -31,6 +34,8 @@ class SealedScores:
     labels: Sequence[Any] | None = field(repr=False)
     """Public names of the candidates; None: their positions 0, 1, 2, ..."""
     utility: Utility
+    unit: Unit = PERSON
+    """Whose presence is protected."""
 
     def label(self, position: int) -> Any:
         """The public name of the candidate at a position, as a plain Python value."""
@@ -67,6 +72,24 @@ def seal_scores(
                 "sealed scores have their sensitivity already; do not give another"
             )
         return scores
+    values, names = read_scores_of(
+        scores, labels=labels, label_column=label_column, score_column=score_column
+    )
+    if copy and isinstance(scores, np.ndarray) and np.may_share_memory(values, scores):
+        values = values.copy()
+    return SealedScores(
+        Sealed(values, f"scores of {len(values)} candidates"), len(values), names, utility
+    )
+
+
+def read_scores_of(
+    scores: Any,
+    *,
+    labels: Any = None,
+    label_column: str | None = None,
+    score_column: str | None = None,
+) -> tuple[Scores, Sequence[Any] | None]:
+    """Checked scores, not yet sealed, and their labels; None: they have none."""
     own_labels: Any = None
     if isinstance(scores, Mapping):
         own_labels, scores = list(scores.keys()), list(scores.values())
@@ -80,12 +103,54 @@ def seal_scores(
             raise DataError("these scores bring their own labels; leave out labels=")
         own_labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     values = _numbers(scores)
-    if copy and isinstance(scores, np.ndarray) and np.may_share_memory(values, scores):
-        values = values.copy()
     if own_labels is not None:
         _check_labels(own_labels, len(values))
-    return SealedScores(
-        Sealed(values, f"scores of {len(values)} candidates"), len(values), own_labels, utility
+    return values, own_labels
+
+
+def _columns_of(table: Any) -> Any:
+    if hasattr(table, "collect_schema"):  # a lazy frame would compute its columns, and says so
+        return table.collect_schema().names()
+    return getattr(table, "columns", ())
+
+
+LABELS = ("public", "private")
+"""Where the labels of ready counts come from, in a word."""
+
+
+def labels_word(labels: Any) -> str | None:
+    """The word, where `labels` is one and not a list of labels."""
+    if not isinstance(labels, str):
+        return None
+    one_of(LABELS, labels=labels)
+    return labels
+
+
+def refuse_found_labels(scores: Any, *, tables: bool) -> None:
+    """Refuse counts whose labels may have been found in the data, when no word says that.
+
+    Which labels exist can be due to one person: such a list is private, and a guarantee for a
+    public one is false. A dict or a list is written by whoever calls; the result of value_counts
+    or a Counter is not, and a table of labels and counts seldom is (``tables``).
+    """
+    if isinstance(scores, Counter):
+        what = "a Counter"
+    elif isinstance(scores, Mapping | np.ndarray | list | tuple | SealedScores):
+        return
+    elif (kind := type(scores).__name__) == "Series":
+        index = getattr(scores, "index", None)
+        if index is None or type(index).__name__ == "RangeIndex":
+            return
+        what = "a Series with an index of labels"
+    elif tables or "count" in _columns_of(scores):
+        what = f"a table of labels and counts ({kind})"
+    else:
+        return
+    raise ParameterError(
+        f"{what} does not say where its labels come from. Labels found in the data are private "
+        "too, since one person can be the reason that one exists: give labels='private' and a "
+        "delta (winnow.top_k). A list that was fixed without looking at the data, and has every "
+        "label that there could be, is public: give labels='public'"
     )
 
 

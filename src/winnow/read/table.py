@@ -16,8 +16,10 @@ from winnow.core.column import Column
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
+from winnow.core.unit import ROW, at_most
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
+from winnow.read.counts import check_unit
 from winnow.read.crossing import SealedTable, group
 
 Codes = NDArray[np.int32]
@@ -94,6 +96,7 @@ def read_table(
     schema: Schema | Mapping[str, Any] | str | Path,
     columns: Sequence[str] | None = None,
     person: str | None = None,
+    unit: str | None = None,
     max_rows_per_person: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
     line_breaks: bool = False,
@@ -113,11 +116,12 @@ def read_table(
     the number 7, '007' is not); other sources must have columns of the declared kind: text is
     not taken for a number, nor true for 1.
 
-    The privacy unit is one row per person, or, with ``person`` naming a column, one person
-    with at most ``max_rows_per_person`` rows: further rows are left out, chosen by a keyed
-    hash of the person's own rows (``salt``: fresh and secret by default). Rows without a
-    person are left out too. One line of a text file is one row, as for ``winnow.counts``;
-    ``line_breaks=True`` says that fields between double quotes may hold line breaks.
+    The privacy unit is one row (``unit="row"`` says so too), which is one person only where nobody
+    has two; or, with ``person`` naming a column, one person with at most ``max_rows_per_person``
+    rows: further rows are left out, chosen by a keyed hash of the person's own rows (``salt``:
+    fresh and secret by default). Rows without a person are left out too. One line of a text file is
+    one row, as for ``winnow.counts``; ``line_breaks=True`` says that fields between double quotes
+    may hold line breaks.
 
     ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
     when a person has one row; under 'add-remove' it is private.
@@ -137,7 +141,9 @@ def read_table(
             f"max_rows_per_person={max_rows_per_person} needs person=: without it every row is a "
             "person of its own"
         )
-    unit = Relation.parse(relation)
+    check_unit(unit, person, "person")
+    who = ROW if person is None else at_most(person, int(max_rows_per_person), "row")
+    related = Relation.parse(relation)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows_per_person), key)
 
@@ -149,4 +155,4 @@ def read_table(
         pairs = zip(declared.columns, values, strict=True)
         codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)
         rows = group(codes, weights, declared.shape)
-    return SealedTable(declared, Sealed(rows, "rows"), int(max_rows_per_person), unit)
+    return SealedTable(declared, Sealed(rows, "rows"), int(max_rows_per_person), related, who)

@@ -11,9 +11,10 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.core.utility import Utility
+from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
-from winnow.read.scores import seal_scores
+from winnow.read.scores import labels_word, refuse_found_labels, seal_scores
 from winnow.select.crossing import SparseVectorStream
 from winnow.select.sparse_vector import AboveAnswer, SparseVector
 from winnow.select.table import selection_named
@@ -95,8 +96,9 @@ def select(
     """Select the candidate with the (nearly) highest score, privately.
 
     ``scores`` is a dict, a list, a NumPy array, or a pandas, Polars or Arrow column or
-    table. The list of candidates is public, their scores are private. ``epsilon`` is the
-    total for the call.
+    table. The list of candidates is public, their scores are private; ``labels="public"`` says so
+    of a Series with an index, a Counter or a table of counts, whose labels could be found in the
+    data. ``epsilon`` is the total for the call.
 
     ``sensitivity`` is the most by which one person can move any score, or (down, up) for
     what adding one person can do; ``monotone=True`` says that adding a person never lowers
@@ -119,10 +121,18 @@ def select(
         mechanism, epsilon=epsilon, delta=delta, k=k or 1, noise=noise, thresholds=thresholds
     )
     randomness = Randomness(seed)
+    word = labels_word(labels)
+    if word == "private":
+        raise ParameterError(
+            "select is for public candidates; for one of the labels found in the data use "
+            "winnow.top_k(..., k=1, labels='private', delta=...)"
+        )
+    if labels is None:
+        refuse_found_labels(scores, tables=False)
     sealed = seal_scores(
         scores,
         utility,
-        labels=labels,
+        labels=None if word else labels,
         label_column=label_column,
         score_column=score_column,
         copy=False,  # they are released from before this call returns

@@ -18,10 +18,12 @@ from winnow.cli.options import (
     JsonOption,
     LineBreaksOption,
     MaxRowsPerPersonOption,
+    OneRowOption,
     OutOption,
     PersonOption,
     PlannedEpsilonOption,
     SeedOption,
+    check_unit_said,
     plot_of,
     relation_of_people,
 )
@@ -44,13 +46,13 @@ _MOST_SHOWN = 200
 EXAMPLES = """\
 Examples:
 
-winnow tabulate people.csv --schema schema.json --by race,age --epsilon 1
+winnow tabulate people.csv --schema schema.json --by race,age --epsilon 1 --one-row-per-person
 
 winnow tabulate people.csv --schema schema.json --by race,age --by sex --values hours --epsilon 1 \
---delta 1e-6 --out tables.parquet --plot tables.png
+--delta 1e-6 --out tables.parquet --plot tables.png --one-row-per-person
 
 winnow tabulate people.csv --schema schema.json --workload marginals:2+prefixes:age --epsilon 1 \
---delta 1e-6 --out tables.csv
+--delta 1e-6 --out tables.csv --one-row-per-person
 
 winnow plan tabulate --schema schema.json --by race,age --epsilon 1
 
@@ -118,6 +120,7 @@ def tabulate(
     ] = 0.0,
     seed: SeedOption = None,
     person: PersonOption = None,
+    one_row: OneRowOption = False,
     max_rows_per_person: MaxRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
     rows: Annotated[
@@ -148,6 +151,7 @@ def tabulate(
     from winnow.tables.settings import TableRequest, tables_settings
     from winnow.tables.verb import tabulate as run
 
+    check_unit_said(person, one_row, "--person")
     read = [*named_by(table), schema]
     check_targets(read, out, plot)
     if out is not None and out.suffix.lower() == ".csv":

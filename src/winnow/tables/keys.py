@@ -63,12 +63,12 @@ def tabulate_keys(
         promised = public.promise(counts.utility.relation)
         public.check(scores)
         found = public.release(scores, grant_for(promised.event, budget), tape)
-        return _as_table(found, public.scale(counts.utility))
+        return _as_table(found, public.scale(counts.utility)).about(counts.unit)
     private = StabilityThreshold(epsilon, delta, MOST_KEYS, most, with_counts=True)
     private.check(counts.utility)
     event = private.promise(counts.utility.relation).event
     found = private.release(counts, grant_for(event, budget), tape)
-    return _as_table(found, private.scale(counts.utility))
+    return _as_table(found, private.scale(counts.utility)).about(counts.unit)
 
 
 def _as_table(found: Released[list[Any]], scale: Fraction) -> Released[ReleasedTables]:
@@ -85,4 +85,8 @@ def _as_table(found: Released[list[Any]], scale: Fraction) -> Released[ReleasedT
     layer = layer_of(
         Geometry((part,), {0: tree}), mechanism, [np.array([number for _, number in held])]
     )
-    return Released(ReleasedTables((part,), (layer,), "laplace"), found.guarantee, found.receipt)
+    return Released(
+        ReleasedTables((part,), (layer,), "laplace"),
+        found.guarantee,
+        found.receipt,
+    )

@@ -103,4 +103,5 @@ def tabulate(
         layer_of(geometry, mechanism, noisy.numbers, values=i) for i in range(len(planned.values))
     ]
     value = ReleasedTables(planned.parts, tuple(layers), mechanism.law, planned.values)
-    return Released(value, planned.guarantee, replace(noisy.receipt, reason=planned.reason))
+    receipt = replace(noisy.receipt, reason=planned.reason)
+    return Released(value, planned.guarantee.about(table.unit), receipt)

@@ -15,8 +15,14 @@ from winnow.core.utility import Utility
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
 from winnow.privacy import Budget
-from winnow.read.counts import SealedCounts
-from winnow.read.scores import SealedScores, seal_scores
+from winnow.read.counts import SealedCounts, private_counts
+from winnow.read.scores import (
+    SealedScores,
+    labels_word,
+    read_scores_of,
+    refuse_found_labels,
+    seal_scores,
+)
 from winnow.topk.table import Choice, TopKOptions, choose
 
 
@@ -49,6 +55,10 @@ def top_k(
     ``counts`` is a dict, a list, an array, a data frame, or what ``winnow.counts`` made of a
     table. One person moves every count by at most ``sensitivity``, and adding a person never
     lowers one (``monotone``). ``epsilon`` is the total for the call.
+
+    ``labels`` names the items of a list or array, or says where those of ready counts come from:
+    "public", a list fixed without looking at the data, or "private", found in them, which needs
+    a delta. A data frame, a Series with an index and a Counter need that word.
 
     ``mechanism``: "joint" (a list in order), "canonical" (a set; ``gamma``, ``noise``,
     ``rounded``), "oneshot" (a set; ``noise``), "peel-permute-and-flip", "peel-gumbel" (needs
@@ -87,14 +97,19 @@ def top_k(
         utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
         if isinstance(sealed, SealedScores):
             utility = sealed.utility
-        sealed = seal_scores(
-            sealed,
-            utility,
-            labels=labels,
-            label_column=label_column,
-            score_column=score_column,
-            copy=False,  # they are released from before this call returns
-        )
+        word = labels_word(labels)
+        if word is None and labels is None:
+            refuse_found_labels(sealed, tables=True)
+        columns = {"label_column": label_column, "score_column": score_column}
+        if word == "private":
+            values, names = read_scores_of(sealed, **columns)
+            if names is None:
+                raise ParameterError("labels='private' needs counts with labels; give a dict")
+            sealed = private_counts(names, values, utility, max_items_per_user)
+        else:
+            # they are released from before this call returns, so that no copy is needed
+            given = None if word else labels
+            sealed = seal_scores(sealed, utility, labels=given, copy=False, **columns)
     choice = choose(
         mechanism,
         epsilon=epsilon,
@@ -120,6 +135,7 @@ def release_chosen(
     chosen.check(sealed.utility if isinstance(sealed, SealedCounts) else sealed)
     grant = grant_for(chosen.promise(sealed.utility.relation).event, budget)
     released: Released[list[Any]] = chosen.release(sealed, grant, randomness.tape())
+    released = released.about(sealed.unit)
     return replace(released, receipt=replace(released.receipt, reason=choice.reason))
 
 

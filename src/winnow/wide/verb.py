@@ -115,7 +115,7 @@ def release_wide(
         reason=planned.reason,
         held=padding.note,
     )
-    return Released(value, planned.rounds.guarantee, receipt)
+    return Released(value, planned.rounds.guarantee.about(table.unit), receipt)
 
 
 def wide_seconds(planned: WideSettings) -> float:

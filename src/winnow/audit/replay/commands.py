@@ -118,7 +118,20 @@ def _select(people: People, place: ReplayPlace) -> Any:
 
 def _counts(people: People, place: ReplayPlace) -> Any:
     file = place.write("votes.csv", text_of(("item", "votes"), _texts(counted(people))))
-    words = ("topk", file, "--item", "item", "--count", "votes", "-k", 2, "--epsilon", 0.5)
+    words = (
+        "topk",
+        file,
+        "--item",
+        "item",
+        "--count",
+        "votes",
+        "--labels",
+        "public",
+        "-k",
+        2,
+        "--epsilon",
+        0.5,
+    )
     return _both(place, *words)
 
 
@@ -134,9 +147,29 @@ def _log(people: People, place: ReplayPlace) -> Any:
 
 def _itemsets(people: People, place: ReplayPlace) -> Any:
     file = place.write("baskets.csv", "".join(f"{','.join(held)}\n" for held in people))
-    words = ("itemsets", file, "--size", 1, "--max-items", 2, "--mechanism", "choosing")
+    words = (
+        "itemsets",
+        file,
+        "--one-basket-per-person",
+        "--size",
+        1,
+        "--max-items",
+        2,
+        "--mechanism",
+        "choosing",
+    )
     rules = place.outputs / "rules.csv"
-    pairs = ("itemsets", file, "--size", 2, "--rules", rules, "--min-confidence", 0)
+    pairs = (
+        "itemsets",
+        file,
+        "--one-basket-per-person",
+        "--size",
+        2,
+        "--rules",
+        rules,
+        "--min-confidence",
+        0,
+    )
     noise = ("--epsilon", 20, "--delta", 0.2)
     return [*_both(place, *words, *noise), *_both(place, *pairs, *noise)]
 
@@ -144,7 +177,8 @@ def _itemsets(people: People, place: ReplayPlace) -> Any:
 def _table(people: People, place: ReplayPlace) -> list[object]:
     """A private table and its public schema."""
     schema = place.write("schema.json", json.dumps(_SCHEMA))
-    return [place.write("people.csv", text_of(("sex", "age"), people)), "--schema", schema]
+    table = place.write("people.csv", text_of(("sex", "age"), people))
+    return [table, "--schema", schema, "--one-row-per-person"]
 
 
 def _learn(people: People, place: ReplayPlace) -> Any:

@@ -16,9 +16,11 @@ from winnow.cli.options import (
     JsonOption,
     LineBreaksOption,
     MaxRowsPerPersonOption,
+    OneRowOption,
     PadToOption,
     PersonOption,
     SeedOption,
+    check_unit_said,
     padding_of,
     relation_of_people,
 )
@@ -37,10 +39,11 @@ _OUTPUT = "Output"
 EXAMPLES = """\
 Examples:
 
-winnow ask people.csv --schema schema.json --epsilon 1 --delta 1e-6 --state people.session
+winnow ask people.csv --schema schema.json --epsilon 1 --delta 1e-6 --state people.session \
+--one-row-per-person
 
 winnow ask people.csv --schema schema.json --epsilon 1 --delta 1e-6 --batch questions.txt \
---out answers.csv
+--out answers.csv --one-row-per-person
 
 A question is a line such as: sex = Female, age = 40..60, town = Ulm|Bonn. At the prompt the \
 TAB key completes columns and values; :help lists the commands.
@@ -86,6 +89,7 @@ def ask(
     pad_to: PadToOption = None,
     columns: ColumnsOption = None,
     person: PersonOption = None,
+    one_row: OneRowOption = False,
     max_rows_per_person: MaxRowsPerPersonOption = 1,
     salt: Annotated[
         str | None,
@@ -195,6 +199,7 @@ def ask(
         check_output(out)
         if out is not None:
             refuse_overwriting([batch, schema], "--out", out)
+    check_unit_said(person, one_row, "--person")
     budget = record.budget(relation)
     if person is not None and state is not None and salt is None:
         raise ParameterError(

@@ -15,6 +15,7 @@ from winnow.cli.options import (
     PadToSecondsOption,
     SeedOption,
     Thresholds,
+    check_unit_said,
     choices,
     plot_of,
     relation_of_people,
@@ -30,15 +31,16 @@ _MECHANISM = "Mechanism"
 EXAMPLES = """\
 Examples:
 
-winnow itemsets baskets.csv --size 2 --epsilon 1 --delta 1e-6
+winnow itemsets baskets.csv --size 2 --epsilon 1 --delta 1e-6 --one-basket-per-person
 
 winnow itemsets orders.parquet --basket order --item product --user customer \
 --max-baskets-per-user 5 --size 3 --epsilon 1 --delta 1e-6
 
 winnow itemsets baskets.dat --size 2 -k 5 --items items.txt --mechanism joint --epsilon 2 \
---counts --plot pairs.png
+--counts --plot pairs.png --one-basket-per-person
 
-winnow itemsets baskets.csv --size 2 -k 20 --epsilon 2 --delta 1e-6 --rules rules.csv
+winnow itemsets baskets.csv --size 2 -k 20 --epsilon 2 --delta 1e-6 --rules rules.csv \
+--one-basket-per-person
 """
 
 
@@ -128,10 +130,18 @@ def itemsets(
         typer.Option(
             "--user",
             metavar="COLUMN",
-            help="The column of people. Without it every basket is a person's only one.",
+            help="The column of people.",
             rich_help_panel=_BASKETS,
         ),
     ] = None,
+    one_basket: Annotated[
+        bool,
+        typer.Option(
+            "--one-basket-per-person",
+            help="Nobody has two baskets: one basket is what is protected.",
+            rich_help_panel=_BASKETS,
+        ),
+    ] = False,
     max_baskets_per_user: Annotated[
         int | None,
         typer.Option(
@@ -229,6 +239,7 @@ def itemsets(
     from winnow.read.baskets import read_baskets
     from winnow.topk.cli.source import read_items
 
+    check_unit_said(user, one_basket, "--user", "basket")
     with_counts = with_counts or plot is not None or rules is not None
     read = [file, *([] if items is None else [items])]
     check_targets(read, out, plot)

@@ -127,6 +127,8 @@ class Share:
 
     def charged(self, event: Event, cost: Amount) -> Share:
         """The share after one more charge, or a refusal that costs nothing."""
+        if self.part is None:
+            return replace(self, used=self.used + cost)
         with instead(
             lambda refusal: BudgetExceeded(f"in the share of {self.analyst!r}: {refusal}"),
             BudgetExceeded,

@@ -103,6 +103,10 @@ class Ledger:
                 f"the dataset {label!r} is recorded under {recorded.relation} and {cap.relation} "
                 "was asked for; one dataset has one relation in a ledger"
             )
+        if accountant is None:  # whichever was the default when it was opened
+            how = recorded.accountant
+            set_aside = delta_for_events if how == "zcdp" else 0
+            cap = Cap.declare(epsilon, delta, relation, how, set_aside)
         if recorded != cap:
             raise DataError(
                 f"the dataset {label!r} is recorded with the cap '{recorded.guarantee}' "

@@ -120,7 +120,8 @@ class ChainCheck:
         share = self._share_of(account, analyst)
         used = share.used + cost
         self.shares[account.label, analyst] = replace(share, used=used)
-        bound = "tree" in entry.body and not share.cap.follows(share.used, used)
+        limited = "tree" in entry.body and share.part is not None
+        bound = limited and not share.cap.follows(share.used, used)
         return f"passes the share of {analyst!r}" if bound else ""
 
     def _share_of(self, account: Dataset, analyst: str) -> Share:

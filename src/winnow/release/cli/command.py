@@ -16,9 +16,11 @@ from winnow.cli.options import (
     JsonOption,
     LineBreaksOption,
     MaxRowsPerPersonOption,
+    OneRowOption,
     PadToOption,
     PersonOption,
     SeedOption,
+    check_unit_said,
     padding_of,
     plot_of,
     relation_of_people,
@@ -35,7 +37,7 @@ EXAMPLES = """\
 Examples:
 
 winnow release people.csv --schema schema.json --workload marginals:3 --epsilon 1 --delta 1e-6 \
---out synthetic.parquet --report report.html
+--out synthetic.parquet --report report.html --one-row-per-person
 
 winnow release visits.parquet --schema schema.json --workload marginals:2+ranges:age \
 --columns age,town,sex --person id --max-rows-per-person 3 --epsilon 1 --delta 1e-6 \
@@ -137,6 +139,7 @@ def release(
     pad_to: PadToOption = None,
     columns: ColumnsOption = None,
     person: PersonOption = None,
+    one_row: OneRowOption = False,
     max_rows_per_person: MaxRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
     rows: Annotated[
@@ -255,6 +258,7 @@ def release(
     from winnow.release.cli.run import ReleaseOrder, Targets, write_targets
     from winnow.release.cli.view import running, show_plan, show_result
 
+    check_unit_said(person, one_row, "--person")
     order = ReleaseOrder(
         table=table,
         schema=schema,

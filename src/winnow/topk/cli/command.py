@@ -14,6 +14,7 @@ from winnow.cli.options import (
     GammaOption,
     HeaderOption,
     JsonOption,
+    Labels,
     LineBreaksOption,
     OutOption,
     SeedOption,
@@ -45,7 +46,7 @@ winnow topk visits.parquet --item page --user visitor -k 10 --epsilon 1 --delta 
 winnow topk 'logs/*.csv' --item page --user visitor --max-items-per-user 3 \
 --items pages.txt -k 10 --epsilon 1 --counts --plot top.png
 
-winnow topk votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.csv
+winnow topk votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.csv --labels public
 """
 
 
@@ -84,10 +85,18 @@ def topk(
         option(
             "--user",
             "COLUMN",
-            "The column that says whose event it is; without it every row is a person.",
+            "The column that says whose event it is.",
             _COLUMNS,
         ),
     ] = None,
+    one_row: Annotated[
+        bool,
+        typer.Option(
+            "--one-row-per-person",
+            help="Nobody has two rows: one row is what is protected.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = False,
     max_items_per_user: Annotated[
         int | None,
         option(
@@ -112,8 +121,18 @@ def topk(
         option(
             "--count",
             "COLUMN",
-            "The file has ready counts in this column, each item once; its list of items is "
-            "public.",
+            "The file has ready counts in this column, each item once; say with --labels where its "
+            "items come from.",
+            _COLUMNS,
+        ),
+    ] = None,
+    labels: Annotated[
+        Labels | None,
+        option(
+            "--labels",
+            "WORD",
+            "With --count: public (the list was fixed without looking at the data) or private "
+            "(found in the data; needs --delta).",
             _COLUMNS,
         ),
     ] = None,
@@ -143,7 +162,7 @@ def topk(
         option(
             "--reach",
             "N",
-            "For limited-domain: how many of the largest counts take part (default 10 K + 100).",
+            "For limited-domain: how many of the largest counts take part (default 100 K + 1000).",
             _MECHANISM,
         ),
     ] = None,
@@ -193,12 +212,13 @@ def topk(
         relation=relation,
     )
     check_source(
-        file, count, max_items_per_user, user=user, items=items, memory=memory, header=header
-    )
+        file, count, max_items_per_user, user=user, items=items, memory=memory, header=header,
+        labels=labels, one_row=one_row,
+    )  # fmt: skip
     read = named_by(file)
     _check_targets([*read, *([] if items is None else [items])], out, plot, request)
     public = None if items is None else read_items(items, line_breaks=line_breaks)
-    choice = request.choice(public=count is not None or public is not None)
+    choice = request.choice(public=labels == "public" or public is not None)
     how: dict[str, Any] = {
         "ordered": getattr(choice.mechanism, "ordered", True),
         "margin": request.margin(choice),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import winnow
+from winnow.cli.options import check_unit_said
 from winnow.core.checks import count, delta_range, positive
 from winnow.core.relation import Relation
 from winnow.core.released import Released
@@ -16,9 +17,11 @@ from winnow.core.utility import Utility
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
 from winnow.privacy import Budget
+from winnow.read.counts import private_counts
 from winnow.read.files import STDIN, read_scores
 from winnow.read.records import csv_records, lines_of, text_of
 from winnow.read.scores import seal_scores
+from winnow.topk.crossing import UnknownDomain
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
 from winnow.topk.table import AUTO, PRIVATE, PUBLIC, Choice, TopKOptions, choose
@@ -176,8 +179,8 @@ def from_counts(
     line_breaks: bool = False,
     header: bool = False,
 ) -> Released[list[Any]]:
-    """A top k of ready counts, each item of the file being public."""
-    labels, counts = read_scores(
+    """A top k of ready counts, whose items are public or were found in the data."""
+    names, counts = read_scores(
         file,
         label_column=item,
         score_column=count,
@@ -191,8 +194,13 @@ def from_counts(
             "give counts of people"
         )
     utility = Utility.declare(1, monotone=True, relation=request.relation)
-    scores = seal_scores(counts, utility, labels=labels, copy=False)
-    return release_chosen(choice, scores, budget=budget, seed=seed)
+    most = request.max_items_per_user
+    sealed = (
+        private_counts(names, counts, utility, most)
+        if isinstance(choice.mechanism, UnknownDomain)
+        else seal_scores(counts, utility, labels=names, copy=False)
+    )
+    return release_chosen(choice, sealed, budget=budget, seed=seed)
 
 
 def from_log(
@@ -228,9 +236,17 @@ def check_source(
     items: Path | None,
     memory: str | None,
     header: bool,
+    labels: str | None,
+    one_row: bool,
 ) -> None:
-    """Refuse options that would do nothing for this kind of file."""
+    """Refuse options that would do nothing for this kind of file, and what is left unsaid."""
     if count is None:
+        check_unit_said(user, one_row, "--user")
+        if labels is not None:
+            raise ParameterError(
+                "--labels is for ready counts, with --count; the items of an event log are private "
+                "unless --items lists them"
+            )
         if file == STDIN:
             raise ParameterError("an event log is read from a file; on standard input give --count")
         if header:
@@ -244,8 +260,16 @@ def check_source(
                 "with one item"
             )
         return
-    for option, given in (("--user", user), ("--items", items), ("--memory", memory)):
-        if given is not None:
+    if labels is None:
+        raise ParameterError(
+            "say where the items of these counts come from: --labels public if the list was fixed "
+            "without looking at the data, and has every item that there could be; --labels private "
+            "with --delta if they were found in the data, since one person can be the reason that "
+            "an item is there"
+        )
+    said = {"--user": user, "--items": items, "--memory": memory, "--one-row-per-person": one_row}
+    for option, given in said.items():
+        if given:
             raise ParameterError(
                 f"{option} is for event logs, and --count says that the file has ready counts; "
                 "leave out one of them"

@@ -1,0 +1,162 @@
+"""The privacy unit: asked for by commands, named by guarantees, and never a person by mistake."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import winnow as wn
+from reference.commands import invoke
+from winnow import Relation
+from winnow.core.unit import PERSON, ROW, Unit, at_most
+from winnow.errors import ParameterError
+
+LOG = pd.DataFrame({"visitor": list("aabbcd"), "page": list("xyxyxx")})
+
+
+def test_the_sentences_name_the_unit() -> None:
+    add, replace = Relation.ADD_REMOVE, Relation.SUBSTITUTION
+    assert PERSON.sentence(add) == "add or remove one person"
+    assert PERSON.sentence(replace) == "replace one person's record"
+    assert ROW.sentence(add) == "add or remove one row"
+    assert ROW.sentence(replace) == "replace one row"
+    visitor = at_most("visitor", 8, "page")
+    assert visitor.sentence(add) == "add or remove one visitor with at most 8 pages"
+    assert visitor.sentence(replace) == "replace one visitor's data, with at most 8 pages"
+    assert at_most("visitor", 1, "page") == Unit("visitor", "with at most 1 page")
+    assert at_most("visitor", None, "page") == Unit("visitor")
+
+
+def test_a_row_is_a_person_only_where_that_was_said() -> None:
+    counted = wn.counts(LOG, item="page", items=["x", "y"])
+    released = wn.top_k(counted, k=1, epsilon=1.0, seed=1)
+    assert str(released.guarantee) == "1-DP, add or remove one row"
+    counted = wn.counts(LOG, item="page", user="visitor", max_items_per_user=2, items=["x", "y"])
+    released = wn.top_k(counted, k=1, epsilon=1.0, seed=1)
+    assert str(released.guarantee) == "1-DP, add or remove one visitor with at most 2 pages"
+    assert released.to_dict()["guarantee"]["unit"] == "visitor with at most 2 pages"
+
+
+def test_tables_and_baskets_name_their_unit() -> None:
+    schema = {"page": {"values": ["x", "y"]}}
+    rows = wn.read_table(LOG, schema=schema, unit="row")
+    assert "replace one row" in str(wn.tabulate(rows, ["page"], epsilon=1.0).guarantee)
+    people = wn.read_table(LOG, schema=schema, person="visitor", max_rows_per_person=2)
+    said = str(wn.tabulate(people, ["page"], epsilon=1.0).guarantee)
+    assert said.endswith("replace one visitor's data, with at most 2 rows")
+    baskets = wn.read_baskets([["x", "y"], ["x"]], unit="basket", items=["x", "y"])
+    found = wn.frequent_itemsets(baskets, size=1, epsilon=1.0)
+    assert str(found.guarantee).endswith("one basket")
+
+
+@pytest.mark.parametrize("reader", [wn.counts, wn.read_table])
+def test_two_units_or_an_unknown_one_are_refused(reader: Any) -> None:
+    how: dict[str, Any] = (
+        {"item": "page"} if reader is wn.counts else {"schema": {"page": {"values": ["x", "y"]}}}
+    )
+    who = "user" if reader is wn.counts else "person"
+    with pytest.raises(ParameterError, match="contradict"):
+        reader(LOG, **how, **{who: "visitor"}, unit="row")
+    with pytest.raises(ParameterError, match="unit='visit' is unknown"):
+        reader(LOG, **how, unit="visit")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topk", "log.csv", "--item", "page", "-k", "1", "--epsilon", "1", "--delta", "1e-6"],
+        ["release", "log.csv", "--schema", "s.json", "--workload", "marginals:1", "--epsilon", "1"],
+        ["tabulate", "log.csv", "--schema", "s.json", "--by", "page", "--epsilon", "1"],
+        ["ask", "log.csv", "--schema", "s.json", "--epsilon", "1", "--delta", "1e-6"],
+        ["learn", "log.csv", "--schema", "s.json", "--target", "page", "--hypotheses", "stumps",
+         "--epsilon", "1"],
+        ["itemsets", "log.csv", "--size", "1", "--epsilon", "1", "--delta", "1e-6"],
+    ],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_a_command_stops_until_the_unit_is_said(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    LOG.to_csv("log.csv", index=False)
+    Path("s.json").write_text('{"page": {"values": ["x", "y"]}}')
+    result = invoke(words)
+    assert result.exit_code == 2 and "whose privacy is protected" in result.output
+    what = "basket" if words[0] == "itemsets" else "row"
+    assert f"--one-{what}-per-person" in " ".join(result.output.split())
+    who = "--user" if words[0] in ("topk", "itemsets") else "--person"
+    both = invoke([*words, who, "visitor", f"--one-{what}-per-person"])
+    assert both.exit_code == 2 and "contradict" in both.output
+
+
+# Labels of ready counts.
+
+STATES = pd.Series(["NY"] * 50 + ["CA"] * 30 + ["WY"])
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        STATES.value_counts(),
+        STATES.value_counts().reset_index(),
+        Counter(STATES),
+        pl.Series("state", list(STATES)).value_counts(),
+    ],
+    ids=["pandas", "pandas table", "Counter", "polars"],
+)
+def test_labels_found_in_the_data_are_refused_until_a_word_says_what_they_are(found: Any) -> None:
+    """That 'WY' is there is due to one person: no pure guarantee covers it."""
+    for verb in (lambda: wn.top_k(found, k=1, epsilon=1.0), lambda: wn.select(found, epsilon=1.0)):
+        with pytest.raises(ParameterError, match=r"labels='private'.*labels='public'"):
+            verb()
+    assert wn.top_k(found, k=1, epsilon=50.0, labels="public").value == ["NY"]
+    assert wn.select(found, epsilon=50.0, labels="public").value == "NY"
+    private = wn.top_k(found, k=2, epsilon=5.0, delta=1e-3, labels="private")
+    assert set(private.value) <= {"NY", "CA"} and private.guarantee.delta > 0
+    with pytest.raises(ParameterError, match="delta"):
+        wn.top_k(found, k=1, epsilon=1.0, labels="private")
+    with pytest.raises(ParameterError, match="labels='unknown'"):
+        wn.top_k(found, k=1, epsilon=1.0, labels="unknown")
+
+
+def test_lists_that_the_caller_wrote_need_no_word() -> None:
+    for given in ({"a": 9, "b": 1}, [9, 1], pd.Series([9, 1]), pl.Series([9, 1])):
+        wn.top_k(given, k=1, epsilon=1.0)
+    scores = pd.DataFrame({"model": ["a", "b"], "accuracy": [0.5, 0.75]})
+    wn.select(scores, epsilon=1.0)
+
+
+def test_private_labels_are_the_same_in_any_order_and_without_zeros() -> None:
+    counts = {"b": 40, "a": 60, "c": 0, "d": 20}
+    for order in (list(counts), sorted(counts)):
+        given = {label: counts[label] for label in order}
+        found = wn.top_k(given, k=3, epsilon=1.0, delta=1e-3, labels="private", seed=7)
+        assert found.value == wn.top_k(
+            {k: v for k, v in sorted(counts.items()) if v}, k=3, epsilon=1.0, delta=1e-3,
+            labels="private", seed=7,
+        ).value  # fmt: skip
+    for bad, why in (({"a": -1}, "negative"), ({"a": 1.5}, "whole"), ([3, 1], "labels")):
+        with pytest.raises(wn.InputError, match=why):
+            wn.top_k(bad, k=1, epsilon=1.0, delta=1e-3, labels="private")
+    with pytest.raises(ParameterError, match="sensitivity"):
+        wn.top_k({"a": 1}, k=1, epsilon=1.0, delta=1e-3, labels="private", sensitivity=2)
+
+
+def test_a_file_of_counts_says_where_its_items_come_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    STATES.value_counts().rename("n").to_csv("s.csv", index_label="state")
+    asked = ["topk", "s.csv", "--item", "state", "--count", "n", "-k", "1", "--epsilon", "1"]
+    refused = invoke(asked)
+    assert refused.exit_code == 2 and "--labels public" in " ".join(refused.output.split())
+    assert invoke([*asked, "--labels", "public"]).exit_code == 0
+    without = invoke([*asked, "--labels", "private"])
+    assert without.exit_code == 2 and "--delta" in without.output
+    private = invoke([*asked, "--labels", "private", "--delta", "1e-6"])
+    assert private.exit_code == 0 and "limited-domain" in private.output
