@@ -37,7 +37,7 @@ def adult(folder: Path, columns: tuple[str, ...] | None = None) -> Codes:
 
 
 def income(folder: Path) -> Codes:
-    lines = gzip.open(folder / "income_esl" / "income.tsv.gz", "rt").read().strip().split("\n")
+    lines = _lines(folder / "income_esl" / "income.tsv.gz")
     rows = [dict(item.split("=", 1) for item in line.split("\t")) for line in lines]
     return _coded(pd.DataFrame(rows), "income")
 
@@ -48,8 +48,12 @@ def retail(folder: Path) -> Codes:
     common = raw["Country"].value_counts().index[:11]
     frame = pd.DataFrame(
         {
-            "quantity": np.digitize(raw["Quantity"], [0, 1, 2, 3, 4, 6, 8, 12, 13, 24, 25, 48, 100]),
-            "price": np.digitize(raw["UnitPrice"], [0.4, 0.6, 0.9, 1.3, 1.7, 2.2, 3, 4.2, 5, 8, 13]),
+            "quantity": np.digitize(
+                raw["Quantity"], [0, 1, 2, 3, 4, 6, 8, 12, 13, 24, 25, 48, 100]
+            ),
+            "price": np.digitize(
+                raw["UnitPrice"], [0.4, 0.6, 0.9, 1.3, 1.7, 2.2, 3, 4.2, 5, 8, 13]
+            ),
             "month": when.dt.month - 1,
             "weekday": when.dt.weekday,
             "hour": np.clip(when.dt.hour - 6, 0, 14),
@@ -77,8 +81,7 @@ def steam(folder: Path) -> Codes:
 
 
 def supermarket(folder: Path) -> Codes:
-    path = folder / "supermarket" / "supermarket_trans.csv.gz"
-    lines = gzip.open(path, "rt").read().strip().split("\n")
+    lines = _lines(folder / "supermarket" / "supermarket_trans.csv.gz")
     pairs = [(i, item) for i, line in enumerate(lines) for item in line.split(",") if item]
     raw = pd.DataFrame(pairs, columns=["basket", "item"]).drop_duplicates()
     return _baskets(raw["basket"], raw["item"], 30)
@@ -146,6 +149,11 @@ def generated(columns: int, rows: int, seed: int) -> Codes:
     names = [f"c{i}" for i in range(columns)]
     frame = pd.DataFrame(dict(zip(names, found, strict=True)))
     return Codes(frame, dict(zip(names, sizes.tolist(), strict=True)), names[-1])
+
+
+def _lines(path: Path) -> list[str]:
+    with gzip.open(path, "rt") as file:
+        return file.read().strip().split("\n")
 
 
 def _coded(frame: pd.DataFrame, label: str) -> Codes:
