@@ -198,5 +198,6 @@ def measured_marginal(schema: Schema, table: NoisyTable) -> MeasuredMarginal:
 
 
 def _counts(numbers: list[float]) -> Integers | Floats:
-    whole = all(isinstance(each, int) for each in numbers)
-    return np.array(numbers, np.int64 if whole else np.float64)
+    if all(isinstance(each, int) for each in numbers):
+        return np.array(numbers, np.int64)
+    return np.array(numbers, np.float64)

@@ -92,6 +92,18 @@ def _releases() -> Iterator[Replay]:
 
     yield Replay("release_wide", "one round", wide, ROWS, groups=(0, 1))
 
+    for title, epsilon, rows in (("all at once", 20.0, 5000), ("columns alone", 0.5, 20)):
+
+        def ruled(
+            people: People, place: ReplayPlace, epsilon: float = epsilon, rows: int = rows
+        ) -> Any:
+            table = table_of(people, Relation.ADD_REMOVE)
+            return release_wide(
+                table, marginals(2), epsilon=epsilon, delta=0.01, rows=rows, seed=place.seed
+            )
+
+        yield Replay("release_wide", title, ruled, ROWS, groups=(0, 1))
+
     def wide_session(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=20.0, delta=0.01, seed=place.seed) as session:
