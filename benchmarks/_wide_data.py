@@ -87,11 +87,6 @@ def supermarket(folder: Path) -> Codes:
     return _baskets(raw["basket"], raw["item"], 30)
 
 
-def web(folder: Path) -> Codes:
-    raw = pd.read_csv(folder / "msweb" / "user_item.csv.gz").drop_duplicates()
-    return _baskets(raw["user"], raw["item"].astype(str), 25)
-
-
 def books(folder: Path) -> Codes:
     raw = pd.read_csv(folder / "goodreads_books" / "books.csv.gz")
     languages = raw["language_code"].value_counts().index[:7]
@@ -151,6 +146,10 @@ def generated(columns: int, rows: int, seed: int) -> Codes:
     return Codes(frame, dict(zip(names, sizes.tolist(), strict=True)), names[-1])
 
 
+def _part(codes: Codes, *names: str) -> Codes:
+    return Codes(codes.frame[list(names)], {n: codes.schema[n] for n in names}, names[-1])
+
+
 def _lines(path: Path) -> list[str]:
     with gzip.open(path, "rt") as file:
         return file.read().strip().split("\n")
@@ -171,9 +170,14 @@ def _baskets(who: pd.Series, what: pd.Series, items: int) -> Codes:
 
 CHOSEN_ON: dict[str, Callable[[Path], Codes]] = {
     "books": books,
-    "movies": movies,
-    "web": web,
+    "books-5": lambda folder: _part(
+        books(folder), "language", "ratings", "title", "series", "authors"
+    ),
+    "movies-6": lambda folder: _part(
+        movies(folder), "rating", "weekday", "made", "Action", "Comedy", "Drama"
+    ),
     "generated-12": lambda folder: generated(12, 20_000, 1),
+    "generated-5": lambda folder: generated(5, 5_000, 5),
 }
 CHECKED_ON: dict[str, Callable[[Path], Codes]] = {
     "adult": adult,

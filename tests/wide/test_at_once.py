@@ -77,7 +77,7 @@ def test_one_event_meets_the_budget(relation: Relation, rows: int, per_person: i
 def test_rounds_follow_the_noise_of_a_pair() -> None:
     found = [schedule(10, nu) for nu in (0.001, 0.03, 0.1, 0.4, 1.0, 1.1)]
     rounds = [each.rounds for each in found]
-    assert rounds == sorted(rounds, reverse=True) and rounds[0] == 20 and rounds[-1] == 0
+    assert rounds == sorted(rounds, reverse=True) and rounds[0] == 40 and rounds[-1] == 0
     assert all(each.rounds >= 10 for each in found[:-1])
     shares = [each.first_share for each in found]
     assert shares == sorted(shares) and shares[0] == 0.1 and shares[-1] == 1.0
