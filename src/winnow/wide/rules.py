@@ -68,3 +68,10 @@ def schedule(columns: int, nu: float) -> Schedule:
     return Schedule(
         max(1, round(many * columns)), min(MOST_FIRST, max(LEAST_FIRST, 0.9 * math.sqrt(nu)))
     )
+
+
+def rounds_seconds(
+    rounds: int, *, cells: int, candidates: int = MOST_CANDIDATES, model_cells: int = MODEL_CELLS
+) -> float:
+    """About the time of so many rounds, with models of half the cells that they may have."""
+    return 3.0 + rounds * (0.1 + 3e-6 * model_cells + 1e-7 * cells + 2e-4 * candidates)

@@ -32,6 +32,7 @@ from winnow.wide.rules import (
     SELECTION_SHARE,
     Schedule,
     pair_noise,
+    rounds_seconds,
     schedule,
 )
 
@@ -88,10 +89,13 @@ class WideSettings:
 
     @property
     def seconds(self) -> float:
-        """The public time of the plan, with models of half the cells that they may have."""
-        cells = sum(part.size for part in self.candidates.parts)
-        each = 0.1 + 3e-6 * self.model_cells + 1e-7 * cells + 2e-4 * len(self.weights)
-        return 4.0 + self.rounds.rounds * each
+        """The public time of the plan."""
+        return rounds_seconds(
+            self.rounds.rounds,
+            cells=sum(part.size for part in self.candidates.parts),
+            candidates=len(self.weights),
+            model_cells=self.model_cells,
+        )
 
     @cached_property
     def first(self) -> Workload:
