@@ -57,6 +57,9 @@ RELEASES: tuple[dict[str, Any], ...] = (
     {"accountant": "zcdp"},
     {"accountant": "tight"},
     {"memory": 100},
+    {"update": "tables"},
+    {"update": "tables", "delta": 0, "rounds": None},
+    {"update": "tables", "relation": "add-remove"},
     {"update": "none"},
 )
 SESSIONS: tuple[dict[str, Any], ...] = (

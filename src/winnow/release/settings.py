@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, positive, probability
@@ -46,8 +47,8 @@ ROWS_WITHOUT_TOTAL = 20_000
 
 TOTAL_SHARE = 0.02
 SELECTION_SHARE = 0.5
-TABLE_SELECTION_SHARE = 0.2
-"""Of a round's rho, or epsilon: whole tables are few, and easily told apart."""
+TABLE_SELECTION_SHARE = {"gaussian": 0.2, "laplace": Fraction(1, 65)}
+"""A fifth of a round's rho, and so much that it is a fifth of its epsilon: tables are few."""
 _BETA = 0.05
 
 
@@ -140,9 +141,10 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
         _check_tables(request, workload)
     parts, rests_on = _reduced(request, workload)
     kept = Workload(request.schema, tuple(p for every, _, _, _ in parts for p in every.parts))
+    share: Real
     if whole:
         rounds, reason = _tables(request, kept, total)
-        share = TABLE_SELECTION_SHARE
+        share = TABLE_SELECTION_SHARE[_measurement(request)]
     else:
         rounds, reason = _rounds(request, [own for _, own, _, _ in parts], total)
         share = SELECTION_SHARE
@@ -334,12 +336,6 @@ def _rounds(
     )
 
 
-def _rows(total: int | None) -> str:
-    if total is None:
-        return f"as if there were {ROWS_WITHOUT_TOTAL:,} rows (their number is private)"
-    return f"{total:,} rows"
-
-
 def _tables(
     request: ReleaseRequest, workload: Workload, total: int | None
 ) -> tuple[list[int], str]:
@@ -360,9 +356,12 @@ def _tables(
         noise=once * norm * MEASUREMENTS[law].deviation,
         pure=rho is None,
     )
+    rows = f"{total:,} rows" if total is not None else (
+        f"as if there were {ROWS_WITHOUT_TOTAL:,} rows (their number is private)"
+    )  # fmt: skip
     return [chosen], (
         f"{chosen} rounds over whole tables, chosen from public numbers: "
-        f"{len(workload.parts):,} tables, {workload.size:,} cells, {_rows(total)}, the budget"
+        f"{len(workload.parts):,} tables, {workload.size:,} cells, {rows}, the budget"
     )
 
 
