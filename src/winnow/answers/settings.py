@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from winnow.answers.graphical import predict_graphical
-from winnow.answers.mwem import predict_mwem
+from winnow.answers.mwem import predict_adaptive, predict_mwem
 from winnow.answers.prediction import Prediction
 from winnow.answers.request import AnswersRequest
 from winnow.answers.tables import TablesPlan, plan_tables
 from winnow.core.checks import one_of
 from winnow.errors import ParameterError
 
-METHODS = ("auto", "tables", "mwem", "graphical")
+METHODS = ("auto", "tables", "adaptive", "mwem", "graphical")
 """The words that a user may write."""
 
 
@@ -59,6 +59,7 @@ def choose(request: AnswersRequest, method: str = "auto") -> MethodChoice:
     tables = plan_tables(request)
     for word, made in (
         ("tables", tables.prediction or tables.refused),
+        ("adaptive", predict_adaptive(request)),
         ("mwem", predict_mwem(request)),
         ("graphical", predict_graphical(request)),
     ):

@@ -20,6 +20,7 @@ from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
 from winnow.read.crossing import SealedTable
+from winnow.release.mwem import TABLES
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.verb import accountant_of, release_mwem
 from winnow.tables.crossing import check_rows
@@ -40,6 +41,8 @@ _OF_MWEM: Mapping[str, Any] = {
     "universe_seed": 0,
 }
 """The options that only MWEM has, each with its default. (The graphical model has rounds, too.)"""
+
+_OF_ADAPTIVE = ("rounds", "measurement", "share", "total_share", "groups")
 
 
 @guarded
@@ -82,6 +85,8 @@ def release(
       ``wn.tabulate`` does; and a distribution of maximum entropy fitted to them.
       ``value.answers()`` gives unbiased estimates, ``value.standard_errors`` their errors; see
       ``AnsweredSynthetic``.
+    - "adaptive": rounds that select a badly answered table and measure it whole (MWEM with
+      ``update="tables"``); for many tables and few people.
     - "mwem": rounds that select a badly answered query and measure it; for very many queries.
     - "graphical": a graphical model, for domains with too many cells (``wn.release_wide``).
 
@@ -133,6 +138,9 @@ def release(
         "pad_to": pad_to,
         "seed": seed,
     }
+    if method == "adaptive":
+        refuse_options(method, [name for name in said if name not in _OF_ADAPTIVE])
+        return release_mwem(table, workload, **shared, **given | {"update": TABLES})
     if method == "mwem" or (method == "auto" and said):
         released = release_mwem(table, workload, **shared, **given)
         if method == "auto":
@@ -154,7 +162,9 @@ def release(
         memory,
     )
     choice = choose(request, method)
-    if choice.method == "mwem":
+    if choice.method == "adaptive":
+        given["update"] = TABLES
+    if choice.method in ("adaptive", "mwem"):
         released = release_mwem(table, request.workload, **shared, **given)
         return _because(released, choice.reason)
     if choice.method == "graphical":

@@ -47,7 +47,7 @@ ROWS_WITHOUT_TOTAL = 20_000
 
 TOTAL_SHARE = 0.02
 SELECTION_SHARE = 0.5
-TABLE_SELECTION_SHARE = {"gaussian": 0.2, "laplace": Fraction(1, 65)}
+TABLE_SELECTION_SHARE: dict[str, Real] = {"gaussian": 0.2, "laplace": Fraction(1, 65)}
 """A fifth of a round's rho, and so much that it is a fifth of its epsilon: tables are few."""
 _BETA = 0.05
 

@@ -143,7 +143,7 @@ def _answers() -> Iterator[Replay]:
     """Methods by their names; what "auto" takes of four cells is tables."""
     for method in METHODS_OF_RELEASE:
         many: dict[str, Any] = {"epsilon": 20.0, "delta": 0.01, "rows": 50}
-        more = {"rounds": 1} if method in ("mwem", "graphical") else {}
+        more = {"rounds": 1} if method in ("adaptive", "mwem", "graphical") else {}
         by = marginals(2)
         yield _release(f"method {method}", {"method": method}, many | more, groups=(0, 1), by=by)
     for relation in Relation:

@@ -55,6 +55,7 @@ class ReleaseMethod(StrEnum):
 
     AUTO = "auto"
     TABLES = "tables"
+    ADAPTIVE = "adaptive"
     MWEM = "mwem"
     GRAPHICAL = "graphical"
 

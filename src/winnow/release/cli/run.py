@@ -17,6 +17,7 @@ from winnow.core.saving import check_target, save, write_whole
 from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError, WinnowError
 from winnow.release.cli.view import workload_files, workload_of
+from winnow.release.mwem import TABLES
 from winnow.release.settings import ReleaseRequest, ReleaseSettings, release_settings
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ class ReleaseOrder:
             rows_per_person=self.max_rows_per_person,
             rows=self.rows,
             rounds=self.rounds,
+            update=TABLES if self.method == "adaptive" else self.update,
             groups=_groups(self.groups),
             universe=self.universe,
             accountant=self._sizing(budget),
@@ -132,6 +134,9 @@ class ReleaseOrder:
         )
         known = self.relation.size_is_public and self.max_rows_per_person == 1
         assumed = 1 if known and self.rows is None else None
+        if self.method == "adaptive":
+            refused = [name for name in self._of_mwem() if name in ("update", "universe")]
+            refuse_options(self.method, refused)
         if self.rounded:
             release_settings(replace(request, public_rows=assumed, rounds=self.rounds or 1))
         else:
@@ -142,7 +147,8 @@ class ReleaseOrder:
     @property
     def rounded(self) -> bool:
         """Whether it is MWEM by its name, or by an option that only MWEM has."""
-        return self.method == "mwem" or (self.method == "auto" and bool(self._of_mwem()))
+        named = self.method in ("adaptive", "mwem")
+        return named or (self.method == "auto" and bool(self._of_mwem()))
 
     def _of_mwem(self) -> list[str]:
         given = {
@@ -199,7 +205,10 @@ class ReleaseOrder:
             return release_settings(settings)
         asked = self._asked(request, checked_total(self.rows, table.n))
         choice = choose(asked, self.method)
-        return release_settings(settings) if choice.method == "mwem" else choice
+        if choice.method not in ("adaptive", "mwem"):
+            return choice
+        update = TABLES if choice.method == "adaptive" else self.update
+        return release_settings(replace(settings, update=update))
 
     def run(
         self,
