@@ -11,7 +11,6 @@ from winnow.release.mwem import TABLES, default_rounds
 from winnow.release.prediction import predicted_errors, predicted_table_errors
 from winnow.release.settings import (
     BYTES_PER_CELL,
-    ROUNDS_WITHOUT_TOTAL,
     ROWS_WITHOUT_TOTAL,
     ReleaseRequest,
     release_settings,
@@ -76,12 +75,10 @@ def predict_adaptive(request: AnswersRequest) -> Prediction | str:
 
 def mwem_rounds(request: AnswersRequest) -> int:
     """How many rounds MWEM takes unless told otherwise."""
-    if request.total is None:
-        return ROUNDS_WITHOUT_TOTAL
     return default_rounds(
         cells=request.schema.cells,
         queries=request.workload.size,
-        total=request.total,
+        total=request.total or ROWS_WITHOUT_TOTAL,
         rows_per_person=request.rows_per_person,
         rho=request.rho,
         epsilon=float(request.epsilon),

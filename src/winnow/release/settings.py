@@ -39,11 +39,8 @@ from winnow.release.mwem import TABLES, default_rounds, default_tables
 BYTES_PER_CELL = 64
 """Of a distribution: weights, sums for the mean, tables, copies (measured: 50 to 65)."""
 
-ROUNDS_WITHOUT_TOTAL = 50
-"""Rounds by default where the number of rows is private, so that it may not be used."""
-
 ROWS_WITHOUT_TOTAL = 20_000
-"""The number of whole tables is chosen for so many rows where their number is private."""
+"""The number of rounds is chosen for so many rows where their number is private."""
 
 TOTAL_SHARE = 0.02
 SELECTION_SHARE = 0.5
@@ -314,15 +311,12 @@ def _rounds(
         count(rounds=given)
         asked = [int(given)] * len(workloads)
         return asked, f"{_sum(asked)} rounds as asked"
-    if total is None:
-        fixed = [ROUNDS_WITHOUT_TOTAL] * len(workloads)
-        return fixed, f"{_sum(fixed)} rounds, because the number of rows is private"
     rho, pure = _strength(request)
     chosen = [
         default_rounds(
             cells=min(each.schema.cells, request.universe or each.schema.cells),
             queries=each.size,
-            total=total,
+            total=total or ROWS_WITHOUT_TOTAL,
             rows_per_person=int(request.rows_per_person),
             rho=None if rho is None else rho / len(workloads),
             epsilon=pure / len(workloads),
@@ -332,8 +326,14 @@ def _rounds(
     return chosen, (
         f"{_sum(chosen)} rounds chosen from public numbers: "
         f"{cells_text(request.schema.cells)} cells, {sum(w.size for w in workloads):,} queries, "
-        f"{total:,} rows, the budget"
+        f"{_rows(total)}, the budget"
     )
+
+
+def _rows(total: int | None) -> str:
+    if total is not None:
+        return f"{total:,} rows"
+    return f"as if there were {ROWS_WITHOUT_TOTAL:,} rows (their number is private)"
 
 
 def _tables(
@@ -356,12 +356,9 @@ def _tables(
         noise=once * norm * MEASUREMENTS[law].deviation,
         pure=rho is None,
     )
-    rows = f"{total:,} rows" if total is not None else (
-        f"as if there were {ROWS_WITHOUT_TOTAL:,} rows (their number is private)"
-    )  # fmt: skip
     return [chosen], (
         f"{chosen} rounds over whole tables, chosen from public numbers: "
-        f"{len(workload.parts):,} tables, {workload.size:,} cells, {rows}, the budget"
+        f"{len(workload.parts):,} tables, {workload.size:,} cells, {_rows(total)}, the budget"
     )
 
 
