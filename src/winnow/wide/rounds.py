@@ -17,10 +17,14 @@ from winnow.core.workloads.part import Part, table_columns
 from winnow.core.workloads.workload import Workload
 from winnow.read.crossing import SealedTable, true_counts
 from winnow.release.mechanism import MarginalRun
-from winnow.wide.fit import Estimator, NoisyTable
+from winnow.wide.fit import Estimator, Floats, NoisyTable
 from winnow.wide.junction_tree import tree_cells
 from winnow.wide.settings import WideSettings
 from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
+
+REFRESHED = 20
+"""With more columns, the model's tables that share none with the last measured one are kept: they
+hardly change, and whatever public table a score is taken against, the guarantee is the same."""
 
 
 def fit_wide(
@@ -49,15 +53,21 @@ def fit_wide(
             true_counts(table, candidates), candidates, [planned.weights[i] for i in kept]
         )
         penalties = [planned.penalties()[i] for i in kept]
+        said: dict[int, Floats] = {}
+        changed: set[int] = set()
+        narrow = len(planned.schema.columns) <= REFRESHED
         for done in range(every):
             allowed = allowed_candidates(planned, candidates, released)
+            for i in allowed:
+                columns = _columns(tables[i])
+                if i not in said or narrow or changed.intersection(columns):
+                    said[i] = total * fitted.model.marginal(columns)
             found = rounds.next(
-                allowed,
-                [total * fitted.model.marginal(_columns(tables[i])) for i in allowed],
-                [penalties[i] for i in allowed],
+                allowed, [said[i] for i in allowed], [penalties[i] for i in allowed]
             )
             chosen = _columns(tables[found.candidate])
             released.append(NoisyTable(chosen, found.counts, planned.sigma))
+            changed = set(chosen)
             fitted = estimator.fit(released, last=done == every - 1)
             if progress is not None:
                 progress(done + 1, every)

@@ -140,7 +140,7 @@ def _at_once(
         reason=planned.reason,
         held=padding.note,
     )
-    return Released(value, planned.tables.guarantee, receipt)
+    return Released(value, planned.tables.guarantee.about(table.unit), receipt)
 
 
 def _accountant(accountant: str, budget: Budget | None, delta: Real) -> str:

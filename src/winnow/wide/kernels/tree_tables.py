@@ -106,14 +106,29 @@ class TreeTables:
                     (i == top, i))
             for i in needed
         ]  # fmt: skip
-        left = {c for factor in factors for c in factor.axes} - set(wanted)
-        while left:
-            joint = {c: {a for f in factors if c in f.axes for a in f.axes} for c in left}
-            column = min(left, key=lambda c: (math.prod(self.tree.shape[a] for a in joint[c]), c))
-            left.discard(column)
-            touched = [f for f in factors if column in f.axes]
-            factors = [f for f in factors if column not in f.axes]
-            factors.append(self._joined(touched, column, joint[column]))
+        shape = self.tree.shape
+        holding: dict[int, list[_Factor]] = {}
+        for factor in factors:
+            for c in factor.axes:
+                holding.setdefault(c, []).append(factor)
+        joint = {
+            c: {a for factor in holding[c] for a in factor.axes} for c in holding if c not in wanted
+        }
+        cost = {c: math.prod(shape[a] for a in near) for c, near in joint.items()}
+        while cost:
+            column = min(cost, key=lambda c: (cost[c], c))
+            del cost[column]
+            touched = holding.pop(column)
+            made = self._joined(touched, column, joint.pop(column))
+            gone = {factor.made_of for factor in touched}
+            for c in made.axes:
+                kept = [factor for factor in holding[c] if factor.made_of not in gone]
+                holding[c] = [*kept, made]
+                if c in cost:
+                    joint[c] = {a for factor in holding[c] for a in factor.axes}
+                    cost[c] = math.prod(shape[a] for a in joint[c])
+            factors = [factor for factor in factors if factor.made_of not in gone]
+            factors.append(made)
         return factors
 
     def _joined(self, touched: list[_Factor], column: int, joint: set[int]) -> _Factor:
