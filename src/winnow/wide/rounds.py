@@ -52,7 +52,8 @@ def fit_wide(
         rounds = run.start(
             true_counts(table, candidates), candidates, [planned.weights[i] for i in kept]
         )
-        penalties = [planned.penalties()[i] for i in kept]
+        every_penalty = planned.penalties()
+        penalties = [every_penalty[i] for i in kept]
         said: dict[int, Floats] = {}
         changed: set[int] = set()
         narrow = len(planned.schema.columns) <= REFRESHED

@@ -119,7 +119,8 @@ class WideSettings:
 
     def penalties(self) -> list[float]:
         """The expected l1 size of the noise of each candidate's table, in rows."""
-        return [math.sqrt(2 / math.pi) * self.sigma * part.size for part in self.candidates.parts]
+        each = math.sqrt(2 / math.pi) * self.sigma
+        return [each * part.size for part in self.candidates.parts]
 
     def worthwhile(self, total: int) -> list[int]:
         """The candidates whose noise, summed over the table, stays below so many rows.
