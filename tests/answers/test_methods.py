@@ -117,6 +117,11 @@ WORKLOADS = {
     "one table": ((5, 5), wn.marginals(2)),
     "all pairs": ((4, 3, 2, 6), wn.marginals(2)),
     "prefixes": ((300,), wn.prefixes("c0")),
+    "predicates": ((5, 6), wn.predicates([wn.where({"c0": [0, 1]}), wn.where({"c1": (2, 4)})])),
+    "many predicates": (
+        (5, 6),
+        wn.predicates([wn.where({"c0": [i % 5, (i + 1) % 5], "c1": [i % 6]}) for i in range(40)]),
+    ),
     "ranges and a table": ((30, 4), wn.ranges("c0") + wn.marginals(2)),
 }
 

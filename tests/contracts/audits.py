@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from winnow.answers import audit as linear
+from winnow.answers.mechanism import MeasureLinear
 from winnow.audit.cases import all_cases
 from winnow.audit.twins import enumerated_twins, twins
 from winnow.interactive.audit import claims as sessions
@@ -34,6 +36,11 @@ OTHERS = {
         independent.independent_twins,
     ),
     "tables": (tables.residual_tables(), tables.tables_enumerated, tables.tables_twins),
+    "linear": (
+        MeasureLinear(linear.strategies()["queries"][0], 6),
+        linear.linear_enumerated,
+        linear.linear_twins,
+    ),
     "scalar": (programs.SCALAR, programs.lp_enumerated, programs.lp_twins),
     "constraint": (programs.OWNED, programs.lp_enumerated, programs.lp_twins),
 }

@@ -24,6 +24,8 @@ from winnow import (
     Utility,
     seal_vectors,
 )
+from winnow.answers.mechanism import MeasureLinear
+from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
 from winnow.core.laws import Law
 from winnow.inner_product.rounds import IndexedRounds, rounds_event
 from winnow.inner_product.vectors import seal_query
@@ -302,6 +304,18 @@ def _tables() -> Iterator[Subject]:
         yield Subject(f"tables, {law}", made, table, measured, ((made, several),))
 
 
+def _linear() -> Iterator[Subject]:
+    def measured(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        return mechanism.measure(data, grant, tape)
+
+    several = replace(table(), rows_per_person=2)
+    matrix = MatrixStrategy(SCHEMA.shape, (0, 1), np.eye(6, dtype=np.int64))
+    for strategy in (matrix, ToeplitzStrategy(SCHEMA.shape, 1), QueriesStrategy(PAIRS)):
+        made = MeasureLinear(strategy, 9)
+        title = f"linear, {strategy.title}"
+        yield Subject(title, made, table, measured, ((made, several),))
+
+
 SUBJECTS: tuple[Subject, ...] = (
     *(_with_a_word(row) for row in TABLE),
     *_threshold(),
@@ -309,6 +323,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_inner_products(),
     *_rounds(),
     *_tables(),
+    *_linear(),
     *_sessions(),
     *_programs(),
 )

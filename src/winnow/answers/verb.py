@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from winnow.answers.linear import LinearPlan
 from winnow.answers.request import AnswersRequest, bound_workload, checked_total
 from winnow.answers.settings import MethodChoice, choose
-from winnow.answers.tables import measure_tables
+from winnow.answers.tables import measure_linear, measure_tables
 from winnow.core.checks import Real, one_of
 from winnow.core.mechanism import grant_for
 from winnow.core.padding import SPARE, Padding, PadTo
@@ -85,6 +86,9 @@ def release(
       ``wn.tabulate`` does; and a distribution of maximum entropy fitted to them.
       ``value.answers()`` gives unbiased estimates, ``value.standard_errors`` their errors; see
       ``AnsweredSynthetic``.
+    - "toeplitz": the square root of the prefixes of one long column, for its prefixes and ranges.
+    - "explicit": the best matrix for any queries over up to some 1,000 cells, or noise on each
+      query, where these are few.
     - "adaptive": rounds that select a badly answered table and measure it whole (MWEM with
       ``update="tables"``); for many tables and few people.
     - "mwem": rounds that select a badly answered query and measure it; for very many queries.
@@ -215,12 +219,14 @@ def _measured(
 ) -> Released[SyntheticDistribution]:
     """One event of noise on whole numbers, then a fit."""
     randomness = Randomness(seed)
-    plan = choice.tables
-    assert plan is not None
+    plan = choice.tables if choice.method == "tables" else choice.linear[choice.method]
     check_rows(table)
     grant = grant_for(plan.mechanism.promise(table.relation).event, budget)
     with padding.held(lambda: SPARE * choice.taken.seconds):
-        value, receipt = measure_tables(plan, request, table, grant, randomness.tape())
+        if isinstance(plan, LinearPlan):
+            value, receipt = measure_linear(plan, request, table, grant, randomness.tape())
+        else:
+            value, receipt = measure_tables(plan, request, table, grant, randomness.tape())
     receipt = replace(receipt, reason=choice.reason, held=padding.note)
     return Released(value, plan.guarantee.about(table.unit), receipt)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
 from winnow.audit.accounting import accounted
 from winnow.audit.closed_plans import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
@@ -64,6 +65,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_enumerated(quick=quick)
     yield from rounds_enumerated(quick=quick)
     yield from tables_enumerated(quick=quick)
+    yield from linear_enumerated(quick=quick)
     yield from marginal_rounds_enumerated(quick=quick)
     yield from interactive_enumerated(quick=quick)
     yield from lp_enumerated(quick=quick)
@@ -74,6 +76,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_faithful(quick=quick, seed=seed)
     yield from rounds_faithful(quick=quick, seed=seed)
     yield from tables_faithful(quick=quick, seed=seed)
+    yield from linear_faithful(quick=quick, seed=seed)
     yield from marginal_rounds_faithful(quick=quick, seed=seed)
     yield from interactive_faithful(quick=quick, seed=seed)
     yield from lp_faithful(quick=quick, seed=seed)
@@ -85,6 +88,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_twins(quick=quick, seed=seed)
     yield from rounds_twins(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
+    yield from linear_twins(quick=quick, seed=seed)
     yield from marginal_rounds_twins(quick=quick, seed=seed)
     yield from interactive_twins(quick=quick, seed=seed)
     yield from lp_twins(quick=quick, seed=seed)

@@ -17,7 +17,7 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.workloads.conditions import where
-from winnow.core.workloads.tables import marginals
+from winnow.core.workloads.tables import marginals, prefixes
 from winnow.errors import BudgetExceeded
 from winnow.interactive.opening import METHODS
 from winnow.interactive.verb import open_interactive, resume_interactive
@@ -144,7 +144,7 @@ def _answers() -> Iterator[Replay]:
     for method in METHODS_OF_RELEASE:
         many: dict[str, Any] = {"epsilon": 20.0, "delta": 0.01, "rows": 50}
         more = {"rounds": 1} if method in ("adaptive", "mwem", "graphical") else {}
-        by = marginals(2)
+        by = prefixes("age") if method == "toeplitz" else marginals(2)
         yield _release(f"method {method}", {"method": method}, many | more, groups=(0, 1), by=by)
     for relation in Relation:
         yield _release(
