@@ -124,6 +124,8 @@ def test_a_release_at_once_is_accurate_and_says_what_it_did() -> None:
     assert released.receipt.mechanism.startswith("graphical model; measure-tables")
     assert "all at once" in (released.receipt.reason or "")
     assert released.guarantee.epsilon <= 3 and released.value.total == 20_000
+    asked = wn.release_wide(table, wn.marginals(3), epsilon=3, delta=1e-6, rounds=1, seed=2)
+    assert released.guarantee.unit == asked.guarantee.unit == table.unit
     model = released.value
     again = wn.release_wide(table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2).value
     assert model.to_dict() == again.to_dict()
