@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from winnow.core.checks import count, exact, positive, probability
+from winnow.core.checks import count, positive, probability
 from winnow.errors import ParameterError
 from winnow.interactive.constants import InteractiveRequest
 from winnow.interactive.independent_answers import IndependentAnswers, answer_bound
@@ -84,14 +84,7 @@ def plan_independent(request: InteractiveRequest) -> IndependentPlan:
     positive(epsilon=request.epsilon)
     probability(delta=request.delta, beta=request.beta)
     count(max_queries=request.max_queries, rows_per_person=request.rows_per_person)
-    given = {
-        "updates": request.updates, "threshold": request.threshold, "alpha": request.alpha,
-        "universe": request.universe, "smoothness": request.smoothness,
-        "warm_start": exact("warm_start", request.warm_start) or None,
-        "phi": exact("phi", request.phi) or None,
-        "calibration": None if request.calibration == "target-charging" else request.calibration,
-    }  # fmt: skip
-    useless = [name for name, value in given.items() if value is not None]
+    useless = request.of_hypothesis
     if useless:
         raise ParameterError(
             f"{', '.join(useless)}: not for independent answers, which have no hypothesis; leave "

@@ -44,6 +44,9 @@ def chosen_plan(
         return _useful(plan_independent(_for_independent(request, budget))), ""
     if method == WEIGHTS:
         return plan_interactive(_for_weights(request, budget)), ""
+    if request.of_hypothesis:
+        reason = f"{request.of_hypothesis[0]} was given, which is for a hypothesis"
+        return plan_interactive(_for_weights(request, budget)), reason
     bare = InteractiveRequest(
         request.cells, request.epsilon, request.delta, request.max_queries, request.beta,
         request.relation, request.rows_per_person, request.public_rows, request.rows,
@@ -54,12 +57,12 @@ def chosen_plan(
     except InputError:
         return _useful(single), "recommended: multiplicative weights would learn nothing here"
     compared = (
-        f"recommended: an error bound of {{:.3g}} against {{:.3g}} for {request.max_queries:,} "
+        f"recommended: usual errors up to {{:.3g}} against {{:.3g}} for {request.max_queries:,} "
         "questions"
     )
-    if weights.bound < single.bound:
-        return weights, compared.format(weights.bound, single.bound)
-    return _useful(single), compared.format(single.bound, weights.bound)
+    if weights.usual < single.bound:
+        return weights, compared.format(weights.usual, single.bound)
+    return _useful(single), compared.format(single.bound, weights.usual)
 
 
 def _useful(plan: IndependentPlan) -> IndependentPlan:
