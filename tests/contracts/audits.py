@@ -13,6 +13,7 @@ from winnow.interactive.audit import claims as sessions
 from winnow.interactive.audit import independent
 from winnow.itemsets.audit.claims import cases as basket_cases
 from winnow.itemsets.audit.model import broken_on_baskets
+from winnow.learn import audit as learning
 from winnow.lp import audit as programs
 from winnow.release import audit as rounds
 from winnow.tables import audit as tables
@@ -41,6 +42,7 @@ OTHERS = {
         linear.linear_enumerated,
         linear.linear_twins,
     ),
+    "additive": (learning.model(), learning.additive_enumerated, learning.additive_twins),
     "scalar": (programs.SCALAR, programs.lp_enumerated, programs.lp_twins),
     "constraint": (programs.OWNED, programs.lp_enumerated, programs.lp_twins),
 }

@@ -33,6 +33,7 @@ from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
 from winnow.itemsets.crossing import FrequentItemsets
+from winnow.learn.crossing import AdditiveModel, LabelledRows, SealedLabelled
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
@@ -316,7 +317,20 @@ def _linear() -> Iterator[Subject]:
         yield Subject(title, made, table, measured, ((made, several),))
 
 
+def _additive() -> Iterator[Subject]:
+    def data(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+        codes, labels = np.array([0, 1], np.int32), np.array([0, 1], np.int32)
+        rows = LabelledRows((codes,), labels, np.array([SECRET - turn, 7], np.int64))
+        return SealedLabelled(Sealed(rows, "rows"), ("no", "yes"), relation), (2,)
+
+    for law in ("laplace", "gaussian"):
+        model = AdditiveModel(law, 5, Fraction(1, 2), 1, delta=Fraction(1, 100))
+        refused = (replace(model, multiplier=2**50), data())
+        yield Subject(f"additive model, {law}", model, data, _released, (refused,))
+
+
 SUBJECTS: tuple[Subject, ...] = (
+    *_additive(),
     *(_with_a_word(row) for row in TABLE),
     *_threshold(),
     *_with_counts(),

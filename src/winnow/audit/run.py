@@ -31,6 +31,7 @@ from winnow.itemsets.audit.claims import (
     baskets_sampled,
     baskets_twins,
 )
+from winnow.learn.audit import additive_enumerated, additive_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.release.audit import rounds_enumerated, rounds_faithful, rounds_twins
 from winnow.tables.audit import tables_enumerated, tables_faithful, tables_twins
@@ -66,6 +67,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from rounds_enumerated(quick=quick)
     yield from tables_enumerated(quick=quick)
     yield from linear_enumerated(quick=quick)
+    yield from additive_enumerated(quick=quick)
     yield from marginal_rounds_enumerated(quick=quick)
     yield from interactive_enumerated(quick=quick)
     yield from lp_enumerated(quick=quick)
@@ -89,6 +91,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from rounds_twins(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
     yield from linear_twins(quick=quick, seed=seed)
+    yield from additive_twins(quick=quick)
     yield from marginal_rounds_twins(quick=quick, seed=seed)
     yield from interactive_twins(quick=quick, seed=seed)
     yield from lp_twins(quick=quick, seed=seed)
