@@ -7,14 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from winnow._version import __version__
+from winnow.core.frames import Columns, Framed, list_columns
+from winnow.core.notebook import Card, InNotebook, columns_card, pairs_card
 from winnow.core.unit import Unit
+from winnow.errors import ParameterError
 from winnow.privacy import Event, Guarantee, describe, to_json
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(InNotebook):
     """Which mechanism really ran, what it was charged, and where its noise came from."""
 
     mechanism: str
@@ -61,9 +64,12 @@ class Receipt:
             ("version", f"winnow {self.version}"),
         ]
 
+    def _card(self) -> Card:
+        return pairs_card("Receipt", self.lines())
+
 
 @dataclass(frozen=True)
-class Released(Generic[T]):
+class Released(InNotebook, Framed, Generic[T]):
     """A value that may be published, with its guarantee and receipt."""
 
     value: T
@@ -86,6 +92,38 @@ class Released(Generic[T]):
             "guarantee": self.guarantee.to_dict(),
             "receipt": self.receipt.to_dict(),
         }
+
+    def to_columns(self, **options: Any) -> Columns:
+        """The value as one array for each column, where it is a list or a table.
+
+        The options are those of the value's own ``to_columns``: ``level`` of intervals, say.
+        """
+        value: Any = self.value
+        if isinstance(value, Framed):
+            return value.to_columns(**options)
+        if isinstance(value, list) and options:
+            raise ParameterError(f"a list has no {', '.join(options)}; leave it out")
+        if isinstance(value, list):
+            return list_columns(value)
+        raise ParameterError(
+            f"this result is one {type(value).__name__}, not a list or a table; take .value"
+        )
+
+    def _card(self) -> Card:
+        value: Any = self.value
+        if isinstance(value, InNotebook):
+            card = value._card()
+        elif isinstance(value, list):
+            held = list_columns(value)
+            card = columns_card(f"{len(value):,} released", held, 1)
+        else:
+            card = pairs_card("Released", [("value", str(value))])
+        seeded = [("seeded:", "for tests only, not private")]
+        return card.with_notes(
+            ("guarantee", str(self.guarantee)),
+            *(seeded if self.receipt.randomness != "os" else []),
+            folded=self.receipt.lines(),
+        )
 
     def to_json(self, indent: int | None = 2) -> str:
         """The same as JSON text."""

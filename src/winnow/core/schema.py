@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.column import Column, check_name
+from winnow.core.notebook import MOST_ROWS, Card, InNotebook
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason, shown
 
@@ -27,7 +28,7 @@ __all__ = ["Column", "Schema"]
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(InNotebook):
     """The columns of a table; everything in it is public."""
 
     columns: tuple[Column, ...]
@@ -120,6 +121,14 @@ class Schema:
             raise ParameterError(f"a column stands more than once in {_listed(tuple(names))}")
         return places
 
+    def _card(self) -> Card:
+        rows = [
+            (column.name, column.kind, f"{column.cardinality:,}", _few(column.labels))
+            for column in self.columns[:MOST_ROWS]
+        ]
+        title = f"Schema of {len(self.columns)} columns, {cells_text(self.cells)} cells"
+        return Card(title, ("column", "kind", "codes", "labels"), rows, len(self.columns))
+
     def __repr__(self) -> str:
         return f"<schema of {len(self.columns)} columns, {cells_text(self.cells)} cells>"
 
@@ -127,6 +136,11 @@ class Schema:
 def cells_text(cells: int) -> str:
     """The size of a domain for people: 24,000 or 10^17.8."""
     return f"{cells:,}" if cells < 10**9 else f"10^{math.log10(cells):.1f}"
+
+
+def _few(labels: Sequence[Any]) -> str:
+    shown = ", ".join(str(label) for label in labels[:5])
+    return shown if len(labels) <= 5 else f"{shown}, …"
 
 
 def _listed(names: tuple[str, ...]) -> str:

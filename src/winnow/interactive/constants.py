@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from winnow.core.checks import Real, exact
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.core.schema import cells_text
 from winnow.interactive.mechanism import MultiplicativeWeights
@@ -51,7 +52,7 @@ class InteractiveRequest:
 
 
 @dataclass(frozen=True)
-class InteractivePlan:
+class InteractivePlan(InNotebook):
     """A session's public constants. Fractions are of the rows."""
 
     cells: int
@@ -128,6 +129,9 @@ class InteractivePlan:
     def adaptive(self) -> bool:
         """Whether the bound holds for questions that depend on earlier answers."""
         return self.universe is None
+
+    def _card(self) -> Card:
+        return text_card(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""

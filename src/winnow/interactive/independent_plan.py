@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from winnow.core.checks import count, positive, probability
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.errors import ParameterError
 from winnow.interactive.constants import InteractiveRequest
 from winnow.interactive.independent_answers import IndependentAnswers, answer_bound
@@ -15,7 +16,7 @@ from winnow.privacy import Calibration, Event, Guarantee, calibrate, from_json, 
 
 
 @dataclass(frozen=True)
-class IndependentPlan:
+class IndependentPlan(InNotebook):
     """A session's public constants. Fractions are of the rows."""
 
     rows: int
@@ -49,6 +50,9 @@ class IndependentPlan:
     def mechanism(self) -> IndependentAnswers:
         """The noise that is added."""
         return IndependentAnswers(self.max_queries, self.noise_multiplier)
+
+    def _card(self) -> Card:
+        return text_card(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""

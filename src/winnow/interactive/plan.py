@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.checks import Real, count, positive, probability
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
 from winnow.errors import InputError, ParameterError
@@ -26,7 +27,7 @@ NEITHER = "neither: nothing would be learned"
 
 
 @dataclass(frozen=True)
-class InteractiveComparison:
+class InteractiveComparison(InNotebook):
     """Two ways to answer k questions under the same budget, and which has the smaller bound."""
 
     cells: int
@@ -73,6 +74,9 @@ class InteractiveComparison:
         """The same, as ``winnow.open_interactive`` calls it."""
         names = {INTERACTIVE: "multiplicative-weights", INDEPENDENT: "independent"}
         return names.get(self.recommended, "none")
+
+    def _card(self) -> Card:
+        return text_card(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data, ready for JSON."""

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.notebook import Card, InNotebook
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
@@ -42,7 +43,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SealedTable:
+class SealedTable(InNotebook):
     """A private table. Its schema is public, its rows are not.
 
     Neighbours: one person's rows are added or removed (relation 'add-remove') or replaced by
@@ -85,6 +86,10 @@ class SealedTable:
         codes, weights = open_sealed(self.rows)
         rows = group(tuple(codes[i] for i in places), weights, schema.shape)
         return replace(self, schema=schema, rows=Sealed(rows, "rows"))
+
+    def _card(self) -> Card:
+        card = replace(self.schema._card(), title=repr(self)[1:-1])
+        return card.with_notes(("private:", "the rows are sealed; a release is paid for"))
 
     def __repr__(self) -> str:
         unit = (

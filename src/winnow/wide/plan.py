@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.checks import Real, count
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.foreign import guarded
@@ -22,7 +23,7 @@ _SCOPE = (
 
 
 @dataclass(frozen=True)
-class WidePlan:
+class WidePlan(InNotebook):
     """What to expect of a wide release, before it is paid for."""
 
     epsilon: float
@@ -40,6 +41,9 @@ class WidePlan:
     seconds: float
     reason: str
     scope: str = _SCOPE
+
+    def _card(self) -> Card:
+        return text_card(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""

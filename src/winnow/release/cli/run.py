@@ -13,7 +13,7 @@ from winnow.cli.files import refuse_overwriting
 from winnow.core.checks import count
 from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
-from winnow.core.saving import check_target, save, write_whole
+from winnow.core.saving import check_target, receipt_path, save_columns, write_json, write_whole
 from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError, WinnowError
 from winnow.release.cli.view import workload_files, workload_of
@@ -80,7 +80,13 @@ class Targets:
             ("--report", self.report, ((".html", ".htm"),)),
             ("--plot", self.plot, (ENDINGS,)),
         ]
-        return [(option, path, endings) for option, path, endings in every if path is not None]
+        named = [(option, path, endings) for option, path, endings in every if path is not None]
+        beside = [
+            (f"the receipt of {option}", receipt_path(path), ())
+            for option, path, _ in named
+            if path.suffix.lower() == ".csv"
+        ]
+        return [*named, *beside]
 
 
 @dataclass(frozen=True)
@@ -278,8 +284,10 @@ def _writers(
         synthetic.save(path, rows=targets.sample, seed=seed, about=about)
 
     def answers(path: Path) -> None:
-        found = synthetic.table()
-        save(path, {"answers": found, **about}, found)
+        if path.suffix.lower() == ".json":
+            write_json(path, {"answers": synthetic.table(), **about})
+        else:
+            save_columns(path, synthetic.to_columns(), about)
 
     def report(path: Path) -> None:
         write_whole(path, report_of(released, table, unsafe=targets.unsafe))
