@@ -74,8 +74,6 @@ def _session(
         max_queries=questions,
         beta=BETA,
         updates=updates,
-        method="multiplicative-weights",
-        threshold="proved",
         seed=seed,
     ) as session:
         answers = session.ask_all(asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import probability
-from winnow.core.frames import Columns, Framed, labelled
-from winnow.core.notebook import MOST_ROWS, Card, InNotebook, columns_card, number_text
-from winnow.core.saving import check_target, save_columns, write_json
+from winnow.core.saving import as_frame, check_target, labelled, save_columns, write_json
 from winnow.errors import ParameterError
 from winnow.tables.errors import quantile
 from winnow.tables.estimates import Layer
@@ -54,7 +52,7 @@ class Estimates:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReleasedTable(InNotebook, Framed, Estimates):
+class ReleasedTable(Estimates):
     """One released table; its answers are counts of rows, one axis for each column."""
 
     part: TablePart
@@ -111,7 +109,7 @@ class ReleasedTable(InNotebook, Framed, Estimates):
         error = np.hypot(unit * layer.deviation(self.place), ratio * self.standard_error) / rows
         return Estimates(middle + ratio, error, self.law, 0.0)
 
-    def to_columns(self, level: float = 0.95) -> Columns:
+    def to_columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
         """One row for each answer: its labels, estimate, standard error and interval."""
         shape = self.estimate.shape
         places = np.indices(shape).reshape(len(shape), -1)
@@ -125,8 +123,7 @@ class ReleasedTable(InNotebook, Framed, Estimates):
                 key = "_".join(filter(None, (name, what))) or "estimate"
                 while key in found:  # a column of the table may have this name
                     key += "_"
-                whole = answers is self and not what and self.owner.layers[0].whole
-                found[key] = np.rint(held.ravel()).astype(np.int64) if whole else held.ravel()
+                found[key] = held.ravel()
         return found
 
     def _answers(self) -> Iterator[tuple[str, Estimates]]:
@@ -135,6 +132,18 @@ class ReleasedTable(InNotebook, Framed, Estimates):
             yield f"sum_{name}", held
         for name, held in self.means.items():
             yield f"mean_{name}", held
+
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """The rows as a pandas table."""
+        return as_frame(self.to_columns(level), "pandas")
+
+    def to_polars(self, level: float = 0.95) -> Any:
+        """The rows as a Polars table."""
+        return as_frame(self.to_columns(level), "polars")
+
+    def to_arrow(self, level: float = 0.95) -> Any:
+        """The rows as an Arrow table."""
+        return as_frame(self.to_columns(level), "arrow")
 
     def plot(self, path: str | Path) -> None:
         """Draw bars with intervals, or a heat map of two columns, as .png, .svg or .pdf."""
@@ -146,23 +155,12 @@ class ReleasedTable(InNotebook, Framed, Estimates):
         check_target(target, ENDINGS)
         write_whole(target, draw_table(self, ending=target.suffix.lower()))
 
-    def _card(self) -> Card:
-        title = f"{self.part.title}: {self.estimate.size:,} estimates"
-        return replace(
-            columns_card(title, self.to_columns(), len(self.columns)), picture=self._picture
-        )
-
-    def _picture(self) -> bytes:
-        from winnow.plots.tables import draw_table
-
-        return draw_table(self)
-
     def __repr__(self) -> str:
         return f"<table of {self.part.title}: {self.estimate.size:,} estimates>"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedTables(InNotebook, Framed):
+class ReleasedTables:
     """All tables of one release; what they have in common is the same in each."""
 
     parts: tuple[TablePart, ...]
@@ -209,7 +207,7 @@ class ReleasedTables(InNotebook, Framed):
     def _fitted(self) -> list[Floats]:
         return nonnegative(self.layers[0], self.parts)
 
-    def to_columns(self, level: float = 0.95) -> Columns:
+    def to_columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
         """The rows of all tables; a column that a table does not have is None there."""
         parts = [(table.part.title, table.to_columns(level)) for table in self.tables]
         if len(parts) == 1:
@@ -227,25 +225,12 @@ class ReleasedTables(InNotebook, Framed):
             key = name if name != "table" else "table_"
             found[key] = np.concatenate(blocks)
             if name in rest:
-                whole = all(held[name].dtype == np.int64 for _, held in parts if name in held)
-                found[key] = found[key].astype(np.int64 if whole else np.float64)
+                found[key] = found[key].astype(np.float64)
         return found
 
-    def _card(self) -> Card:
-        if len(self.parts) == 1:
-            return self.tables[0]._card()
-        lines = [
-            (table.part.title, f"{table.estimate.size:,}", number_text(_typical(table)))
-            for table in self.tables[:MOST_ROWS]
-        ]
-        heads = ("table", "answers", "standard error")
-        return Card(f"{len(self.parts)} tables", heads, lines, len(self.parts), 2,
-                    picture=self._picture if self.parts else None)  # fmt: skip
-
-    def _picture(self) -> bytes:
-        from winnow.plots.tables import draw_tables
-
-        return draw_tables(self, title="")
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """The rows of all tables as a pandas table."""
+        return as_frame(self.to_columns(level), "pandas")
 
     def to_dict(self) -> dict[str, Any]:
         """All tables as plain data, ready for JSON."""
@@ -276,6 +261,10 @@ class ReleasedTables(InNotebook, Framed):
         match target.suffix.lower():
             case ".json":
                 write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
+            case ".csv":
+                save_columns(target, self.to_columns())
+                if about:
+                    write_json(receipt_path(target), about)
             case _:
                 save_columns(target, self.to_columns(), about)
 
@@ -291,8 +280,9 @@ class ReleasedTables(InNotebook, Framed):
         return f"<{len(self.parts)} released tables: {titles}{more}>"
 
 
-def _typical(table: Estimates) -> float:
-    return float(np.sqrt(np.mean(table.standard_error**2)))
+def receipt_path(path: Path) -> Path:
+    """Where the receipt of a CSV file lies."""
+    return path.with_name(f"{path.name}.receipt.json")
 
 
 def _length(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> int:

@@ -115,10 +115,10 @@ def ask(
         typer.Option(
             "--method",
             help="A hypothesis that learns (for very many questions), noise on every answer (for "
-            "few), or what usually has the smaller errors.",
+            "few), or what has the smaller error bound.",
             rich_help_panel=_METHOD,
         ),
-    ] = Method.RECOMMENDED,
+    ] = Method.WEIGHTS,
     threshold: Annotated[
         float | None,
         typer.Option(

@@ -55,9 +55,6 @@ class ReleaseMethod(StrEnum):
 
     AUTO = "auto"
     TABLES = "tables"
-    TOEPLITZ = "toeplitz"
-    EXPLICIT = "explicit"
-    ADAPTIVE = "adaptive"
     MWEM = "mwem"
     GRAPHICAL = "graphical"
 
