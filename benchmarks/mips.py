@@ -174,13 +174,13 @@ def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _least(own: list[dict[str, Any]], against: list[float]) -> int | None:
-    """The least m such that it is faster there and at all larger ones; None: at none.
+    """The least m such that it is faster by a tenth there and at all larger ones; None: at none.
 
-    The rows come by growing m.
+    The rows come by growing m. Less than a tenth is noise.
     """
     least = None
     for row, other in zip(reversed(own), reversed(against), strict=True):
-        if row["selection_s"] >= other:
+        if row["selection_s"] >= 0.9 * other:
             break
         least = row["m"]
     return least

@@ -1,26 +1,25 @@
-"""A wide table: ADULT with all 14 columns (10^17.8 cells), epsilon = 1, delta = 1e-9.
+"""Wide tables: seven of them, epsilon = .1, 1 and 10, delta = 1e-9, ``wn.marginals(3)``.
 
-``wn.release_wide`` beside a plain MWEM+PGM loop with a full scan in NumPy (all 3-way tables, float
-scores and Gumbel noise; the same budget, rounds, bound on the model and estimator), and beside
-independent columns measured with the whole budget. Total variation distance over all 364 3-way
-and all 91 2-way marginals, the time of each part of the loop, and memory.
+``wn.release_wide`` beside AIM's published loop over the same fit, independent columns, and noise on
+all pairs: total variation distance over all tables of two columns and a fixed sample of those of
+three (mean and worst), a gradient-boosted classifier that learns from synthetic rows and is tested
+on real ones, seconds of CPU, and the peak of memory. ``--mbi`` also fits ADULT's released tables by
+``mbi``'s mirror descent, once.
 
-The fit beside that of ``mbi``: both fit the tables that ``wn.release_wide`` released, ``mbi`` once,
-from the start, by 1000 steps of mirror descent.
+Resumable: figures that the file has are not taken again; ``--minutes`` ends a run early.
 
-    python benchmarks/wide.py --data DIR      # DIR holds adult.csv.gz and adult-domain.json
-    python benchmarks/wide.py --data DIR --no-mbi
+    python benchmarks/wide.py --data DIR [--seeds 3] [--minutes 60] [--only adult,retail] [--mbi]
 """
 
 from __future__ import annotations
 
-import math
+import json
 import resource
+import subprocess
+import sys
 import time
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -29,140 +28,96 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
-from winnow import SealedTable, Workload
-from winnow.core.opening import open_sealed
-from winnow.core.workloads.marginal import MarginalPart
-from winnow.privacy import zcdp_rho
-from winnow.read.crossing import true_counts
-from winnow.release.mechanism import MarginalRounds
-from winnow.wide import rounds as wide_algorithm
-from winnow.wide.fit import Estimator, NoisyTable, merged
-from winnow.wide.junction_tree import tree_cells
+from _wide_data import CHECKED_ON, Codes
+from _wide_loops import Model, Truth, aim, all_pairs, independent
+from winnow.wide.fit import NoisyTable, merged
 from winnow.wide.kernels.tree_tables import TreeTables
-from winnow.wide.settings import MODEL_CELLS, default_rounds
 
-EPSILON, DELTA = 1.0, 1e-9
-ALPHA = 0.9  # MWEM+PGM: the part of a round's rho that the measurement gets
+DELTA = 1e-9
+EPSILONS = (1.0, 10.0, 0.1)
+TRIPLES = 100
+LEARNT = 20_000
 MBI_STEPS = 1000
+LOOPS: dict[str, Callable[[Truth, float, float, int], Model]] = {
+    "AIM": aim,
+    "independent columns": independent,
+    "all pairs": all_pairs,
+}
+OURS = "winnow.release_wide"
 
 
-class Clock:
-    """Seconds of CPU and of wall-clock time, by part."""
+def figures(truth: Truth, model: Model, *, triples: bool) -> dict[str, float]:
+    def far(columns: tuple[int, ...]) -> float:
+        said = np.asarray(model(columns)).ravel()
+        return 0.5 * float(np.abs(truth.of(columns) / truth.rows - said).sum())
 
-    def __init__(self) -> None:
-        self.wall: dict[str, float] = defaultdict(float)
-        self.cpu: dict[str, float] = defaultdict(float)
-
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        wall, cpu = time.perf_counter(), time.process_time()
-        yield
-        self.wall[name] += time.perf_counter() - wall
-        self.cpu[name] += time.process_time() - cpu
-
-    def wrap(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*arguments: Any, **options: Any) -> Any:
-            with self.part(name):
-                return function(*arguments, **options)
-
-        return timed
-
-
-def true_tables(table: SealedTable, ways: int) -> dict[tuple[int, ...], np.ndarray]:
-    columns = range(len(table.schema.columns))
+    places = range(len(truth.shape))
     found = {}
-    for each in combinations(columns, ways):
-        alone = Workload(table.schema, (MarginalPart(table.schema, each),))
-        found[each] = open_sealed(true_counts(table, alone))
+    two = [far(pair) for pair in combinations(places, 2)]
+    found |= {"mean_2way": float(np.mean(two)), "worst_2way": max(two)}
+    if triples:
+        every = list(combinations(places, 3))
+        some = np.random.default_rng(0).permutation(len(every))[:TRIPLES]
+        three = [far(every[i]) for i in sorted(some)]
+        found |= {"mean_3way": float(np.mean(three)), "worst_3way": max(three)}
     return found
 
 
-def distances(truth: dict[tuple[int, ...], np.ndarray], total: int, model: Any) -> dict[str, float]:
-    each = [
-        0.5 * float(np.abs(counts / total - np.asarray(model(columns)).ravel()).sum())
-        for columns, counts in truth.items()
-    ]
-    return {"mean": float(np.mean(each)), "worst": max(each)}
+def learnt(codes: Codes, rows: dict[str, Any] | None) -> float:
+    """Balanced accuracy on real rows of a classifier that learnt from other rows."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import balanced_accuracy_score
+
+    names = [name for name in codes.schema if name != codes.label]
+    real = codes.frame.sample(min(2 * LEARNT, len(codes.frame)), random_state=0)
+    half = len(real) // 2
+    test, own = real.iloc[:half], real.iloc[half:]
+    train = own if rows is None else {name: np.asarray(rows[name]) for name in codes.schema}
+    x = np.column_stack([train[name] for name in names])
+    y = np.asarray(train[codes.label])
+    if len(np.unique(y)) < 2:
+        return 0.5
+    model = HistGradientBoostingClassifier(max_iter=50, random_state=0).fit(x, y)
+    said = model.predict(test[names].to_numpy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(balanced_accuracy_score(test[codes.label], said))
 
 
-def ours(table: SealedTable, rounds: int | None, seed: int) -> tuple[Any, Clock]:
-    clock = Clock()
-    kept = Estimator.fit, MarginalRounds.next, TreeTables.marginal
-    rule = wide_algorithm.allowed_candidates
-    Estimator.fit = clock.wrap("fit", kept[0])  # type: ignore[method-assign]
-    MarginalRounds.next = clock.wrap("selection and noise", kept[1])  # type: ignore[method-assign]
-    TreeTables.marginal = clock.wrap("tables of the model", kept[2])  # type: ignore[method-assign]
-    wide_algorithm.allowed_candidates = clock.wrap("public rule", rule)
-    try:
-        with clock.part("whole"):
-            released = wn.release_wide(
-                table, wn.marginals(3), epsilon=EPSILON, delta=DELTA, rounds=rounds, seed=seed
-            )
-    finally:
-        Estimator.fit, MarginalRounds.next, TreeTables.marginal = kept  # type: ignore[method-assign]
-        wide_algorithm.allowed_candidates = rule
-    return released, clock
+def one(folder: Path, data: str, loop: str, epsilon: float, seed: int) -> dict[str, Any]:
+    """All figures of one run, in a process of its own."""
+    codes = CHECKED_ON[data](folder)
+    table = wn.read_table(codes.frame, schema=codes.schema)
+    truth = Truth(table)
+    found: dict[str, Any] = {"data": data, "loop": loop, "epsilon": epsilon, "seed": seed,
+                             "rows": truth.rows, "columns": len(truth.shape)}  # fmt: skip
+    start = time.process_time()
+    if loop == OURS:
+        released = wn.release_wide(table, wn.marginals(3), epsilon=epsilon, delta=DELTA, seed=seed)
+        found["cpu"] = time.process_time() - start
+        value: Any = released.value
+        model = value.factors[0].marginal
+        found |= {"reason": released.receipt.reason, "fit": value.fit.to_dict(),
+                  "model_cells": value.factors[0].tables.tree.cells}  # fmt: skip
+    else:
+        model = LOOPS[loop](truth, epsilon, DELTA, seed)
+        found["cpu"] = time.process_time() - start
+    found["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    found |= figures(truth, model, triples=loop != "all pairs")
+    if loop == OURS and seed == 0:
+        found["learnt"] = learnt(codes, value.sample(min(LEARNT, truth.rows), seed=1))
+        found["learnt_from_real"] = learnt(codes, None)
+    return found
 
 
-def plain(
-    table: SealedTable, truth: dict[tuple[int, ...], np.ndarray], rounds: int, seed: int
-) -> tuple[TreeTables, Clock, list[tuple[int, ...]]]:
-    """A plain MWEM+PGM loop: full scan of all 3-way tables, zCDP, substitution."""
-    generator = np.random.default_rng(seed)
-    shape, total = table.schema.shape, int(table.n or 0)
-    rho = float(zcdp_rho(EPSILON, DELTA)) / rounds
-    sigma = math.sqrt(2) * math.sqrt(0.5 / (ALPHA * rho))
-    epsilon = math.sqrt(8 * (1 - ALPHA) * rho)
-    clock, estimator = Clock(), Estimator(shape, total)
-    measured: list[NoisyTable] = []
-    with clock.part("whole"):
-        model: TreeTables | None = None
-        for done in range(rounds):
-            with clock.part("public rule"):
-                held = [each.columns for each in measured]
-                allowed = [c for c in truth if tree_cells(shape, [*held, c]) <= MODEL_CELLS]
-            scores = []
-            for columns in allowed:
-                with clock.part("tables of the model"):
-                    size = truth[columns].size
-                    said = np.full(size, total / size) if model is None else total * (
-                        model.marginal(columns).ravel()
-                    )  # fmt: skip
-                with clock.part("selection and noise"):
-                    scores.append(np.abs(truth[columns] - said).sum() - size)
-            with clock.part("selection and noise"):
-                noisy = epsilon / 4 * np.array(scores) + generator.gumbel(size=len(scores))
-                chosen = allowed[int(noisy.argmax())]
-                counts = np.rint(truth[chosen] + generator.normal(0, sigma, truth[chosen].size))
-            measured.append(NoisyTable(chosen, counts.astype(np.int64), sigma))
-            with clock.part("fit"):
-                model = estimator.fit(measured, last=done == rounds - 1).model
-    assert model is not None
-    return model, clock, [each.columns for each in measured]
-
-
-def independent(table: SealedTable, seed: int) -> Callable[[tuple[int, ...]], np.ndarray]:
-    """Each column alone with the whole budget, and no dependence."""
-    generator = np.random.default_rng(seed)
-    rho = float(zcdp_rho(EPSILON, DELTA))
-    shape = table.schema.shape
-    sigma = math.sqrt(2) * math.sqrt(len(shape) / (2 * rho))
-    lines = []
-    for column, size in enumerate(shape):
-        alone = Workload(table.schema, (MarginalPart(table.schema, (column,)),))
-        noisy = open_sealed(true_counts(table, alone)) + generator.normal(0, sigma, size)
-        lines.append(np.maximum(noisy, 0) / np.maximum(noisy, 0).sum())
-    return lambda columns: np.einsum(
-        *[part for axis, c in enumerate(columns) for part in (lines[c], [axis])],
-        list(range(len(columns))),
-    )
-
-
-def fitted_by_mbi(value: Any) -> tuple[TreeTables, float, Clock]:
-    """The model that mbi fits to what was released, its loss, and the time."""
+def fitted_by_mbi(folder: Path) -> dict[str, float]:
+    """mbi's mirror descent on the tables that a release of ADULT made."""
     import jax
     import mbi
 
+    codes = CHECKED_ON["adult"](folder)
+    table = wn.read_table(codes.frame, schema=codes.schema)
+    value: Any = wn.release_wide(table, wn.marginals(3), epsilon=1, delta=DELTA, seed=0).value
     names, tree = value.schema.names, value.factors[0].tables.tree
     tables = merged(
         [
@@ -170,127 +125,80 @@ def fitted_by_mbi(value: Any) -> tuple[TreeTables, float, Clock]:
             for each in value.marginals
         ]
     )
-    clock = Clock()
+    start = time.process_time()
     with jax.enable_x64(True), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with clock.part("fit"):
-            model = mbi.estimation.MirrorDescent().estimate(
-                mbi.Domain(range(len(names)), value.schema.shape),
-                [mbi.LinearMeasurement(y, c, stddev=sigma) for c, (y, sigma) in tables.items()],
-                known_total=float(value.total),
-                iters=MBI_STEPS,
-            )
+        model = mbi.estimation.MirrorDescent().estimate(
+            mbi.Domain(range(len(names)), value.schema.shape),
+            [mbi.LinearMeasurement(y, c, stddev=sigma) for c, (y, sigma) in tables.items()],
+            known_total=float(value.total),
+            iters=MBI_STEPS,
+        )
+        cpu = time.process_time() - start
         cliques = [np.asarray(model.project(c).datavector(flatten=False)) for c in tree.cliques]
     said = TreeTables(tree, tuple(each / each.sum() for each in cliques))
     loss = sum(
         0.5 * float(np.sum((y - value.total * said.marginal(c).ravel()) ** 2)) / sigma**2
         for c, (y, sigma) in tables.items()
     )
-    return said, loss, clock
+    theirs = figures(Truth(table), said.marginal, triples=True)
+    return {"loss": value.fit.loss, "mbi_loss": loss, "mbi_steps": MBI_STEPS, "mbi_cpu": cpu,
+            "mbi_mean": theirs["mean_3way"], "mbi_mean_2way": theirs["mean_2way"],
+            "mbi_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3}  # fmt: skip
 
 
 def main() -> None:
     parser = arguments(__doc__ or "", "wide")
-    parser.add_argument("--data", type=Path, help="folder with adult.csv.gz, adult-domain.json")
-    parser.add_argument("--rounds", type=int, help="rounds of both loops")
-    parser.add_argument("--seeds", type=int, default=1, help="how many runs of each")
-    parser.add_argument("--quick", action="store_true", help="4 rounds")
-    parser.add_argument("--no-mbi", action="store_true", help="leave out the fit by mbi")
+    parser.add_argument("--data", type=Path, help="folder with the data sets")
+    parser.add_argument("--seeds", type=int, default=3, help="how many runs of each")
+    parser.add_argument("--minutes", type=float, default=60.0, help="start no run after so many")
+    parser.add_argument("--only", default=",".join(CHECKED_ON), help="data sets, by comma")
+    parser.add_argument("--mbi", action="store_true", help="one fit by mbi, too")
+    parser.add_argument("--one", help="JSON of one run; for the benchmark itself")
     given = parser.parse_args()
     if given.data is None:
-        print("wide: skipped, because it needs --data DIR with adult.csv.gz and adult-domain.json")
+        print("wide: skipped, because it needs --data DIR with adult_pgm and others")
         return
-    schema = given.data / "adult-domain.json"
-    table = wn.read_table(given.data / "adult.csv.gz", schema=schema)
-    truth, total = true_tables(table, 3), int(table.n or 0)
-    pairs = true_tables(table, 2)
-    columns = len(table.schema.columns)
-    rounds = 4 if given.quick else given.rounds or default_rounds(columns)
-    results: list[dict[str, Any]] = []
-    for seed in range(given.seed, given.seed + given.seeds):
-        released, clock = ours(table, rounds, seed)
-        value = released.value
-        mine = {
-            "loop": "winnow.release_wide",
-            "seed": seed,
-            **distances(truth, total, value.factors[0].marginal),
-            "mean_2way": distances(pairs, total, value.factors[0].marginal)["mean"],
-            "fit": value.fit.to_dict(),
-            "wall": dict(clock.wall),
-            "cpu": dict(clock.cpu),
-            "model_cells": value.factors[0].tables.tree.cells,
-            "measured": [list(each.columns) for each in value.marginals[columns:]],
-            "reason": released.receipt.reason,
-            "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
-        }
-        results.append(mine)
-        model, clock, chosen = plain(table, truth, rounds, seed)
-        results.append(
-            {
-                "loop": "MWEM+PGM, full scan",
-                "seed": seed,
-                **distances(truth, total, model.marginal),
-                "wall": dict(clock.wall),
-                "cpu": dict(clock.cpu),
-                "model_cells": model.tree.cells,
-                "measured": [[table.schema.names[c] for c in each] for each in chosen],
-                "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
-            }
-        )
-        alone = distances(truth, total, independent(table, seed))
-        results.append({"loop": "independent columns", "seed": seed, **alone})
-    compared: dict[str, float] = {}
-    if not given.no_mbi:  # last, so that its memory is not counted with ours
-        value = ours(table, rounds, given.seed)[0].value
-        model, loss, clock = fitted_by_mbi(value)
-        compared = {
-            "loss": value.fit.loss,
-            "mbi_loss": loss,
-            "mbi_steps": MBI_STEPS,
-            "mbi_cpu": clock.cpu["fit"],
-            "mbi_mean": distances(truth, total, model.marginal)["mean"],
-            "mbi_mean_2way": distances(pairs, total, model.marginal)["mean"],
-            "mbi_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
-        }
-    lines = []
-    for each in results:
-        cpu = each.get("cpu", {})
-        outside = cpu.get("whole", 0.0) - cpu.get("fit", 0.0)
-        lines.append(
-            [
-                each["loop"],
-                str(each["seed"]),
-                f"{each['mean']:.4f}",
-                f"{each['worst']:.3f}",
-                *(f"{cpu[k]:.1f}" if k in cpu else "" for k in ("whole", "fit")),
-                f"{outside:.1f}" if cpu else "",
-                *(
-                    f"{cpu[k]:.2f}" if k in cpu else ""
-                    for k in ("public rule", "tables of the model", "selection and noise")
-                ),
-                f"{each['memory_mb']:.0f}" if "memory_mb" in each else "",
-            ]
-        )
-    report(
-        f"ADULT, {columns} columns, epsilon={EPSILON:g}, delta={DELTA:g}, {rounds} rounds: total "
-        "variation distance over all 3-way marginals; CPU seconds; peak memory so far in MB",
-        ["loop", "seed", "mean", "worst", "CPU", "fit", "outside", "rule", "tables", "select",
-         "MB"],
-        lines,
-    )  # fmt: skip
-    if compared:
-        print({name: round(number, 4) for name, number in compared.items()})
-    save(
-        given.out,
-        {
-            "epsilon": EPSILON,
-            "delta": DELTA,
-            "rounds": rounds,
-            "rows": total,
-            "one_fit": compared,
-            "results": results,
-        },
-    )
+    if given.one:
+        print(json.dumps(one(given.data, *json.loads(given.one))))
+        return
+    document = json.loads(given.out.read_text()) if given.out.exists() else {}
+    results = [row for row in document.get("results", []) if "data" in row]
+    known = {(r["data"], r["loop"], r["epsilon"], r["seed"]) for r in results}
+    wanted = [
+        (data, loop, epsilon, seed)
+        for seed in range(given.seed, given.seed + given.seeds)
+        for data in given.only.split(",")
+        for epsilon in EPSILONS
+        for loop in (OURS, *LOOPS)
+        if (data, loop, epsilon, seed) not in known
+    ]
+    started, one_fit = time.monotonic(), document.get("one_fit", {})
+
+    def keep() -> None:
+        save(given.out, {"delta": DELTA, "epsilons": sorted(EPSILONS), "triples": TRIPLES,
+                         "one_fit": one_fit, "results": results})  # fmt: skip
+
+    for each in wanted:
+        if time.monotonic() - started > 60 * given.minutes:
+            print(f"stopped after {given.minutes:g} minutes; run it again for the rest")
+            break
+        ran = subprocess.run(
+            [sys.executable, __file__, "--data", str(given.data), "--one", json.dumps(each)],
+            stdout=subprocess.PIPE, text=True, check=True,
+        )  # fmt: skip
+        results.append(json.loads(ran.stdout.strip().rsplit("\n", 1)[-1]))
+        keep()
+    if given.mbi:
+        one_fit = fitted_by_mbi(given.data)
+        keep()
+    names = ["mean_2way", "worst_2way", "mean_3way", "worst_3way", "cpu", "memory_mb"]
+    lines = [
+        [r["data"], r["loop"], f"{r['epsilon']:g}", str(r["seed"]),
+         *(f"{r[n]:.4g}" if n in r else "" for n in names)]
+        for r in results
+    ]  # fmt: skip
+    report(f"wide tables, delta={DELTA:g}", ["data", "loop", "eps", "seed", *names], lines)
 
 
 if __name__ == "__main__":

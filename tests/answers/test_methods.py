@@ -117,6 +117,11 @@ WORKLOADS = {
     "one table": ((5, 5), wn.marginals(2)),
     "all pairs": ((4, 3, 2, 6), wn.marginals(2)),
     "prefixes": ((300,), wn.prefixes("c0")),
+    "predicates": ((5, 6), wn.predicates([wn.where({"c0": [0, 1]}), wn.where({"c1": (2, 4)})])),
+    "many predicates": (
+        (5, 6),
+        wn.predicates([wn.where({"c0": [i % 5, (i + 1) % 5], "c1": [i % 6]}) for i in range(40)]),
+    ),
     "ranges and a table": ((30, 4), wn.ranges("c0") + wn.marginals(2)),
 }
 
@@ -137,3 +142,23 @@ def test_nothing_is_taken_that_is_predicted_to_be_worse_than_plain_noise(
             assert taken.largest <= plain.largest * (1 + 1e-9), (epsilon, delta)
             assert taken.mean <= plain.mean * (1 + 1e-9), (epsilon, delta)
             assert max(row.largest or 0 for row in plan.rows) <= rows
+
+
+def test_many_tables_and_little_budget_are_for_rounds_over_whole_tables() -> None:
+    wide = table(2000, (2,) * 9)
+    plan = wn.plan.release(wide.schema, wn.marginals(3), n=2000, epsilon=0.2)
+    assert plan.method == "adaptive"
+    released = wn.release(wide, wn.marginals(3), epsilon=0.2, seed=1)
+    assert released.receipt.reason.startswith("adaptive: predicted largest error ")
+    assert "over whole tables" in released.receipt.mechanism
+
+
+def test_rounds_over_whole_tables_go_by_their_name() -> None:
+    how: dict[str, Any] = {"epsilon": 1, "delta": DELTA, "seed": 1, "rounds": 3}
+    named = wn.release(table(), wn.marginals(2), method="adaptive", **how)
+    same = wn.release(table(), wn.marginals(2), update="tables", **how)
+    assert np.array_equal(named.value.answers(), same.value.answers())
+    with pytest.raises(wn.ParameterError, match="update"):
+        wn.release(table(), wn.marginals(2), method="adaptive", update="sign", **how)
+    with pytest.raises(wn.ParameterError, match="whole tables"):
+        wn.release(table(), wn.prefixes("c1"), method="adaptive", **how)

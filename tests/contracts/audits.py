@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from winnow.answers import audit as linear
+from winnow.answers.mechanism import MeasureLinear
 from winnow.audit.cases import all_cases
 from winnow.audit.twins import enumerated_twins, twins
 from winnow.interactive.audit import claims as sessions
 from winnow.interactive.audit import independent
 from winnow.itemsets.audit.claims import cases as basket_cases
 from winnow.itemsets.audit.model import broken_on_baskets
+from winnow.learn import audit as learning
 from winnow.lp import audit as programs
 from winnow.release import audit as rounds
 from winnow.tables import audit as tables
@@ -34,6 +37,12 @@ OTHERS = {
         independent.independent_twins,
     ),
     "tables": (tables.residual_tables(), tables.tables_enumerated, tables.tables_twins),
+    "linear": (
+        MeasureLinear(linear.strategies()["queries"][0], 6),
+        linear.linear_enumerated,
+        linear.linear_twins,
+    ),
+    "additive": (learning.model(), learning.additive_enumerated, learning.additive_twins),
     "scalar": (programs.SCALAR, programs.lp_enumerated, programs.lp_twins),
     "constraint": (programs.OWNED, programs.lp_enumerated, programs.lp_twins),
 }

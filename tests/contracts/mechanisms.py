@@ -24,6 +24,8 @@ from winnow import (
     Utility,
     seal_vectors,
 )
+from winnow.answers.mechanism import MeasureLinear
+from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
 from winnow.core.laws import Law
 from winnow.inner_product.rounds import IndexedRounds, rounds_event
 from winnow.inner_product.vectors import seal_query
@@ -31,6 +33,7 @@ from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
 from winnow.itemsets.crossing import FrequentItemsets
+from winnow.learn.crossing import AdditiveModel, LabelledRows, SealedLabelled
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
@@ -302,13 +305,39 @@ def _tables() -> Iterator[Subject]:
         yield Subject(f"tables, {law}", made, table, measured, ((made, several),))
 
 
+def _linear() -> Iterator[Subject]:
+    def measured(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        return mechanism.measure(data, grant, tape)
+
+    several = replace(table(), rows_per_person=2)
+    matrix = MatrixStrategy(SCHEMA.shape, (0, 1), np.eye(6, dtype=np.int64))
+    for strategy in (matrix, ToeplitzStrategy(SCHEMA.shape, 1), QueriesStrategy(PAIRS)):
+        made = MeasureLinear(strategy, 9)
+        title = f"linear, {strategy.title}"
+        yield Subject(title, made, table, measured, ((made, several),))
+
+
+def _additive() -> Iterator[Subject]:
+    def data(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+        codes, labels = np.array([0, 1], np.int32), np.array([0, 1], np.int32)
+        rows = LabelledRows((codes,), labels, np.array([SECRET - turn, 7], np.int64))
+        return SealedLabelled(Sealed(rows, "rows"), ("no", "yes"), relation), (2,)
+
+    for law in ("laplace", "gaussian"):
+        model = AdditiveModel(law, 5, Fraction(1, 2), 1, delta=Fraction(1, 100))
+        refused = (replace(model, multiplier=2**50), data())
+        yield Subject(f"additive model, {law}", model, data, _released, (refused,))
+
+
 SUBJECTS: tuple[Subject, ...] = (
+    *_additive(),
     *(_with_a_word(row) for row in TABLE),
     *_threshold(),
     *_with_counts(),
     *_inner_products(),
     *_rounds(),
     *_tables(),
+    *_linear(),
     *_sessions(),
     *_programs(),
 )

@@ -57,6 +57,9 @@ RELEASES: tuple[dict[str, Any], ...] = (
     {"accountant": "zcdp"},
     {"accountant": "tight"},
     {"memory": 100},
+    {"update": "tables"},
+    {"update": "tables", "delta": 0, "rounds": None},
+    {"update": "tables", "relation": "add-remove"},
     {"update": "none"},
 )
 SESSIONS: tuple[dict[str, Any], ...] = (
@@ -193,6 +196,7 @@ def wide() -> Any:
 
 def interactive(**options: Any) -> Any:
     given = {"epsilon": 1, "delta": 1e-6, "max_queries": 500, "seed": SEED, **options}
+    given.setdefault("method", "multiplicative-weights")
     with wn.open_interactive(table(MANY), **given) as opened:
         asked = [opened.ask(wn.where(age=(30, 50), sex="Female")), opened.ask(wn.where(rooms=1))]
         asked += opened.ask_all(wn.prefixes("rooms"))

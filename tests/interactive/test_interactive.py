@@ -52,6 +52,7 @@ def table_of(histogram: Any = HISTOGRAM, schema: Schema = SCHEMA, **more: Any) -
 
 def opened(seed: int = 1, table: SealedTable | None = None, **options: Any) -> Any:
     options = {"epsilon": 1, "delta": 1e-6, "max_queries": 200_000} | options
+    options.setdefault("method", "multiplicative-weights")
     return wn.open_interactive(table or table_of(), seed=seed, **options)
 
 
@@ -208,13 +209,52 @@ def test_the_fixed_step_is_the_printed_one() -> None:
 
 
 def test_the_constants_of_the_plan() -> None:
-    plan = opened().plan
+    plan = opened(threshold="proved").plan
     gap = math.sqrt(math.log(SCHEMA.cells) / (2 * plan.updates))
     assert plan.threshold == pytest.approx(gap + plan.noise)
     assert plan.bound == pytest.approx(gap + 2 * plan.noise) and plan.guaranteed
     assert InteractivePlan.from_dict(plan.to_dict()) == plan
+    usual = opened().plan
+    assert usual.low is not None and usual.low < plan.threshold < usual.threshold
+    assert usual.usual < plan.bound < usual.bound and usual.guaranteed
+    assert InteractivePlan.from_dict(usual.to_dict()) == usual
     lower = opened(threshold=0.01).plan
     assert not lower.guaranteed and "may run out" in str(lower)
+
+
+PLAN = plan_interactive(
+    InteractiveRequest(SCHEMA.cells, 1, 1e-6, max_queries=10**5, public_rows=10**5)
+)
+
+
+@given(st.lists(st.floats(0, 1), max_size=200), st.integers(20, 60))
+def test_a_lower_threshold_never_uses_up_what_is_proved_to_last(
+    beyond: list[float], updates: int
+) -> None:
+    """Updates that gain as little as a round's threshold allows, or any more: Phi <= 2 g^2 left."""
+    plan = replace(
+        PLAN, updates=updates, entropy=1.0, noise=0.01, gamma=0.0, low=0.012,
+        gap=math.sqrt(1.0 / updates), threshold=math.sqrt(1.0 / updates) + 0.01,
+    )  # fmt: skip
+    left, entropy = updates, plan.entropy
+    for extra in beyond:
+        threshold = plan.threshold_at(left, entropy)
+        assert plan.low is not None and plan.low <= threshold <= plan.threshold * (1 + 1e-12)
+        gained = plan.gained(0.0, threshold + extra * extra * 0.1)
+        if gained > entropy:
+            break  # the entropy is never negative: such an update cannot happen
+        left, entropy = left - 1, entropy - gained
+        assert entropy <= 2 * plan.gap**2 * left * (1 + 1e-9) and left >= 1
+
+
+def test_each_answer_states_the_threshold_that_it_was_tested_at() -> None:
+    session = opened()
+    workload = wn.marginals(3).over(SCHEMA)
+    answers = session.ask_all(workload)
+    true = [truth(taken(workload, query)) for query in range(workload.size)]
+    stated = {answer.error for answer in answers if answer.kind == "hypothesis"}
+    assert stated and max(stated) <= session.plan.usual * (1 + 1e-9)
+    assert all(abs(a.value - t) <= a.error for a, t in zip(answers, true, strict=True))
 
 
 @given(st.floats(0.001, 2), st.integers(1, 10**6), st.floats(1e-6, 0.5))
@@ -271,7 +311,7 @@ def test_a_plan_compares_with_independent_noise() -> None:
 
 
 def test_a_warm_start_knows_the_columns_and_is_charged() -> None:
-    session = opened(warm_start=0.2)
+    session = opened(warm_start=0.2, threshold="proved")
     event = session.receipt.event
     assert isinstance(event, Compose) and len(event.events) == 2
     for column in "abc":
@@ -628,7 +668,7 @@ def test_sessions_of_several_verbs_open_interactive_ones() -> None:
     session = wn.Session(table_of(), epsilon=1, delta=1e-6, delta_for_events=1e-7, seed=1)
     top = session.top_k("c", k=1, epsilon=0.1)
     asked = session.interactive(epsilon=0.5, delta=5e-7, max_queries=100)
-    assert asked.ask(wn.where(a=1)).kind in ("fresh", "hypothesis")
+    assert asked.ask(wn.where(a=1)).kind == "independent"  # better for a hundred questions
     assert session.budget.events == (top.receipt.event, asked.receipt.event)
 
 

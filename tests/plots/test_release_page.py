@@ -15,6 +15,7 @@ from PIL import Image
 
 import winnow as wn
 from winnow import InputError, Released, SyntheticDistribution
+from winnow.core.notebook import escaped as text
 from winnow.plots.figures import ENDINGS
 from winnow.plots.release import (
     MOST_LABELS,
@@ -26,7 +27,7 @@ from winnow.plots.release import (
 )
 from winnow.read.crossing import unsafe_true_answers
 from winnow.report.numbers import errors_by_part, fitted_fractions, measured_rows
-from winnow.report.page import inline_svg, text
+from winnow.report.page import inline_svg
 from winnow.report.release import promise_in_words, release_page
 
 COLUMNS = {

@@ -108,7 +108,8 @@ def test_plan_results_files_and_receipt_are_shown(folder: Path) -> None:
     ):
         assert part in shown, part
     assert shown.index("each round") < shown.index("part of the workload")
-    assert made(folder) == {"rows.csv", "answers.csv"}
+    beside = {"rows.csv.receipt.json", "answers.csv.receipt.json"}
+    assert made(folder) == {"rows.csv", "answers.csv"} | beside
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
@@ -158,9 +159,12 @@ def test_answers_have_a_row_for_each_query(folder: Path, ending: str) -> None:
         with open("answers.csv", newline="") as file:
             rows = list(csv.DictReader(file))
     assert len(rows) == 3 * 2 + 3 * 3 + 2 * 3
-    assert set(rows[0]) == {"query", "answer", "count", "error"}
+    plain = {"query", "answer", "count", "error"}
+    long = {"query", "age", "sex", "town", "estimate", "error"}
+    assert set(rows[0]) == (plain if ending == ".json" else long)
     assert rows[0]["query"] == "age=[0, 30), sex=Female"
-    assert abs(sum(float(row["answer"]) for row in rows) - 3) < 1e-6
+    number, whole = ("answer", 1) if ending == ".json" else ("estimate", len(rows_of()))
+    assert abs(sum(float(row[number]) for row in rows) - 3 * whole) < 1e-6 * whole
 
 
 def test_a_seeded_release_is_repeatable_and_says_that_it_is_not_private(folder: Path) -> None:
@@ -191,6 +195,7 @@ def test_options_reach_the_release(folder: Path) -> None:
     assert released["guarantee"]["relation"] == "add-remove"
     assert "update=sign" in released["receipt"]["mechanism"]
     assert "4 rounds as asked" in released["receipt"]["reason"]
+    asked.insert(-1, "--one-row-per-person")
     result = run(*asked, "--workload", "marginals:1", "--rounds", 2, "--groups", "age,sex/town")
     released = json.loads(result.stdout)
     assert len(released["value"]["factors"]) == 2 and released["guarantee"]["delta"] == 0
@@ -315,7 +320,7 @@ def test_without_the_flag_nothing_private_is_looked_at_or_written(
     result = run(*ASKED[:-1], *targets, "--person", "id", "--plot", "sum.svg")
     assert result.exit_code == 0, result.stderr
     written = [(folder / name).read_text() for name in made(folder)]
-    assert len(written) == 4
+    assert len(written) == 6  # two of them are the receipts of CSV files
     for text in (result.stdout, *written):
         assert "person-" not in text
 

@@ -185,6 +185,7 @@ def test_more_rows_or_more_budget_mean_more_rounds() -> None:
     assert by_rows == sorted(by_rows) and 15 <= by_rows[1] <= 30 and 100 <= by_rows[3] <= 200
     pure = [default_rounds(**public, total=5000, epsilon=e) for e in (0.01, 1, 100)]
     assert pure == sorted(pure) and pure[0] >= 1
-    assert default_rounds(cells=10**9, queries=2, total=10**12, rho=1.0) == 1000
+    assert default_rounds(cells=10**9, queries=2, total=10**12, rho=1.0) == 100_000
+    assert default_rounds(**public, total=10**8, rho=0.0244) > 1000
     many = default_rounds(**public, total=30_000, rows_per_person=10, rho=0.0244)
     assert many < by_rows[3]

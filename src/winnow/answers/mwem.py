@@ -1,4 +1,4 @@
-"""What to expect of MWEM."""
+"""What to expect of MWEM, over single queries and over whole tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from winnow.answers.prediction import THUMB, Prediction
 from winnow.answers.request import AnswersRequest
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.schema import cells_text
-from winnow.release.mwem import default_rounds
-from winnow.release.prediction import predicted_errors
-from winnow.release.settings import BYTES_PER_CELL, ROUNDS_WITHOUT_TOTAL
+from winnow.core.workloads.part import table_columns
+from winnow.release.mwem import TABLES, default_rounds
+from winnow.release.prediction import predicted_errors, predicted_table_errors
+from winnow.release.settings import (
+    BYTES_PER_CELL,
+    ROWS_WITHOUT_TOTAL,
+    ReleaseRequest,
+    release_settings,
+)
+from winnow.release.verb import run_seconds
 
 
 def predict_mwem(request: AnswersRequest) -> Prediction | str:
@@ -33,14 +40,45 @@ def predict_mwem(request: AnswersRequest) -> Prediction | str:
     return Prediction("mwem", *found, seconds, THUMB, f"{rounds} rounds")
 
 
+def predict_adaptive(request: AnswersRequest) -> Prediction | str:
+    """The prediction for rounds over whole tables, or why they cannot run."""
+    workload = request.workload
+    if None in map(table_columns, workload.parts):
+        return "it is for workloads of marginal tables"
+    if isinstance(refused := predict_mwem(request), str):
+        return refused
+    planned = release_settings(
+        ReleaseRequest(
+            workload,
+            request.schema,
+            request.epsilon,
+            request.delta,
+            request.relation,
+            request.rows_per_person,
+            rows=request.total,
+            update=TABLES,
+            accountant="pure" if request.pure else "zcdp",  # for its size, that is near enough
+            memory=request.memory,
+        )
+    )
+    rounds = planned.rounds.rounds
+    found = predicted_table_errors(
+        noise=planned.cell_noise.deviation,
+        cells=workload.size,
+        rows=request.total or ROWS_WITHOUT_TOTAL,
+        measured=rounds / len(workload.parts),
+    )
+    return Prediction(
+        "adaptive", *found, run_seconds(planned), THUMB, f"{rounds} rounds over whole tables"
+    )
+
+
 def mwem_rounds(request: AnswersRequest) -> int:
     """How many rounds MWEM takes unless told otherwise."""
-    if request.total is None:
-        return ROUNDS_WITHOUT_TOTAL
     return default_rounds(
         cells=request.schema.cells,
         queries=request.workload.size,
-        total=request.total,
+        total=request.total or ROWS_WITHOUT_TOTAL,
         rows_per_person=request.rows_per_person,
         rho=request.rho,
         epsilon=float(request.epsilon),

@@ -11,6 +11,7 @@ from winnow.answers.prediction import Prediction
 from winnow.answers.request import AnswersRequest, bound_workload
 from winnow.answers.settings import MethodChoice, choose
 from winnow.core.checks import Real, count, positive
+from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.workload import Maker, Workload
@@ -42,7 +43,7 @@ class MethodRow:
 
 
 @dataclass(frozen=True)
-class ReleasePlan:
+class ReleasePlan(InNotebook):
     """What to expect of a release, before it is paid for; one row for each method."""
 
     cells: int
@@ -82,19 +83,26 @@ class ReleasePlan:
             lines.append([row.method, *errors, f"{row.seconds:.2g}", row.kind, row.note])
         return lines
 
+    def _title(self) -> str:
+        return (
+            f"{self.queries:,} queries over {cells_text(self.cells)} cells, {self.n:,} rows, "
+            f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
+            f"{Relation(self.relation).sentence}"
+        )
+
+    def _card(self) -> Card:
+        return lines_card(self._title(), self.table(), f"taken: {self.reason}", self.scope)
+
     def __str__(self) -> str:
         lines = self.table()
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         shown = ["  ".join(c.ljust(w) for c, w in zip(x, widths, strict=True)) for x in lines]
         shown = [line.rstrip() for line in shown]
         shown.insert(1, "-" * max(map(len, shown)))
-        title = (
-            f"{self.queries:,} queries over {cells_text(self.cells)} cells, {self.n:,} rows, "
-            f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
-            f"{Relation(self.relation).sentence}"
-        )
         refused = [f"{word} cannot run: {why}" for word, why in self.refused]
-        return "\n".join([title, f"taken: {self.reason}", "", *shown, "", *refused, self.scope])
+        return "\n".join(
+            [self._title(), f"taken: {self.reason}", "", *shown, "", *refused, self.scope]
+        )
 
 
 def error_text(error: float | None, rows: int) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.answers.graphical import predict_graphical
-from winnow.answers.mwem import predict_mwem
+from winnow.answers.linear import LinearPlan, plan_explicit, plan_toeplitz
+from winnow.answers.mwem import predict_adaptive, predict_mwem
 from winnow.answers.prediction import Prediction
 from winnow.answers.request import AnswersRequest
 from winnow.answers.tables import TablesPlan, plan_tables
 from winnow.core.checks import one_of
 from winnow.errors import ParameterError
 
-METHODS = ("auto", "tables", "mwem", "graphical")
+METHODS = ("auto", "tables", "toeplitz", "explicit", "adaptive", "mwem", "graphical")
 """The words that a user may write."""
 
 
@@ -29,7 +30,9 @@ class MethodChoice:
     """Noise on each cell, or on each query: what nothing chosen is predicted to be worse than."""
     refused: tuple[tuple[str, str], ...]
     """The methods that cannot run, each with the reason."""
-    tables: TablesPlan | None
+    tables: TablesPlan
+    linear: Mapping[str, LinearPlan]
+    """The plans of "toeplitz" and "explicit", where they can run."""
 
     @property
     def taken(self) -> Prediction:
@@ -57,8 +60,15 @@ def choose(request: AnswersRequest, method: str = "auto") -> MethodChoice:
     found: list[Prediction] = []
     refused: list[tuple[str, str]] = []
     tables = plan_tables(request)
+    plans = {
+        "toeplitz": plan_toeplitz(request),
+        "explicit": plan_explicit(request, named=method == "explicit"),
+    }
+    linear = {word: plan for word, plan in plans.items() if isinstance(plan, LinearPlan)}
     for word, made in (
         ("tables", tables.prediction or tables.refused),
+        *((w, p if isinstance(p, str) else p.prediction) for w, p in plans.items()),
+        ("adaptive", predict_adaptive(request)),
         ("mwem", predict_mwem(request)),
         ("graphical", predict_graphical(request)),
     ):
@@ -72,7 +82,7 @@ def choose(request: AnswersRequest, method: str = "auto") -> MethodChoice:
     if taken in reasons:
         raise ParameterError(f"method={taken!r} cannot run: {reasons[taken]}")
     ordered = sorted(found, key=lambda each: (each.method != taken, each.score))
-    return MethodChoice(request, taken, tuple(ordered), plain, tuple(refused), tables)
+    return MethodChoice(request, taken, tuple(ordered), plain, tuple(refused), tables, linear)
 
 
 def _best(

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.answers.linear import LinearPlan
 from winnow.answers.maxent import fit
 from winnow.answers.observed import ObservedTables
 from winnow.answers.prediction import EXACT, THUMB, Prediction
@@ -211,6 +212,29 @@ def measure_tables(
         standard_errors=errors,
         from_fit=fitted,
         tables=tables,
+    )
+    return with_errors(value, plan.prediction, plan.mechanism.law), noisy.receipt
+
+
+def measure_linear(
+    plan: LinearPlan, request: AnswersRequest, table: SealedTable, grant: Grant, tape: Tape
+) -> tuple[AnsweredSynthetic, Receipt]:
+    """The same with numbers that are no tables."""
+    noisy = plan.mechanism.measure(table, grant, tape)
+    numbers, solution, workload = noisy.numbers.astype(np.float64), plan.solution, request.workload
+    rows = request.total or max(1, round(solution.total(numbers)))
+    columns, shape = solution.columns, request.schema.shape
+    sizes = tuple(shape[c] for c in columns)
+    found = fit(solution.observed(numbers, plan.deviation, rows))
+    value = AnsweredSynthetic(
+        request.schema,
+        (Factor(columns, sizes, found.weights), *uniform_factors(shape, [columns])),
+        rows,
+        workload=workload,
+        method=plan.prediction.method,
+        estimates=solution.answers(numbers, request.total) / rows,
+        standard_errors=plan.deviation * solution.deviations / rows,
+        from_fit=np.zeros(workload.size, np.bool_),
     )
     return with_errors(value, plan.prediction, plan.mechanism.law), noisy.receipt
 

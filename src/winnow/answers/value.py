@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import probability
+from winnow.core.frames import Columns
 from winnow.core.workloads.part import declared, declared_width
 from winnow.errors import ParameterError
+from winnow.release.long_form import free_name, query_columns
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.tables.errors import quantile
 from winnow.tables.result import ReleasedTables
@@ -100,7 +102,7 @@ class AnsweredSynthetic(SyntheticDistribution):
         """The error column of ``table``: standard errors; of fitted answers with their distance."""
         if self.workload is None or not len(self.estimates):
             raise ParameterError("nothing is known about the errors of this distribution")
-        distance = np.where(self.from_fit, self._fitted - self.estimates, 0.0)
+        distance = np.where(self.from_fit, self._off, 0.0)
         widths = [np.full(p.size, declared_width(p.bound)) for p in self.workload.parts]
         found = np.hypot(distance, self.standard_errors) * np.concatenate(widths)
         return [float(each) for each in found]
@@ -110,6 +112,37 @@ class AnsweredSynthetic(SyntheticDistribution):
         rows = super().table(workload)
         fitted = self.fitted(workload)
         return [row | {"fitted": float(f)} for row, f in zip(rows, fitted, strict=True)]
+
+    def to_columns(self, workload: Any = None, *, level: float = 0.95) -> Columns:
+        """The answers in long form: attributes, estimate, standard error, interval; in rows.
+
+        An interval holds the truth with probability ``level`` or more, each for itself. An
+        answer of the distribution (``from_fit``) has no standard error, and an interval around
+        both. Of a workload that was not released for there are estimates only.
+        """
+        probability(level=level)
+        bound = self._bound(workload)
+        found = query_columns(bound)
+        estimate = self.counts(bound)
+        found[free_name("estimate", found)] = estimate
+        if bound is not self.workload or not isinstance(self.errors, AnswerErrors):
+            return found
+        widths = [np.full(p.size, self.total * declared_width(p.bound)) for p in bound.parts]
+        width = np.concatenate(widths)
+        error = width * self.standard_errors
+        reach = quantile(1 - float(level), self.errors.law) * error + np.where(error > 0, 0.5, 0.0)
+        if self.from_fit.any():
+            reach = reach + np.where(self.from_fit, width * np.abs(self._off), 0.0)
+            error = np.where(self.from_fit, np.nan, error)
+        numbers = {"standard_error": error, "low": estimate - reach, "high": estimate + reach}
+        for name, held in numbers.items():
+            found[free_name(name, found)] = held
+        return found
+
+    @property
+    def _off(self) -> Floats:
+        """How far the distribution lies from the unbiased answers."""
+        return np.asarray(self._fitted - self.estimates)
 
     def to_dict(self) -> dict[str, Any]:
         """The distribution and the answers as plain data, ready for JSON."""

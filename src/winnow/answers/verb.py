@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from winnow.answers.linear import LinearPlan
 from winnow.answers.request import AnswersRequest, bound_workload, checked_total
 from winnow.answers.settings import MethodChoice, choose
-from winnow.answers.tables import measure_tables
+from winnow.answers.tables import measure_linear, measure_tables
 from winnow.core.checks import Real, one_of
 from winnow.core.mechanism import grant_for
 from winnow.core.padding import SPARE, Padding, PadTo
@@ -20,6 +21,7 @@ from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
 from winnow.read.crossing import SealedTable
+from winnow.release.mwem import TABLES
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.verb import accountant_of, release_mwem
 from winnow.tables.crossing import check_rows
@@ -40,6 +42,8 @@ _OF_MWEM: Mapping[str, Any] = {
     "universe_seed": 0,
 }
 """The options that only MWEM has, each with its default. (The graphical model has rounds, too.)"""
+
+_OF_ADAPTIVE = ("rounds", "measurement", "share", "total_share", "groups")
 
 
 @guarded
@@ -82,6 +86,11 @@ def release(
       ``wn.tabulate`` does; and a distribution of maximum entropy fitted to them.
       ``value.answers()`` gives unbiased estimates, ``value.standard_errors`` their errors; see
       ``AnsweredSynthetic``.
+    - "toeplitz": the square root of the prefixes of one long column, for its prefixes and ranges.
+    - "explicit": the best matrix for any queries over up to some 1,000 cells, or noise on each
+      query, where these are few.
+    - "adaptive": rounds that select a badly answered table and measure it whole (MWEM with
+      ``update="tables"``); for many tables and few people.
     - "mwem": rounds that select a badly answered query and measure it; for very many queries.
     - "graphical": a graphical model, for domains with too many cells (``wn.release_wide``).
 
@@ -133,6 +142,9 @@ def release(
         "pad_to": pad_to,
         "seed": seed,
     }
+    if method == "adaptive":
+        refuse_options(method, [name for name in said if name not in _OF_ADAPTIVE])
+        return release_mwem(table, workload, **shared, **given | {"update": TABLES})
     if method == "mwem" or (method == "auto" and said):
         released = release_mwem(table, workload, **shared, **given)
         if method == "auto":
@@ -154,7 +166,9 @@ def release(
         memory,
     )
     choice = choose(request, method)
-    if choice.method == "mwem":
+    if choice.method == "adaptive":
+        given["update"] = TABLES
+    if choice.method in ("adaptive", "mwem"):
         released = release_mwem(table, request.workload, **shared, **given)
         return _because(released, choice.reason)
     if choice.method == "graphical":
@@ -205,15 +219,16 @@ def _measured(
 ) -> Released[SyntheticDistribution]:
     """One event of noise on whole numbers, then a fit."""
     randomness = Randomness(seed)
-    plan = choice.tables
-    assert plan is not None
+    plan = choice.tables if choice.method == "tables" else choice.linear[choice.method]
     check_rows(table)
     grant = grant_for(plan.mechanism.promise(table.relation).event, budget)
     with padding.held(lambda: SPARE * choice.taken.seconds):
-        value, receipt = measure_tables(plan, request, table, grant, randomness.tape())
+        if isinstance(plan, LinearPlan):
+            value, receipt = measure_linear(plan, request, table, grant, randomness.tape())
+        else:
+            value, receipt = measure_tables(plan, request, table, grant, randomness.tape())
     receipt = replace(receipt, reason=choice.reason, held=padding.note)
-    released: Released[SyntheticDistribution] = Released(value, plan.guarantee, receipt)
-    return released.about(table.unit)
+    return Released(value, plan.guarantee.about(table.unit), receipt)
 
 
 def _because(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
 from winnow.audit.accounting import accounted
 from winnow.audit.closed_plans import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
@@ -30,6 +31,7 @@ from winnow.itemsets.audit.claims import (
     baskets_sampled,
     baskets_twins,
 )
+from winnow.learn.audit import additive_enumerated, additive_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.release.audit import rounds_enumerated, rounds_faithful, rounds_twins
 from winnow.tables.audit import tables_enumerated, tables_faithful, tables_twins
@@ -64,6 +66,8 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_enumerated(quick=quick)
     yield from rounds_enumerated(quick=quick)
     yield from tables_enumerated(quick=quick)
+    yield from linear_enumerated(quick=quick)
+    yield from additive_enumerated(quick=quick)
     yield from marginal_rounds_enumerated(quick=quick)
     yield from interactive_enumerated(quick=quick)
     yield from lp_enumerated(quick=quick)
@@ -74,6 +78,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_faithful(quick=quick, seed=seed)
     yield from rounds_faithful(quick=quick, seed=seed)
     yield from tables_faithful(quick=quick, seed=seed)
+    yield from linear_faithful(quick=quick, seed=seed)
     yield from marginal_rounds_faithful(quick=quick, seed=seed)
     yield from interactive_faithful(quick=quick, seed=seed)
     yield from lp_faithful(quick=quick, seed=seed)
@@ -85,6 +90,8 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_twins(quick=quick, seed=seed)
     yield from rounds_twins(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
+    yield from linear_twins(quick=quick, seed=seed)
+    yield from additive_twins(quick=quick)
     yield from marginal_rounds_twins(quick=quick, seed=seed)
     yield from interactive_twins(quick=quick, seed=seed)
     yield from lp_twins(quick=quick, seed=seed)

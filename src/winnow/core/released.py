@@ -7,14 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from winnow._version import __version__
+from winnow.core.frames import Columns, Framed, list_columns
+from winnow.core.notebook import Card, InNotebook, columns_card, pairs_card
 from winnow.core.unit import Unit
+from winnow.errors import ParameterError
 from winnow.privacy import Event, Guarantee, describe, to_json
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(InNotebook):
     """Which mechanism really ran, what it was charged, and where its noise came from."""
 
     mechanism: str
@@ -30,8 +33,6 @@ class Receipt:
     """Why this mechanism ran, where it was chosen automatically."""
     held: str = field(default="", repr=False)
     """Until when the result was held back, where ``pad_to`` asked for that."""
-    schema: str = field(default="", repr=False)
-    """What became of values outside the schema, and what of it was chosen by looking."""
 
     def to_dict(self) -> dict[str, Any]:
         """The receipt as plain data, ready for JSON."""
@@ -44,7 +45,7 @@ class Receipt:
             "version": self.version,
             "ledger": self.ledger,
         }
-        said = {"reason": self.reason, "held": self.held, "schema": self.schema}
+        said = {"reason": self.reason, "held": self.held}
         return document | {name: text for name, text in said.items() if text}
 
     def lines(self) -> list[tuple[str, str]]:
@@ -60,13 +61,15 @@ class Receipt:
             ("exact", "yes" if self.exact else "no"),
             ("ledger", self.ledger),
             *([("held back", self.held)] if self.held else []),
-            *([("schema", self.schema)] if self.schema else []),
             ("version", f"winnow {self.version}"),
         ]
 
+    def _card(self) -> Card:
+        return pairs_card("Receipt", self.lines())
+
 
 @dataclass(frozen=True)
-class Released(Generic[T]):
+class Released(InNotebook, Framed, Generic[T]):
     """A value that may be published, with its guarantee and receipt."""
 
     value: T
@@ -74,9 +77,8 @@ class Released(Generic[T]):
     receipt: Receipt
 
     def about(self, unit: Unit) -> Released[T]:
-        """The same with a guarantee that names the privacy unit, and what its schema notes."""
-        receipt = replace(self.receipt, schema=unit.notes)
-        return replace(self, guarantee=self.guarantee.about(unit), receipt=receipt)
+        """The same with a guarantee that names the privacy unit of the data."""
+        return replace(self, guarantee=self.guarantee.about(unit))
 
     def held(self, note: str) -> Released[T]:
         """The same with a receipt that says until when it was held back."""
@@ -90,6 +92,38 @@ class Released(Generic[T]):
             "guarantee": self.guarantee.to_dict(),
             "receipt": self.receipt.to_dict(),
         }
+
+    def to_columns(self, **options: Any) -> Columns:
+        """The value as one array for each column, where it is a list or a table.
+
+        The options are those of the value's own ``to_columns``: ``level`` of intervals, say.
+        """
+        value: Any = self.value
+        if isinstance(value, Framed):
+            return value.to_columns(**options)
+        if isinstance(value, list) and options:
+            raise ParameterError(f"a list has no {', '.join(options)}; leave it out")
+        if isinstance(value, list):
+            return list_columns(value)
+        raise ParameterError(
+            f"this result is one {type(value).__name__}, not a list or a table; take .value"
+        )
+
+    def _card(self) -> Card:
+        value: Any = self.value
+        if isinstance(value, InNotebook):
+            card = value._card()
+        elif isinstance(value, list):
+            held = list_columns(value)
+            card = columns_card(f"{len(value):,} released", held, 1)
+        else:
+            card = pairs_card("Released", [("value", str(value))])
+        seeded = [("seeded:", "for tests only, not private")]
+        return card.with_notes(
+            ("guarantee", str(self.guarantee)),
+            *(seeded if self.receipt.randomness != "os" else []),
+            folded=self.receipt.lines(),
+        )
 
     def to_json(self, indent: int | None = 2) -> str:
         """The same as JSON text."""

@@ -1,4 +1,4 @@
-"""Columns of codes as labelled columns, and those as the data frame that a user works with."""
+"""Results as files, whole or not at all: CSV, Parquet and JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from winnow.core.released import Released
 from winnow.errors import DataError, ExtraMissing, SavingError
-from winnow.foreign import instead, reason, shown
+from winnow.foreign import instead, reason
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -105,7 +102,8 @@ def save_columns(
 ) -> None:
     """Save a table given by columns of equal length as CSV or Parquet.
 
-    ``about`` goes into the metadata of a Parquet file, as JSON under the name "winnow".
+    ``about`` goes into the metadata of a Parquet file, as JSON under the name "winnow"; beside a
+    CSV file it gets a file of its own, FILE.receipt.json.
     """
     match path.suffix.lower():
         case ".csv":
@@ -127,6 +125,13 @@ def save_columns(
             check_target(path, (".csv", ".parquet"))
             raise AssertionError("the target is of a known format")
     write_whole(path, data)
+    if about is not None and path.suffix.lower() == ".csv":
+        write_json(receipt_path(path), about)
+
+
+def receipt_path(path: Path) -> Path:
+    """Where the guarantee and the receipt of a CSV file lie."""
+    return path.with_name(f"{path.name}.receipt.json")
 
 
 def write_json(path: Path, document: Any) -> None:
@@ -193,33 +198,3 @@ def _arrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     return pyarrow, pyarrow.parquet
-
-
-FRAMES = ("dict", "pandas", "polars", "arrow")
-
-
-def labelled(labels: tuple[Any, ...], codes: NDArray[Any]) -> NDArray[Any]:
-    """The label of each code: an array of numbers where all labels are, else of objects."""
-    kinds = {type(label) for label in labels}
-    if kinds in ({int}, {float}, {bool}, {int, float}):
-        numbers: NDArray[Any] = np.array(labels)[codes]
-        return numbers
-    named = np.empty(len(labels), object)
-    named[:] = labels
-    found: NDArray[Any] = named[codes]
-    return found
-
-
-def as_frame(columns: dict[str, NDArray[Any]], frame: str) -> Any:
-    """A pandas, Polars or Arrow table of the columns."""
-    import narwhals.stable.v2 as nw
-
-    backend: Any = "pyarrow" if frame == "arrow" else frame
-    with instead(
-        DataError(
-            f"frame={shown(frame)} needs the package {backend!r}, which is not installed; install "
-            "it, or take frame='dict'"
-        ),
-        ImportError,
-    ):
-        return nw.from_dict(columns, backend=backend).to_native()

@@ -74,6 +74,8 @@ def _session(
         max_queries=questions,
         beta=BETA,
         updates=updates,
+        method="multiplicative-weights",
+        threshold="proved",
         seed=seed,
     ) as session:
         answers = session.ask_all(asked)

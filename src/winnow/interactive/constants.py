@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from winnow.core.checks import Real
+from winnow.core.checks import Real, exact
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.core.schema import cells_text
 from winnow.interactive.mechanism import MultiplicativeWeights
@@ -26,7 +27,7 @@ class InteractiveRequest:
     public_rows: int | None = None
     rows: int | None = None
     updates: int | None = None
-    threshold: Real | None = None
+    threshold: Real | str | None = None
     alpha: Real | None = None
     calibration: str = "target-charging"
     warm_start: Real = 0.0
@@ -37,9 +38,21 @@ class InteractiveRequest:
     accountant: str = "tight"
     lost: Real | None = None
 
+    @property
+    def of_hypothesis(self) -> list[str]:
+        """The options given that only a session with a hypothesis has."""
+        given = {
+            "updates": self.updates, "threshold": self.threshold, "alpha": self.alpha,
+            "universe": self.universe, "smoothness": self.smoothness,
+            "warm_start": exact("warm_start", self.warm_start) or None,
+            "phi": exact("phi", self.phi) or None,
+            "calibration": None if self.calibration == "target-charging" else self.calibration,
+        }  # fmt: skip
+        return [name for name, value in given.items() if value is not None]
+
 
 @dataclass(frozen=True)
-class InteractivePlan:
+class InteractivePlan(InNotebook):
     """A session's public constants. Fractions are of the rows."""
 
     cells: int
@@ -72,11 +85,40 @@ class InteractivePlan:
     event: Event
     guarantee: Guarantee
     accountant: str
+    entropy: float = 0.0
+    """What the hypothesis can be off in relative entropy at the start, at most."""
+    low: float | None = None
+    """The threshold while updates that gain nothing are affordable; None: always ``threshold``."""
 
     @property
     def bound(self) -> float:
         """The error of answers from the hypothesis, with probability 1 - beta for all of them."""
         return min(1.0, self.threshold + self.noise)
+
+    @property
+    def usual(self) -> float:
+        """The error of answers from the hypothesis while the lower threshold is in use."""
+        return self.bound if self.low is None else min(1.0, self.low + self.noise)
+
+    def threshold_at(self, left: int, entropy: float) -> float:
+        """The threshold of the next round, with so many updates left and at most this entropy.
+
+        One more update below ``threshold`` may gain nothing. It is affordable while all that is
+        left to learn then fits the updates that remain at ``threshold`` (see ``sizing``).
+        Towards the end of what is affordable the threshold rises.
+        """
+        if self.low is None:
+            return self.threshold
+        needed = 1 / (2 * self.gap**2)  # updates for a unit of entropy
+        free = left - entropy * needed
+        if free < 1:
+            return self.threshold
+        used = 1 - free / (self.updates - self.entropy * needed)
+        return float(self.low * (self.threshold / self.low) ** max(0.0, used) ** 4)
+
+    def gained(self, guess: float, measured: float) -> float:
+        """By how much an update lowers the entropy at least."""
+        return 2 * max(0.0, abs(measured - guess) - self.noise - self.gamma) ** 2
 
     @property
     def mechanism(self) -> MultiplicativeWeights:
@@ -87,6 +129,9 @@ class InteractivePlan:
     def adaptive(self) -> bool:
         """Whether the bound holds for questions that depend on earlier answers."""
         return self.universe is None
+
+    def _card(self) -> Card:
+        return text_card(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -116,6 +161,11 @@ class InteractivePlan:
             f"{self.rows_per_person / self.epsilon:,.4g} rows in each round",
             f"with probability {1 - self.beta:g}: answers from the hypothesis err by at most "
             f"{self.bound:.3g}, fresh answers by {self.noise:.3g}",
+            *(
+                [f"usually by at most {self.usual:.3g}, as each answer says itself"]
+                if self.low is not None
+                else []
+            ),
         ]
         if not self.adaptive:
             lines.append("accuracy for questions that do not depend on earlier answers only")

@@ -6,7 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from winnow.core.checks import count, exact, positive, probability
+from winnow.core.checks import count, positive, probability
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.errors import ParameterError
 from winnow.interactive.constants import InteractiveRequest
 from winnow.interactive.independent_answers import IndependentAnswers, answer_bound
@@ -15,7 +16,7 @@ from winnow.privacy import Calibration, Event, Guarantee, calibrate, from_json, 
 
 
 @dataclass(frozen=True)
-class IndependentPlan:
+class IndependentPlan(InNotebook):
     """A session's public constants. Fractions are of the rows."""
 
     rows: int
@@ -49,6 +50,9 @@ class IndependentPlan:
     def mechanism(self) -> IndependentAnswers:
         """The noise that is added."""
         return IndependentAnswers(self.max_queries, self.noise_multiplier)
+
+    def _card(self) -> Card:
+        return text_card(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -84,14 +88,7 @@ def plan_independent(request: InteractiveRequest) -> IndependentPlan:
     positive(epsilon=request.epsilon)
     probability(delta=request.delta, beta=request.beta)
     count(max_queries=request.max_queries, rows_per_person=request.rows_per_person)
-    given = {
-        "updates": request.updates, "threshold": request.threshold, "alpha": request.alpha,
-        "universe": request.universe, "smoothness": request.smoothness,
-        "warm_start": exact("warm_start", request.warm_start) or None,
-        "phi": exact("phi", request.phi) or None,
-        "calibration": None if request.calibration == "target-charging" else request.calibration,
-    }  # fmt: skip
-    useless = [name for name, value in given.items() if value is not None]
+    useless = request.of_hypothesis
     if useless:
         raise ParameterError(
             f"{', '.join(useless)}: not for independent answers, which have no hypothesis; leave "

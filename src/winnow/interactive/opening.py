@@ -44,6 +44,9 @@ def chosen_plan(
         return _useful(plan_independent(_for_independent(request, budget))), ""
     if method == WEIGHTS:
         return plan_interactive(_for_weights(request, budget)), ""
+    if request.of_hypothesis:
+        reason = f"{request.of_hypothesis[0]} was given, which is for a hypothesis"
+        return plan_interactive(_for_weights(request, budget)), reason
     bare = InteractiveRequest(
         request.cells, request.epsilon, request.delta, request.max_queries, request.beta,
         request.relation, request.rows_per_person, request.public_rows, request.rows,
@@ -54,12 +57,12 @@ def chosen_plan(
     except InputError:
         return _useful(single), "recommended: multiplicative weights would learn nothing here"
     compared = (
-        f"recommended: an error bound of {{:.3g}} against {{:.3g}} for {request.max_queries:,} "
+        f"recommended: usual errors up to {{:.3g}} against {{:.3g}} for {request.max_queries:,} "
         "questions"
     )
-    if weights.bound < single.bound:
-        return weights, compared.format(weights.bound, single.bound)
-    return _useful(single), compared.format(single.bound, weights.bound)
+    if weights.usual < single.bound:
+        return weights, compared.format(weights.usual, single.bound)
+    return _useful(single), compared.format(single.bound, weights.usual)
 
 
 def _useful(plan: IndependentPlan) -> IndependentPlan:
@@ -123,14 +126,14 @@ def opened_session(
             if hold is not None:
                 hold.release()
             raise
-        return _session(plan, table, run, None, explicit=explicit, reason=reason, hold=hold)
+        return _session(plan, table.schema, run, None, explicit=explicit, reason=reason, hold=hold)
     header = {"plan": _plain(plan), "explicit": explicit, "reason": reason}
     journal = Journal.create(state, table, header, seed, _address(account))
     grant = _charged(plan, journal, account, budget)
     try:
         journal.opened(grant.record)
         run = plan.mechanism.open(table, grant, journal.tape(), journal)
-        return _session(plan, table, run, journal, explicit=explicit, reason=reason)
+        return _session(plan, table.schema, run, journal, explicit=explicit, reason=reason)
     except BaseException:
         journal.close(None)
         raise
@@ -179,7 +182,7 @@ def resumed_session(
         table = table.under(plan.event.relation)
         run = plan.mechanism.reopen(table, journal.tape(), journal, kept)
         return _session(
-            plan, table, run, journal,
+            plan, table.schema, run, journal,
             explicit=bool(header["explicit"]), reason=str(header["reason"]),
         )  # fmt: skip
     except BaseException:
@@ -250,7 +253,7 @@ def _plain(plan: Plan) -> dict[str, object]:
 
 def _session(
     plan: Plan,
-    table: SealedTable,
+    schema: Schema,
     run: OpenRounds | OpenAnswers,
     journal: Journal | None,
     *,
@@ -259,17 +262,14 @@ def _session(
     hold: Hold | None = None,
 ) -> Opened:
     session: Opened
-    schema, notes = table.schema, table.unit.notes
     if isinstance(plan, IndependentPlan):
         assert isinstance(run, OpenAnswers)
         why = reason or f"as asked; {plan.max_queries} questions"
-        receipt = replace(run.receipt, reason=why, schema=notes)
-        session = Independent(plan, schema, run, receipt, journal, hold)
+        session = Independent(plan, schema, run, replace(run.receipt, reason=why), journal, hold)
     else:
         assert isinstance(run, OpenRounds)
         why = f"{plan.calibration}; {plan.max_queries} questions"
-        why = f"{why}; {reason}" if reason else why
-        receipt = replace(run.receipt, reason=why, schema=notes)
+        receipt = replace(run.receipt, reason=f"{why}; {reason}" if reason else why)
         weights = _state(plan, schema, run, journal, explicit=explicit)
         session = Interactive(plan, schema, weights, run, receipt, journal, hold)
     if journal is not None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.checks import Real, count, positive, probability
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
 from winnow.errors import InputError, ParameterError
@@ -26,7 +27,7 @@ NEITHER = "neither: nothing would be learned"
 
 
 @dataclass(frozen=True)
-class InteractiveComparison:
+class InteractiveComparison(InNotebook):
     """Two ways to answer k questions under the same budget, and which has the smaller bound."""
 
     cells: int
@@ -56,11 +57,16 @@ class InteractiveComparison:
         return 1.0 if self.session is None else self.session.bound
 
     @property
+    def interactive_usual(self) -> float:
+        """The error that answers from the hypothesis usually keep to, and state themselves."""
+        return 1.0 if self.session is None else self.session.usual
+
+    @property
     def recommended(self) -> str:
-        """What has the smaller error bound, if that is below all of the rows."""
-        if min(self.interactive_bound, self.independent_bound) >= 1:
+        """What usually has the smaller errors, if they are below all of the rows."""
+        if min(self.interactive_usual, self.independent_bound) >= 1:
             return NEITHER
-        better = self.interactive_bound < self.independent_bound
+        better = self.interactive_usual < self.independent_bound
         return INTERACTIVE if better else INDEPENDENT
 
     @property
@@ -68,6 +74,9 @@ class InteractiveComparison:
         """The same, as ``winnow.open_interactive`` calls it."""
         names = {INTERACTIVE: "multiplicative-weights", INDEPENDENT: "independent"}
         return names.get(self.recommended, "none")
+
+    def _card(self) -> Card:
+        return text_card(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data, ready for JSON."""
@@ -80,6 +89,7 @@ class InteractiveComparison:
             "beta": self.beta,
             "relation": self.relation,
             "interactive_bound": self.interactive_bound,
+            "interactive_usual": self.interactive_usual,
             "independent_deviation": self.independent_deviation,
             "independent_bound": self.independent_bound,
             "recommended": self.recommended,
@@ -92,12 +102,18 @@ class InteractiveComparison:
         updates = "-" if self.session is None else f"{self.session.updates:,}"
         fresh = "-" if self.session is None else f"{min(1.0, self.session.noise):.3g}"
         return [
-            ["method", "error bound", "typical", "updates"],
-            [INTERACTIVE, f"{self.interactive_bound:.3g}", f"fresh: {fresh}", updates],
+            ["method", "error bound", "usually", "updates"],
+            [
+                INTERACTIVE,
+                f"{self.interactive_bound:.3g}",
+                f"{self.interactive_usual:.3g} (fresh: {fresh})",
+                updates,
+            ],
             [
                 INDEPENDENT,
                 f"{min(1.0, self.independent_bound):.3g}",
-                f"{self.independent_deviation:.3g}",
+                f"{min(1.0, self.independent_bound):.3g} "
+                f"(deviation {self.independent_deviation:.3g})",
                 "-",
             ],
         ]

@@ -80,7 +80,8 @@ class Interactive(OpenSession[InteractivePlan]):
         self._state = state
         self._rounds = rounds
         self._measured: dict[bytes, tuple[int, int]] = {}
-        self._found_near: set[bytes] = set()
+        self._found_near: dict[bytes, float] = {}
+        self._entropy = plan.entropy
 
     @property
     def method(self) -> str:
@@ -133,17 +134,19 @@ class Interactive(OpenSession[InteractivePlan]):
         if said is not None:
             return self._fresh(question, said[1], None)
         guess = self._state.answer(question)
-        if question.key in self._found_near:
-            return self._guessed(question, guess, HYPOTHESIS, None)
+        near = self._found_near.get(question.key)
+        if near is not None:
+            return self._guessed(question, guess, near, None)
         if self.exhausted:
-            return self._guessed(question, guess, UNCHECKED, None)
+            return self._guessed(question, guess, None, None)
         unit = self.plan.rows * question.grid
-        crossing = self._rounds.ask(question, guess * unit, self.plan.threshold * unit)
+        threshold = self.plan.threshold_at(self._rounds.left, self._entropy)
+        crossing = self._rounds.ask(question, guess * unit, threshold * unit)
         if crossing.count is None:
             if len(self._found_near) >= _MOST_REMEMBERED:
                 self._found_near.clear()  # asked again, such questions take a new round
-            self._found_near.add(question.key)
-            return self._guessed(question, guess, HYPOTHESIS, crossing.number)
+            self._found_near[question.key] = threshold
+            return self._guessed(question, guess, threshold, crossing.number)
         self._learn(question, crossing.number, crossing.count, guess)
         return self._fresh(question, crossing.count, crossing.number)
 
@@ -151,6 +154,7 @@ class Interactive(OpenSession[InteractivePlan]):
         self._found_near.clear()
         self._measured[question.key] = (number, count)
         fraction = count / (self.plan.rows * question.grid)
+        self._entropy -= self.plan.gained(guess, fraction)
         self._state.update(question, log_step(self.plan, guess, fraction))
 
     def replay(self, updates: Iterable[tuple[int, Question, int]]) -> None:
@@ -158,10 +162,13 @@ class Interactive(OpenSession[InteractivePlan]):
         for number, question, count in updates:
             self._learn(question, number, count, self._state.answer(question))
 
-    def _guessed(self, question: Question, guess: float, kind: str, number: int | None) -> Answer:
-        return answer_of(
-            self.plan, question, guess, kind, None if kind == UNCHECKED else self.plan.bound, number
-        )
+    def _guessed(
+        self, question: Question, guess: float, threshold: float | None, number: int | None
+    ) -> Answer:
+        """From the hypothesis, which was found this near; None: it was not tested."""
+        kind = UNCHECKED if threshold is None else HYPOTHESIS
+        error = None if threshold is None else min(1.0, threshold + self.plan.noise)
+        return answer_of(self.plan, question, guess, kind, error, number)
 
     def _fresh(self, question: Question, count: int, number: int | None) -> Answer:
         fraction = min(1.0, max(0.0, count / (self.plan.rows * question.grid)))
@@ -207,8 +214,8 @@ class Interactive(OpenSession[InteractivePlan]):
         answers = []
         for query in range(asked.size):
             question = taken(asked, query)
-            kind = HYPOTHESIS if question.key in self._found_near else UNCHECKED
-            answers.append(self._guessed(question, self._state.answer(question), kind, None))
+            near = self._found_near.get(question.key)
+            answers.append(self._guessed(question, self._state.answer(question), near, None))
         weights = self._state.weights() if isinstance(self._state, CellState) else None
         return SyntheticPasses(status, passes, self.updates, weights, tuple(answers))
 

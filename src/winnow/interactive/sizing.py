@@ -12,6 +12,16 @@ nu n is the (beta/k)-quantile of the noise.
 On a sub-universe V of the cells let some distribution on V answer every question within gamma of
 the data [PMW, Lemmas IV.5 and V.2]: the threshold is T + gamma.
 
+Most sessions need far fewer updates than that: a smaller threshold would serve them better. So
+the threshold is low while it is affordable. Let Phi be the entropy at the start less what the
+updates so far have gained for certain, 2 (|noisy - hypothesis| - nu)^2 each: public numbers.
+While Phi <= 2 g^2 (left - 1), one more update that gains nothing leaves enough for the rest at
+the proved threshold, and any smaller threshold may be used; otherwise the proved one is, whose
+updates gain more than 2 g^2 each. So Phi <= 2 g^2 left at all times, and as the entropy is never
+negative the session is not exhausted. With g^2 = ln M/(2 c (1 - lambda)) at least lambda c updates
+are free in this way. The threshold of a round is a function of what was released before, which is
+all that privacy asks of it.
+
 The cap c is chosen to make the bound small: more updates need a smaller g and more noise. With
 c = k every question may have a fresh answer; the threshold is then 0 and all errors are at most nu.
 """
@@ -31,6 +41,14 @@ from winnow.privacy.capped import lost_mass
 
 CALIBRATIONS = ("target-charging", "paper")
 MOST_UPDATES = 10**6
+PROVED = "proved"
+"""The word for one threshold throughout, under which no update need be given away."""
+FREE = 0.5
+"""The part of the updates that may gain nothing, for a low threshold."""
+LOW = 1.2
+"""The low threshold, as a multiple of the noise that no round exceeds."""
+_MANY = 20
+"""Updates, of which some can be given away."""
 PRIOR_MIX = 0.1
 """The part of the uniform distribution in a prior from noisy counts: it bounds the start."""
 
@@ -68,12 +86,14 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
         capped.epsilon, rows, request.rows_per_person, request.max_queries, _noise_beta(request)
     )
     every = updates >= request.max_queries  # then each question may have a fresh answer
-    gap = 0.0 if every else math.sqrt(entropy / (2 * updates))
+    lowered = not every and _lowered(updates, request)
+    gap = 0.0 if every else _gap(entropy, updates, request)
     proved = 0.0 if every else gap + noise + gamma
     threshold = proved
-    if request.threshold is not None:
+    if request.threshold is not None and request.threshold != PROVED:
         positive(threshold=request.threshold)
         threshold = float(request.threshold)
+    low = min(LOW * noise + gamma, proved) if lowered else None
     if min(max(proved, noise), max(threshold, noise)) >= 1:
         raise ParameterError(
             f"at epsilon={request.epsilon}, delta={request.delta} with {rows:,} rows answers "
@@ -104,7 +124,20 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
         capped.event,
         capped.guarantee,
         accountant,
+        entropy,
+        low,
     )
+
+
+def _lowered(updates: int, request: InteractiveRequest) -> bool:
+    """Whether some updates are given away for a low threshold."""
+    return request.threshold is None and updates >= _MANY
+
+
+def _gap(entropy: float, updates: int, request: InteractiveRequest) -> float:
+    """g: by how much the hypothesis must be off at an update, for so many of them to suffice."""
+    counted = updates * (1 - FREE) if _lowered(updates, request) else updates
+    return math.sqrt(entropy / (2 * counted))
 
 
 def noise_bound(epsilon: float, rows: int, rows_per_person: int, rounds: int, beta: float) -> float:
@@ -202,9 +235,9 @@ def _updates(request: InteractiveRequest, rows: int, entropy: float, share: floa
         noise = noise_bound(
             size, rows, request.rows_per_person, request.max_queries, _noise_beta(request)
         )
-        if updates >= request.max_queries and request.threshold is None:
+        if updates >= request.max_queries and request.threshold in (None, PROVED):
             return noise
-        return math.sqrt(entropy / (2 * updates)) + 2 * noise + gamma
+        return _gap(entropy, updates, request) + 2 * noise + gamma
 
     most = min(MOST_UPDATES, int(request.max_queries))
     choices = sorted({*(round(1.02**i) for i in range(700) if 1.02**i <= most), most})

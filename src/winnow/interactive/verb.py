@@ -26,14 +26,14 @@ def open_interactive(
     *,
     epsilon: Real,
     delta: Real,
-    method: str = "multiplicative-weights",
+    method: str = "recommended",
     max_queries: int = 10_000,
     beta: Real = 0.05,
     relation: str | Relation | None = None,
     rows: int | None = None,
     updates: int | None = None,
     alpha: Real | None = None,
-    threshold: Real | None = None,
+    threshold: Real | str | None = None,
     calibration: str = "target-charging",
     warm_start: Real = 0.0,
     universe: int | None = None,
@@ -52,16 +52,17 @@ def open_interactive(
     may depend on earlier answers. The whole session is charged now and nothing is refunded.
     ``max_queries`` is the number of questions for which the error bound is to hold.
 
-    ``method`` is 'multiplicative-weights' (a hypothesis answers and learns: for very many
-    questions), 'independent' (noise on every answer, for at most ``max_queries`` different
-    questions), or 'recommended': the one with the smaller error bound, which
-    ``winnow.plan.interactive`` tells beforehand. What follows is about the hypothesis.
+    ``method`` is 'recommended' (the one of the others with the smaller usual errors, which
+    ``winnow.plan.interactive`` tells beforehand), 'multiplicative-weights' (a hypothesis answers
+    and learns: for very many questions) or 'independent' (noise on every answer, for at most
+    ``max_queries`` different questions). What follows is about the hypothesis.
 
     The cap on updates is chosen to make the error bound small, unless ``updates`` or ``alpha``
     (an error bound to aim at) is given. ``threshold`` sets the test itself, as a fraction of
-    the rows: a smaller one gives smaller errors while updates last. ``warm_start`` is the share
-    of the budget for noisy one-way counts to start from. ``rows`` is a public number of rows,
-    needed where the true number is private.
+    the rows: a smaller one gives smaller errors while updates last. By default it is low while
+    that is affordable, and never higher than what is proved to last; "proved" is that one
+    throughout. ``warm_start`` is the share of the budget for noisy one-way counts to start
+    from. ``rows`` is a public number of rows, needed where the true number is private.
 
     Domains that do not fit ``memory`` are kept as the list of updates. ``universe`` samples so
     many cells instead; ``smoothness`` and ``phi`` then say how even the data are.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.frames import CountedItems
 from winnow.core.mechanism import spend
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
@@ -165,7 +166,7 @@ class FrequentItemsets:
         if not self.subsets:
             supports = [support for support, _ in found]
             noisy = self._noisy(supports, self.noise_scale(baskets, self.k), tape)
-            return list(zip(value, noisy, strict=True))
+            return CountedItems(zip(value, noisy, strict=True))
         asked = subsets_of([itemset for _, itemset in found])
         scale = self.noise_scale(baskets, len(asked))
         noisy = self._noisy([ranked.support(itemset) for itemset in asked], scale, tape)

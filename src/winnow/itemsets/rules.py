@@ -9,10 +9,10 @@ from itertools import combinations
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.core.checks import probability
-from winnow.core.saving import as_frame
+from winnow.core.frames import Columns, CountedItems, Framed, list_columns
+from winnow.core.notebook import Card, InNotebook, columns_card
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -60,7 +60,7 @@ def _joined(items: Items) -> str:
     return " + ".join(map(str, items))
 
 
-class AssociationRules(Sequence[AssociationRule]):
+class AssociationRules(InNotebook, Framed, Sequence[AssociationRule]):
     """Rules by decreasing confidence."""
 
     def __init__(self, rules: Sequence[AssociationRule]) -> None:
@@ -79,7 +79,7 @@ class AssociationRules(Sequence[AssociationRule]):
     def __repr__(self) -> str:
         return f"<{len(self)} association rules>"
 
-    def to_columns(self) -> dict[str, NDArray[Any]]:
+    def to_columns(self) -> Columns:
         """The rules as columns."""
         empty = AssociationRule((), (), 0, 0, (0, 0), 0, 0, (0, 0), 0, 0, (0, 0)).to_dict()
         rows = [rule.to_dict() for rule in self._rules]
@@ -88,21 +88,12 @@ class AssociationRules(Sequence[AssociationRule]):
             for name, of in empty.items()
         }
 
-    def to_pandas(self) -> Any:
-        """The rules as a pandas table."""
-        return as_frame(self.to_columns(), "pandas")
-
-    def to_polars(self) -> Any:
-        """The rules as a Polars table."""
-        return as_frame(self.to_columns(), "polars")
-
-    def to_arrow(self) -> Any:
-        """The rules as an Arrow table."""
-        return as_frame(self.to_columns(), "arrow")
+    def _card(self) -> Card:
+        return columns_card(f"{len(self)} association rules", self.to_columns(), 2)
 
 
 @dataclass(frozen=True)
-class ItemsetSupports:
+class ItemsetSupports(InNotebook, Framed):
     """Released itemsets with noisy supports of them, of all their subsets, and of all baskets."""
 
     itemsets: tuple[Items, ...]
@@ -179,6 +170,16 @@ class ItemsetSupports:
             error_of(lifted, n, a, b),
             interval((ab, n), (a, b)),
         )
+
+    def to_columns(self) -> Columns:
+        """The itemsets with their noisy supports, as columns."""
+        found = list_columns(CountedItems((items, self.supports[items]) for items in self.itemsets))
+        error = np.full(len(self.itemsets), self.standard_error)
+        return {"itemset": found["item"], "support": found["count"], "standard_error": error}
+
+    def _card(self) -> Card:
+        title = f"{len(self.itemsets)} itemsets, of about {self.baskets:,} baskets"
+        return columns_card(title, self.to_columns(), 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Itemsets and all noisy supports as plain data, ready for JSON."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
@@ -30,7 +31,7 @@ class LearnRow:
 
 
 @dataclass(frozen=True)
-class LearnPlan:
+class LearnPlan(InNotebook):
     """What to expect of ``winnow.learn`` before anything is paid for."""
 
     hypotheses: int
@@ -51,6 +52,9 @@ class LearnPlan:
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
         return {**vars(self), "table": [vars(row) for row in self.table]}
+
+    def _card(self) -> Card:
+        return text_card(str(self))
 
     def __str__(self) -> str:
         sure = f"{100 * self.confidence:.6g} %"

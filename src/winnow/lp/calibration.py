@@ -13,6 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.measurement import MEASUREMENTS
+from winnow.core.notebook import Card, InNotebook, pairs_card
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.lp.bounds import LpSetting, bound, rounds_for
@@ -60,7 +61,7 @@ class LpBudget:
 
 
 @dataclass(frozen=True)
-class LpPlan:
+class LpPlan(InNotebook):
     """What will be run, what it costs, and what it promises. All of it is public."""
 
     setting: LpSetting
@@ -134,6 +135,9 @@ class LpPlan:
         elif self.meets_alpha is False:
             rows.append(("verdict", f"the promise misses alpha={self.budget.alpha:g}"))
         return rows
+
+    def _card(self) -> Card:
+        return pairs_card("Plan of a linear program", self.lines())
 
     def to_dict(self) -> dict[str, object]:
         """The plan as plain data."""

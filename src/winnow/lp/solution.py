@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.frames import Columns, Framed, plain_column
+from winnow.core.notebook import Card, InNotebook, columns_card
+
 
 @dataclass(frozen=True)
-class LpSolution:
+class LpSolution(InNotebook, Framed):
     """x, and what may be said about it. All of it may be published."""
 
     x: NDArray[np.float64] = field(repr=False)
@@ -44,6 +47,15 @@ class LpSolution:
         """Each variable with its value."""
         names = self.names or [f"x{j}" for j in range(len(self.x))]
         return [(str(name), float(value)) for name, value in zip(names, self.x, strict=True)]
+
+    def to_columns(self) -> Columns:
+        """Each variable with its value, as columns."""
+        pairs = self.variables()
+        values = np.array([value for _, value in pairs], np.float64)
+        return {"variable": plain_column([name for name, _ in pairs]), "value": values}
+
+    def _card(self) -> Card:
+        return columns_card(str(self), self.to_columns(), 1)
 
     def to_dict(self) -> dict[str, Any]:
         """The solution as plain data."""

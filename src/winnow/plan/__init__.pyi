@@ -26,3 +26,5 @@ from winnow.topk.plan.rows import SimulatedError as SimulatedError
 from winnow.topk.plan.rows import TopKRow as TopKRow
 from winnow.topk.plan.verb import TopKPlan as TopKPlan
 from winnow.topk.plan.verb import top_k as top_k
+from winnow.wide.plan import WidePlan as WidePlan
+from winnow.wide.plan import release_wide as release_wide

@@ -116,6 +116,14 @@ def draw_release(synthetic: SyntheticDistribution, *, title: str, ending: str = 
     return as_file(figure, ending)
 
 
+def draw_columns(synthetic: SyntheticDistribution, *, ending: str = ".png") -> bytes:
+    """The first columns as bars, in one figure."""
+    lines = -(-len(synthetic.schema.columns[:_SUMMARY_COLUMNS]) // 3)
+    figure = empty_figure(14, 0.4 + 3.4 * lines)
+    _first_columns(figure, synthetic, lines)
+    return as_file(figure, ending)
+
+
 def _first_columns(figure: Any, synthetic: SyntheticDistribution, lines: int) -> None:
     for place, column in enumerate(synthetic.schema.columns[:_SUMMARY_COLUMNS], 1):
         axes = add_axes(figure, (lines, 3, place))

@@ -7,6 +7,7 @@ from threading import Lock
 from typing import NoReturn, SupportsIndex
 
 from winnow.core.checks import Real
+from winnow.core.notebook import Card, InNotebook, pairs_card
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
 from winnow.errors import GrantError
@@ -36,7 +37,7 @@ class Usage:
         return text
 
 
-class Budget:
+class Budget(InNotebook):
     """At most (epsilon, delta) about any person, whatever is asked and in whatever order.
 
     ``accountant`` is "pure" (sums of epsilon; the default without a delta) or "combined" (with
@@ -122,6 +123,11 @@ class Budget:
         limit = self._cap.limit_after(used)
         caps = stated_at_most(limit.size), stated_at_most(limit.delta)
         return Usage(self._cap.unit, amount, caps[0], delta, caps[1])
+
+    def _card(self) -> Card:
+        rows = [("used", str(self.spent)), ("left", str(self.left))]
+        rows.append(("charges", f"{len(self.events):,}"))
+        return pairs_card("Budget", rows).with_notes(("guarantee", str(self.guarantee)))
 
     def __repr__(self) -> str:
         return f"<Budget {self.guarantee}; used {self.spent}>"

@@ -8,12 +8,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 from winnow.core.checks import Real, delta_range, exact, nonnegative, one_of
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.core.unit import PERSON, Unit
 from winnow.errors import GuaranteeError, ParameterError, RelationMismatch
 from winnow.privacy.accountants import delta_for_substitution, pure_cost, zcdp_cost, zcdp_epsilon
 from winnow.privacy.events import Event, check_event, describe
-from winnow.privacy.rounding import stated_at_least, text_up
+from winnow.privacy.rounding import stated_at_least, text_up, written_up
 from winnow.privacy.tight import MOST_WORK, QUICK_WORK, WORTH, tight_epsilon
 
 ACCOUNTANTS = ("pure", "zcdp")
@@ -24,7 +25,7 @@ CLOSED_ACCOUNTANTS = (*ACCOUNTANTS, "tight")
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(InNotebook):
     """(epsilon, delta)-differential privacy under one relation, and rho where it is zCDP."""
 
     epsilon: float
@@ -49,17 +50,20 @@ class Guarantee:
         bound = f"({epsilon}, {delta})" if self.delta else epsilon
         return f"{bound}-DP, {self.unit.sentence(self.relation)}"
 
+    def _card(self) -> Card:
+        return text_card(str(self))
+
     def about(self, unit: Unit) -> Guarantee:
         """The same statement, in the words of the data's privacy unit."""
         return replace(self, unit=unit)
 
     def to_dict(self) -> dict[str, object]:
-        """The guarantee as JSON-ready data."""
+        """The guarantee as JSON-ready data: 1.0, where a calibration came to 0.9999999999999999."""
         return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
+            "epsilon": written_up(self.epsilon),
+            "delta": written_up(self.delta),
             "relation": str(self.relation),
-            "rho": self.rho,
+            "rho": None if self.rho is None else written_up(self.rho),
             "unit": str(self.unit),
         }
 

@@ -18,6 +18,7 @@ SLACK = Fraction(1, 2**48)
 stay below 2 units in the last place, and this is 16 of them."""
 
 _STATED_DIGITS = 6
+_SAME = 1e-9
 
 
 def at_least(value: Fraction) -> float:
@@ -61,6 +62,17 @@ def rounded_up(value: Fraction) -> Fraction:
 def text_up(value: Fraction) -> str:
     """The value in at most six digits, rounded up."""
     return _text(value, ROUND_CEILING)
+
+
+def written_up(value: float) -> float:
+    """The same number as a person would write it, where that is the same to nine digits.
+
+    It is never below: what a calibration leaves unspent in the last bits is stated as spent.
+    """
+    if not math.isfinite(value):
+        return value
+    short = float(text_up(Fraction(repr(value))))
+    return short if value <= short <= value * (1 + _SAME) else value
 
 
 def text_down(value: Fraction, digits: int = _STATED_DIGITS) -> str:

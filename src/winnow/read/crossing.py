@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.notebook import Card, InNotebook
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
@@ -42,7 +43,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SealedTable:
+class SealedTable(InNotebook):
     """A private table. Its schema is public, its rows are not.
 
     Neighbours: one person's rows are added or removed (relation 'add-remove') or replaced by
@@ -56,11 +57,6 @@ class SealedTable:
     relation: Relation = Relation.SUBSTITUTION
     unit: Unit = ROW
     """Whose presence is protected."""
-    drops: bool = False
-    """Whether rows with values outside the schema were left out."""
-
-    def __post_init__(self) -> None:
-        check_dropping(self.drops, self.relation, self.rows_per_person)
 
     @property
     def n(self) -> int | None:
@@ -91,6 +87,10 @@ class SealedTable:
         rows = group(tuple(codes[i] for i in places), weights, schema.shape)
         return replace(self, schema=schema, rows=Sealed(rows, "rows"))
 
+    def _card(self) -> Card:
+        card = replace(self.schema._card(), title=repr(self)[1:-1])
+        return card.with_notes(("private:", "the rows are sealed; a release is paid for"))
+
     def __repr__(self) -> str:
         unit = (
             "one row per person"
@@ -100,20 +100,6 @@ class SealedTable:
         return (
             f"<sealed table of {len(self.schema.columns)} columns, "
             f"{cells_text(self.schema.cells)} cells, {unit}>"
-        )
-
-
-def check_dropping(drops: bool, relation: Relation, rows_per_person: int) -> None:
-    """Refuse a public number of rows where rows may be left out: it would depend on one value.
-
-    Neighbours under substitution with one row per person have the same number of rows only
-    while no row is left out.
-    """
-    if drops and relation.size_is_public and rows_per_person == 1:
-        raise ParameterError(
-            'a column declares "drop": how many rows are left is then private, but substitution '
-            "with one row per person makes it public; use relation='add-remove' (--relation "
-            'add-remove), or declare "other" instead'
         )
 
 

@@ -62,7 +62,7 @@ UPDATES = ("gap", "hardt", "sign")
 RESULTS = ("last", "average")
 _STEPS = {"gap": 4.0, "hardt": 0.5}
 _LARGEST_STEP = 100
-MOST_ROUNDS = 1000
+MOST_ROUNDS = 100_000
 """The most rounds that are chosen by default."""
 
 
@@ -248,13 +248,17 @@ def default_rounds(
     FastMWEM's bound is smallest near S = N sqrt(rho ln cells)/(L ln 2m) rounds; with the gap
     update fewer are better. On generated tables (27 <= S <= 2148) the best number lay between
     2 sqrt(S) and 5 sqrt(S), and the error is flat around it: 4 sqrt(S) is taken. In pure
-    privacy the noise of T rounds grows like T, as if rho were epsilon^2/(8 T).
+    privacy the noise of T rounds grows like T, as if rho were epsilon^2/(8 T); half of what
+    would follow is taken. On other tables (mixtures; three shapes of 1,024 to 2,880 cells, 3,000
+    and 50,000 rows, 2,000 random conjunctions, epsilon .1 and 1) an eighth, a quarter, half and
+    twice the number were tried: with a delta the number was within 9 % of the best of them,
+    and in pure privacy half of the former one was within 12 %, the former one up to 61 % worse.
     """
     signal = total * math.sqrt(math.log(max(cells, 2))) / (rows_per_person * math.log(2 * queries))
     if rho is not None:
         rounds = 4 * math.sqrt(signal * math.sqrt(rho))
     else:
-        rounds = (4 * math.sqrt(signal * (epsilon or 1.0) / math.sqrt(8))) ** 0.8
+        rounds = 0.5 * (4 * math.sqrt(signal * (epsilon or 1.0) / math.sqrt(8))) ** 0.8
     return max(1, min(MOST_ROUNDS, round(rounds)))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, positive
 from winnow.core.measurement import MEASUREMENTS
+from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.process import memory_text
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
@@ -51,7 +52,7 @@ class MwemRow:
 
 
 @dataclass(frozen=True)
-class MwemPlan:
+class MwemPlan(InNotebook):
     """What to expect of MWEM, before it is paid for; one row per accountant."""
 
     cells: int
@@ -93,6 +94,9 @@ class MwemPlan:
                 ]
             )
         return lines
+
+    def _card(self) -> Card:
+        return lines_card(str(self).split("\n", 1)[0], self.table())
 
     def __str__(self) -> str:
         lines = self.table()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, positive, probability
@@ -38,16 +39,13 @@ from winnow.release.mwem import TABLES, default_rounds, default_tables
 BYTES_PER_CELL = 64
 """Of a distribution: weights, sums for the mean, tables, copies (measured: 50 to 65)."""
 
-ROUNDS_WITHOUT_TOTAL = 50
-"""Rounds by default where the number of rows is private, so that it may not be used."""
-
 ROWS_WITHOUT_TOTAL = 20_000
-"""The number of whole tables is chosen for so many rows where their number is private."""
+"""The number of rounds is chosen for so many rows where their number is private."""
 
 TOTAL_SHARE = 0.02
 SELECTION_SHARE = 0.5
-TABLE_SELECTION_SHARE = 0.2
-"""Of a round's rho, or epsilon: whole tables are few, and easily told apart."""
+TABLE_SELECTION_SHARE: dict[str, Real] = {"gaussian": 0.2, "laplace": Fraction(1, 65)}
+"""A fifth of a round's rho, and so much that it is a fifth of its epsilon: tables are few."""
 _BETA = 0.05
 
 
@@ -140,9 +138,10 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
         _check_tables(request, workload)
     parts, rests_on = _reduced(request, workload)
     kept = Workload(request.schema, tuple(p for every, _, _, _ in parts for p in every.parts))
+    share: Real
     if whole:
         rounds, reason = _tables(request, kept, total)
-        share = TABLE_SELECTION_SHARE
+        share = TABLE_SELECTION_SHARE[_measurement(request)]
     else:
         rounds, reason = _rounds(request, [own for _, own, _, _ in parts], total)
         share = SELECTION_SHARE
@@ -312,15 +311,12 @@ def _rounds(
         count(rounds=given)
         asked = [int(given)] * len(workloads)
         return asked, f"{_sum(asked)} rounds as asked"
-    if total is None:
-        fixed = [ROUNDS_WITHOUT_TOTAL] * len(workloads)
-        return fixed, f"{_sum(fixed)} rounds, because the number of rows is private"
     rho, pure = _strength(request)
     chosen = [
         default_rounds(
             cells=min(each.schema.cells, request.universe or each.schema.cells),
             queries=each.size,
-            total=total,
+            total=total or ROWS_WITHOUT_TOTAL,
             rows_per_person=int(request.rows_per_person),
             rho=None if rho is None else rho / len(workloads),
             epsilon=pure / len(workloads),
@@ -330,14 +326,14 @@ def _rounds(
     return chosen, (
         f"{_sum(chosen)} rounds chosen from public numbers: "
         f"{cells_text(request.schema.cells)} cells, {sum(w.size for w in workloads):,} queries, "
-        f"{total:,} rows, the budget"
+        f"{_rows(total)}, the budget"
     )
 
 
 def _rows(total: int | None) -> str:
-    if total is None:
-        return f"as if there were {ROWS_WITHOUT_TOTAL:,} rows (their number is private)"
-    return f"{total:,} rows"
+    if total is not None:
+        return f"{total:,} rows"
+    return f"as if there were {ROWS_WITHOUT_TOTAL:,} rows (their number is private)"
 
 
 def _tables(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import count
-from winnow.core.saving import FRAMES, as_frame, check_target, labelled, save_columns, write_json
+from winnow.core.frames import FRAMES, Columns, Framed, as_frame, labelled
+from winnow.core.notebook import Card, InNotebook, columns_card
+from winnow.core.saving import check_target, save_columns, write_json
 from winnow.core.schema import Schema, cells_text
 from winnow.core.tape import Randomness
 from winnow.core.workloads.forms import (
@@ -23,10 +25,13 @@ from winnow.core.workloads.forms import (
     ProductSets,
     WholeTable,
 )
+from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part, declared, declared_width
+from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
 from winnow.release.factors import Factor
+from winnow.release.long_form import free_name, query_columns
 from winnow.release.query_errors import KnownErrors
 
 Floats = NDArray[np.float64]
@@ -61,7 +66,7 @@ class MeasuredQuery:
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticDistribution:
+class SyntheticDistribution(InNotebook, Framed):
     """Public weights over the cells of a schema, as a product of factors.
 
     It was fitted to released measurements only, so whatever is computed from it is free.
@@ -104,9 +109,42 @@ class SyntheticDistribution:
         """The same as numbers of rows: fractions times the public total."""
         return self.total * self.answers(workload)
 
-    def marginal(self, *columns: str) -> Floats:
-        """The table of some columns, one axis each, in the order of their names."""
-        return self._marginal(self.schema.positions(columns))
+    def marginal(self, *columns: str | Sequence[str]) -> Floats:
+        """The table of some columns, one axis each, in the order of their names.
+
+        ``marginal("a", "b")`` and ``marginal(["a", "b"])`` are the same.
+        """
+        listed = len(columns) == 1 and not isinstance(columns[0], str)
+        names: Any = columns[0] if listed else columns
+        return self._marginal(self.schema.positions(names))
+
+    def to_columns(self, workload: Any = None) -> Columns:
+        """The answers in long form: one column for each attribute, and the estimate in rows.
+
+        For the workload that was released for (``workload=None``) there is an ``error`` beside
+        it: an estimate, see ``table``. Nothing is known about the errors of others.
+        """
+        bound = self._bound(workload)
+        found = query_columns(bound)
+        found[free_name("estimate", found)] = self.counts(bound)
+        if bound is self.workload and self.errors is not None:
+            found[free_name("error", found)] = self.total * np.array(self.error_estimates())
+        return found
+
+    def _card(self) -> Card:
+        asked = self.workload
+        if asked is None:  # the first column says more than nothing
+            asked = Workload(self.schema, (MarginalPart(self.schema, (0,)),))
+        columns = self.to_columns(asked)
+        del columns["query"]
+        named = sum(name in columns for name in self.schema.names)
+        card = columns_card(f"Synthetic table of {self.total:,} rows", columns, named)
+        return replace(card, picture=self._picture)
+
+    def _picture(self) -> bytes:
+        from winnow.plots.release import draw_columns
+
+        return draw_columns(self)
 
     def weights(self) -> Floats:
         """The weight of every cell, in C order; only for domains that fit memory."""
@@ -254,7 +292,8 @@ class SyntheticDistribution:
         """Save whole or not at all: sampled rows as CSV or Parquet, everything as JSON.
 
         ``about`` (for example ``released.to_dict()`` without its value) goes into the
-        metadata of a Parquet file and beside the document in JSON.
+        metadata of a Parquet file and beside the document in JSON; beside a CSV file it gets a
+        file of its own, FILE.receipt.json.
         """
         target = Path(path)
         check_target(target)

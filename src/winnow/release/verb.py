@@ -135,7 +135,7 @@ def release_mwem(
         value, receipt = fit(grant, randomness.tape())
     receipt = replace(receipt, mechanism=f"{name}; {receipt.mechanism}", reason=planned.reason,
                       held=padding.note)  # fmt: skip
-    return Released(value, planned.guarantee, receipt).about(table.unit)
+    return Released(value, planned.guarantee.about(table.unit), receipt)
 
 
 Fitted = Callable[[Grant, Tape], tuple[SyntheticDistribution, Receipt]]
@@ -205,7 +205,12 @@ def _open_tables(
 
 
 def release_seconds(planned: ReleaseSettings) -> float:
-    """The public time of a plan; a private number of rows counts as a million."""
+    """A time that a release keeps to, from its plan."""
+    return SPARE * run_seconds(planned)
+
+
+def run_seconds(planned: ReleaseSettings) -> float:
+    """About how long a plan takes; a private number of rows counts as a million."""
     total = 0.1 + 1e-7 * (planned.total or 10**6)
     for task in planned.tasks:
         cells = task.fitted.schema.cells if task.points is None else len(task.points)
@@ -215,7 +220,7 @@ def release_seconds(planned: ReleaseSettings) -> float:
             again = min(task.rounds, len(task.workload.parts))
             total += (2 * task.rounds + 30) * again * (2e-4 + 2e-8 * cells)
         total += task.rounds * (1e-3 + 2e-9 * cells + 1e-7 * queries)
-    return SPARE * total
+    return total
 
 
 def _sealed_total(table: SealedTable, planned: ReleaseSettings) -> Sealed[NDArray[np.int64]] | None:

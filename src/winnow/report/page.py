@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from winnow.core.notebook import escaped as text
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -58,17 +59,6 @@ def page(title: str, body: str, banner: str = "") -> bytes:
         f"<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
         f"<body>\n{banner}<main>\n{body}</main>\n</body>\n</html>\n"
     ).encode()
-
-
-def text(value: object) -> str:
-    """A value as text of the page: escaped, control characters spelt out."""
-    plain = str(value)
-    if not plain.isprintable():
-        plain = "".join(
-            c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
-            for c in plain
-        )
-    return escape(plain, quote=True)
 
 
 def paragraph(value: object, kind: str = "") -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import exact
+from winnow.core.notebook import escaped as text
 from winnow.core.relation import Relation
 from winnow.core.schema import cells_text
 from winnow.errors import ParameterError
@@ -27,7 +28,7 @@ from winnow.report.numbers import (
     fitted_fractions,
     measured_rows,
 )
-from winnow.report.page import figure, heading, page, pairs_table, paragraph, table, text, tiles
+from winnow.report.page import figure, heading, page, pairs_table, paragraph, table, tiles
 
 if TYPE_CHECKING:
     from winnow.core.released import Released

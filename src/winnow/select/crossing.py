@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.frames import CountedItems
 from winnow.core.mechanism import spend
 from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE, Scores
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
@@ -77,7 +78,7 @@ class Selection(ABC):
             chosen, counts = self._select(open_sealed(scores.values), scores.utility, tape)
         value = [scores.label(position) for position in chosen]
         if counts is not None:
-            value = list(zip(value, counts, strict=True))
+            value = CountedItems(zip(value, counts, strict=True))
         return Released(value, guarantee, receipt)
 
     def _select(

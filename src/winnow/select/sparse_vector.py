@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.frames import Columns, Framed, list_columns
 from winnow.core.laws import Law
 from winnow.core.mechanism import spend
 from winnow.core.noisy_top.draw import Scores
+from winnow.core.notebook import Card, InNotebook, columns_card
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Tape
@@ -25,11 +27,19 @@ from winnow.select.crossing import AboveRun, SparseVectorStream, check_scale
 
 
 @dataclass(frozen=True)
-class AboveAnswer:
+class AboveAnswer(InNotebook, Framed):
     """Which of the first `answered` questions were reported above the threshold."""
 
     above: list[Any]
     answered: int
+
+    def to_columns(self) -> Columns:
+        """What was reported above the threshold, as one column."""
+        return list_columns(self.above)
+
+    def _card(self) -> Card:
+        title = f"{len(self.above)} of {self.answered:,} answered are above the threshold"
+        return columns_card(title, self.to_columns(), 1)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain data."""

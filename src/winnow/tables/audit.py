@@ -7,7 +7,7 @@ is audited. Given that, all noise is independent, and its exact law is enumerate
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
@@ -72,8 +72,16 @@ def moves(
 ) -> list[tuple[Integers, ...]]:
     """All different ways in which one person moves the measured tables."""
     matrices = [table_matrix(mechanism, each, shape) for each in mechanism.measured]
-    cells = math.prod(shape)
-    rows_per_person = mechanism.rows_per_person
+    found = {}
+    for by in person_moves(math.prod(shape), mechanism.rows_per_person, relation):
+        moved = tuple(matrix @ by for matrix in matrices)
+        if any(each.any() for each in moved):
+            found[tuple(tuple(sorted(np.abs(each).tolist())) for each in moved)] = moved
+    return list(found.values())
+
+
+def person_moves(cells: int, rows_per_person: int, relation: Relation) -> Iterator[Integers]:
+    """All ways in which one person moves the counts of the cells of a small domain."""
     several = rows_per_person > 1
     fewest = rows_per_person if relation is Relation.SUBSTITUTION and not several else 0
     persons = [
@@ -83,12 +91,7 @@ def moves(
     ]
     nobody = [np.zeros(cells, np.int64)]
     others = persons if relation is Relation.SUBSTITUTION else nobody
-    found = {}
-    for one, other in product(persons, others):
-        moved = tuple(matrix @ (one - other) for matrix in matrices)
-        if any(each.any() for each in moved):
-            found[tuple(tuple(sorted(np.abs(each).tolist())) for each in moved)] = moved
-    return list(found.values())
+    yield from (one - other for one, other in product(persons, others))
 
 
 def enumerated_size(mechanism: MeasureTables, moved: tuple[Integers, ...]) -> Fraction:
@@ -99,11 +102,13 @@ def enumerated_size(mechanism: MeasureTables, moved: tuple[Integers, ...]) -> Fr
     return sum((Fraction(total) / noise for noise, total in sums), Fraction(0))
 
 
-def _outcomes(mechanism: MeasureTables, moved: tuple[Integers, ...]) -> tuple[Floats, Floats]:
-    """Log-probabilities, under both neighbours, of all that the tables say about who it was."""
-    numbers = [(each.noise, int(m)) for each, by in zip(mechanism.measured, moved, strict=True)
+def outcomes(
+    noises: Sequence[Fraction], law: str, moved: Sequence[Integers]
+) -> tuple[Floats, Floats]:
+    """Log-probabilities, under both neighbours, of all that noisy numbers say about who it was."""
+    numbers = [(noise, int(m)) for noise, by in zip(noises, moved, strict=True)
                for m in by.ravel() if m]  # fmt: skip
-    if mechanism.law == "laplace":
+    if law == "laplace":
         parts = [_by_loss(*_shifted(noise, m)) for noise, m in numbers]
         log_p, log_q = (_joined([part[side] for part in parts]) for side in (0, 1))
         return log_p, log_q
@@ -217,7 +222,8 @@ def enumerate_tables(
     found = moves(mechanism, shape, relation)
     for moved in found:
         largest = max(largest, enumerated_size(mechanism, moved))
-        log_p, log_q = _outcomes(mechanism, moved)
+        noises = [each.noise for each in mechanism.measured]
+        log_p, log_q = outcomes(noises, mechanism.law, moved)
         worst = worst.or_larger(distance(log_p, log_q, claimed))
     held = worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA
     close = "no output's log-probability moves by more than epsilon" if pure else (

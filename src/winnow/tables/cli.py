@@ -146,8 +146,8 @@ def tabulate(
     """
     from winnow.cli.files import are_large, check_targets, named_by, refuse_overwriting
     from winnow.cli.printing import show_json, working
+    from winnow.core.saving import receipt_path
     from winnow.read.table import read_table
-    from winnow.tables.result import receipt_path
     from winnow.tables.settings import TableRequest, tables_settings
     from winnow.tables.verb import tabulate as run
 

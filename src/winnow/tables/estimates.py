@@ -30,6 +30,8 @@ class Layer:
     details: Mapping[Space, Floats]
     precision: Mapping[Space, float]
     """Infinite for a public total."""
+    whole: bool = False
+    """Whether every estimate is a sum of noisy counts, as they were drawn: a whole number."""
 
     def estimate(self, part: TablePart) -> Floats:
         """The answers of one part; unbiased, and the same sums in every table."""
@@ -71,6 +73,9 @@ def layer_of(
 
     ``total`` is the public number of rows; it belongs to counts.
     """
+    own = [each for each in mechanism.measured if each.values == values]
+    whole = total is None and len(own) == 1 and not own[0].table.residual
+    whole = whole and not any(level for _, level in own[0].table.place)
     sums = {space: np.zeros(_shape(geometry, space)) for space in geometry.spaces}
     weight = dict.fromkeys(geometry.spaces, 0.0)
     for each, numbers in zip(mechanism.measured, noisy, strict=True):
@@ -82,7 +87,7 @@ def layer_of(
     details = {space: sums[space] / weight[space] for space in geometry.spaces if weight[space]}
     if total is not None:
         details[()], weight[()] = np.array(float(total)), math.inf
-    return Layer(geometry, details, weight)
+    return Layer(geometry, details, weight, whole)
 
 
 def precision_of(geometry: Geometry, each: NoisyForm, law: str) -> dict[Space, float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.checks import Real, positive
+from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.errors import ParameterError
@@ -51,7 +52,7 @@ class StrategyRow:
 
 
 @dataclass(frozen=True)
-class TabulatePlan:
+class TabulatePlan(InNotebook):
     """What to expect of tables, before they are paid for."""
 
     epsilon: float
@@ -75,21 +76,31 @@ class TabulatePlan:
         """The plan as plain data, ready for JSON."""
         return asdict(self)
 
-    def __str__(self) -> str:
-        title = (
-            f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
-            f"{Relation(self.relation).sentence}, the number of rows is {self.total}"
-        )
+    def table(self) -> list[list[str]]:
+        """The plan as a table, its first line the headings."""
         lines = [["table", "answers", "standard error", "mean", "largest", "plain noise"]]
         lines += [
             [row.table, f"{row.answers:,}", f"{row.standard_error:,.3g}", f"{row.mean:,.3g}",
              f"{row.largest:,.3g}", f"{row.plain_largest:,.3g}"]
             for row in self.rows
         ]  # fmt: skip
+        return lines
+
+    def _title(self) -> str:
+        return (
+            f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
+            f"{Relation(self.relation).sentence}, the number of rows is {self.total}"
+        )
+
+    def _card(self) -> Card:
+        return lines_card(self._title(), self.table(), f"by {self.strategy}", self.scope)
+
+    def __str__(self) -> str:
+        lines = self.table()
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         shown = ["  ".join(c.rjust(w) for c, w in zip(x, widths, strict=True)) for x in lines]
         shown.insert(1, "-" * max(map(len, shown)))
-        return "\n".join([title, f"by {self.strategy}", "", *shown, "", self.scope])
+        return "\n".join([self._title(), f"by {self.strategy}", "", *shown, "", self.scope])
 
 
 @guarded

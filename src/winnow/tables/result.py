@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import probability
-from winnow.core.saving import as_frame, check_target, labelled, save_columns, write_json
+from winnow.core.frames import Columns, Framed, labelled
+from winnow.core.notebook import MOST_ROWS, Card, InNotebook, columns_card, number_text
+from winnow.core.saving import check_target, save_columns, write_json
 from winnow.errors import ParameterError
 from winnow.tables.errors import quantile
 from winnow.tables.estimates import Layer
@@ -52,7 +54,7 @@ class Estimates:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReleasedTable(Estimates):
+class ReleasedTable(InNotebook, Framed, Estimates):
     """One released table; its answers are counts of rows, one axis for each column."""
 
     part: TablePart
@@ -109,7 +111,7 @@ class ReleasedTable(Estimates):
         error = np.hypot(unit * layer.deviation(self.place), ratio * self.standard_error) / rows
         return Estimates(middle + ratio, error, self.law, 0.0)
 
-    def to_columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
+    def to_columns(self, level: float = 0.95) -> Columns:
         """One row for each answer: its labels, estimate, standard error and interval."""
         shape = self.estimate.shape
         places = np.indices(shape).reshape(len(shape), -1)
@@ -123,7 +125,8 @@ class ReleasedTable(Estimates):
                 key = "_".join(filter(None, (name, what))) or "estimate"
                 while key in found:  # a column of the table may have this name
                     key += "_"
-                found[key] = held.ravel()
+                whole = answers is self and not what and self.owner.layers[0].whole
+                found[key] = np.rint(held.ravel()).astype(np.int64) if whole else held.ravel()
         return found
 
     def _answers(self) -> Iterator[tuple[str, Estimates]]:
@@ -132,18 +135,6 @@ class ReleasedTable(Estimates):
             yield f"sum_{name}", held
         for name, held in self.means.items():
             yield f"mean_{name}", held
-
-    def to_pandas(self, level: float = 0.95) -> Any:
-        """The rows as a pandas table."""
-        return as_frame(self.to_columns(level), "pandas")
-
-    def to_polars(self, level: float = 0.95) -> Any:
-        """The rows as a Polars table."""
-        return as_frame(self.to_columns(level), "polars")
-
-    def to_arrow(self, level: float = 0.95) -> Any:
-        """The rows as an Arrow table."""
-        return as_frame(self.to_columns(level), "arrow")
 
     def plot(self, path: str | Path) -> None:
         """Draw bars with intervals, or a heat map of two columns, as .png, .svg or .pdf."""
@@ -155,12 +146,23 @@ class ReleasedTable(Estimates):
         check_target(target, ENDINGS)
         write_whole(target, draw_table(self, ending=target.suffix.lower()))
 
+    def _card(self) -> Card:
+        title = f"{self.part.title}: {self.estimate.size:,} estimates"
+        return replace(
+            columns_card(title, self.to_columns(), len(self.columns)), picture=self._picture
+        )
+
+    def _picture(self) -> bytes:
+        from winnow.plots.tables import draw_table
+
+        return draw_table(self)
+
     def __repr__(self) -> str:
         return f"<table of {self.part.title}: {self.estimate.size:,} estimates>"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedTables:
+class ReleasedTables(InNotebook, Framed):
     """All tables of one release; what they have in common is the same in each."""
 
     parts: tuple[TablePart, ...]
@@ -207,7 +209,7 @@ class ReleasedTables:
     def _fitted(self) -> list[Floats]:
         return nonnegative(self.layers[0], self.parts)
 
-    def to_columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
+    def to_columns(self, level: float = 0.95) -> Columns:
         """The rows of all tables; a column that a table does not have is None there."""
         parts = [(table.part.title, table.to_columns(level)) for table in self.tables]
         if len(parts) == 1:
@@ -225,12 +227,25 @@ class ReleasedTables:
             key = name if name != "table" else "table_"
             found[key] = np.concatenate(blocks)
             if name in rest:
-                found[key] = found[key].astype(np.float64)
+                whole = all(held[name].dtype == np.int64 for _, held in parts if name in held)
+                found[key] = found[key].astype(np.int64 if whole else np.float64)
         return found
 
-    def to_pandas(self, level: float = 0.95) -> Any:
-        """The rows of all tables as a pandas table."""
-        return as_frame(self.to_columns(level), "pandas")
+    def _card(self) -> Card:
+        if len(self.parts) == 1:
+            return self.tables[0]._card()
+        lines = [
+            (table.part.title, f"{table.estimate.size:,}", number_text(_typical(table)))
+            for table in self.tables[:MOST_ROWS]
+        ]
+        heads = ("table", "answers", "standard error")
+        return Card(f"{len(self.parts)} tables", heads, lines, len(self.parts), 2,
+                    picture=self._picture if self.parts else None)  # fmt: skip
+
+    def _picture(self) -> bytes:
+        from winnow.plots.tables import draw_tables
+
+        return draw_tables(self, title="")
 
     def to_dict(self) -> dict[str, Any]:
         """All tables as plain data, ready for JSON."""
@@ -261,10 +276,6 @@ class ReleasedTables:
         match target.suffix.lower():
             case ".json":
                 write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-            case ".csv":
-                save_columns(target, self.to_columns())
-                if about:
-                    write_json(receipt_path(target), about)
             case _:
                 save_columns(target, self.to_columns(), about)
 
@@ -280,9 +291,8 @@ class ReleasedTables:
         return f"<{len(self.parts)} released tables: {titles}{more}>"
 
 
-def receipt_path(path: Path) -> Path:
-    """Where the receipt of a CSV file lies."""
-    return path.with_name(f"{path.name}.receipt.json")
+def _typical(table: Estimates) -> float:
+    return float(np.sqrt(np.mean(table.standard_error**2)))
 
 
 def _length(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> int:

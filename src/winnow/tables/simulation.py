@@ -39,10 +39,10 @@ def median_of_largest(
     cells = np.zeros((tree.size, draws))
     for level in range(tree.levels):
         blocks = tree.padded // tree.blocks[level]
-        noise = _normals(level, blocks * draws).reshape(blocks, draws)
+        noise = fixed_normals(level, blocks * draws).reshape(blocks, draws)
         noise = noise * math.sqrt(tree.blocks[level] / precision[((column, level),)])
         cells += tree.expand(tree.details(noise, 0, level), 0, level)
-    cells += _normals(tree.levels, draws) / math.sqrt(precision[()]) / tree.padded
+    cells += fixed_normals(tree.levels, draws) / math.sqrt(precision[()]) / tree.padded
     sums = np.concatenate([np.zeros((1, draws)), np.cumsum(cells, axis=0)])
     if part.size > _MOST_RANGES:  # no range has more than what lies between two prefixes
         largest = sums.max(axis=0) - sums.min(axis=0)
@@ -53,7 +53,7 @@ def median_of_largest(
 
 
 @lru_cache(maxsize=16)
-def _normals(number: int, size: int) -> Floats:
+def fixed_normals(number: int, size: int) -> Floats:
     """Fixed standard normal numbers; public, for predictions only."""
     words = Tape.seeded(_SEED).child(f"prediction {number}").words(0, size)
     return np.asarray(ndtri((words.astype(np.float64) + 0.5) / 2.0**32))

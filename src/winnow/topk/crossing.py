@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
+from winnow.core.frames import CountedItems
 from winnow.core.mechanism import spend
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.noisy_top.grid import check_grid
@@ -96,7 +97,7 @@ class UnknownDomain(ABC):
             labels = open_sealed(labels)
         value: list[Any] = [labels[position] for position in chosen]
         if noisy is not None:
-            value = list(zip(value, noisy, strict=True))
+            value = CountedItems(zip(value, noisy, strict=True))
         return Released(value, guarantee, receipt)
 
     def simulate(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from winnow.wide.junction_tree import Columns
 from winnow.wide.kernels.tree_layout import TreeLayout
 from winnow.wide.kernels.tree_tables import TreeTables
 from winnow.wide.objective import TreeObjective
-from winnow.wide.synthetic import FitQuality
 
 Floats = NDArray[np.float64]
 Theta = Mapping[Columns, Floats]
@@ -26,6 +26,8 @@ _STEPS, _LAST_STEPS = 100, 250
 """The most steps of a fit: between two rounds, and of the last."""
 _TOLERANCE, _LAST_TOLERANCE = 1e-4, 1e-6
 _LEAST_DIVERGENCE = 0.01
+_SETTLED, _MOST_FITS = 1.2, 5
+"""A pull that changes by less is final; after so many fits it is, anyhow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +35,27 @@ class NoisyTable:
     """A released table: what a model is fitted to."""
 
     columns: Columns
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64] | Floats
     sigma: float
+
+
+@dataclass(frozen=True)
+class FitQuality:
+    """How well a model fits the released tables, with a proof of how near the best it is."""
+
+    loss: float
+    """The sum of (released count - model's count)^2 / (2 sigma^2), repeated tables merged."""
+    objective: float
+    """What was minimised: the loss, without what no distribution can fit, and the pull."""
+    gap: float
+    """No distribution whatever has an objective smaller by more than this."""
+    pull: float
+    """The factor of the divergence from independent columns in the objective."""
+    steps: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as plain data."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +168,15 @@ class Estimator:
         if found.effective > 0.0:
             self._tau = found.effective / (2.0 * max(found.divergence, _LEAST_DIVERGENCE))
         return found
+
+    def settled(self, tables: Sequence[NoisyTable]) -> TreeFit:
+        """A model of tables that came all at once: fitted until the pull does not change."""
+        for _ in range(_MOST_FITS - 1):
+            before = self._tau
+            self.fit(tables)
+            if max(before, self._tau) <= _SETTLED * min(before, self._tau):
+                break
+        return self.fit(tables, last=True)
 
 
 def _flat(layout: TreeLayout, theta: Theta) -> Floats:

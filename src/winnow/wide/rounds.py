@@ -8,6 +8,7 @@ tables released so far.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,10 +17,14 @@ from winnow.core.workloads.part import Part, table_columns
 from winnow.core.workloads.workload import Workload
 from winnow.read.crossing import SealedTable, true_counts
 from winnow.release.mechanism import MarginalRun
-from winnow.wide.fit import Estimator, NoisyTable
+from winnow.wide.fit import Estimator, Floats, NoisyTable
 from winnow.wide.junction_tree import tree_cells
 from winnow.wide.settings import WideSettings
-from winnow.wide.synthetic import MeasuredMarginal, TreeFactor, WideSynthetic
+from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
+
+REFRESHED = 20
+"""With more columns, the model's tables that share none with the last measured one are kept: they
+hardly change, and whatever public table a score is taken against, the guarantee is the same."""
 
 
 def fit_wide(
@@ -47,16 +52,23 @@ def fit_wide(
         rounds = run.start(
             true_counts(table, candidates), candidates, [planned.weights[i] for i in kept]
         )
-        penalties = [planned.penalties()[i] for i in kept]
+        every_penalty = planned.penalties()
+        penalties = [every_penalty[i] for i in kept]
+        said: dict[int, Floats] = {}
+        changed: set[int] = set()
+        narrow = len(planned.schema.columns) <= REFRESHED
         for done in range(every):
             allowed = allowed_candidates(planned, candidates, released)
+            for i in allowed:
+                columns = _columns(tables[i])
+                if i not in said or narrow or changed.intersection(columns):
+                    said[i] = total * fitted.model.marginal(columns)
             found = rounds.next(
-                allowed,
-                [total * fitted.model.marginal(_columns(tables[i])) for i in allowed],
-                [penalties[i] for i in allowed],
+                allowed, [said[i] for i in allowed], [penalties[i] for i in allowed]
             )
             chosen = _columns(tables[found.candidate])
             released.append(NoisyTable(chosen, found.counts, planned.sigma))
+            changed = set(chosen)
             fitted = estimator.fit(released, last=done == every - 1)
             if progress is not None:
                 progress(done + 1, every)
@@ -66,11 +78,8 @@ def fit_wide(
         (factor,),  # type: ignore[arg-type]
         total,
         workload=planned.workload,
-        rests_on=(
-            "a graphical model fitted to the measured tables: columns that no measured table "
-            "joins are independent given the others"
-        ),
-        marginals=tuple(_measured(planned, each) for each in released),
+        rests_on=RESTS_ON,
+        marginals=tuple(measured_marginal(planned.schema, each) for each in released),
         fit=fitted.quality,
     )
 
@@ -78,14 +87,20 @@ def fit_wide(
 def allowed_candidates(
     planned: WideSettings, candidates: Workload, released: list[NoisyTable]
 ) -> list[int]:
-    """The candidates with which the model stays within ``model_cells``: by public rule."""
-    held = [each.columns for each in released]
-    shape = planned.schema.shape
-    return [
-        i
-        for i, part in enumerate(candidates.parts)
-        if tree_cells(shape, [*held, _columns(part)]) <= planned.model_cells
-    ]
+    """The candidates with which the model stays within ``model_cells``: by public rule.
+
+    To join all columns of a table but the largest to every clique would be enough to hold the
+    table; where even that stays within the bound, no tree has to be made to know it.
+    """
+    held, shape = [each.columns for each in released], planned.schema.shape
+    most = planned.model_cells
+    now = tree_cells(shape, held)
+
+    def fits(columns: tuple[int, ...]) -> bool:
+        sizes = sorted(shape[c] for c in columns)
+        return now * math.prod(sizes[:-1]) <= most or tree_cells(shape, [*held, columns]) <= most
+
+    return [i for i, part in enumerate(candidates.parts) if fits(_columns(part))]
 
 
 def _columns(part: Part) -> tuple[int, ...]:
@@ -100,9 +115,3 @@ def _total(first: list[NoisyTable]) -> int:
     sums = [float(table.counts.sum()) for table in first]
     weights = [1.0 / table.counts.size for table in first]
     return max(1, round(float(np.average(sums, weights=weights))))
-
-
-def _measured(planned: WideSettings, table: NoisyTable) -> MeasuredMarginal:
-    names = tuple(planned.schema.names[c] for c in table.columns)
-    shape = planned.schema.subset(names).shape
-    return MeasuredMarginal(names, table.counts.reshape(shape), table.sigma)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import combinations
@@ -19,11 +20,22 @@ from winnow.errors import DataError, GuaranteeError, ParameterError
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
 from winnow.release.mechanism import MeasureMarginals, first_event
-from winnow.wide.junction_tree import Columns
+from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
+from winnow.wide.at_once import AtOnce, closure, noise_of
+from winnow.wide.junction_tree import Columns, tree_cells
+from winnow.wide.rules import (
+    ASSUMED_ROWS,
+    MODEL_CELLS,
+    MOST_CANDIDATES,
+    MOST_FIRST,
+    ONCE,
+    SELECTION_SHARE,
+    Schedule,
+    pair_noise,
+    rounds_seconds,
+    schedule,
+)
 
-FIRST_SHARE = 0.2
-SELECTION_SHARE = 0.1
-MODEL_CELLS = 500_000
 _BYTES_PER_CELL = 40
 """Of a candidate's table: true counts, the model's, both in grid steps, scratch."""
 _BYTES_PER_MODEL_CELL = 320
@@ -45,10 +57,15 @@ class WideRequest:
     rows: int | None = None
     rounds: int | None = None
     share: Real = SELECTION_SHARE
-    first_share: Real = FIRST_SHARE
+    first_share: Real | None = None
     model_cells: int = MODEL_CELLS
     accountant: str = "best"
     memory: str | int = "4GB"
+
+    @property
+    def left_to_rules(self) -> bool:
+        """Whether nothing is said of rounds."""
+        return self.rounds is None and self.first_share is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +86,16 @@ class WideSettings:
     rounds: RoundsPlan
     mechanism: MeasureMarginals
     reason: str
+
+    @property
+    def seconds(self) -> float:
+        """The public time of the plan."""
+        return rounds_seconds(
+            self.rounds.rounds,
+            cells=sum(part.size for part in self.candidates.parts),
+            candidates=len(self.weights),
+            model_cells=self.model_cells,
+        )
 
     @cached_property
     def first(self) -> Workload:
@@ -92,7 +119,8 @@ class WideSettings:
 
     def penalties(self) -> list[float]:
         """The expected l1 size of the noise of each candidate's table, in rows."""
-        return [math.sqrt(2 / math.pi) * self.sigma * part.size for part in self.candidates.parts]
+        each = math.sqrt(2 / math.pi) * self.sigma
+        return [each * part.size for part in self.candidates.parts]
 
     def worthwhile(self, total: int) -> list[int]:
         """The candidates whose noise, summed over the table, stays below so many rows.
@@ -103,11 +131,38 @@ class WideSettings:
         return [i for i, penalty in enumerate(self.penalties()) if penalty < total]
 
 
-def wide_settings(request: WideRequest) -> WideSettings:
+def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
+    _check(request)
+    total = _total(request)
+    workload = _bind(request)
+    sets = [columns for columns in map(table_columns, workload.parts) if columns is not None]
+    fitting = _candidates(request, sets)
+    columns = len(request.schema.columns)
+    rho = float(zcdp_rho(request.epsilon, request.delta))
+    nu = pair_noise(
+        request.schema.shape,
+        [each for each in fitting if len(each) == 2] or fitting,
+        rho=rho,
+        moved=math.sqrt(request.relation.people) * int(request.rows_per_person),
+        rows=total or ASSUMED_ROWS,
+    )
+    rule = schedule(columns, nu)
+    if request.left_to_rules:
+        once = _at_once(request, workload, sets, total or ASSUMED_ROWS, rule)
+        if once is not None:
+            return once
+    return _rounds(request, workload, total, fitting, sets, rule, rho, nu)
+
+
+def _check(request: WideRequest) -> None:
     positive(epsilon=request.epsilon)
     delta_range(delta=request.delta)
-    probability(share=request.share, first_share=request.first_share)
+    probability(share=request.share)
+    if request.first_share is not None:
+        probability(first_share=request.first_share)
+    if request.rounds is not None:
+        count(rounds=request.rounds)
     count(rows_per_person=request.rows_per_person, model_cells=request.model_cells)
     if int(request.model_cells) > _LARGEST_MODEL:
         raise ParameterError(
@@ -119,19 +174,65 @@ def wide_settings(request: WideRequest) -> WideSettings:
             "a graphical release measures whole tables with Gaussian noise, which has no pure "
             "epsilon; give a delta > 0"
         )
-    total = _total(request)
-    workload = _bind(request)
-    sets = [columns for columns in map(table_columns, workload.parts) if columns is not None]
-    parts, weights = _candidates(request, sets)
+
+
+def _at_once(
+    request: WideRequest, workload: Workload, sets: list[Columns], rows: int, rule: Schedule
+) -> AtOnce | None:
+    """All tables at once if they are affordable, the columns alone if nothing else is."""
+    schema = request.schema
+    cells = tree_cells(schema.shape, sets)
+    if cells <= request.model_cells and rule.rounds:
+        planned = _tabulated(request, closure(workload))
+        noise = noise_of(planned, workload, rows)
+        if noise <= ONCE:
+            reason = f"noise moves a table by {noise:.2g} of its rows: all at once"
+            seconds = 3.0 + 2e-5 * cells * len(sets)
+            return AtOnce(schema, workload, planned, f"{reason}; {planned.reason}", seconds)
+    if rule.rounds:
+        return None
+    places = range(len(schema.columns))
+    alone = Workload(schema, tuple(MarginalPart(schema, (place,)) for place in places))
+    planned = _tabulated(request, alone)
+    reason = "tables of two columns would be noise: each column alone"
+    return AtOnce(schema, workload, planned, f"{reason}; {planned.reason}", 3.0)
+
+
+def _tabulated(request: WideRequest, workload: Workload) -> TablesSettings:
+    return tables_settings(
+        TableRequest(
+            schema=request.schema,
+            by=workload,
+            epsilon=request.epsilon,
+            delta=request.delta,
+            relation=request.relation,
+            rows_per_person=int(request.rows_per_person),
+            public_rows=request.public_rows,
+            rows=request.rows,
+            accountant=request.accountant,
+            memory=request.memory,
+        )
+    )
+
+
+def _rounds(
+    request: WideRequest,
+    workload: Workload,
+    total: int | None,
+    fitting: list[Columns],
+    sets: list[Columns],
+    rule: Schedule,
+    rho: float,
+    nu: float,
+) -> WideSettings:
+    """Columns alone, then rounds of selection and measurement."""
     columns = len(request.schema.columns)
-    if request.rounds is not None:
-        count(rounds=request.rounds)
-        rounds, reason = int(request.rounds), f"{request.rounds} rounds as asked"
-    else:
-        rounds = default_rounds(columns)
-        reason = f"{rounds} rounds for {columns} columns"
-    rho = float(zcdp_rho(request.epsilon, request.delta))
-    multiplier = few_digits_up(math.sqrt(columns / (2 * float(request.first_share) * rho)))
+    rounds = max(1, rule.rounds) if request.rounds is None else int(request.rounds)
+    share = min(rule.first_share, MOST_FIRST)
+    share = share if request.first_share is None else float(request.first_share)
+    how = f"for {columns} columns and noise of {nu:.2g} in a pair"
+    how = how if request.rounds is None else "as asked"
+    multiplier = few_digits_up(math.sqrt(columns / (2 * share * rho)))
     plan = calibrate_rounds(
         rounds,
         epsilon=request.epsilon,
@@ -145,18 +246,19 @@ def wide_settings(request: WideRequest) -> WideSettings:
     mechanism = MeasureMarginals(
         plan.selection_epsilon, plan.noise_multiplier, rounds, columns, multiplier
     )
+    parts = tuple(MarginalPart(request.schema, each) for each in fitting)
     planned = WideSettings(
         request.schema,
         workload,
         Workload(request.schema, parts),
-        weights,
+        _weights(fitting, sets),
         total,
         int(request.rows_per_person),
         request.relation,
         int(request.model_cells),
         plan,
         mechanism,
-        f"{reason}; {plan.accountant} accountant: per round a selection at epsilon "
+        f"{rounds} rounds {how}; {plan.accountant} accountant: per round a selection at epsilon "
         f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity",
     )
     mechanism.check(request.relation, int(request.rows_per_person))
@@ -204,14 +306,8 @@ def _total(request: WideRequest) -> int | None:
     return None if known is None else int(known)
 
 
-def _candidates(
-    request: WideRequest, sets: list[Columns]
-) -> tuple[tuple[MarginalPart, ...], tuple[int, ...]]:
-    """All sets of two or more columns inside a table of the workload, and their weights.
-
-    A set weighs as much as it overlaps with the workload: the columns that it shares with
-    each table, added up, in lowest terms. [McKenna et al. 2022, AIM]
-    """
+def _candidates(request: WideRequest, sets: list[Columns]) -> list[Columns]:
+    """All sets of two columns inside a table of the workload, and larger ones, spread evenly."""
     every = {
         tuple(sorted(chosen))
         for each in sets
@@ -229,25 +325,26 @@ def _candidates(
             "there is no table of two or more columns to select: the workload has none, or all "
             f"have more than model_cells={request.model_cells:,}"
         )
-    parts = tuple(MarginalPart(request.schema, columns) for columns in fitting)
-    needed = _BYTES_PER_CELL * sum(part.size for part in parts)
+    pairs = [columns for columns in fitting if len(columns) == 2]
+    larger = fitting[len(pairs) :]
+    kept = min(len(larger), max(0, MOST_CANDIDATES - len(pairs)))
+    fitting = pairs + [larger[i * len(larger) // kept] for i in range(kept)]
+    needed = _BYTES_PER_CELL * sum(math.prod(shape[c] for c in each) for each in fitting)
     needed += _BYTES_PER_MODEL_CELL * int(request.model_cells)
     if needed > parse_memory(request.memory):
         raise ParameterError(
             f"the tables and the model need about {memory_text(needed)}, more than memory="
             f"{request.memory!r}; lower ways or model_cells, sample tables, or allow more"
         )
-    weights = [sum(len(set(columns) & set(each)) for each in sets) for columns in fitting]
-    unit = reduce(math.gcd, weights)
-    return parts, tuple(weight // unit for weight in weights)
+    return fitting
 
 
-def default_rounds(columns: int) -> int:
-    """Three rounds for every two columns: a rule of thumb.
+def _weights(candidates: list[Columns], sets: list[Columns]) -> tuple[int, ...]:
+    """A set weighs as much as it overlaps with the workload, in lowest terms.
 
-    On ADULT (14 columns, 48,842 rows, epsilon = 1, delta = 1e-9) the mean total variation
-    distance over all 3-way marginals was .097 with 14 rounds and .092 with 28 (first_share .1),
-    .092 with 20 (first_share .3) and .090 with 21 (first_share .2), one run each: flat. Later
-    rounds mostly repeat what the model already meets, and take the longest to fit.
+    That is: the columns that it shares with each table, added up. [McKenna et al. 2022, AIM]
     """
-    return max(1, 3 * columns // 2)
+    often = Counter(column for each in sets for column in each)
+    weights = [sum(often[column] for column in columns) for columns in candidates]
+    unit = reduce(math.gcd, weights)
+    return tuple(weight // unit for weight in weights)

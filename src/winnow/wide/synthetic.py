@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,17 @@ from winnow.core.tape import Tape
 from winnow.errors import ParameterError
 from winnow.foreign import instead
 from winnow.release.synthetic import SyntheticDistribution
+from winnow.wide.fit import FitQuality, NoisyTable
 from winnow.wide.junction_tree import JunctionTree
 from winnow.wide.kernels.tree_tables import TreeTables
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+RESTS_ON = (
+    "a graphical model fitted to the measured tables: columns that no measured table joins are "
+    "independent given the others"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +99,11 @@ class MeasuredMarginal:
     """One released table: its columns, its noisy counts, the noise of each. Public."""
 
     columns: tuple[str, ...]
-    counts: NDArray[np.int64]
-    """One axis for each column; noise may carry counts below 0."""
+    counts: NDArray[np.int64] | Floats
+    """One axis for each column; noise may carry counts below 0. Whole numbers; estimates, which are
+    not, where all tables were measured together."""
     sigma: float
-    """Standard deviation of the noise of each count, in rows."""
+    """Standard deviation of the noise of each count, in rows: what the fit weighs it by."""
 
     def to_dict(self) -> dict[str, Any]:
         """The measurement as plain data."""
@@ -105,25 +112,6 @@ class MeasuredMarginal:
             "sigma": self.sigma,
             "counts": self.counts.ravel().tolist(),
         }
-
-
-@dataclass(frozen=True)
-class FitQuality:
-    """How well a model fits the released tables, with a proof of how near the best it is."""
-
-    loss: float
-    """The sum of (released count - model's count)^2 / (2 sigma^2), repeated tables merged."""
-    objective: float
-    """What was minimised: the loss, without what no distribution can fit, and the pull."""
-    gap: float
-    """No distribution whatever has an objective smaller by more than this."""
-    pull: float
-    """The factor of the divergence from independent columns in the objective."""
-    steps: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The numbers as plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +169,7 @@ class WideSynthetic(SyntheticDistribution):
             measured = tuple(
                 MeasuredMarginal(
                     tuple(each["columns"]),
-                    np.array(each["counts"], np.int64).reshape(
-                        schema.subset(each["columns"]).shape
-                    ),
+                    _counts(each["counts"]).reshape(schema.subset(each["columns"]).shape),
                     float(each["sigma"]),
                 )
                 for each in document["marginals"]
@@ -203,3 +189,15 @@ class WideSynthetic(SyntheticDistribution):
             f"{cells_text(self.schema.cells)} cells, {len(self.marginals)} measured tables, "
             f"{len(self.cliques)} cliques>"
         )
+
+
+def measured_marginal(schema: Schema, table: NoisyTable) -> MeasuredMarginal:
+    """A released table by the names of its columns."""
+    names = tuple(schema.names[c] for c in table.columns)
+    return MeasuredMarginal(names, table.counts.reshape(schema.subset(names).shape), table.sigma)
+
+
+def _counts(numbers: list[float]) -> Integers | Floats:
+    if all(isinstance(each, int) for each in numbers):
+        return np.array(numbers, np.int64)
+    return np.array(numbers, np.float64)

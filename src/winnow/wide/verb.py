@@ -11,18 +11,18 @@ from winnow.core.mechanism import grant_for, sizing_accountant
 from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
+from winnow.core.tape import Randomness, Tape
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable, true_counts
+from winnow.tables.crossing import check_rows
+from winnow.tables.estimates import layer_of
+from winnow.wide.at_once import AtOnce, fit_at_once
 from winnow.wide.rounds import fit_wide
+from winnow.wide.rules import MODEL_CELLS, SELECTION_SHARE
 from winnow.wide.settings import (
-    FIRST_SHARE,
-    MODEL_CELLS,
-    SELECTION_SHARE,
     WideRequest,
-    WideSettings,
     wide_settings,
 )
 from winnow.wide.synthetic import WideSynthetic
@@ -37,7 +37,7 @@ def release_wide(
     delta: Real,
     rounds: int | None = None,
     share: Real = SELECTION_SHARE,
-    first_share: Real = FIRST_SHARE,
+    first_share: Real | None = None,
     model_cells: int = MODEL_CELLS,
     relation: str | Relation | None = None,
     rows: int | None = None,
@@ -51,11 +51,14 @@ def release_wide(
     """Release a graphical model of a table whose domain does not fit memory, privately.
 
     ``table`` is what ``wn.read_table`` made, of any width; ``workload`` the marginal tables to
-    be accurate about, such as ``wn.marginals(3)``. Each column is measured alone first, with
-    the part ``first_share`` of the budget. Each of ``rounds`` rounds (three for every two
-    columns unless given) then selects a table of the workload, or of some columns of one, that the
-    model gets wrong by more than noise (exponential mechanism, ``share`` of a round's budget),
-    and measures it whole (discrete Gaussian noise). The whole is (epsilon, delta)-DP and
+    be accurate about, such as ``wn.marginals(3)``. What happens is fixed by public numbers (see
+    ``winnow.wide.rules`` and ``wn.plan.release_wide``): if noise spares them and a model can hold
+    them, all tables are measured at once, as ``wn.tabulate`` would; if it spares none of two
+    columns, each column alone; else there are rounds. Then each column is measured alone first,
+    with the part ``first_share`` of the budget; each of ``rounds`` rounds selects a table of the
+    workload, or of some columns of one, that the model gets wrong by more than noise (exponential
+    mechanism, ``share`` of a round's budget), and measures it whole (discrete Gaussian noise).
+    Who gives ``rounds`` or ``first_share`` gets rounds. The whole is (epsilon, delta)-DP and
     charged once, before the first draw.
 
     The model is fitted by weighted least squares with a pull towards independent columns, which is
@@ -97,9 +100,11 @@ def release_wide(
             memory=memory,
         )
     )
+    if isinstance(planned, AtOnce):
+        return _at_once(table, planned, budget, randomness.tape(), padding)
     first = true_counts(table, planned.first)
     grant = grant_for(planned.rounds.event, budget)
-    with padding.held(lambda: wide_seconds(planned)):
+    with padding.held(lambda: SPARE * planned.seconds):
         run = planned.mechanism.open(
             first,
             planned.first,
@@ -115,14 +120,27 @@ def release_wide(
         reason=planned.reason,
         held=padding.note,
     )
-    return Released(value, planned.rounds.guarantee, receipt).about(table.unit)
+    return Released(value, planned.rounds.guarantee.about(table.unit), receipt)
 
 
-def wide_seconds(planned: WideSettings) -> float:
-    """The public time of a plan, with models of half the cells that they may have."""
-    cells = sum(part.size for part in planned.candidates.parts)
-    each = 0.3 + 2.5e-6 * planned.model_cells + 1e-7 * cells
-    return SPARE * (4.0 + planned.rounds.rounds * each)
+def _at_once(
+    table: SealedTable, planned: AtOnce, budget: Budget | None, tape: Tape, padding: Padding
+) -> Released[WideSynthetic]:
+    check_rows(table)
+    mechanism = planned.tables.strategy.mechanism
+    grant = grant_for(mechanism.promise(table.relation).event, budget)
+    with padding.held(lambda: SPARE * planned.seconds):
+        noisy = mechanism.measure(table, grant, tape)
+        geometry = planned.tables.strategy.geometry
+        layer = layer_of(geometry, mechanism, noisy.numbers, total=planned.tables.total)
+        value = fit_at_once(planned, layer)
+    receipt = replace(
+        noisy.receipt,
+        mechanism=f"graphical model; {noisy.receipt.mechanism}",
+        reason=planned.reason,
+        held=padding.note,
+    )
+    return Released(value, planned.tables.guarantee.about(table.unit), receipt)
 
 
 def _accountant(accountant: str, budget: Budget | None, delta: Real) -> str:

@@ -56,8 +56,7 @@ def _refused(*texts: str) -> tuple[AllowedField, ...]:
 
 
 _ANSWERED = tuple(
-    f"result.value.{name}*"
-    for name in ("factors", "estimates", "standard_errors", "from_fit", "errors")
+    f"result.value.{name}*" for name in ("factors", "standard_errors", "from_fit", "errors")
 )
 _SHOWN = _derived("how the released value is shown", "repr", "str", "json")
 _VALUE = _released("what the mechanism drew", "result.value", "result.value.*")
@@ -132,6 +131,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "the noisy whole numbers of tables, or whole noisy tables",
         "result.value.tables.layers.*.details*",
         "result.value.marginals*",
+        "result.value.estimates*",
     )
     + _derived("fitted to the noisy counts", *_FITTED)
     + _derived("made of the noisy numbers and their total", *_ANSWERED, "result.value.fit*")
@@ -182,7 +182,6 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "read_lp": (),
     "seal_scores": (),
     "seal_vectors": (),
-    "winnow schema": (),
     "winnow select": _DOCUMENT + _TEXT,
     "winnow topk": _DOCUMENT + _TEXT,
     "winnow itemsets": _DOCUMENT + _TEXT,

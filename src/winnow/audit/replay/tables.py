@@ -17,7 +17,7 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.workloads.conditions import where
-from winnow.core.workloads.tables import marginals
+from winnow.core.workloads.tables import marginals, prefixes
 from winnow.errors import BudgetExceeded
 from winnow.interactive.opening import METHODS
 from winnow.interactive.verb import open_interactive, resume_interactive
@@ -92,6 +92,18 @@ def _releases() -> Iterator[Replay]:
 
     yield Replay("release_wide", "one round", wide, ROWS, groups=(0, 1))
 
+    for title, epsilon, rows in (("all at once", 20.0, 5000), ("columns alone", 0.5, 20)):
+
+        def ruled(
+            people: People, place: ReplayPlace, epsilon: float = epsilon, rows: int = rows
+        ) -> Any:
+            table = table_of(people, Relation.ADD_REMOVE)
+            return release_wide(
+                table, marginals(2), epsilon=epsilon, delta=0.01, rows=rows, seed=place.seed
+            )
+
+        yield Replay("release_wide", title, ruled, ROWS, groups=(0, 1))
+
     def wide_session(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=20.0, delta=0.01, seed=place.seed) as session:
@@ -131,8 +143,8 @@ def _answers() -> Iterator[Replay]:
     """Methods by their names; what "auto" takes of four cells is tables."""
     for method in METHODS_OF_RELEASE:
         many: dict[str, Any] = {"epsilon": 20.0, "delta": 0.01, "rows": 50}
-        more = {"rounds": 1} if method in ("mwem", "graphical") else {}
-        by = marginals(2)
+        more = {"rounds": 1} if method in ("adaptive", "mwem", "graphical") else {}
+        by = prefixes("age") if method == "toeplitz" else marginals(2)
         yield _release(f"method {method}", {"method": method}, many | more, groups=(0, 1), by=by)
     for relation in Relation:
         yield _release(

@@ -108,17 +108,8 @@ class ConjunctionPart(Part):
     def label(self, query: int) -> str:
         """For example 'age in [40, 60), sex=Female'."""
         masks = self.masks[check_query(query, self.size)]
-        return ", ".join(self._words(i, mask) for i, mask in masks.items()) or "all rows"
-
-    def _words(self, position: int, mask: Mask) -> str:
-        held = np.flatnonzero(mask)
-        column = self.schema.columns[position]
-        if held.size == 0:
-            return f"{column.name} in nothing"
-        start, stop = int(held[0]), int(held[-1]) + 1
-        if stop - start == held.size and (column.kind != "categories" or held.size == 1):
-            return interval_label(self.schema, position, start, stop)
-        return f"{column.name} in {', '.join(str(column.labels[int(code)]) for code in held)}"
+        words = (set_words(self.schema, i, mask) for i, mask in masks.items())
+        return ", ".join(words) or "all rows"
 
     def memory(self) -> int:
         """The bytes of the masks."""
@@ -171,3 +162,15 @@ def _inside(table: NDArray[Any], masks: Mapping[int, Mask], columns: tuple[int, 
     for i in reversed(columns):
         table = table[..., masks[i]].sum(axis=-1)
     return table.sum()
+
+
+def set_words(schema: Schema, position: int, mask: Mask) -> str:
+    """The codes of one column that a set holds, in words: 'age in [40, 60)'."""
+    held = np.flatnonzero(mask)
+    column = schema.columns[position]
+    if held.size == 0:
+        return f"{column.name} in nothing"
+    start, stop = int(held[0]), int(held[-1]) + 1
+    if stop - start == held.size and (column.kind != "categories" or held.size == 1):
+        return interval_label(schema, position, start, stop)
+    return f"{column.name} in {', '.join(str(column.labels[int(code)]) for code in held)}"

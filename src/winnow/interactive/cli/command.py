@@ -115,10 +115,10 @@ def ask(
         typer.Option(
             "--method",
             help="A hypothesis that learns (for very many questions), noise on every answer (for "
-            "few), or what has the smaller error bound.",
+            "few), or what usually has the smaller errors.",
             rich_help_panel=_METHOD,
         ),
-    ] = Method.WEIGHTS,
+    ] = Method.RECOMMENDED,
     threshold: Annotated[
         float | None,
         typer.Option(

@@ -55,6 +55,9 @@ class ReleaseMethod(StrEnum):
 
     AUTO = "auto"
     TABLES = "tables"
+    TOEPLITZ = "toeplitz"
+    EXPLICIT = "explicit"
+    ADAPTIVE = "adaptive"
     MWEM = "mwem"
     GRAPHICAL = "graphical"
 

@@ -13,10 +13,11 @@ from winnow.cli.files import refuse_overwriting
 from winnow.core.checks import count
 from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
-from winnow.core.saving import check_target, save, write_whole
+from winnow.core.saving import check_target, receipt_path, save_columns, write_json, write_whole
 from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError, WinnowError
 from winnow.release.cli.view import workload_files, workload_of
+from winnow.release.mwem import TABLES
 from winnow.release.settings import ReleaseRequest, ReleaseSettings, release_settings
 
 if TYPE_CHECKING:
@@ -79,7 +80,13 @@ class Targets:
             ("--report", self.report, ((".html", ".htm"),)),
             ("--plot", self.plot, (ENDINGS,)),
         ]
-        return [(option, path, endings) for option, path, endings in every if path is not None]
+        named = [(option, path, endings) for option, path, endings in every if path is not None]
+        beside = [
+            (f"the receipt of {option}", receipt_path(path), ())
+            for option, path, _ in named
+            if path.suffix.lower() == ".csv"
+        ]
+        return [*named, *beside]
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,7 @@ class ReleaseOrder:
             rows_per_person=self.max_rows_per_person,
             rows=self.rows,
             rounds=self.rounds,
+            update=TABLES if self.method == "adaptive" else self.update,
             groups=_groups(self.groups),
             universe=self.universe,
             accountant=self._sizing(budget),
@@ -132,6 +140,9 @@ class ReleaseOrder:
         )
         known = self.relation.size_is_public and self.max_rows_per_person == 1
         assumed = 1 if known and self.rows is None else None
+        if self.method == "adaptive":
+            refused = [name for name in self._of_mwem() if name in ("update", "universe")]
+            refuse_options(self.method, refused)
         if self.rounded:
             release_settings(replace(request, public_rows=assumed, rounds=self.rounds or 1))
         else:
@@ -142,7 +153,8 @@ class ReleaseOrder:
     @property
     def rounded(self) -> bool:
         """Whether it is MWEM by its name, or by an option that only MWEM has."""
-        return self.method == "mwem" or (self.method == "auto" and bool(self._of_mwem()))
+        named = self.method in ("adaptive", "mwem")
+        return named or (self.method == "auto" and bool(self._of_mwem()))
 
     def _of_mwem(self) -> list[str]:
         given = {
@@ -199,7 +211,10 @@ class ReleaseOrder:
             return release_settings(settings)
         asked = self._asked(request, checked_total(self.rows, table.n))
         choice = choose(asked, self.method)
-        return release_settings(settings) if choice.method == "mwem" else choice
+        if choice.method not in ("adaptive", "mwem"):
+            return choice
+        update = TABLES if choice.method == "adaptive" else self.update
+        return release_settings(replace(settings, update=update))
 
     def run(
         self,
@@ -269,8 +284,10 @@ def _writers(
         synthetic.save(path, rows=targets.sample, seed=seed, about=about)
 
     def answers(path: Path) -> None:
-        found = synthetic.table()
-        save(path, {"answers": found, **about}, found)
+        if path.suffix.lower() == ".json":
+            write_json(path, {"answers": synthetic.table(), **about})
+        else:
+            save_columns(path, synthetic.to_columns(), about)
 
     def report(path: Path) -> None:
         write_whole(path, report_of(released, table, unsafe=targets.unsafe))

@@ -21,6 +21,7 @@ from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason
+from winnow.release.mwem import TABLES
 from winnow.release.plan import expected_error_bound
 from winnow.release.query_errors import QueryErrors
 from winnow.release.synthesis import noise_of
@@ -158,21 +159,25 @@ def plan_lines(planned: ReleaseSettings) -> list[tuple[str, str]]:
     rounds, schema = planned.rounds, planned.schema
     people = _people_text(planned.rows_per_person)
     rows = _rows_text(planned.total)
-    spread = MEASUREMENTS[rounds.measurement].deviation
-    noise = rounds.noise_multiplier * planned.rows_per_person * spread
+    whole = planned.update == TABLES
+    if whole:
+        what, noise = "every cell of a table with", planned.cell_noise.deviation
+    else:
+        spread = MEASUREMENTS[rounds.measurement].deviation
+        what, noise = "a count with", rounds.noise_multiplier * planned.rows_per_person * spread
     share = "" if planned.total is None else f" ({100 * noise / planned.total:.3g} % of the rows)"
     lines = [
         ("plan", f"{len(schema.columns)} columns, {cells_text(schema.cells)} cells, {rows}, "
                  f"{people}"),
         ("queries", f"{planned.workload.size:,}"),
         ("rounds", f"{rounds.rounds:,}"),
-        ("each round", f"a selection at epsilon {rounds.selection_epsilon:.4g}, then a count with "
+        ("each round", f"a selection at epsilon {rounds.selection_epsilon:.4g}, then {what} "
                        f"noise ±{noise:,.3g}{share}"),
         ("in all", f"{planned.guarantee} ({rounds.accountant} accountant)"),
     ]  # fmt: skip
     if planned.rests_on:
         lines.append(("rests on", planned.rests_on))
-    elif planned.total is not None:
+    elif planned.total is not None and not whole:
         lines.append(("expected", _expected(planned)))
     return lines
 

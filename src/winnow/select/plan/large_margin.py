@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import Real, count, exact, nonnegative, positive, probability
+from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
@@ -56,7 +57,7 @@ class Shell:
 
 
 @dataclass(frozen=True)
-class MarginPlan:
+class MarginPlan(InNotebook):
     """Which mechanism is worth it, before anything is paid for."""
 
     epsilon: float
@@ -83,6 +84,9 @@ class MarginPlan:
     best: str | None
     """The mechanism with the largest chance on the gaps, or the least needed margin."""
     _question: MarginQuestion = field(repr=False, compare=False)
+
+    def _card(self) -> Card:
+        return text_card(str(self))
 
     def curve(self, mechanism: str, log10_candidates: Iterable[float]) -> list[float]:
         """The margin that a mechanism needs, for universes given as powers of ten."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from winnow.core.checks import Real, count, exact, nonnegative, positive, probability
 from winnow.core.laws import Law
+from winnow.core.notebook import Card, InNotebook, pairs_card
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
@@ -31,7 +32,7 @@ _CHANCES = {
 
 
 @dataclass(frozen=True)
-class SelectPlan:
+class SelectPlan(InNotebook):
     """What to expect of one selection, before it is paid for."""
 
     mechanism: str
@@ -108,6 +109,9 @@ class SelectPlan:
         if self.chance is not None and 0 < 1.0 - self.chance < 1e-5:
             return f"1 - {1.0 - self.chance:.2g}"
         return _shown(self.chance)
+
+    def _card(self) -> Card:
+        return pairs_card("Plan of a selection", self.lines())
 
     def __str__(self) -> str:
         rows = self.lines()

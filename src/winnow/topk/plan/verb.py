@@ -7,6 +7,7 @@ from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.laws import Law
+from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import InputError, ParameterError
@@ -111,7 +112,7 @@ _SCOPE = (
 
 
 @dataclass(frozen=True)
-class TopKPlan:
+class TopKPlan(InNotebook):
     """What to expect of a top-k release, before it is paid for; one row per mechanism."""
 
     k: int
@@ -176,6 +177,9 @@ class TopKPlan:
                 cells.append(_shown(row.epsilon_for_target))
             lines.append(cells)
         return lines
+
+    def _card(self) -> Card:
+        return lines_card(str(self).split("\n", 1)[0], self.table(), self.scope)
 
     def __str__(self) -> str:
         lines = self.table()

@@ -9,10 +9,10 @@ and branches that hold no wanted column sum up to one and are left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,16 @@ from winnow.wide.junction_tree import Columns, JunctionTree
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_KEPT_CELLS = 1 << 18
-"""Messages up to this size are kept for the next table."""
+_KEPT_CELLS = 1 << 15
+"""Tables on the way up to this size are kept for the next table."""
+
+
+class _Factor(NamedTuple):
+    """A table, its columns, and how it was made: a clique, or columns summed out of others."""
+
+    table: Floats
+    axes: Columns
+    made_of: Hashable
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,23 +41,21 @@ class TreeTables:
     tree: JunctionTree
     beliefs: tuple[Floats, ...]
     """One table for each clique, its axes in the clique's order; each sums to 1."""
-    _kept: dict[tuple[int, Columns], tuple[Floats, Columns]] = field(
-        default_factory=dict, repr=False
-    )
+    _kept: dict[Hashable, _Factor] = field(default_factory=dict, repr=False)
 
     def marginal(self, columns: Sequence[int]) -> Floats:
         """The table of some columns, axes in the order in which they are named."""
         wanted = tuple(columns)
-        holding = [
+        found = [
             place for place, clique in enumerate(self.tree.cliques) if set(wanted) <= set(clique)
         ]
-        if holding:
-            place = min(holding, key=lambda i: self.beliefs[i].size)
+        if found:
+            place = min(found, key=lambda i: self.beliefs[i].size)
             return _summed([self.beliefs[place], list(self.tree.cliques[place])], wanted)
-        top = self._top(wanted)
-        factors: list[Any] = [self.beliefs[top], list(self.tree.cliques[top])]
-        for message, axes in self._below(top, wanted):
-            factors += [message, list(axes)]
+        joined = self._eliminated(wanted)
+        factors: list[Any] = []
+        for table, axes, _ in joined:
+            factors += [table, list(axes)]
         return _summed(factors, wanted)
 
     def probability(self, masks: Mapping[int, NDArray[np.bool_]]) -> float:
@@ -88,8 +94,59 @@ class TreeTables:
                 codes[column] = code
         return codes
 
-    def _top(self, wanted: Columns) -> int:
-        """The lowest clique that has all wanted columns at or below it."""
+    def _eliminated(self, wanted: Columns) -> list[_Factor]:
+        """Factors whose product is the table of the wanted columns: the others are summed out.
+
+        One column after another, the one first whose tables have the smallest product: no table
+        on the way is much larger than a clique or than what is asked for.
+        """
+        top, needed = self._between(wanted)
+        factors = [
+            _Factor(self.beliefs[i] if i == top else self._given[i], self.tree.cliques[i],
+                    (i == top, i))
+            for i in needed
+        ]  # fmt: skip
+        shape = self.tree.shape
+        holding: dict[int, list[_Factor]] = {}
+        for factor in factors:
+            for c in factor.axes:
+                holding.setdefault(c, []).append(factor)
+        joint = {
+            c: {a for factor in holding[c] for a in factor.axes} for c in holding if c not in wanted
+        }
+        cost = {c: math.prod(shape[a] for a in near) for c, near in joint.items()}
+        while cost:
+            column = min(cost, key=lambda c: (cost[c], c))
+            del cost[column]
+            touched = holding.pop(column)
+            made = self._joined(touched, column, joint.pop(column))
+            gone = {factor.made_of for factor in touched}
+            for c in made.axes:
+                kept = [factor for factor in holding[c] if factor.made_of not in gone]
+                holding[c] = [*kept, made]
+                if c in cost:
+                    joint[c] = {a for factor in holding[c] for a in factor.axes}
+                    cost[c] = math.prod(shape[a] for a in joint[c])
+            factors = [factor for factor in factors if factor.made_of not in gone]
+            factors.append(made)
+        return factors
+
+    def _joined(self, touched: list[_Factor], column: int, joint: set[int]) -> _Factor:
+        """The product of some factors, a column summed out; kept for tables that need it, too."""
+        key = (column, *(factor.made_of for factor in touched))
+        if key not in self._kept:
+            axes = tuple(sorted(joint - {column}))
+            given: list[Any] = []
+            for factor in touched:
+                given += [factor.table, list(factor.axes)]
+            made = _Factor(_summed(given, axes), axes, key)
+            if made.table.size > _KEPT_CELLS:
+                return made
+            self._kept[key] = made
+        return self._kept[key]
+
+    def _between(self, wanted: Columns) -> tuple[int, list[int]]:
+        """The lowest clique with all wanted columns at or below it; all cliques up to it."""
         paths = []
         for column in wanted:
             place, path = self.tree.tops[column], []
@@ -98,29 +155,9 @@ class TreeTables:
                 place = self.tree.parents[place]
             paths.append(path)
         common = set(paths[0]).intersection(*paths[1:])
-        return next(place for place in paths[0] if place in common)
-
-    def _below(self, place: int, wanted: Columns) -> list[tuple[Floats, Columns]]:
-        clique = self.tree.cliques[place]
-        found = []
-        for child in self._children[place]:
-            own = tuple(c for c in wanted if c in self._subtree[child] and c not in clique)
-            if own:
-                found.append(self._message(child, own))
-        return found
-
-    def _message(self, place: int, wanted: Columns) -> tuple[Floats, Columns]:
-        """Probabilities of wanted columns at or below a clique, given what it shares upwards."""
-        if (place, wanted) in self._kept:
-            return self._kept[place, wanted]
-        axes = tuple(dict.fromkeys((*self.tree.separators[place], *wanted)))
-        factors: list[Any] = [self._given[place], list(self.tree.cliques[place])]
-        for message, own in self._below(place, wanted):
-            factors += [message, list(own)]
-        table = _summed(factors, axes)
-        if table.size <= _KEPT_CELLS:
-            self._kept[place, wanted] = table, axes
-        return table, axes
+        top = next(place for place in paths[0] if place in common)
+        needed = {place for path in paths for place in path[: path.index(top) + 1]}
+        return top, sorted(needed)
 
     @cached_property
     def _given(self) -> tuple[Floats, ...]:
@@ -138,14 +175,6 @@ class TreeTables:
     def _children(self) -> tuple[tuple[int, ...], ...]:
         places = range(len(self.tree.cliques))
         return tuple(tuple(c for c in places if self.tree.parents[c] == p) for p in places)
-
-    @cached_property
-    def _subtree(self) -> tuple[frozenset[int], ...]:
-        """The columns at or below each clique."""
-        found = [set(clique) for clique in self.tree.cliques]
-        for place in reversed(range(1, len(found))):
-            found[self.tree.parents[place]] |= found[place]
-        return tuple(frozenset(columns) for columns in found)
 
 
 def _summed(factors: list[Any], kept: Columns) -> Floats:

@@ -1,0 +1,122 @@
+"""What a wide release is compared with: AIM's loop, independent columns, noise on all pairs.
+
+All under substitution with zCDP, as published, with float noise; models are fitted by the same
+estimator and within the same number of cells, so that the loops are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+import winnow as wn
+from winnow import SealedTable, Workload
+from winnow.core.opening import open_sealed
+from winnow.core.workloads.marginal import MarginalPart
+from winnow.privacy import zcdp_rho
+from winnow.read.crossing import true_counts
+from winnow.wide.fit import Estimator, NoisyTable
+from winnow.wide.junction_tree import tree_cells
+from winnow.wide.rules import MODEL_CELLS
+from winnow.wide.settings import WideRequest, WideSettings, wide_settings
+
+Columns = tuple[int, ...]
+Model = Callable[[Columns], np.ndarray]
+
+ROOT_2 = math.sqrt(2)  # one replaced row moves two counts of a table
+L1 = math.sqrt(2 / math.pi)
+
+
+class Truth:
+    """True tables, counted when they are asked for."""
+
+    def __init__(self, table: SealedTable) -> None:
+        self.table, self.shape, self.rows = table, table.schema.shape, int(table.n or 0)
+        self._known: dict[Columns, np.ndarray] = {}
+
+    def of(self, columns: Columns) -> np.ndarray:
+        if columns not in self._known:
+            alone = Workload(self.table.schema, (MarginalPart(self.table.schema, columns),))
+            self._known[columns] = open_sealed(true_counts(self.table, alone)).astype(np.float64)
+        return self._known[columns]
+
+    def noisy(self, columns: Columns, sigma: float, generator: np.random.Generator) -> NoisyTable:
+        true = self.of(columns)
+        counts = np.rint(true + generator.normal(0, sigma, true.size)).astype(np.int64)
+        return NoisyTable(columns, counts, sigma)
+
+
+def aim(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
+    """AIM [McKenna et al. 2022, algorithm 4]: rounds whose noise halves when they stop telling."""
+    generator, columns = np.random.default_rng(seed), len(truth.shape)
+    request: dict[str, Any] = {"rounds": 1, "first_share": 0.1, "public_rows": truth.rows}
+    planned = wide_settings(
+        WideRequest(
+            wn.marginals(min(3, columns)), truth.table.schema, 1e3, delta, truth.table.relation,
+            **request,
+        )
+    )  # fmt: skip
+    assert isinstance(planned, WideSettings)
+    sets = [part.columns for part in planned.candidates.parts]  # type: ignore[attr-defined]
+    weights = np.array(planned.weights, np.float64) / max(planned.weights)
+    rho = float(zcdp_rho(epsilon, delta))
+    sigma = math.sqrt(16 * columns / (2 * 0.9 * rho))
+    choice = math.sqrt(8 * 0.1 * rho / (16 * columns))
+    estimator = Estimator(truth.shape, truth.rows)
+    released = [truth.noisy((c,), ROOT_2 * sigma, generator) for c in range(columns)]
+    used, done = columns * 0.5 / sigma**2, False
+    model = estimator.fit(released).model
+    while not done:
+        if rho - used < 2 * (0.5 / sigma**2 + choice**2 / 8):
+            sigma, choice = math.sqrt(1 / (1.8 * (rho - used))), math.sqrt(0.8 * (rho - used))
+            done = True
+        used += 0.5 / sigma**2 + choice**2 / 8
+        held, noise = [each.columns for each in released], L1 * ROOT_2 * sigma
+        places, scores = [], []
+        for place, each in enumerate(sets):
+            if tree_cells(truth.shape, [*held, each]) <= MODEL_CELLS * used / rho:
+                true = truth.of(each)
+                far = np.abs(true - truth.rows * model.marginal(each).ravel()).sum()
+                places.append(place)
+                scores.append(weights[place] * (far - noise * true.size))
+        if not places:
+            break
+        drawn = choice / 4 * np.array(scores) + generator.gumbel(size=len(scores))
+        chosen = sets[places[int(drawn.argmax())]]
+        before = model.marginal(chosen)
+        released.append(truth.noisy(chosen, ROOT_2 * sigma, generator))
+        model = estimator.fit(released, last=done).model
+        if truth.rows * np.abs(model.marginal(chosen) - before).sum() <= noise * before.size:
+            sigma, choice = sigma / 2, 2 * choice
+    return model.marginal
+
+
+def independent(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
+    """Each column alone with the whole budget, and no dependence."""
+    generator, columns = np.random.default_rng(seed), len(truth.shape)
+    sigma = ROOT_2 * math.sqrt(columns / (2 * float(zcdp_rho(epsilon, delta))))
+    lines = []
+    for column in range(columns):
+        counts = np.maximum(truth.noisy((column,), sigma, generator).counts, 0.0)
+        lines.append((counts + 1e-9) / (counts + 1e-9).sum())
+    return lambda wanted: np.einsum(
+        *[part for axis, c in enumerate(wanted) for part in (lines[c], [axis])],
+        list(range(len(wanted))),
+    )
+
+
+def all_pairs(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
+    """Noise on every table of two columns, cut off at 0; of larger tables it knows nothing."""
+    generator = np.random.default_rng(seed)
+    pairs = list(combinations(range(len(truth.shape)), 2))
+    sigma = ROOT_2 * math.sqrt(len(pairs) / (2 * float(zcdp_rho(epsilon, delta))))
+
+    def model(wanted: Columns) -> np.ndarray:
+        counts = np.maximum(truth.noisy(wanted, sigma, generator).counts, 0.0)
+        return np.asarray((counts + 1e-9) / (counts + 1e-9).sum())
+
+    return model

@@ -1,0 +1,338 @@
+"""Answers from noisy linear numbers: Toeplitz, the explicit optimum, and the queries themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.answers.maxent import Observed
+from winnow.answers.mechanism import MeasureLinear, moved
+from winnow.answers.observed import ObservedTables
+from winnow.answers.observed_linear import ObservedMatrix, ObservedQueries
+from winnow.answers.optimum import optimal_matrix, query_matrix
+from winnow.answers.prediction import EXACT, Prediction
+from winnow.answers.request import AnswersRequest
+from winnow.answers.strategies import (
+    MOST_TOEPLITZ,
+    LinearStrategy,
+    MatrixStrategy,
+    QueriesStrategy,
+    ToeplitzStrategy,
+)
+from winnow.core.checks import exact
+from winnow.core.schema import Schema, cells_text
+from winnow.core.workloads.conjunction import ConjunctionPart
+from winnow.core.workloads.forms import CodeRanges
+from winnow.core.workloads.workload import Workload
+from winnow.privacy import Guarantee, guarantee_of
+from winnow.tables.choice import TableSetting
+from winnow.tables.errors import Spread, predicted
+from winnow.tables.estimates import Layer
+from winnow.tables.measured import Space
+from winnow.tables.parts import TablePart
+from winnow.tables.simulation import MARGIN, fixed_normals
+from winnow.tables.strategy import Geometry
+from winnow.tables.trees import Tree, candidates
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Columns = tuple[int, ...]
+
+MOST_EXPLICIT = 1_100
+"""Cells over which an optimum is computed when it is asked for by name."""
+PLANNED_EXPLICIT = 128
+"""Cells up to which a plan computes it, too."""
+_MOST_ENTRIES = 2 * 10**8
+_LARGE = Fraction(10**9)
+_MOST_RANGES = 5_000
+_FIT_DRAWS = 8
+
+
+class Solution(Protocol):
+    """How numbers become answers."""
+
+    columns: Columns
+    """The columns that the fit is over."""
+    deviations: Floats
+    """Of every answer, for noise of standard deviation 1."""
+    largest: float | None
+    """The median of the largest error, likewise, where it was simulated."""
+
+    def answers(self, numbers: Floats, total: int | None) -> Floats:
+        """Unbiased answers in rows."""
+
+    def total(self, numbers: Floats) -> float:
+        """The number of rows where it is private, estimated."""
+
+    def observed(self, numbers: Floats, deviation: float, rows: int) -> Observed:
+        """The numbers as functions of a distribution."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPlan:
+    """A strategy with its noise, and the errors that follow."""
+
+    mechanism: MeasureLinear
+    solution: Solution
+    prediction: Prediction
+    guarantee: Guarantee
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise of one number."""
+        if self.mechanism.law == "gaussian":
+            return math.sqrt(self.mechanism.noise)
+        q = math.exp(-1 / self.mechanism.noise)
+        return math.sqrt(2 * q) / (1 - q)
+
+
+def plan_toeplitz(request: AnswersRequest) -> LinearPlan | str:
+    """For prefixes and ranges of one column; or why it is not for this workload."""
+    forms = [part.form for part in request.workload.parts]
+    ranges = [form for form in forms if isinstance(form, CodeRanges)]
+    if len(ranges) < len(forms) or len({form.column for form in ranges}) != 1:
+        return "it is for prefixes and ranges of one column"
+    if request.pure:
+        return "it has Gaussian noise, which needs a delta > 0"
+    column = ranges[0].column
+    size = request.schema.shape[column]
+    if size > MOST_TOEPLITZ:
+        return f"the column has {size:,} codes, more than {MOST_TOEPLITZ:,}"
+    starts = np.concatenate([form.starts for form in ranges])
+    stops = np.concatenate([form.stops for form in ranges])
+    if size * len(starts) > _MOST_ENTRIES:
+        return "there are too many ranges of a long column"
+    strategy = ToeplitzStrategy(request.schema.shape, column)
+    solution = _Toeplitz(request.schema, strategy, starts, stops)
+    return _planned("toeplitz", request, strategy, solution, 0.5 + 4e-9 * size * size)
+
+
+def plan_explicit(request: AnswersRequest, *, named: bool) -> LinearPlan | str:
+    """The better of the optimal matrix and noise on each query; or why neither is possible."""
+    found = [made for made in (_plan_queries(request),) if made is not None]
+    cells, queries = request.schema.cells, request.workload.size
+    limit = MOST_EXPLICIT if named else PLANNED_EXPLICIT
+    if not request.pure and cells <= limit and cells * queries <= _MOST_ENTRIES // 4:
+        found.append(_plan_matrix(request))
+    if not found:
+        return (
+            f"an optimum over {cells_text(cells)} cells is not computed here (method='explicit' "
+            f"does it up to {MOST_EXPLICIT:,}, with a delta)"
+        )
+    return min(found, key=lambda plan: plan.prediction.score)
+
+
+def _plan_queries(request: AnswersRequest) -> LinearPlan | None:
+    if request.schema.cells * request.workload.size > _MOST_ENTRIES:
+        return None
+    asked = request.workload
+    if request.total is None:
+        asked = Workload(asked.schema, (*asked.parts, ConjunctionPart(asked.schema, ({},))))
+    strategy = QueriesStrategy(asked)
+    if strategy.unit >= 1 << 27:
+        return None
+    return _planned("explicit", request, strategy, _Queries(strategy, request.workload.size), 0.5)
+
+
+def _plan_matrix(request: AnswersRequest) -> LinearPlan:
+    cells = request.schema.cells
+    columns = tuple(range(len(request.schema.columns)))
+    known = request.total is not None
+    queries = query_matrix(request.workload)
+    every = queries if known else np.vstack([queries, np.ones((1, cells))])
+    matrix = optimal_matrix(every, centred=known)
+    strategy = MatrixStrategy(request.schema.shape, columns, matrix)
+    solution = _Matrix(strategy, queries, known)
+    return _planned("explicit", request, strategy, solution, 0.3 + 1e-8 * cells**3)
+
+
+def _planned(
+    method: str,
+    request: AnswersRequest,
+    strategy: LinearStrategy,
+    solution: Solution,
+    seconds: float,
+) -> LinearPlan:
+    people, best = request.rows_per_person, None
+    for law in ("gaussian", "laplace"):
+        if law == "gaussian" and request.pure:
+            continue
+        if law == "laplace" and not (
+            isinstance(strategy, QueriesStrategy) and request.accountant != "zcdp"
+        ):
+            continue
+        mechanism = MeasureLinear(strategy, _noise(request, strategy, law), law, people)
+        event = mechanism.promise(request.relation).event
+        guarantee = (
+            guarantee_of(event) if law == "laplace" else guarantee_of(event, request.exact_delta)
+        )
+        unknown = Prediction(method, None, None, None, seconds, EXACT, strategy.title)
+        plan = LinearPlan(mechanism, solution, unknown, guarantee)
+        largest = None if solution.largest is None else plan.deviation * solution.largest
+        errors = predicted([Spread(plan.deviation * solution.deviations, 1, largest)], law)
+        told = Prediction(
+            method, errors.largest, errors.mean, errors.rms, seconds, EXACT, strategy.title
+        )
+        made = LinearPlan(mechanism, solution, told, guarantee)
+        if best is None or made.prediction.score < best.prediction.score:
+            best = made
+    assert best is not None
+    return best
+
+
+def _noise(request: AnswersRequest, strategy: LinearStrategy, law: str) -> int:
+    """The least noise that the budget allows."""
+    epsilon, people = exact("epsilon", request.epsilon), request.rows_per_person
+    if law == "laplace":
+        return max(1, math.ceil(strategy.size * people * strategy.reach / epsilon))
+    setting = TableSetting(
+        request.relation, people, request.total is not None, epsilon, request.exact_delta,
+        "zcdp" if request.accountant == "zcdp" else "best",
+    )  # fmt: skip
+    size = people**2 * moved(strategy, request.relation, people)
+    careful = setting.squared_ratio(Fraction(1))
+    first = max(1, math.ceil(size / careful))
+    lowered = math.floor(first * careful / setting.squared_ratio(_LARGE))
+    return max(1, math.ceil(size / setting.squared_ratio(Fraction(max(1, lowered)))))
+
+
+class _Toeplitz:
+    """Ranges of one column from the root of its prefixes."""
+
+    def __init__(
+        self, schema: Schema, strategy: ToeplitzStrategy, starts: Integers, stops: Integers
+    ) -> None:
+        self._schema = schema
+        self._strategy, self._starts, self._stops = strategy, starts, stops
+        self.columns: Columns = (strategy.column,)
+        f = strategy.first / float(1 << 20)
+        self._inverse = _series_inverse(f) / float(1 << 20)
+        prefix = np.cumsum(self._inverse)  # the noise of a prefix is these of all numbers before
+        own = np.concatenate([[0.0], np.cumsum(prefix**2)])
+        found = np.empty(len(starts))
+        for i, (a, b) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+            apart = prefix[b - a : b] - prefix[:a]
+            found[i] = float(apart @ apart) + own[b - a]
+        self.deviations = np.sqrt(found)
+        self.largest: float | None = self._simulated()
+
+    def _simulated(self) -> float:
+        """The median of the largest error: ranges that overlap have errors alike."""
+        size, length = len(self._inverse), 2 * len(self._inverse)
+        draws = max(16, min(200, (1 << 18) // size))
+        noise = fixed_normals(0, size * draws).reshape(draws, size)
+        shown = np.fft.rfft(np.cumsum(self._inverse), length)
+        sums = np.fft.irfft(np.fft.rfft(noise, length) * shown, length)[:, :size]
+        sums = np.concatenate([np.zeros((draws, 1)), sums], axis=1)
+        if len(self._starts) > _MOST_RANGES:  # no range has more than lies between two prefixes
+            worst = sums.max(axis=1) - sums.min(axis=1)
+        else:
+            worst = np.abs(sums[:, self._stops] - sums[:, self._starts]).max(axis=1)
+        return MARGIN * float(np.median(worst))
+
+    def answers(self, numbers: Floats, total: int | None) -> Floats:
+        """Sums of the column that the numbers tell."""
+        sums = np.concatenate([[0.0], np.cumsum(self._cells(numbers))])
+        return np.asarray(sums[self._stops] - sums[self._starts])
+
+    def total(self, numbers: Floats) -> float:
+        """The sum of the column."""
+        return float(self._cells(numbers).sum())
+
+    def _cells(self, numbers: Floats) -> Floats:
+        return np.convolve(self._inverse, numbers)[: len(numbers)]
+
+    def observed(self, numbers: Floats, deviation: float, rows: int) -> Observed:
+        """For the fit of the column: the sums of blocks, with about the noise that they have."""
+        size = len(numbers)
+        tree = max(candidates(size), key=lambda each: each.levels)
+        noise = fixed_normals(0, size * _FIT_DRAWS).reshape(_FIT_DRAWS, size) * deviation
+        drawn = np.array([self._cells(each) for each in noise]).T
+        place = self._strategy.column
+        details: dict[Space, Floats] = {(): np.array(float(rows))}
+        precision: dict[Space, float] = {(): math.inf}
+        for level in range(tree.levels):
+            space = ((place, level),)
+            details[space] = _level(tree, self._cells(numbers)[:, None], level)[:, 0]
+            seen = _level(tree, drawn, level)
+            freedom = (1 - 1 / tree.radices[level]) * seen.size
+            precision[space] = freedom * tree.blocks[level] / float((seen**2).sum())
+        part = TablePart(self._schema, (place,))
+        layer = Layer(Geometry((part,), {place: tree}), details, precision)
+        return ObservedTables(layer, (place,), (size,), rows)
+
+
+def _level(tree: Tree, cells: Floats, level: int) -> Floats:
+    """The details of a level, of several columns of cells side by side."""
+    padded = np.pad(cells, ((0, tree.padded - tree.size), (0, 0)))
+    return tree.details(tree.coarser(padded, 0, 0, level), 0, level)
+
+
+def _series_inverse(f: Floats) -> Floats:
+    """The coefficients of one over a power series."""
+    found = np.zeros(len(f))
+    found[0] = 1.0 / f[0]
+    for k in range(1, len(f)):
+        found[k] = -float(f[1 : k + 1] @ found[k - 1 :: -1][:k]) / f[0]
+    return found
+
+
+class _Matrix:
+    """Any queries over few cells, by least squares; a public total is used."""
+
+    def __init__(self, strategy: MatrixStrategy, queries: Floats, known: bool) -> None:
+        self._matrix, self._queries, self._known = strategy.matrix, queries, known
+        self.columns = strategy.columns
+        a = strategy.matrix.astype(np.float64)
+        self._inverse = np.linalg.pinv(a)
+        cover = self._inverse @ self._inverse.T
+        if known:
+            ones = cover.sum(axis=1)
+            self._shift = ones / ones.sum()
+            cover = cover - np.outer(ones, ones) / ones.sum()
+        held = np.einsum("ij,ij->i", queries @ cover, queries)
+        self.deviations = np.sqrt(np.maximum(held, 0.0))
+        self.largest: float | None = None
+
+    def answers(self, numbers: Floats, total: int | None) -> Floats:
+        """The queries of the least-squares cells."""
+        cells = self._inverse @ numbers
+        if self._known and total is not None:
+            cells = cells + self._shift * (total - cells.sum())
+        return np.asarray(self._queries @ cells)
+
+    def total(self, numbers: Floats) -> float:
+        """The sum of the least-squares cells."""
+        return float((self._inverse @ numbers).sum())
+
+    def observed(self, numbers: Floats, deviation: float, rows: int) -> Observed:
+        """For the fit of all cells."""
+        return ObservedMatrix(self._matrix, numbers, deviation, rows)
+
+
+class _Queries:
+    """Every query with its own noise, and last, where it is private, the number of rows."""
+
+    def __init__(self, strategy: QueriesStrategy, asked: int) -> None:
+        self._strategy, self._asked = strategy, asked
+        self.columns = tuple(range(len(strategy.workload.schema.columns)))
+        self.deviations = np.full(asked, 1.0 / strategy.unit)
+        self.largest: float | None = None
+
+    def answers(self, numbers: Floats, total: int | None) -> Floats:
+        """The numbers in rows."""
+        return numbers[: self._asked] / self._strategy.unit
+
+    def total(self, numbers: Floats) -> float:
+        """The last number counts all rows."""
+        return float(numbers[-1]) / self._strategy.unit
+
+    def observed(self, numbers: Floats, deviation: float, rows: int) -> Observed:
+        """For the fit of all cells."""
+        unit = self._strategy.unit
+        return ObservedQueries(self._strategy.workload, numbers / unit, deviation / unit, rows)

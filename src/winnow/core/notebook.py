@@ -1,0 +1,164 @@
+"""What Jupyter shows: a small table, what is promised about it, and a picture where there is one.
+
+Labels are data of users: every text is escaped here, and nothing else makes markup. Styles stand
+in the elements, because notebooks drop others.
+"""
+
+from __future__ import annotations
+
+import base64
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import islice
+from typing import Any
+
+from winnow.errors import ExtraMissing
+
+MOST_ROWS = 12
+"""Rows of a table that a notebook shows; the rest is counted."""
+_LONGEST = 300
+_SMALL = "color:#596473;font-size:90%;max-width:52em"
+
+
+@dataclass(frozen=True)
+class Card:
+    """One thing as a notebook shows it."""
+
+    title: str
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    """At most so many as are shown."""
+    size: int = 0
+    """How many rows there are in all."""
+    numeric: int = 0
+    """How many of the last columns are numbers."""
+    notes: Sequence[tuple[str, str]] = ()
+    """Below the table: a name and a text."""
+    folded: Sequence[tuple[str, str]] = ()
+    """Behind a click: the receipt."""
+    picture: Callable[[], bytes] | None = None
+    """Draws a PNG file, where matplotlib is installed."""
+
+    def with_notes(self, *notes: tuple[str, str], folded: Sequence[tuple[str, str]] = ()) -> Card:
+        """The same with more below it."""
+        return replace(self, notes=(*self.notes, *notes), folded=(*self.folded, *folded))
+
+    def html(self) -> str:
+        """The card as markup."""
+        parts = [f'<div style="font-weight:600;margin:.3em 0">{escaped(self.title)}</div>']
+        if self.rows or self.heads:
+            parts.append(_table(self.heads, self.rows, self.numeric))
+        if self.size > len(self.rows):
+            more = f"{len(self.rows)} of {self.size:,} rows are shown"
+            parts.append(f'<div style="{_SMALL}">{more}</div>')
+        parts.append(self._drawn())
+        parts += [
+            f'<div style="{_SMALL}"><b>{escaped(name)}</b> {escaped(text)}</div>'
+            for name, text in self.notes
+        ]
+        if self.folded:
+            parts.append(
+                f'<details style="{_SMALL}"><summary>receipt</summary>'
+                f"{_table((), self.folded, 0)}</details>"
+            )
+        return f"<div>{''.join(parts)}</div>"
+
+    def _drawn(self) -> str:
+        if self.picture is None:
+            return ""
+        try:
+            drawn = self.picture()
+        except ExtraMissing:  # without matplotlib there is no picture
+            return ""
+        data = base64.b64encode(drawn).decode("ascii")
+        return (
+            f'<img alt="{escaped(self.title)}" style="max-width:44em;width:100%" '
+            f'src="data:image/png;base64,{data}">'
+        )
+
+
+class InNotebook(ABC):
+    """Something that notebooks show as a card."""
+
+    @abstractmethod
+    def _card(self) -> Card:
+        """What is shown of it; public."""
+
+    def _repr_html_(self) -> str:
+        return self._card().html()
+
+
+def pairs_card(title: str, rows: Sequence[tuple[str, str]]) -> Card:
+    """Names and what they mean."""
+    return Card(title, (), rows, len(rows))
+
+
+def lines_card(title: str, lines: Sequence[Sequence[str]], *notes: str, texts: int = 1) -> Card:
+    """A table of texts, its first line the headings; the first columns are texts."""
+    heads, rows = lines[0], lines[1:]
+    card = Card(title, heads, rows, len(rows), len(heads) - texts)
+    return card.with_notes(*(("", note) for note in notes if note))
+
+
+def columns_card(title: str, columns: Mapping[str, Any], labels: int) -> Card:
+    """The first rows of a table of columns; the first ``labels`` of them are labels."""
+    shown = []
+    for place, column in enumerate(columns.values()):
+        held = column[:MOST_ROWS].tolist()
+        shown.append([str(v) if place < labels else number_text(v) for v in held])
+    size = len(next(iter(columns.values()), ()))
+    rows = list(zip(*shown, strict=True))
+    return Card(title, tuple(columns), rows, size, len(columns) - labels)
+
+
+def text_card(text: str) -> Card:
+    """A few lines of text: the first is the title."""
+    title, *rest = text.split("\n")
+    return Card(title, notes=[("", line) for line in islice(filter(None, rest), MOST_ROWS)])
+
+
+def number_text(value: Any) -> str:
+    """A number for people: 12,345 or 3.2 or 0.0123."""
+    if value is None or value != value:
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.3g}"
+
+
+def escaped(value: object) -> str:
+    """A value as text of a page: escaped, control characters spelt out."""
+    plain = str(value)
+    if not plain.isprintable():
+        plain = "".join(
+            c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
+            for c in plain
+        )
+    return escape(plain, quote=True)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numeric: int) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        inside = "".join(
+            f'<{tag} style="text-align:{_side(place, len(cells), numeric)};padding:.15em .6em">'
+            f"{escaped(_cut(cell))}</{tag}>"
+            for place, cell in enumerate(cells)
+        )
+        return f"<tr>{inside}</tr>"
+
+    head = f"<thead>{line(heads, 'th')}</thead>" if heads else ""
+    body = "".join(line(row, "td") for row in rows)
+    return f'<table style="border-collapse:collapse">{head}<tbody>{body}</tbody></table>'
+
+
+def _side(place: int, columns: int, numeric: int) -> str:
+    return "right" if place >= columns - numeric else "left"
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= _LONGEST else f"{cell[:_LONGEST]}…"

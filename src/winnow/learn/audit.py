@@ -1,0 +1,119 @@
+"""Audits of additive models: their noisy tables on all tiny neighbours, and broken twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.numerics import NOTHING, distance
+from winnow.audit.result import AuditResult
+from winnow.core.checks import exact
+from winnow.core.relation import Relation
+from winnow.core.sealed import Sealed
+from winnow.learn.crossing import AdditiveModel, LabelledRows, SealedLabelled
+from winnow.privacy import Gaussian, guarantee_of
+from winnow.release.audit import as_twin
+from winnow.tables.audit import DELTA, outcomes, person_moves
+
+_TOLERANCE = 1e-9
+_SHAPE = (2, 2)
+"""Two columns of two values, beside two classes: eight different rows."""
+
+Noise = Callable[[AdditiveModel, SealedLabelled], Fraction]
+
+
+def model(law: str = "laplace") -> AdditiveModel:
+    """A tiny one; Gaussian noise has a whole variance for one row or two, under both relations."""
+    return AdditiveModel(law, 3, Fraction(1, 2), 2, delta=Fraction(1, 100))
+
+
+def noise_of(made: AdditiveModel, held: SealedLabelled) -> Fraction:
+    """The scale or the variance of the noise in every cell."""
+    return made.variance(held) if made.law == "gaussian" else made.scale(held)
+
+
+def additive_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
+    """No neighbours are told apart by all tables together more than was charged.
+
+    What follows is permute-and-flip over functions of single rows, which is enumerated for itself.
+    """
+    for law, relation, rows in product(("laplace", "gaussian"), Relation, (1, 2)):
+        if not quick or rows == 1:
+            yield enumerate_tables(model(law), relation, rows)
+
+
+def enumerate_tables(
+    made: AdditiveModel, relation: Relation, rows: int, noise: Noise = noise_of
+) -> AuditResult:
+    """One result: in epsilon for Laplace noise, in delta at the claimed epsilon for Gaussian."""
+    nothing = LabelledRows(
+        (np.zeros(0, np.int32),) * 2, np.zeros(0, np.int32), np.zeros(0, np.int64)
+    )
+    held = SealedLabelled(Sealed(nothing, "rows"), ("no", "yes"), relation, rows)
+    pure, multiplier = made.law == "laplace", exact("multiplier", made.multiplier)
+    claimed = float(1 / multiplier)
+    if not pure:
+        claimed = guarantee_of(Gaussian(multiplier, relation), DELTA).epsilon
+    tables, worst, number = _tables(), NOTHING, 0
+    seen: set[tuple[int, ...]] = {()}  # cells are alike, so that their order does not matter
+    for by in person_moves(tables.shape[1], rows, relation):
+        number += 1
+        moved = np.sort(np.abs(tables @ by))
+        kind = tuple(moved[moved > 0].tolist())
+        if kind not in seen:
+            seen.add(kind)
+            log_p, log_q = outcomes([noise(made, held)], made.law, [moved])
+            worst = worst.or_larger(distance(log_p, log_q, claimed))
+    held_to = worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA
+    return AuditResult(
+        "enumeration",
+        "Additive models: the tables of neighbours are as close as was charged.",
+        f"{made.name}, {rows} row{'s' if rows > 1 else ''} per person",
+        str(relation),
+        made.promise(relation).citation,
+        claimed if pure else DELTA,
+        worst.epsilon if pure else worst.delta,
+        held_to,
+        f"over {number} moves of a person",
+    )
+
+
+def _tables() -> NDArray[np.int64]:
+    """Which cells of which tables each of the eight rows is in, written out."""
+    rows = list(product(range(_SHAPE[0]), range(_SHAPE[1]), range(2)))
+    cells = list(product(range(2), repeat=3))
+    return np.array(
+        [[int(row[2] == label and row[column] == value) for row in rows]
+         for column, label, value in cells], np.int64,
+    )  # fmt: skip
+
+
+def one_table(made: AdditiveModel, held: SealedLabelled) -> Fraction:
+    """Broken: the noise is scaled to one table."""
+    return noise_of(replace(made, columns=1), held)
+
+
+def as_added(made: AdditiveModel, held: SealedLabelled) -> Fraction:
+    """Broken: a replaced person counts like an added one."""
+    return noise_of(made, replace(held, relation=Relation.ADD_REMOVE))
+
+
+def one_row(made: AdditiveModel, held: SealedLabelled) -> Fraction:
+    """Broken: a person's second row is forgotten."""
+    return noise_of(made, replace(held, rows_per_person=1))
+
+
+def additive_twins(*, quick: bool = False) -> Iterator[AuditResult]:
+    """Wrong sensitivities are caught."""
+    replaced = Relation.SUBSTITUTION
+    for fault, law, rows, noise in (
+        ("the noise is scaled to one table", "laplace", 1, one_table),
+        ("replaced people count like added ones", "gaussian", 1, as_added),
+        ("a second row is forgotten", "laplace", 2, one_row),
+    ):
+        yield as_twin(fault, "Enumeration", enumerate_tables(model(law), replaced, rows, noise))

@@ -1,0 +1,81 @@
+"""Queries in long form: one column for each attribute that they speak of."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.frames import Columns, labelled
+from winnow.core.workloads.conjunction import set_words
+from winnow.core.workloads.forms import (
+    BitMatrix,
+    CodeRanges,
+    GridMatrix,
+    ProductSets,
+    WholeTable,
+)
+from winnow.core.workloads.interval import interval_label
+from winnow.core.workloads.part import Part
+from winnow.core.workloads.workload import Workload
+
+Objects = NDArray[np.object_]
+
+
+def query_columns(workload: Workload) -> Columns:
+    """The text of each query, and what it says of each column; None where it says nothing.
+
+    A column of labels that all queries name keeps its type: numbers stay numbers.
+    """
+    parts = [_attributes(part) for part in workload.parts]
+    names = {name for held in parts for name in held}
+    found: Columns = {"query": _objects([workload.label(i) for i in range(workload.size)])}
+    for name in filter(names.__contains__, workload.schema.names):
+        blocks = [
+            held.get(name, _objects([None] * part.size))
+            for part, held in zip(workload.parts, parts, strict=True)
+        ]
+        found[free_name(name, found)] = np.concatenate(blocks)
+    return found
+
+
+def free_name(name: str, taken: Columns) -> str:
+    """A name that no column has: an attribute may be called like a result."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _attributes(part: Part) -> Columns:
+    columns = part.schema.columns
+    match part.form:
+        case WholeTable(places):
+            shape = [columns[place].cardinality for place in places]
+            codes = np.indices(shape).reshape(len(shape), -1)
+            return {
+                columns[place].name: labelled(columns[place].labels, held)
+                for place, held in zip(places, codes, strict=True)
+            }
+        case CodeRanges(column, starts, stops):
+            pairs = zip(starts.tolist(), stops.tolist(), strict=True)
+            texts = [interval_label(part.schema, column, a, b) for a, b in pairs]
+            return {columns[column].name: _objects(texts)}
+        case ProductSets(sets):
+            named = sorted({place for masks in sets for place in masks})
+            return {
+                columns[place].name: _objects(
+                    [set_words(part.schema, place, m[place]) if place in m else None for m in sets]
+                )
+                for place in named
+            }
+        case BitMatrix() | GridMatrix():
+            return {}
+        case never:
+            assert_never(never)
+
+
+def _objects(values: list[Any]) -> Objects:
+    held = np.empty(len(values), object)
+    held[:] = values
+    return held

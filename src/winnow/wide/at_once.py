@@ -1,0 +1,103 @@
+"""All tables of a workload at once, and a model fitted to them: no selection, no rounds.
+
+What is measured, and its noise, are chosen as for ``wn.tabulate``: one event of
+``tables.mechanism.MeasureTables``, with its guarantee and its proof.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+from winnow.core.schema import Schema
+from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.part import table_columns
+from winnow.core.workloads.workload import Workload
+from winnow.tables.estimates import Layer
+from winnow.tables.parts import TablePart
+from winnow.tables.settings import TablesSettings
+from winnow.wide.fit import Estimator, NoisyTable
+from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
+
+_LEAST = 1e-6
+"""Tables with less than this part of the precision of a subspace are left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtOnce:
+    """A closed plan: nothing in it depends on data."""
+
+    schema: Schema
+    workload: Workload
+    tables: TablesSettings
+    reason: str
+    seconds: float
+
+
+def white_tables(layer: Layer, schema: Schema) -> list[NoisyTable]:
+    """Tables with independent noise that tell the same as estimates of subspaces.
+
+    A table c with white noise of precision w has the precision w / (cells of c outside S) in
+    each subspace S below it. From the largest tables down, each gets the precision that those
+    above it leave open. Then the sum of w |y_c - A_c p|^2, with y the estimates, which agree with
+    each other, is the sum over the subspaces of precision times squared distance. Where the larger
+    tables already tell more of S than was measured of it, nothing is added, and the fit trusts S
+    more than it might: the guarantee does not rest on that.
+    """
+    shape, found = schema.shape, []
+    left = {s: p for s, p in layer.precision.items() if s and p > 0.0}
+    for space in sorted(left, key=lambda s: (-len(s), s)):
+        precision = left[space]
+        if precision <= _LEAST * layer.precision[space]:
+            continue
+        columns = tuple(column for column, _ in space)
+        for below in left:
+            if set(below) < set(space):
+                rest = [shape[c] for c, level in space if (c, level) not in below]
+                left[below] -= precision / math.prod(rest)
+        counts = layer.cells(TablePart(schema, columns))
+        found.append(NoisyTable(columns, counts, precision**-0.5))
+    return sorted(found, key=lambda table: (len(table.columns), table.columns))
+
+
+def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
+    """The model of released estimates; post-processing."""
+    total = max(1, round(float(layer.details[()])))
+    tables = white_tables(layer, planned.schema)
+    fitted = Estimator(planned.schema.shape, total).settled(tables)
+    return WideSynthetic(
+        planned.schema,
+        (TreeFactor(fitted.model),),  # type: ignore[arg-type]
+        total,
+        workload=planned.workload,
+        rests_on=RESTS_ON,
+        marginals=tuple(measured_marginal(planned.schema, each) for each in tables),
+        fit=fitted.quality,
+    )
+
+
+def closure(workload: Workload) -> Workload:
+    """The tables of a workload, and of some of the columns of each.
+
+    The fit needs the small tables well: with noise that is best for the large ones alone its error
+    was up to 1.5 times as large.
+    """
+    sets = [table_columns(part) or () for part in workload.parts]
+    every = {
+        tuple(sorted(chosen))
+        for each in sets
+        for ways in range(1, len(each) + 1)
+        for chosen in combinations(each, ways)
+    }
+    schema = workload.schema
+    ordered = sorted(every, key=lambda columns: (len(columns), columns))
+    return Workload(schema, tuple(MarginalPart(schema, columns) for columns in ordered))
+
+
+def noise_of(planned: TablesSettings, workload: Workload, rows: int) -> float:
+    """The total variation distance that noise puts into a table: the mean over a workload."""
+    wanted = {frozenset(table_columns(part) or ()) for part in workload.parts}
+    parts = zip(planned.parts, planned.strategy.each, strict=True)
+    found = [0.5 * p.size * e.mean for p, e in parts if frozenset(p.columns) in wanted]
+    return sum(found) / (rows * len(found))

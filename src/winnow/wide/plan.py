@@ -1,0 +1,124 @@
+"""Plan a wide release: what will happen, its noise and its time; public numbers only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from winnow.core.checks import Real, count
+from winnow.core.notebook import Card, InNotebook, text_card
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema
+from winnow.foreign import guarded
+from winnow.wide.at_once import AtOnce
+from winnow.wide.rules import MODEL_CELLS, SELECTION_SHARE
+from winnow.wide.settings import WideRequest, WideSettings, wide_settings
+
+_SCOPE = (
+    "Computed from public numbers: no data were read, nothing was spent. 'noise' is that of one "
+    "count of a measured table, in rows. What the model gets wrong beyond it depends on the data."
+)
+
+
+@dataclass(frozen=True)
+class WidePlan(InNotebook):
+    """What to expect of a wide release, before it is paid for."""
+
+    epsilon: float
+    delta: float
+    relation: str
+    strategy: str
+    """"rounds", "all at once" or "columns alone"."""
+    tables: int
+    """How many tables are measured: those of single columns, then one in each round."""
+    rounds: int
+    first_noise: float
+    """Of a count of a single column, a standard deviation in rows."""
+    noise: float
+    """Of a count of a usual table, a standard deviation in rows."""
+    seconds: float
+    reason: str
+    scope: str = _SCOPE
+
+    def _card(self) -> Card:
+        return text_card(str(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        rounds = f", {self.rounds} of them in rounds" if self.rounds else ""
+        return "\n".join(
+            [
+                f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
+                f"{Relation(self.relation).sentence}",
+                f"{self.strategy}: {self.tables} tables{rounds}, about {self.seconds:.0f} s",
+                f"noise {self.first_noise:,.3g} rows in a column, {self.noise:,.3g} in a table",
+                self.reason,
+                "",
+                self.scope,
+            ]
+        )
+
+
+@guarded
+def release_wide(
+    schema: Schema | Mapping[str, Any] | str | Path,
+    workload: Any,
+    *,
+    epsilon: Real,
+    delta: Real,
+    n: int | None = None,
+    rounds: int | None = None,
+    share: Real = SELECTION_SHARE,
+    first_share: Real | None = None,
+    model_cells: int = MODEL_CELLS,
+    rows_per_person: int = 1,
+    relation: str | Relation = Relation.SUBSTITUTION,
+    accountant: str = "best",
+    memory: str | int = "4GB",
+) -> WidePlan:
+    """What ``winnow.release_wide`` would do, without any data.
+
+    ``n`` is the public number of rows; without it the plan is that for a private number.
+    """
+    if n is not None:
+        count(n=n)
+    kind = Relation.parse(relation)
+    planned = wide_settings(
+        WideRequest(
+            workload=workload,
+            schema=Schema.parse(schema),
+            epsilon=epsilon,
+            delta=delta,
+            relation=kind,
+            rows_per_person=rows_per_person,
+            rows=n,
+            rounds=rounds,
+            share=share,
+            first_share=first_share,
+            model_cells=model_cells,
+            accountant=accountant,
+            memory=memory,
+        )
+    )
+    what = _at_once(planned) if isinstance(planned, AtOnce) else _in_rounds(planned)
+    return WidePlan(float(epsilon), float(delta), str(kind), *what, planned.seconds, planned.reason)
+
+
+def _in_rounds(planned: WideSettings) -> tuple[str, int, int, float, float]:
+    rounds = planned.mechanism.rounds
+    tables = planned.mechanism.first + rounds
+    return "rounds", tables, rounds, planned.first_sigma, planned.sigma
+
+
+def _at_once(planned: AtOnce) -> tuple[str, int, int, float, float]:
+    parts = list(zip(planned.tables.parts, planned.tables.strategy.each, strict=True))
+    alone = [each.rms for part, each in parts if len(part.columns) == 1]
+    larger = [each.rms for part, each in parts if len(part.columns) > 1]
+    strategy = "all at once" if larger else "columns alone"
+    every = larger or alone
+    return strategy, len(parts), 0, sum(alone) / len(alone), sum(every) / len(every)

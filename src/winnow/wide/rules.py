@@ -1,0 +1,78 @@
+"""What a wide release does unless told: rules of thumb over public numbers.
+
+One number decides: the **noise of a pair**, the total variation distance that noise puts into a
+table of two columns of the usual size when every column gets a round,
+
+    nu = .4 x cells x sigma / rows,     sigma = noise of a count with columns rounds.
+
+- nu above 1: tables of two columns would be noise; only the columns alone are measured.
+- Otherwise rounds: as many as columns, up to four times as many the smaller nu is, and a share of
+  the budget for the columns alone that falls with nu.
+- All tables of the workload at once, with no selection, if a model can hold them together and
+  noise moves the usual table by less than ``ONCE``.
+
+The rules were chosen on five tables (books, some of their columns, movie ratings, two made up:
+``CHOSEN_ON`` in benchmarks/_wide_data.py), with epsilon from .1 to 10, and are compared on seven
+others (``CHECKED_ON``) by benchmarks/wide.py. Two of these are not quite unseen: the rules that
+these replace had been chosen on ADULT, and at most two rounds for every column turned out too few
+for the survey (income) at epsilon 10. On two of the five (books, made-up rows; one run each) it did
+not help to measure all pairs of columns that noise spares before the first round, and to fit those
+that stand out: 2-way error 0.94 to 1.18 of that without. On books, at epsilon 10, models of up
+to 500,000 cells were no better than of 100,000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from winnow.wide.junction_tree import Columns
+
+ASSUMED_ROWS = 20_000
+"""Where the number of rows is private, rules go by this."""
+ONCE = 0.1
+LEAST_FIRST, MOST_FIRST = 0.1, 0.7
+MOST_ROUNDS = 4.0
+"""For every column."""
+SELECTION_SHARE = 0.1
+MODEL_CELLS = 100_000
+MOST_CANDIDATES = 1_000
+"""All tables of two columns are candidates, and of larger ones so many that this is not passed."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How many rounds, and the part of the budget that the columns alone get before them."""
+
+    rounds: int
+    first_share: float
+
+
+def pair_noise(
+    shape: Sequence[int], pairs: Sequence[Columns], *, rho: float, moved: float, rows: int
+) -> float:
+    """nu: the noise of a usual table of two columns, in total variation distance.
+
+    ``moved`` is the l2 norm by which one person moves a table.
+    """
+    cells = median(math.prod(shape[c] for c in pair) for pair in pairs)
+    return 0.4 * cells * moved * math.sqrt(len(shape) / (2 * rho)) / rows
+
+
+def schedule(columns: int, nu: float) -> Schedule:
+    """The rounds for a noise of a pair; none where two columns together would be noise."""
+    if nu > 1.0:
+        return Schedule(0, 1.0)
+    many = min(MOST_ROUNDS, max(1.0, (0.12 / nu) ** (1 / 3)))
+    return Schedule(
+        max(1, round(many * columns)), min(MOST_FIRST, max(LEAST_FIRST, 0.9 * math.sqrt(nu)))
+    )
+
+
+def rounds_seconds(
+    rounds: int, *, cells: int, candidates: int = MOST_CANDIDATES, model_cells: int = MODEL_CELLS
+) -> float:
+    """About the time of so many rounds, with models of half the cells that they may have."""
+    return 3.0 + rounds * (0.1 + 3e-6 * model_cells + 1e-7 * cells + 2e-4 * candidates)

@@ -1,0 +1,131 @@
+"""Linear strategies: exact sensitivities, unbiased answers, predictions that hold."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from test_methods import DELTA, table
+
+import winnow as wn
+from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
+from winnow.answers.mechanism import MeasureLinear
+from winnow.answers.optimum import optimal_matrix, query_matrix
+from winnow.answers.request import AnswersRequest
+from winnow.answers.settings import choose
+from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
+from winnow.core.relation import Relation
+from winnow.core.tape import Tape
+from winnow.privacy import single_use_grant
+from winnow.read.crossing import unsafe_true_answers
+
+
+def norms_of(matrix: list[list[int]]) -> tuple[int, int]:
+    """The largest squared norm and distance of columns, in whole numbers of any size."""
+    columns = list(zip(*matrix, strict=True))
+    single = max(sum(x * x for x in column) for column in columns)
+    pairs = combinations(columns, 2)
+    return single, max(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) for a, b in pairs)
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 40])
+def test_the_norms_of_the_root_of_prefixes_are_exact(size: int) -> None:
+    strategy = ToeplitzStrategy((size,), 0)
+    f = strategy.first.tolist()
+    matrix = [[f[i - j] if i >= j else 0 for j in range(size)] for i in range(size)]
+    assert (strategy.single, strategy.pair) == norms_of(matrix)
+
+
+def test_long_columns_are_charged_no_less_than_their_pairs() -> None:
+    strategy = ToeplitzStrategy((5000,), 0)
+    f = strategy.first
+    far = [int(f @ f) + int(f[:-g] @ f[:-g]) - 2 * int(f[g:] @ f[:-g]) for g in (1, 50, 4000)]
+    assert strategy.pair == 2 * strategy.single > max(far)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_the_norms_of_an_optimal_matrix_are_exact(centred: bool) -> None:
+    schema = wn.Schema.parse({"a": 3, "b": 4})
+    queries = query_matrix((wn.marginals(1) + wn.ranges("b")).over(schema))
+    matrix = optimal_matrix(queries, centred=centred)
+    strategy = MatrixStrategy(schema.shape, (0, 1), matrix)
+    assert (strategy.single, strategy.pair) == norms_of(matrix.tolist())
+
+
+def test_an_optimal_matrix_is_better_than_cells_and_near_the_known_optimum() -> None:
+    """Prefixes of 64 codes, added or removed rows: root mean square error per unit of noise."""
+    queries = np.tril(np.ones((64, 64)))
+    a = optimal_matrix(queries, centred=False).astype(float)
+    cover = np.linalg.inv(a.T @ a) * (a * a).sum(axis=0).max()
+    rms = np.sqrt(np.einsum("ij,jk,ik->i", queries, cover, queries).mean())
+    known = np.linalg.svd(queries, compute_uv=False).sum() / 64  # no factorisation is better
+    assert known <= rms < 1.05 * known < np.sqrt(32)
+
+
+def test_whole_units_and_noise_are_charged_in_every_relation() -> None:
+    workload = wn.marginals(1).over(wn.Schema.parse({"a": 2, "b": 3}))
+    mechanism = MeasureLinear(QueriesStrategy(workload), 20, rows_per_person=3)
+    for relation in Relation:
+        assert mechanism.size(relation) == 9 * 5 / 20
+    with pytest.raises(wn.ParameterError, match="up to 2 rows"):
+        MeasureLinear(QueriesStrategy(workload), 20).measure(table(people=2), None, None)  # type: ignore[arg-type]
+
+
+def test_all_audits_of_linear_strategies_pass() -> None:
+    audits = [*linear_enumerated(), *linear_faithful(seed=1), *linear_twins(seed=1)]
+    assert len(audits) == 16 and all(result.passed for result in audits)
+
+
+CASES: dict[str, tuple[tuple[int, ...], Any, str]] = {
+    "prefixes": ((64,), wn.prefixes("c0"), "toeplitz"),
+    "ranges": ((40, 3), wn.ranges("c0"), "toeplitz"),
+    "a matrix": ((6, 5), wn.ranges("c0") + wn.marginals(2), "explicit"),
+    "queries": ((6, 5), wn.predicates([wn.where({"c0": [0, 2]})]), "explicit"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("relation", ["substitution", "add-remove"])
+@pytest.mark.parametrize("name", CASES)
+def test_answers_are_unbiased_with_the_stated_errors(name: str, relation: str) -> None:
+    """Sums of squares over 60 draws: wrong by chance less often than once in 10^6."""
+    shape, workload, method = CASES[name]
+    sealed = table(shape=shape, relation=relation)
+    bound = workload.over(sealed.schema)
+    truth = unsafe_true_answers(sealed, bound) * 5000
+    request = AnswersRequest(bound, 1, DELTA, Relation(relation), 1, 5000)
+    plan = choose(request, method).linear[method]
+    event = plan.mechanism.promise(sealed.relation).event
+    scores = []
+    for seed in range(60):
+        noisy = plan.mechanism.measure(sealed, single_use_grant(event), Tape.seeded(seed))
+        answers = plan.solution.answers(noisy.numbers.astype(float), 5000)
+        errors = np.maximum(plan.deviation * plan.solution.deviations, 1e-6)
+        scores.append((answers - truth) / errors)
+    assert np.abs(np.mean(scores, axis=0)).max() < 6 / np.sqrt(60)
+    squares = (np.array(scores) ** 2).mean(axis=0)
+    assert squares[squares > 1e-3].min() > 0.25 and squares.max() < 3.2
+
+
+def test_a_private_number_of_rows_comes_with_the_numbers() -> None:
+    hidden = table(shape=(6, 5), relation="add-remove")
+    for workload, method in (
+        (wn.predicates([wn.where({"c0": [0, 2]})]), "explicit"),
+        (wn.marginals(2), "explicit"),
+        (wn.prefixes("c0"), "toeplitz"),
+    ):
+        released = wn.release(hidden, workload, epsilon=1, delta=DELTA, method=method, seed=1)
+        assert abs(released.value.total - 5000) < 100
+
+
+def test_what_a_method_cannot_do_is_refused_before_the_charge() -> None:
+    budget = wn.Budget(1, DELTA, "substitution")
+    for workload, method, delta, why in (
+        (wn.marginals(2), "toeplitz", DELTA, "prefixes and ranges of one column"),
+        (wn.prefixes("c0"), "toeplitz", 0.0, "needs a delta > 0"),
+        (wn.prefixes("c0"), "graphical", DELTA, "marginal tables"),
+    ):
+        with pytest.raises(wn.ParameterError, match=why):
+            wn.release(table(), workload, epsilon=1, delta=delta, method=method, budget=budget)
+    assert budget.events == ()

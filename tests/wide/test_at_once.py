@@ -1,0 +1,169 @@
+"""All tables at once, columns alone, or rounds: public numbers decide, and the budget is met."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import winnow as wn
+from winnow import Relation, Schema
+from winnow.core.tape import Tape
+from winnow.privacy import guarantee_of, single_use_grant
+from winnow.tables.estimates import layer_of
+from winnow.wide.at_once import AtOnce, closure, noise_of, white_tables
+from winnow.wide.rules import pair_noise, schedule
+from winnow.wide.settings import WideRequest, WideSettings, wide_settings
+
+SHAPE = {"a": 4, "b": 3, "c": 5, "d": 2}
+SCHEMA = Schema.parse(SHAPE)
+
+
+def settled(**changes: object) -> WideSettings | AtOnce:
+    request = {
+        "workload": wn.marginals(3),
+        "schema": SCHEMA,
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "relation": Relation.SUBSTITUTION,
+        "public_rows": 10_000,
+    }
+    return wide_settings(WideRequest(**(request | changes)))  # type: ignore[arg-type]
+
+
+def people(rows: int = 20_000) -> wn.SealedTable:
+    generator = np.random.default_rng(1)
+    frame = {name: generator.integers(0, size, rows) for name, size in SHAPE.items()}
+    frame["b"] = np.where(generator.random(rows) < 0.8, frame["a"] % 3, frame["b"])
+    return wn.read_table(pd.DataFrame(frame), schema=SHAPE)
+
+
+def test_what_noise_spares_is_measured_at_once_and_what_it_drowns_not_at_all() -> None:
+    many, few = settled(public_rows=10**6), settled(public_rows=20)
+    assert isinstance(many, AtOnce) and "all at once" in many.reason
+    assert len(many.tables.parts) == 4 + 6 + 4
+    assert isinstance(few, AtOnce) and "each column alone" in few.reason
+    assert [len(part.columns) for part in few.tables.parts] == [1] * 4
+    between = settled(public_rows=1000)
+    assert isinstance(between, WideSettings) and "in a pair" in between.reason
+
+
+def test_who_asks_for_rounds_gets_them() -> None:
+    for asked in ({"rounds": 3}, {"first_share": 0.3}):
+        assert isinstance(settled(public_rows=10**6, **asked), WideSettings)
+
+
+def test_a_model_that_cannot_hold_all_tables_is_made_in_rounds() -> None:
+    assert isinstance(settled(public_rows=10**6, model_cells=119), WideSettings)
+    assert isinstance(settled(public_rows=10**6, model_cells=120), AtOnce)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("rows", [10**6, 20])
+@pytest.mark.parametrize("per_person", [1, 3])
+def test_one_event_meets_the_budget(relation: Relation, rows: int, per_person: int) -> None:
+    plan = settled(relation=relation, public_rows=rows, rows_per_person=per_person)
+    assert isinstance(plan, AtOnce)
+    mechanism = plan.tables.strategy.mechanism
+    assert mechanism.rows_per_person == per_person
+    found = guarantee_of(mechanism.promise(relation).event, 1e-6)
+    assert found.epsilon <= 1.0
+    assert plan.tables.guarantee.epsilon <= 1.0 and plan.tables.guarantee.delta <= 1e-6
+
+
+def test_rounds_follow_the_noise_of_a_pair() -> None:
+    found = [schedule(10, nu) for nu in (0.001, 0.03, 0.1, 0.4, 1.0, 1.1)]
+    rounds = [each.rounds for each in found]
+    assert rounds == sorted(rounds, reverse=True) and rounds[0] == 40 and rounds[-1] == 0
+    assert all(each.rounds >= 10 for each in found[:-1])
+    shares = [each.first_share for each in found]
+    assert shares == sorted(shares) and shares[0] == 0.1 and shares[-1] == 1.0
+
+    def noise(rows: int) -> float:
+        return pair_noise((4, 3, 5), [(0, 1), (1, 2)], rho=0.1, moved=1.0, rows=rows)
+
+    assert noise(2000) == pytest.approx(noise(1000) / 2)
+    assert noise(1000) == pytest.approx(0.4 * 13.5 * math.sqrt(15) / 1000)
+
+
+def test_white_tables_tell_what_the_subspaces_tell() -> None:
+    """The weighted squares agree for random distributions; so the fit is that of the release."""
+    plan = settled(public_rows=20_000, epsilon=3.0)
+    assert isinstance(plan, AtOnce)
+    strategy, table = plan.tables.strategy, people()
+    promised = strategy.mechanism.promise(Relation.SUBSTITUTION)
+    noisy = strategy.mechanism.measure(table, single_use_grant(promised.event), Tape.seeded(3))
+    layer = layer_of(strategy.geometry, strategy.mechanism, noisy.numbers, total=20_000)
+    tables = white_tables(layer, SCHEMA)
+    held = {each.columns for each in tables}
+    assert held == {c for ways in (1, 2, 3) for c in combinations(range(4), ways)}
+    generator = np.random.default_rng(4)
+    for _ in range(3):
+        joint = 20_000 * generator.dirichlet(np.ones(120)).reshape(SCHEMA.shape)
+
+        def summed(columns: tuple[int, ...], joint: np.ndarray = joint) -> np.ndarray:
+            return np.einsum(joint, [0, 1, 2, 3], list(columns))
+
+        white = sum(float(np.sum((summed(t.columns) - t.counts) ** 2)) / t.sigma**2 for t in tables)
+        spaces = 0.0
+        for space, details in layer.details.items():
+            if space:
+                apart = summed(tuple(column for column, _ in space))
+                for axis in range(apart.ndim):
+                    apart = apart - apart.mean(axis=axis, keepdims=True)
+                spaces += layer.precision[space] * float(np.sum((apart - details) ** 2))
+        assert white == pytest.approx(spaces, rel=1e-9)
+
+
+def test_a_release_at_once_is_accurate_and_says_what_it_did() -> None:
+    table = people()
+    released = wn.release_wide(table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2)
+    assert released.receipt.mechanism.startswith("graphical model; measure-tables")
+    assert "all at once" in (released.receipt.reason or "")
+    assert released.guarantee.epsilon <= 3 and released.value.total == 20_000
+    asked = wn.release_wide(table, wn.marginals(3), epsilon=3, delta=1e-6, rounds=1, seed=2)
+    assert released.guarantee.unit == asked.guarantee.unit == table.unit
+    model = released.value
+    again = wn.release_wide(table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2).value
+    assert model.to_dict() == again.to_dict()
+    joined = model.marginal("a", "b")
+    assert joined[0, 0] > 3 * joined[0, 1]
+    assert wn.WideSynthetic.from_dict(model.to_dict()).marginals[5].sigma > 0
+
+
+def test_a_private_number_of_rows_is_measured_with_the_tables() -> None:
+    table = people().under("add-remove")
+    found = wn.release_wide(table, wn.marginals(2), epsilon=3, delta=1e-6, seed=2)
+    assert 19_800 < found.value.total < 20_200
+    assert found.guarantee.relation is Relation.ADD_REMOVE
+
+
+def test_noise_of_a_plan_falls_with_rows_and_counts_the_workload_only() -> None:
+    plan = settled(public_rows=10**6)
+    assert isinstance(plan, AtOnce)
+    threes, ones = wn.marginals(3).over(SCHEMA), wn.marginals(1).over(SCHEMA)
+    assert noise_of(plan.tables, threes, 10_000) == pytest.approx(
+        10 * noise_of(plan.tables, threes, 100_000)
+    )
+    assert noise_of(plan.tables, ones, 10_000) < noise_of(plan.tables, threes, 10_000)
+    assert len(closure(threes).parts) == 14
+
+
+def test_a_plan_says_what_will_happen() -> None:
+    def plan(n: int | None, **more: object) -> wn.plan.WidePlan:
+        return wn.plan.release_wide(SHAPE, wn.marginals(2), epsilon=1, delta=1e-6, n=n, **more)  # type: ignore[arg-type]
+
+    assert [plan(n).strategy for n in (10**6, 300, 10)] == [
+        "all at once",
+        "rounds",
+        "columns alone",
+    ]
+    asked = plan(10**6, rounds=5)
+    assert asked.rounds == 5 and asked.tables == 9 and asked.seconds > 0
+    assert "5 rounds as asked" in str(asked) and asked.to_dict()["strategy"] == "rounds"
+    assert plan(None).noise > 0
+    with pytest.raises(wn.InputError, match="n=0"):
+        plan(0)
