@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from hashlib import md5
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from winnow.read.engine import Engine
 from winnow.read.engines.registry import ENGINES
 
 Put = Callable[[list[tuple[Any, ...]], dict[str, str]], Any]
-"""Rows and the types of their columns ('text', 'whole', 'real', 'truth'), made into a source."""
+"""Rows and the types of their columns ('text', 'whole', 'time' and others), made into a source."""
 
 SOURCES = {
     "csv": "DuckFiles",
@@ -39,9 +41,17 @@ SOURCES = {
     "spark": "SparkFrame",
 }
 SERVERS = ("postgres", "spark")
-_ARROW = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), "truth": pa.bool_()}
-_SQL = {"text": "text", "whole": "bigint", "real": "float8", "truth": "boolean"}
-_SPARK = {"text": "string", "whole": "bigint", "real": "double", "truth": "boolean"}
+_ARROW = {
+    "text": pa.string(), "whole": pa.int64(), "real": pa.float64(), "truth": pa.bool_(),
+    "time": pa.timestamp("us"),
+}  # fmt: skip
+_SQL = {
+    "text": "text", "whole": "bigint", "real": "float8", "truth": "boolean", "time": "timestamp"
+}  # fmt: skip
+_SPARK = {
+    "text": "string", "whole": "bigint", "real": "double", "truth": "boolean",
+    "time": "timestamp_ntz",
+}  # fmt: skip
 
 
 @pytest.fixture(
@@ -153,8 +163,8 @@ def encoded(row: tuple[Any, ...]) -> tuple[int, ...]:
     return code, sexes.index(sex) if sex in sexes else 3, rank, int(ok)
 
 
-def cells(source: Any, **options: Any) -> Counter[tuple[int, ...]]:
-    codes, weights = open_sealed(wn.read_table(source, schema=SCHEMA, **options).rows)
+def cells(source: Any, schema: Any = SCHEMA, **options: Any) -> Counter[tuple[int, ...]]:
+    codes, weights = open_sealed(wn.read_table(source, schema=schema, **options).rows)
     rows = zip(*(column.tolist() for column in codes), strict=True)
     return Counter(dict(zip(rows, weights.tolist(), strict=True)))
 
@@ -173,6 +183,64 @@ def test_people_keep_the_same_rows_in_every_engine(put: Put, bound: int) -> None
     assert found == cells(frame, **options)
     assert sum(found.values()) == 7 * bound
     assert not found - Counter(map(encoded, ROWS))
+
+
+KINDS: dict[str, Any] = {
+    "when": {
+        "edges": ["2024-01-01", "2024-03-10T02:30", "2025-01-01"],
+        "missing": True,
+        "other": True,
+    },
+    "weekday": {"calendar": "weekday", "missing": True},
+    "hour": {"calendar": "hour", "values": [*range(6, 18)], "drop": True},
+    "street": {"buckets": 7, "trim": True, "na": ["none"], "missing": True},
+    "size": {"range": [0, 3], "bins": 4, "clip": True, "missing": True},
+}
+KIND_TYPES = {"when": "time", "weekday": "time", "hour": "time", "street": "text", "size": "real"}
+_FIRST = datetime(2023, 12, 28, 1, 59)
+KIND_ROWS: list[tuple[Any, ...]] = [
+    (
+        None if i % 13 == 0 else _FIRST + timedelta(hours=73 * i),
+        None if i % 7 == 0 else _FIRST + timedelta(days=i),
+        None if i % 5 == 0 else _FIRST + timedelta(hours=i),
+        (None, " Elm", "Elm ", "none", "Oak 5", "\u00fc")[i % 6],
+        None if i % 9 == 0 else i / 20 - 1,
+    )
+    for i in range(140)
+]
+
+
+def kind_of_row(row: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The labels of a row by the words of the schema; None: it is left out."""
+    when, weekday, hour, street, size = row
+    street = None if street is None or street.strip() == "none" else street.strip()
+    if hour is None or not 6 <= hour.hour < 18:
+        return None
+    edges = [datetime(2024, 1, 1), datetime(2024, 3, 10, 2, 30), datetime(2025, 1, 1)]
+    code = 2 if when is None else 3
+    if when is not None and edges[0] <= when <= edges[-1]:
+        code = int(when >= edges[1])
+    return (
+        code,
+        7 if weekday is None else weekday.isoweekday() - 1,
+        hour.hour - 6,
+        7 if street is None else int(md5(street.encode()).hexdigest()[:3], 16) % 7,
+        4 if size is None else int(min(max(size, 0), 2.999) / 0.75),
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_times_buckets_and_missing_values_are_the_same_in_every_engine(put: Put) -> None:
+    found = cells(put(KIND_ROWS, KIND_TYPES), schema=KINDS, relation="add-remove")
+    assert found == Counter(row for row in map(kind_of_row, KIND_ROWS) if row is not None)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_time_with_a_zone_is_refused_because_its_day_depends_on_who_asks() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE given AS SELECT TIMESTAMPTZ '2024-01-01 00:30:00+00' AS t")
+    with pytest.raises(wn.InputError, match="without a time zone"):
+        wn.read_table((connection, "given"), schema={"t": {"calendar": "hour"}})
 
 
 CANARY = "canary41729"

@@ -91,7 +91,7 @@ def test_a_wide_domain_is_counted_in_python_integers() -> None:
         ({"a": "3"}, "number of codes"),
         ({"a": None}, "number of codes"),
         ({"a": [1, 2]}, "number of codes"),
-        ({"a": {}}, "nothing"),
+        ({"a": {}}, "still to be filled in"),
         ({"a": {"valeus": [1]}}, "valeus"),
         ({"a": {"values": [1], "edges": [0, 1]}}, "give one of"),
         ({"a": {"values": []}}, "no values"),

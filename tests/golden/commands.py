@@ -17,7 +17,8 @@ from golden.data import people, write_csv, write_people
 HELP = (
     "", "demo", "select", "topk", "itemsets", "learn", "tabulate", "release", "ask", "lp", "plan",
     "plan select", "plan topk", "plan margin", "plan tabulate", "plan release",
-    "plan interactive", "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
+    "plan interactive", "schema", "schema draft", "schema check",
+    "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
     "ledger share",
     "ledger share set", "ledger share list", "audit", "reproduce",
 )  # fmt: skip
@@ -104,6 +105,8 @@ LINES = (
     f"tabulate {TABLE} --epsilon 1 {SEED}",
     "plan tabulate --schema schema.json --workload marginals:2 --epsilon 1 --delta 1e-6",
     "plan tabulate --schema schema.json --by sex,town --error 20 --json",
+    "schema draft people.csv",
+    "schema check people.csv --schema schema.json",
     "plan interactive --cells 96 -n 20000 --epsilon 1 --delta 1e-6 --max-queries 500",
     "plan interactive --cells 96 -n 20000 --epsilon 1 --delta 1e-6 --max-queries 20 --json",
     "plan",

@@ -228,7 +228,8 @@ def _measured(
         else:
             value, receipt = measure_tables(plan, request, table, grant, randomness.tape())
     receipt = replace(receipt, reason=choice.reason, held=padding.note)
-    return Released(value, plan.guarantee.about(table.unit), receipt)
+    released: Released[SyntheticDistribution] = Released(value, plan.guarantee, receipt)
+    return released.about(table.unit)
 
 
 def _because(

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from winnow._version import __version__
-from winnow.cli import audit, demo, ledger, reproduce
+from winnow.cli import audit, demo, ledger, reproduce, schema
 from winnow.cli.bundle import unbundled
 from winnow.interactive.cli import command as ask
 from winnow.interactive.cli import plan as plan_interactive
@@ -126,6 +126,15 @@ _add(plans, "margin", plan_margin.margin, BEFORE, plan_margin.EXAMPLES)
 _add(plans, "tabulate", tables.plan, BEFORE, tables.PLAN_EXAMPLES)
 _add(plans, "release", plan_release.release, BEFORE, plan_release.EXAMPLES)
 _add(plans, "interactive", plan_interactive.interactive, BEFORE, plan_interactive.EXAMPLES)
+schemas = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app.add_typer(
+    schemas,
+    name="schema",
+    help="Write the public schema of a table, and check it before anything is spent.",
+    rich_help_panel=BEFORE,
+)
+_add(schemas, "draft", schema.draft, BEFORE, schema.DRAFT_EXAMPLES)
+_add(schemas, "check", schema.check, BEFORE, schema.CHECK_EXAMPLES)
 ledgers = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
     ledgers,

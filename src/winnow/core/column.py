@@ -2,35 +2,48 @@
 
 Nothing here is learned from data. A column is one of three kinds:
 
-    codes       whole numbers 0 .. n-1
-    categories  declared values: all text, all numbers or all true/false, None beside them
-    bins        numbers between public edges; bin i is [edge_i, edge_{i+1}), the last is closed
+    codes       whole numbers 0 .. n-1; or texts, each in one of n buckets by a public hash
+    categories  declared values: all text, all numbers or all true/false, None beside them; or
+                numbers of a calendar's unit (year, quarter, month, weekday, hour) of dates
+    bins        numbers, or dates and times, between public edges; bin i is
+                [edge_i, edge_{i+1}), the last is closed
 
-``other`` names a last code for whatever is outside; ``clip`` puts numbers beyond the outer
-edges into the outer bins. Without them a value outside is an error when a table is read.
+``missing`` names a code for missing values, ``other`` a last code for whatever is outside;
+``clip`` puts numbers beyond the outer edges into the outer bins; ``drop`` leaves out rows whose
+value is outside. Without them a value outside is an error when a table is read.
 """
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
-import numpy as np
-
+from winnow.core.declaration import (
+    COMMENT,
+    FORMS,
+    Content,
+    Edge,
+    calendar_values,
+    categories,
+    count_of_codes,
+    edges_of,
+    equal_bins,
+    is_comment,
+    kind_of,
+    label_of,
+    list_of,
+    plain_edge,
+)
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
 Kind = Literal["codes", "categories", "bins"]
-Content = Literal["text", "number", "boolean"]
-Number = int | float
-
-_FORMS = '{"codes": n}, {"values": [...]} or {"edges": [...]}'
-_MOST_CODES = 2**31
+_WAYS = ("clip", "drop", "trim", "chosen_by_looking")
+"""What a declaration turns on by true."""
 
 
 @dataclass(frozen=True)
@@ -40,39 +53,71 @@ class Column:
     name: str
     kind: Kind
     codes: int = 0
-    """How many codes are declared, without 'other'."""
+    """How many codes are declared, without 'missing' and 'other'."""
     values: tuple[Any, ...] = ()
     """The declared values of categories, in the order of their codes."""
-    edges: tuple[Number, ...] = ()
+    edges: tuple[Edge, ...] = ()
     """The edges of bins, increasing."""
     other_label: str | None = None
     """The label of the last code, for values outside the declared ones; None: there is none."""
     clip: bool = False
     """Whether numbers beyond the outer edges count in the outer bins."""
+    drop: bool = False
+    """Whether rows with a value outside are left out."""
+    missing_label: str | None = None
+    """For codes and bins: the label of the code after the declared ones, for missing values."""
+    na: tuple[str, ...] = ()
+    """Texts that stand for a missing value."""
+    trim: bool = False
+    """Whether spaces around a text are taken away before it is looked at."""
+    calendar: str = ""
+    """For categories: the unit of a calendar that is taken of dates and times."""
+    hashed: bool = False
+    """For codes: whether they are buckets of texts."""
+    chosen_by_looking: bool = False
+    """Whether the declaration was chosen by looking at the private data; receipts say so."""
     content: Content = field(init=False, default="number")
     """What the values are in the data; a field, so that (0, 1) is not (False, True)."""
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        content: Content = "text" if self.hashed else "number"
         if self.kind == "codes":
-            object.__setattr__(self, "codes", _cardinality(self.name, self.codes))
+            object.__setattr__(self, "codes", count_of_codes(self.name, self.codes))
         elif self.kind == "categories":
-            object.__setattr__(self, "values", _categories(self.name, self.values))
+            object.__setattr__(self, "values", categories(self.name, self.values))
             object.__setattr__(self, "codes", len(self.values))
             first = next((value for value in self.values if value is not None), "")
-            object.__setattr__(self, "content", kind_of(first))
+            content = "time" if self.calendar else kind_of(first)
         elif self.kind == "bins":
-            object.__setattr__(self, "edges", _edges(self.name, self.edges))
+            object.__setattr__(self, "edges", edges_of(self.name, self.edges))
             object.__setattr__(self, "codes", len(self.edges) - 1)
+            content = "time" if isinstance(self.edges[0], str) else "number"
         else:
             raise ParameterError(f"column {self.name!r} has the unknown kind {self.kind!r}")
+        object.__setattr__(self, "content", content)
+        self._check_ways()
+
+    def _check_ways(self) -> None:
+        """Refuse ways to treat values that this kind does not have, or that contradict."""
+        said = f"column {self.name!r}"
         if self.clip and self.kind != "bins":
-            raise ParameterError(f"column {self.name!r}: clip is for edges; leave it out")
+            raise ParameterError(f"{said}: clip is for edges; leave it out")
+        if self.drop and self.other:
+            raise ParameterError(
+                f"{said}: a value outside either counts as 'other' or drops its row; give one"
+            )
+        if self.missing_label is not None and self.kind == "categories":
+            raise ParameterError(f"{said}: declare missing values as null among its values")
+        if self.missing_label is not None and self.missing_label == self.other_label:
+            raise ParameterError(f"{said}: 'missing' and 'other' need different labels")
         if self.other_label is not None and self.other_label in self.values:
             raise ParameterError(
-                f"column {self.name!r}: the value {self.other_label!r} is declared, and 'other' "
+                f"{said}: the value {self.other_label!r} is declared, and 'other' "
                 'adds it again; name the last code differently, as in "other": "anything else"'
             )
+        if any(text in self.values for text in self.na):
+            raise ParameterError(f"{said}: a text of 'na' is declared as a value, too; choose one")
 
     @classmethod
     def parse(cls, name: object, declared: object) -> Column:
@@ -83,42 +128,64 @@ class Column:
                 raise ParameterError(f"the column {declared.name!r} stands under the name {name!r}")
             return declared
         if not isinstance(declared, Mapping):
-            return cls(name, "codes", codes=_cardinality(name, declared))
+            return cls(name, "codes", codes=count_of_codes(name, declared))
         given = dict(declared)
-        other = _other(name, given.pop("other", False))
-        clip = given.pop("clip", False)
-        if not isinstance(clip, bool):
-            raise ParameterError(f"column {name!r}: clip={shown(clip)} is not true or false")
-        if len(given) != 1 or not set(given) <= {"codes", "values", "edges"}:
-            raise ParameterError(
-                f"column {name!r} is declared by {_listed(given)}; give one of {_FORMS}, with "
-                '"other": true or "clip": true where wanted'
-            )
-        form, content = next(iter(given.items()))
-        if form == "codes":
-            count = _cardinality(name, content)
-            return cls(name, "codes", codes=count, other_label=other, clip=clip)
-        items = _list(name, form, content)
-        if form == "values":
-            return cls(name, "categories", values=items, other_label=other, clip=clip)
-        return cls(name, "bins", edges=items, other_label=other, clip=clip)
+        if not is_comment(given.pop(COMMENT, "")):
+            raise ParameterError(f"column {name!r}: {COMMENT} is for texts")
+        ways: dict[str, Any] = {way: given.pop(way, False) for way in _WAYS}
+        for way, said in ways.items():
+            if not isinstance(said, bool):
+                raise ParameterError(f"column {name!r}: {way}={shown(said)} is not true or false")
+        ways["other_label"] = label_of(name, "other", given.pop("other", False))
+        ways["na"] = _texts(name, given.pop("na", ()))
+        missing = label_of(name, "missing", given.pop("missing", False))
+        if not given:
+            raise ParameterError(f"column {name!r} is still to be filled in; give one of {FORMS}")
+        listed: tuple[Any, ...] = ()
+        if missing == "missing" and {"values", "calendar"} & set(given):
+            listed, missing = (None,), None  # one value more
+        ways["missing_label"] = missing
+        match sorted(given):
+            case ["codes"]:
+                return cls(name, "codes", codes=count_of_codes(name, given["codes"]), **ways)
+            case ["buckets"]:
+                count = count_of_codes(name, given["buckets"])
+                return cls(name, "codes", codes=count, hashed=True, **ways)
+            case ["values"]:
+                listed = (*list_of(name, "values", given["values"]), *listed)
+                return cls(name, "categories", values=listed, **ways)
+            case ["calendar"] | ["calendar", "values"]:
+                unit = given["calendar"]
+                listed = (*calendar_values(name, unit, given.get("values")), *listed)
+                return cls(name, "categories", values=listed, calendar=unit, **ways)
+            case ["edges"]:
+                return cls(name, "bins", edges=list_of(name, "edges", given["edges"]), **ways)
+            case ["bins", "range"]:
+                edges = equal_bins(name, given["range"], given["bins"])
+                return cls(name, "bins", edges=edges, **ways)
+        raise ParameterError(
+            f"column {name!r} is declared by {_listed(given)}; give one of {FORMS}, with "
+            '"other": true, "clip": true, "drop": true, "missing": true, "na": [...] or '
+            '"trim": true where wanted'
+        )
 
     def to_dict(self) -> int | dict[str, Any]:
         """The declaration, as `parse` takes it."""
-        if self.kind == "codes" and self.other_label is None:
-            return self.codes
         form: dict[str, Any]
         if self.kind == "codes":
-            form = {"codes": self.codes}
+            form = {"buckets" if self.hashed else "codes": self.codes}
         elif self.kind == "categories":
-            form = {"values": list(self.values)}
+            form = {"calendar": self.calendar} if self.calendar else {}
+            form["values"] = list(self.values)
         else:
             form = {"edges": list(self.edges)}
-        if self.other_label is not None:
-            form["other"] = True if self.other_label == "other" else self.other_label
-        if self.clip:
-            form["clip"] = True
-        return form
+        for word, label in (("missing", self.missing_label), ("other", self.other_label)):
+            if label is not None:
+                form[word] = True if label == word else label
+        if self.na:
+            form["na"] = list(self.na)
+        form |= {way: True for way in _WAYS if getattr(self, way)}
+        return self.codes if form == {"codes": self.codes} else form
 
     @property
     def other(self) -> bool:
@@ -126,9 +193,21 @@ class Column:
         return self.other_label is not None
 
     @property
+    def missing_code(self) -> int | None:
+        """The code of missing values; None: they are outside."""
+        if self.missing_label is not None:
+            return self.codes
+        return self.values.index(None) if None in self.values else None
+
+    @property
     def cardinality(self) -> int:
-        """How many codes there are, with 'other'."""
-        return self.codes + self.other
+        """How many codes there are, with 'missing' and 'other'."""
+        return self.codes + (self.missing_label is not None) + self.other
+
+    @property
+    def ordered(self) -> bool:
+        """Whether ranges of its codes mean something."""
+        return self.kind != "categories" and not self.hashed
 
     @cached_property
     def labels(self) -> tuple[Any, ...]:
@@ -141,10 +220,21 @@ class Column:
         else:
             last = self.codes - 1
             own = tuple(
-                f"[{_plain(low)}, {_plain(high)}{']' if i == last else ')'}"
+                f"[{plain_edge(low)}, {plain_edge(high)}{']' if i == last else ')'}"
                 for i, (low, high) in enumerate(pairwise(self.edges))
             )
-        return own if self.other_label is None else (*own, self.other_label)
+        more = (self.missing_label, self.other_label)
+        return (*own, *(label for label in more if label is not None))
+
+    @property
+    def digits(self) -> int:
+        """For buckets: how many hexadecimal digits of a text's MD5 choose the bucket."""
+        return len(f"{self.codes - 1:x}") + 2
+
+    def bucket(self, text: str) -> int:
+        """For buckets: where a text falls. The hash is public and hides nothing."""
+        digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+        return int(digest[: self.digits], 16) % self.codes
 
     def __repr__(self) -> str:
         return f"<column {self.name!r}: {self.kind}, {self.cardinality} codes>"
@@ -159,89 +249,12 @@ def check_name(name: object) -> str:
     return name
 
 
-def kind_of(value: object) -> Content:
-    """What a declared value is; True is not a number."""
-    if isinstance(value, bool | np.bool_):
-        return "boolean"
-    return "text" if isinstance(value, str) else "number"
-
-
-def _cardinality(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ParameterError(
-            f"column {name!r} is declared as {shown(value)}; give its number of codes, or {_FORMS}"
-        )
-    if not 1 <= int(value) <= _MOST_CODES:
-        raise ParameterError(f"column {name!r} has {value} codes; give 1 or more, at most 2^31")
-    return int(value)
-
-
-def _other(name: str, value: object) -> str | None:
-    if isinstance(value, bool):
-        return "other" if value else None
-    if isinstance(value, str) and value.strip():
-        return value
-    raise ParameterError(f"column {name!r}: other={shown(value)} is not true, false or a label")
+def _texts(name: str, given: object) -> tuple[str, ...]:
+    listed = list_of(name, "na", given)
+    if not all(isinstance(text, str) for text in listed):
+        raise ParameterError(f"column {name!r}: na lists texts that stand for nothing, as in 'NA'")
+    return listed
 
 
 def _listed(given: Mapping[Any, Any]) -> str:
-    return ", ".join(repr(key) for key in given) or "nothing"
-
-
-def _list(name: str, form: str, content: object) -> tuple[Any, ...]:
-    if isinstance(content, np.ndarray):
-        content = content.tolist()
-    if isinstance(content, str | Mapping) or not isinstance(content, Sequence | range):
-        raise ParameterError(f"column {name!r}: {form} are a {type(content).__name__}; give a list")
-    return tuple(content)
-
-
-def _categories(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    plain = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
-    if not plain:
-        raise ParameterError(f"column {name!r} has no values; give at least one")
-    for value in plain:
-        if value is not None and not isinstance(value, str | bool | int | float):
-            raise ParameterError(
-                f"column {name!r}: {shown(value)} is a {type(value).__name__}; values are texts, "
-                "numbers, true and false, or null"
-            )
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ParameterError(
-                f"column {name!r}: {shown(value)} is not a value that can be declared; give null "
-                "for missing values, or 'other'"
-            )
-    kinds = {kind_of(value) for value in plain if value is not None}
-    if len(kinds) > 1:
-        raise ParameterError(
-            f"column {name!r} mixes values of {' and '.join(sorted(kinds))}; '1', 1 and true are "
-            "different things, so declare one kind"
-        )
-    if len(set(plain)) != len(plain):
-        again = next(v for i, v in enumerate(plain) if v in plain[:i])
-        raise ParameterError(f"column {name!r}: the value {shown(again)} stands more than once")
-    return plain
-
-
-def _edges(name: str, edges: Sequence[Any]) -> tuple[Number, ...]:
-    plain = tuple(e.item() if isinstance(e, np.generic) else e for e in edges)
-    for edge in plain:
-        if isinstance(edge, bool) or not isinstance(edge, int | float):
-            raise ParameterError(f"column {name!r}: the edge {shown(edge)} is not a number")
-        if not math.isfinite(edge):
-            raise ParameterError(
-                f"column {name!r}: the edge {shown(edge)} is not finite; give finite edges, and "
-                '"clip": true to count what lies beyond in the outer bins'
-            )
-    if len(plain) < 2:
-        raise ParameterError(f"column {name!r} has {len(plain)} edges; give at least two")
-    if any(low >= high for low, high in pairwise(plain)):
-        raise ParameterError(f"column {name!r}: the edges do not increase; sort them, each once")
-    if any(isinstance(e, int) and abs(e) > 2**53 for e in plain):
-        raise ParameterError(f"column {name!r}: an edge is beyond 2^53; rescale the column")
-    return plain
-
-
-def _plain(edge: Number) -> str:
-    """A number as people write it: 40, not 40.0."""
-    return str(int(edge)) if float(edge).is_integer() and abs(edge) < 1e15 else repr(edge)
+    return ", ".join(repr(key) for key in given)

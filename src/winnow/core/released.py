@@ -33,6 +33,8 @@ class Receipt(InNotebook):
     """Why this mechanism ran, where it was chosen automatically."""
     held: str = field(default="", repr=False)
     """Until when the result was held back, where ``pad_to`` asked for that."""
+    schema: str = field(default="", repr=False)
+    """What became of values outside the schema, and what of it was chosen by looking."""
 
     def to_dict(self) -> dict[str, Any]:
         """The receipt as plain data, ready for JSON."""
@@ -45,7 +47,7 @@ class Receipt(InNotebook):
             "version": self.version,
             "ledger": self.ledger,
         }
-        said = {"reason": self.reason, "held": self.held}
+        said = {"reason": self.reason, "held": self.held, "schema": self.schema}
         return document | {name: text for name, text in said.items() if text}
 
     def lines(self) -> list[tuple[str, str]]:
@@ -61,6 +63,7 @@ class Receipt(InNotebook):
             ("exact", "yes" if self.exact else "no"),
             ("ledger", self.ledger),
             *([("held back", self.held)] if self.held else []),
+            *([("schema", self.schema)] if self.schema else []),
             ("version", f"winnow {self.version}"),
         ]
 
@@ -77,8 +80,9 @@ class Released(InNotebook, Framed, Generic[T]):
     receipt: Receipt
 
     def about(self, unit: Unit) -> Released[T]:
-        """The same with a guarantee that names the privacy unit of the data."""
-        return replace(self, guarantee=self.guarantee.about(unit))
+        """The same with a guarantee that names the privacy unit, and what its schema notes."""
+        receipt = replace(self.receipt, schema=unit.notes)
+        return replace(self, guarantee=self.guarantee.about(unit), receipt=receipt)
 
     def held(self, note: str) -> Released[T]:
         """The same with a receipt that says until when it was held back."""

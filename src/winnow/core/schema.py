@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.column import Column, check_name
+from winnow.core.declaration import COMMENT, is_comment
 from winnow.core.notebook import MOST_ROWS, Card, InNotebook
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason, shown
@@ -53,13 +54,17 @@ class Schema(InNotebook):
         if isinstance(declared, Schema):
             return declared
         if isinstance(declared, str | os.PathLike):
-            return cls.parse(_read(Path(declared)))
+            return cls.parse(read_declaration(Path(declared)))
         if not isinstance(declared, Mapping):
             raise ParameterError(
                 f"schema={shown(declared)} is a {type(declared).__name__}; give a dict, a JSON "
                 "file or a wn.Schema"
             )
-        return cls(tuple(Column.parse(name, form) for name, form in declared.items()))
+        columns, problems = parsed_columns(declared)
+        if problems:
+            several = f"{len(problems)} columns are not declared well. " if problems[1:] else ""
+            raise ParameterError(several + ". ".join(problems))
+        return cls(tuple(columns))
 
     def to_dict(self) -> dict[str, Any]:
         """The declaration, as `parse` takes it."""
@@ -75,6 +80,22 @@ class Schema(InNotebook):
             OSError,
         ):
             Path(path).write_text(text + "\n", encoding="utf-8")
+
+    @cached_property
+    def notes(self) -> str:
+        """What a receipt says: what becomes of values outside, and what was chosen by looking."""
+        groups = (
+            ("chosen by looking at the private data, outside the guarantee", "chosen_by_looking"),
+            ("values outside count as 'other'", "other"),
+            ("values beyond the edges are clipped", "clip"),
+            ("rows with values outside are left out", "drop"),
+        )
+        said = []
+        for words, way in groups:
+            names = tuple(column.name for column in self.columns if getattr(column, way))
+            if names:
+                said.append(f"{words}: {_listed(names)}")
+        return "; ".join(said)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -133,6 +154,19 @@ class Schema(InNotebook):
         return f"<schema of {len(self.columns)} columns, {cells_text(self.cells)} cells>"
 
 
+def parsed_columns(declared: Mapping[str, Any]) -> tuple[list[Column], list[str]]:
+    """The columns that are declared well, and what is wrong with the others, all at once."""
+    columns, problems = [], []
+    for name, form in declared.items():
+        if name == COMMENT and is_comment(form):
+            continue
+        try:
+            columns.append(Column.parse(name, form))
+        except ParameterError as error:
+            problems.append(str(error))
+    return columns, problems
+
+
 def cells_text(cells: int) -> str:
     """The size of a domain for people: 24,000 or 10^17.8."""
     return f"{cells:,}" if cells < 10**9 else f"10^{math.log10(cells):.1f}"
@@ -148,7 +182,8 @@ def _listed(names: tuple[str, ...]) -> str:
     return listed if len(names) <= 20 else f"{listed} and {len(names) - 20} more"
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_declaration(path: Path) -> dict[str, Any]:
+    """What a schema file says, before it is looked at."""
     missing = DataError(f"there is no schema file {str(path)!r}; check the path")
     with (
         instead(

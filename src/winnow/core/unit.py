@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from winnow.core.relation import Relation
@@ -15,6 +15,8 @@ class Unit:
     name: str = "person"
     bound: str = ""
     """What one of them contributes at most, such as 'with at most 8 pages'."""
+    notes: str = field(default="", compare=False, repr=False)
+    """What a receipt says of the schema of the data: what becomes of values outside of it."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.bound}".rstrip()

@@ -126,14 +126,14 @@ def opened_session(
             if hold is not None:
                 hold.release()
             raise
-        return _session(plan, table.schema, run, None, explicit=explicit, reason=reason, hold=hold)
+        return _session(plan, table, run, None, explicit=explicit, reason=reason, hold=hold)
     header = {"plan": _plain(plan), "explicit": explicit, "reason": reason}
     journal = Journal.create(state, table, header, seed, _address(account))
     grant = _charged(plan, journal, account, budget)
     try:
         journal.opened(grant.record)
         run = plan.mechanism.open(table, grant, journal.tape(), journal)
-        return _session(plan, table.schema, run, journal, explicit=explicit, reason=reason)
+        return _session(plan, table, run, journal, explicit=explicit, reason=reason)
     except BaseException:
         journal.close(None)
         raise
@@ -182,7 +182,7 @@ def resumed_session(
         table = table.under(plan.event.relation)
         run = plan.mechanism.reopen(table, journal.tape(), journal, kept)
         return _session(
-            plan, table.schema, run, journal,
+            plan, table, run, journal,
             explicit=bool(header["explicit"]), reason=str(header["reason"]),
         )  # fmt: skip
     except BaseException:
@@ -253,7 +253,7 @@ def _plain(plan: Plan) -> dict[str, object]:
 
 def _session(
     plan: Plan,
-    schema: Schema,
+    table: SealedTable,
     run: OpenRounds | OpenAnswers,
     journal: Journal | None,
     *,
@@ -262,14 +262,17 @@ def _session(
     hold: Hold | None = None,
 ) -> Opened:
     session: Opened
+    schema, notes = table.schema, table.unit.notes
     if isinstance(plan, IndependentPlan):
         assert isinstance(run, OpenAnswers)
         why = reason or f"as asked; {plan.max_queries} questions"
-        session = Independent(plan, schema, run, replace(run.receipt, reason=why), journal, hold)
+        receipt = replace(run.receipt, reason=why, schema=notes)
+        session = Independent(plan, schema, run, receipt, journal, hold)
     else:
         assert isinstance(run, OpenRounds)
         why = f"{plan.calibration}; {plan.max_queries} questions"
-        receipt = replace(run.receipt, reason=f"{why}; {reason}" if reason else why)
+        why = f"{why}; {reason}" if reason else why
+        receipt = replace(run.receipt, reason=why, schema=notes)
         weights = _state(plan, schema, run, journal, explicit=explicit)
         session = Interactive(plan, schema, weights, run, receipt, journal, hold)
     if journal is not None:

@@ -124,6 +124,12 @@ class Feature:
     @classmethod
     def of_column(cls, column: Column) -> Feature:
         """The feature of a column of a schema; the inner edges of bins are the cut points."""
+        if column.content == "time" or column.hashed or column.missing_label is not None:
+            raise ParameterError(
+                f"the column {column.name!r} holds times, buckets or a code for missing values, "
+                "which a rule cannot read off new rows; leave it out, or declare it by values, "
+                "numbers or edges"
+            )
         if column.kind == "bins":
             inner = tuple(float(edge) for edge in column.edges[1:-1])
             strict = column.other and not column.clip

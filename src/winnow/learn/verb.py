@@ -134,7 +134,7 @@ def learn(
     if mechanism is None:
         why = "it promises the least error: 2 Delta ln(|H|/eta)/epsilon, and needs no delta"
         receipt = replace(receipt, reason=why if thresholds is None else "thresholds were given")
-    return Released(predictor, released.guarantee.about(problem.labelled.unit), receipt)
+    return Released(predictor, released.guarantee, receipt).about(problem.labelled.unit)
 
 
 def _additive(
@@ -169,7 +169,8 @@ def _additive(
         tuple(points.items()), tuple(start.tolist()),
     )  # fmt: skip
     receipt = replace(released.receipt, reason=sized.reason)
-    return Released(predictor, sized.guarantee.about(labelled.unit), receipt)
+    chosen: Released[Predictor] = Released(predictor, sized.guarantee, receipt)
+    return chosen.about(labelled.unit)
 
 
 def _bound(

@@ -57,6 +57,11 @@ class SealedTable(InNotebook):
     relation: Relation = Relation.SUBSTITUTION
     unit: Unit = ROW
     """Whose presence is protected."""
+    drops: bool = False
+    """Whether rows with values outside the schema were left out."""
+
+    def __post_init__(self) -> None:
+        check_dropping(self.drops, self.relation, self.rows_per_person)
 
     @property
     def n(self) -> int | None:
@@ -100,6 +105,20 @@ class SealedTable(InNotebook):
         return (
             f"<sealed table of {len(self.schema.columns)} columns, "
             f"{cells_text(self.schema.cells)} cells, {unit}>"
+        )
+
+
+def check_dropping(drops: bool, relation: Relation, rows_per_person: int) -> None:
+    """Refuse a public number of rows where rows may be left out: it would depend on one value.
+
+    Neighbours under substitution with one row per person have the same number of rows only
+    while no row is left out.
+    """
+    if drops and relation.size_is_public and rows_per_person == 1:
+        raise ParameterError(
+            'a column declares "drop": how many rows are left is then private, but substitution '
+            "with one row per person makes it public; use relation='add-remove' (--relation "
+            'add-remove), or declare "other" instead'
         )
 
 

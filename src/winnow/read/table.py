@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from winnow.core.unit import ROW, at_most
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.read.counts import check_unit
-from winnow.read.crossing import SealedTable, group
+from winnow.read.crossing import SealedTable, check_dropping, group
 
 Codes = NDArray[np.int32]
 _BOOLEANS = {"true": True, "True": True, "TRUE": True}
@@ -28,39 +29,54 @@ _BOOLEANS |= {"false": False, "False": False, "FALSE": False}
 
 
 def encode(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
-    """The code of every value, or an error when one is outside the schema.
+    """The code of every value, or an error when one is outside the schema; -1: to be left out.
 
     The message names the column and nothing else: neither the value nor how many there are.
     """
-    codes = _codes(column, values, as_text)
+    codes = codes_of(column, values, as_text=as_text)
     outside = codes < 0
     if outside.any():
+        if column.drop:
+            return codes
         if not column.other:
             raise DataError(
                 f"the column {column.name!r} holds a value outside the schema, or an empty one; "
                 f"{_advice(column, as_text)}"
             )
-        codes[outside] = column.codes
+        codes[outside] = column.cardinality - 1
     return codes
 
 
 def _advice(column: Column, as_text: bool) -> str:
-    clip = ' or "clip": true' if column.kind == "bins" else ""
+    clip = ', "clip": true' if column.kind == "bins" else ""
     spaces = " (spaces, leading zeros and letter case count)" if as_text else ""
-    return f'check how it is written{spaces}, extend the schema, or declare "other": true{clip}'
+    return (
+        f'check how it is written{spaces}, extend the schema, or declare "other": true{clip} or '
+        '"drop": true; winnow schema check says how many rows are outside'
+    )
 
 
-def _codes(column: Column, values: NDArray[Any], as_text: bool) -> Codes:
+def codes_of(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
+    """The code of every value, -1 for those outside the schema."""
     nulls = np.asarray(np.ma.getmaskarray(values))
     held = np.ma.getdata(values)
     if column.kind == "categories":
         codes = _categories(column, held, nulls, as_text)
+    elif column.hashed:
+        prefixes = (None if no else text for text, no in zip(held.tolist(), nulls, strict=True))
+        found = (-1 if text is None else int(text, 16) % column.codes for text in prefixes)
+        codes = np.fromiter(found, np.int32, len(held))
     else:  # codes as they are, bins as the engine found them
-        fits = (held >= 0) & (held < column.codes) & ~nulls
+        if held.dtype.kind == "f":
+            nulls = nulls | np.isnan(held)
+        found_missing = column.kind == "bins" and column.missing_label is not None
+        fits = (held >= 0) & (held < column.codes + found_missing) & ~nulls
         if held.dtype.kind == "f":
             fits &= held == np.floor(held)
         codes = np.full(held.shape, -1, np.int32)
         codes[fits] = held[fits].astype(np.int32)
+    if column.missing_label is not None:
+        codes[nulls] = column.codes
     return codes
 
 
@@ -123,6 +139,11 @@ def read_table(
     one row, as for ``winnow.counts``; ``line_breaks=True`` says that fields between double quotes
     may hold line breaks.
 
+    Where a column declares 'drop', rows with a value outside are left out, after the bound on rows
+    per person: whether a row is left out depends on that row alone, so one person still moves at
+    most the same number of rows. The number of rows is then private, and 'substitution' with one
+    row per person, which declares it public, is refused.
+
     ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
     when a person has one row; under 'add-remove' it is private.
     """
@@ -143,10 +164,13 @@ def read_table(
         )
     check_unit(unit, person, "person")
     who = ROW if person is None else at_most(person, int(max_rows_per_person), "row")
+    who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows_per_person), key)
 
+    drops = any(column.drop for column in declared.columns)
+    check_dropping(drops, related, int(max_rows_per_person))
     used = [*declared.names, *([] if person is None else [person])]
 
     with refusing("the source cannot be read", memory=memory):
@@ -154,5 +178,9 @@ def read_table(
         (values, weights), as_text = seen.distinct(query)
         pairs = zip(declared.columns, values, strict=True)
         codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)
+        if drops:
+            kept = np.logical_and.reduce([held >= 0 for held in codes])
+            codes, weights = tuple(held[kept] for held in codes), weights[kept]
         rows = group(codes, weights, declared.shape)
-    return SealedTable(declared, Sealed(rows, "rows"), int(max_rows_per_person), related, who)
+    most = int(max_rows_per_person)
+    return SealedTable(declared, Sealed(rows, "rows"), most, related, who, drops)

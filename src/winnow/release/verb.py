@@ -135,7 +135,7 @@ def release_mwem(
         value, receipt = fit(grant, randomness.tape())
     receipt = replace(receipt, mechanism=f"{name}; {receipt.mechanism}", reason=planned.reason,
                       held=padding.note)  # fmt: skip
-    return Released(value, planned.guarantee.about(table.unit), receipt)
+    return Released(value, planned.guarantee, receipt).about(table.unit)
 
 
 Fitted = Callable[[Grant, Tape], tuple[SyntheticDistribution, Receipt]]

@@ -37,7 +37,8 @@ def value_columns(schema: Schema, names: Sequence[str]) -> tuple[ValueColumn, ..
 
 def _column(schema: Schema, place: int) -> ValueColumn:
     column = schema.columns[place]
-    if column.other or column.content != "number" or None in column.values:
+    nothing = column.other or column.missing_code is not None
+    if nothing or column.content != "number":
         raise ParameterError(
             f"the column {column.name!r} holds what is no number, so it has no sum; declare it by "
             'edges (with "clip": true for what is beyond), codes or values that are numbers'

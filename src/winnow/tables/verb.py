@@ -104,4 +104,4 @@ def tabulate(
     ]
     value = ReleasedTables(planned.parts, tuple(layers), mechanism.law, planned.values)
     receipt = replace(noisy.receipt, reason=planned.reason)
-    return Released(value, planned.guarantee.about(table.unit), receipt)
+    return Released(value, planned.guarantee, receipt).about(table.unit)

@@ -120,7 +120,7 @@ def release_wide(
         reason=planned.reason,
         held=padding.note,
     )
-    return Released(value, planned.rounds.guarantee.about(table.unit), receipt)
+    return Released(value, planned.rounds.guarantee, receipt).about(table.unit)
 
 
 def _at_once(
@@ -140,7 +140,7 @@ def _at_once(
         reason=planned.reason,
         held=padding.note,
     )
-    return Released(value, planned.tables.guarantee.about(table.unit), receipt)
+    return Released(value, planned.tables.guarantee, receipt).about(table.unit)
 
 
 def _accountant(accountant: str, budget: Budget | None, delta: Real) -> str:

@@ -182,6 +182,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "read_lp": (),
     "seal_scores": (),
     "seal_vectors": (),
+    "winnow schema": (),
     "winnow select": _DOCUMENT + _TEXT,
     "winnow topk": _DOCUMENT + _TEXT,
     "winnow itemsets": _DOCUMENT + _TEXT,

@@ -36,6 +36,9 @@ WITHOUT_PRIVATE_DATA = {
 }
 """The commands that see nobody's data, and why there is nothing to replay."""
 
+FOR_THE_OWNER = {"schema check": "shows exact numbers of rows, under a banner that says so"}
+"""The commands that show private data to whoever holds them, and say so: no release."""
+
 _LOG = Family((("a",), ("b", "a")), odd=((("a",),), (("b", "a"), ("a",)), ()), most=2)
 _PEOPLE = Family((("f", "10"), ("m", "60")), odd=((("f", "10"),), (("m", "60"),) * 2), most=3)
 _FEW = Family((("m", "60"),), odd=((("f", "10"),),))
@@ -82,6 +85,7 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("release", _PEOPLE, _release, groups=(0, 2))
     yield _entry("release", _FEW, _report, "a report", groups=(0, 1), needs="matplotlib")
     yield _entry("tabulate", _PEOPLE, _tabulate, groups=(1, 2))
+    yield _entry("schema draft", _PEOPLE, _draft, groups=(1, 2))
     yield _entry("ask", _PEOPLE, _ask, groups=(0, 1))
     yield _entry("lp", STEPS, _lp, groups=(0, 2), needs="highspy")
     for name in ("ledger show", "ledger verify", "ledger export"):
@@ -200,6 +204,13 @@ def _release(people: People, place: ReplayPlace) -> Any:
 def _tabulate(people: People, place: ReplayPlace) -> Any:
     words = ("tabulate", *_table(people, place), "--by", "sex,age", "--epsilon", 1)
     return _both(place, *words, "--relation", "add-remove")
+
+
+def _draft(people: People, place: ReplayPlace) -> Any:
+    book = place.write("book.csv", "column,type,values\nsex,text,f|m\n")
+    table, *_ = _table(people, place)
+    words = ("schema", "draft", table, "--from-codebook", book)
+    return [shown(*words), shown(*words, "--out", place.outputs / "schema.json")]
 
 
 def _report(people: People, place: ReplayPlace) -> Any:

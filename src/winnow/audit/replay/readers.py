@@ -55,6 +55,10 @@ _SCHEMA = {
 }
 _TEXTS = {name: {"values": held, "other": True} for name, held in _HELD.items()}
 _STRICT = {"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}}
+_DROPS = {
+    "sex": {"values": ["f", "m"], "drop": True, "trim": True},
+    "age": {"range": [0, 60], "bins": 2, "clip": True, "missing": True},
+}
 _SLOW = (0, 2)
 
 
@@ -134,6 +138,7 @@ def _tables() -> Iterator[Replay]:
     for relation in Relation:
         yield _reading("csv, one row each", "csv", _SCHEMA, relation)
     yield _reading("csv, strict", "csv", _STRICT, Relation.SUBSTITUTION)
+    yield _reading("csv, rows left out", "csv", _DROPS, Relation.ADD_REMOVE)
     for kind in ("pandas", "parquet"):
         yield _reading(f"{kind}, one row each", kind, _TEXTS, Relation.ADD_REMOVE)
 

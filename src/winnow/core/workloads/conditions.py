@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.column import Column, check_name, kind_of
+from winnow.core.column import Column, check_name
+from winnow.core.declaration import Edge, instant, kind_of
 from winnow.core.schema import Schema
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.part import Part
@@ -94,6 +95,8 @@ def mask_of(column: Column, condition: Any) -> Mask:
 def _equal(column: Column, value: Any) -> Mask:
     value = value.item() if isinstance(value, np.generic) else value
     if column.other and type(value) is str and value == column.other_label:
+        code = column.cardinality - 1
+    elif column.missing_label is not None and type(value) is str and value == column.missing_label:
         code = column.codes
     elif column.kind == "bins":
         if value not in column.labels[: column.codes] or not isinstance(value, str):
@@ -111,7 +114,8 @@ def _equal(column: Column, value: Any) -> Mask:
             )
         code = value
     else:
-        same = value is None or kind_of(value) == column.content
+        kind = "number" if column.calendar else column.content
+        same = value is None or kind_of(value) == kind
         if not same or value not in column.values:
             raise ParameterError(
                 f"{shown(value)} is not a declared value of the column {column.name!r}; it has "
@@ -125,7 +129,7 @@ def _equal(column: Column, value: Any) -> Mask:
 
 
 def _between(column: Column, pair: tuple[Any, ...]) -> Mask:
-    if column.content != "number":
+    if column.content not in ("number", "time"):
         raise ParameterError(
             f"column {column.name!r} holds {column.content}, which has no ranges; give a list of "
             "values"
@@ -158,16 +162,18 @@ def _inside(value: Any, low: float | None, high: float | None) -> Any:
     return above & (True if high is None else value < high)
 
 
-def _bound(column: Column, bound: Any) -> int | float | None:
+def _bound(column: Column, bound: Any) -> Any:
     bound = bound.item() if isinstance(bound, np.generic) else bound
     if bound is None:
         return None
+    if column.content == "time" and not column.calendar:
+        return instant(column.name, bound)
     if isinstance(bound, bool) or not isinstance(bound, int | float) or bound != bound:
         raise ParameterError(f"column {column.name!r}: the bound {shown(bound)} is not a number")
     return bound
 
 
-def _edge(column: Column, bound: float) -> int:
+def _edge(column: Column, bound: Edge) -> int:
     if bound not in column.edges:
         raise ParameterError(
             f"column {column.name!r}: {shown(bound)} is not an edge of its bins, so rows on both "

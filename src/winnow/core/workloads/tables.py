@@ -132,9 +132,10 @@ class Ranges(Maker):
 
     def _codes(self, schema: Schema) -> int:
         column = schema.column(self.column)
-        if column.kind == "categories":
+        if not column.ordered:
+            made = "buckets" if column.hashed else "categories"
             raise ParameterError(
-                f"the column {self.column!r} is made of categories, which have no order; use "
+                f"the column {self.column!r} is made of {made}, which have no order; use "
                 "wn.where or wn.marginals"
             )
         return column.codes

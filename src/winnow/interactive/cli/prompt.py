@@ -132,10 +132,12 @@ def _value(column: Column, text: str) -> Any:
     )
 
 
-def _bound(column: Column, pieces: list[str]) -> int | float | None:
+def _bound(column: Column, pieces: list[str]) -> int | float | str | None:
     if not pieces:
         return None
     text = " ".join(map(_plain, pieces))
+    if column.content == "time" and not column.calendar:
+        return text
     with instead(
         ParameterError(f"column {column.name!r}: the bound {text!r} is not a number; write 40..60"),
         ValueError,

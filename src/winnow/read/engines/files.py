@@ -16,7 +16,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
@@ -132,10 +132,22 @@ def table_function(
 
 def _header(path: Path, delimiter: str, line_breaks: bool) -> list[str]:
     """The names of the columns of a file whose bytes leave no doubt."""
+    return _first_line(
+        path,
+        delimiter,
+        lambda chunks: check_csv(chunks, delimiter, line_breaks=line_breaks, one_ending=True),
+    )
+
+
+def _first_line(
+    path: Path, delimiter: str, check: Callable[[Iterator[bytes]], None] | None = None
+) -> list[str]:
+    """The names in the first line, after a check of all bytes where one is asked for."""
     try:
         if is_gzipped(path) is not (path.suffix == ".gz"):  # DuckDB goes by the name
             raise DataError("its name and its content disagree on whether it is gzipped")
-        check_csv(chunks_of(path), delimiter, line_breaks=line_breaks, one_ending=True)
+        if check is not None:
+            check(chunks_of(path))
         return _names(next(chunks_of(path), b""), delimiter)
     except InputError as error:
         problem = str(error)
@@ -182,6 +194,17 @@ class DuckFiles(Engine):
         paths, ending = _found(source.paths, source.line_breaks)
         return cls(paths, ending, source.memory, line_breaks=source.line_breaks)
 
+    def names(self) -> list[str]:
+        """The names of the columns of the first file; of text only the first line is read."""
+        path = self.paths[0]
+        if self.ending == ".parquet":
+            with (
+                private_connection(self.memory) as connection,
+                refusing(f"{path.name} cannot be read: it is not Parquet, or damaged", FILES),
+            ):
+                return list(column_types(connection, table_function("read_parquet", [path])))
+        return _first_line(path, self.delimiter)
+
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts of all files together."""
         size = gigabytes(self.memory)
@@ -215,8 +238,12 @@ class DuckFiles(Engine):
         """The files as one table; they must agree on the types of the columns ``used``."""
         if self.ending == ".parquet":
             return parquet_table(connection, self.paths, used)
-        delimiter = "\t" if self.ending == ".tsv" else ","
-        return csv_table(self.paths, delimiter, line_breaks=self.line_breaks)
+        return csv_table(self.paths, self.delimiter, line_breaks=self.line_breaks)
+
+    @property
+    def delimiter(self) -> str:
+        """What separates the fields of a text file."""
+        return "\t" if self.ending == ".tsv" else ","
 
     def _rows(self, connection: Any, source: exp.Expression) -> int:
         """How many rows there are, roughly for text files."""

@@ -27,6 +27,8 @@ Dialect = Literal["duckdb", "postgres", "spark"]
 
 WHOLE = r"-?(0|[1-9][0-9]{0,17})(\.0+)?"
 """Whole numbers as text files may write them: 7 and 7.0, not 007."""
+INSTANT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
+"""Dates and times as text files may write them, without a time zone."""
 DECIMAL = r"-?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?"
 """Numbers as text files may write them."""
 
@@ -38,6 +40,7 @@ _REAL = {
     *("ubigint", "hugeint", "uhugeint", "float", "double", "decimal"),
     *("real", "float4", "float8", "numeric"),
 }
+_TIMES = {"date", "timestamp_ns", "timestamp_ms", "timestamp_s", "timestamp_ntz", "timestamp"}
 _TEXTS = {"varchar", "char", "bpchar", "text", "string", "enum"}
 
 
@@ -56,11 +59,16 @@ class HistogramQuery:
         """The query over a source; ``as_text`` says that every column is read as text."""
         names = [f"c{i}" for i in range(len(self.columns))]
         each = list(zip(names, self.columns, strict=True))
+
+        def binned_of(name: str, column: Column) -> exp.Expr | str:
+            if column.kind != "bins":
+                return name
+            return exp.alias_(bin_of(column, exp.column(name), as_text=as_text), name)
+
         values = exp.select(
             *(exp.alias_(self._value(c, types[c.name], dialect, as_text), n) for n, c in each)
         ).from_(source)
-        binned = [exp.alias_(bin_of(c, exp.column(n)), n) if c.kind == "bins" else n
-                  for n, c in each]  # fmt: skip
+        binned = [binned_of(name, column) for name, column in each]
         if self.person is None:
             return _grouped(exp.select(*binned).from_(values.subquery("v")), names)
         person = _column(self.person)
@@ -82,7 +90,15 @@ class HistogramQuery:
         return _grouped(kept.where(exp.column("r") <= self.max_rows), names)
 
     def _value(self, column: Column, kind: str, dialect: Dialect, as_text: bool) -> exp.Expression:
-        node = _column(column.name)
+        node: exp.Expression = _column(column.name)
+        if (column.trim or column.na) and (as_text or column.content == "text"):
+            node = _cleaned(column, _text(node, dialect))
+        if column.content == "time":
+            return _time(column, node, dialect, as_text)
+        if column.hashed:
+            digits = exp.Literal.number(column.digits)
+            digest = exp.MD5(this=_text(node, dialect))
+            return exp.Substring(this=digest, start=exp.Literal.number(1), length=digits)
         if column.content == "text" or (as_text and column.content == "boolean"):
             return _text(node, dialect)
         if column.content == "boolean":
@@ -130,7 +146,12 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
         check_columns(types, person=query.person)
 
 
-_WORDS = {"text": "texts", "number": "numbers", "boolean": "true and false"}
+_WORDS = {
+    "text": "texts",
+    "number": "numbers",
+    "boolean": "true and false",
+    "time": "dates and times without a time zone",
+}
 
 
 def _content(kind: str) -> str | None:
@@ -144,32 +165,86 @@ def _content(kind: str) -> str | None:
         return "text"
     if base in ("boolean", "bool"):
         return "boolean"
+    if base in _TIMES:
+        return "time"
     return "number" if base in _WHOLE | _REAL else None
 
 
-def bin_of(column: Column, value: exp.Expression) -> exp.Expression:
-    """The bin of a number by halving the edges, or -1; NaN is outside in every engine."""
+def _cleaned(column: Column, node: exp.Expression) -> exp.Expression:
+    """A text without the spaces around it, and null where it stands for nothing, if so declared."""
+    if column.trim:
+        node = exp.Trim(this=node, expression=exp.Literal.string(" "), position="BOTH")
+    for text in (*(("",) if column.trim else ()), *column.na):
+        node = exp.Nullif(this=node, expression=exp.Literal.string(text))
+    return node
+
+
+def _time(column: Column, node: exp.Expression, dialect: Dialect, as_text: bool) -> exp.Expression:
+    """An instant, or its number in a calendar; what a text file writes otherwise is outside."""
+    if as_text:
+        node = _numeral(node, INSTANT, _INSTANTS, _instant(_NEVER))
+    else:
+        node = exp.cast(node, _INSTANTS)
+    if not column.calendar:
+        return node
+    unit = column.calendar.upper()
+    if column.calendar == "weekday":
+        unit = "DAYOFWEEK_ISO" if dialect == "spark" else "ISODOW"
+    number = exp.cast(exp.Extract(this=exp.var(unit), expression=node.copy()), "BIGINT")
+    missing = exp.Is(this=node.copy(), expression=exp.Null())
+    low, high = _instant("0001-01-01T00:00:00"), _instant("9999-12-31T23:59:59.999999")
+    known = exp.Between(this=node.copy(), low=low, high=high)
+    nothing = exp.cast(exp.Null(), "BIGINT")
+    return exp.Case().when(missing, nothing).when(known, number).else_(exp.Literal.number(-1))
+
+
+_INSTANTS = "TIMESTAMPNTZ"
+_NEVER = "-infinity"
+"""What DuckDB reads where a text file has no date or time: outside every schema."""
+
+
+def _instant(text: str) -> exp.Expression:
+    return exp.cast(exp.Literal.string(text.replace("T", " ")), _INSTANTS)
+
+
+def bin_of(column: Column, value: exp.Expression, *, as_text: bool = False) -> exp.Expression:
+    """The bin of a number or instant by halving the edges, or -1; NaN is outside in every engine.
+
+    Missing values get the code after the bins where that is declared, and so does NaN, which
+    pandas writes for them; in a text file NaN stands for what is no number.
+    """
     last = column.codes - 1
     outer = (0, last) if column.clip else (-1, -1)
+    nothing = exp.Literal.number(-1 if column.missing_code is None else column.missing_code)
+    timed = column.content == "time"
+    edge = _instant_edge if timed else _double
 
     def among(low: int, high: int) -> exp.Expression:
         if low == high:
             return exp.Literal.number(low)
         middle = (low + high + 1) // 2
-        below = exp.LT(this=value.copy(), expression=_double(column.edges[middle]))
+        below = exp.LT(this=value.copy(), expression=edge(column.edges[middle]))
         return exp.Case().when(below, among(low, middle - 1)).else_(among(middle, high))
 
     missing = exp.Is(this=value.copy(), expression=exp.Null())
-    unordered = exp.EQ(this=value.copy(), expression=_double("NaN"))
-    under = exp.LT(this=value.copy(), expression=_double(column.edges[0]))
-    beyond = exp.GT(this=value.copy(), expression=_double(column.edges[-1]))
+    case = exp.Case().when(missing, nothing)
+    if as_text or not timed:
+        never = _instant(_NEVER) if timed else _double("NaN")
+        unordered = exp.EQ(this=value.copy(), expression=never)
+        case = case.when(unordered, exp.Literal.number(-1) if as_text else nothing)
+    under = exp.LT(this=value.copy(), expression=edge(column.edges[0]))
+    beyond = exp.GT(this=value.copy(), expression=edge(column.edges[-1]))
     return (
-        exp.Case()
-        .when(exp.or_(missing, unordered), exp.Literal.number(-1))
-        .when(under, exp.Literal.number(outer[0]))
+        case.when(under, exp.Literal.number(outer[0]))
         .when(beyond, exp.Literal.number(outer[1]))
         .else_(among(0, last))
     )
+
+
+def _instant_edge(value: object) -> exp.Expression:
+    """An edge such as 2026-11-30, which is midnight, or 2026-11-30T08:15:00."""
+    text = str(value)
+    return _instant(text if "T" in text else f"{text}T00:00:00")
 
 
 def _double(value: object) -> exp.Expression:

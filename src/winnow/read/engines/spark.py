@@ -61,7 +61,8 @@ class SparkFrame(Engine):
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows."""
-        types = dict(self.frame.dtypes)
+        zoned = {"timestamp": "timestamp with time zone"}  # it is read in the session's zone
+        types = {name: zoned.get(kind, kind) for name, kind in self.frame.dtypes}
         check_types(query, types, as_text=False)
         view, session = own_name("table"), self.frame.sparkSession
         check_spark_collation(session)
