@@ -232,3 +232,18 @@ def test_a_budget_needs_room_for_the_lost_mass() -> None:
         calibrate_capped(20, epsilon=1, delta=1e-6, relation=ADD, accountant="pure")
     with pytest.raises(InputError, match="delta"):
         calibrate_capped(20, epsilon=1, delta=0, relation=ADD)
+
+
+@pytest.mark.parametrize(("updates", "epsilon", "steps"), [(50, 0.5, 130), (16050, 0.003, 32500)])
+def test_the_masses_far_from_the_mode_are_bounded_and_not_forgotten(
+    updates: int, epsilon: float, steps: int
+) -> None:
+    """Against the whole sum of logarithms; what is far away is rounded up, never down."""
+    p = 1 / (1 + math.exp(epsilon))
+    i = np.arange(updates)
+    logs = [math.lgamma(steps + 1) - math.lgamma(k + 1) - math.lgamma(steps - k + 1) for k in i]
+    true = float(np.sum(np.exp(np.array(logs) + i * math.log(p) + (steps - i) * math.log1p(-p))))
+    found = float(lost_mass(updates, Fraction(repr(epsilon)), steps))
+    assert true * (1 - 1e-8) <= found <= true * (1 + 1e-8)
+    tiny = lost_mass(1, Fraction(1, 10), 1000)  # further away than the law is computed
+    assert (1 / (1 + math.exp(-0.1))) ** 1000 <= float(tiny) < 1e-100

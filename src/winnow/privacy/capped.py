@@ -31,6 +31,7 @@ accesses, and rounds without an access are post-processing.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -49,8 +50,9 @@ def lost_mass(updates: int, epsilon: Fraction, steps: int) -> Fraction:
     """Pr[Bin(steps, 1/(1 + e^epsilon)) <= updates - 1], rounded up; at most 1."""
     # Fewer exceptions are likelier when the odds are smaller: round them down.
     odds = math.exp(-min(at_least(epsilon), 740.0)) * (1 - _SLACK)
-    masses, total, error = _binomial(steps, odds)
-    tail = float(np.sum(masses[:updates])) / total * (1 + error) + _UNDERFLOW
+    law = _binomial(steps, odds)
+    inside = float(np.sum(law.masses[: max(0, updates - law.first)]))
+    tail = (inside + law.left) / law.total * (1 + law.error) + _UNDERFLOW
     return rounded_up(min(Fraction(1), Fraction(tail)))
 
 
@@ -63,24 +65,53 @@ def optimal_composition(epsilon: Fraction, steps: int, target: Fraction) -> floa
     """
     x = at_least(epsilon)
     odds = math.exp(min(x, 700.0)) * (1 + _SLACK)  # larger odds of a larger loss are worse
-    masses, total, error = _binomial(steps, odds)
-    loss = (2.0 * np.arange(steps + 1) - steps) * x
+    law = _binomial(steps, odds)
+    loss = (2.0 * (law.first + np.arange(len(law.masses))) - steps) * x
     over = loss + np.abs(loss) * _SLACK - at_most(target)
     gains = -np.expm1(-np.maximum(over, 0.0))
-    delta = float(np.sum(masses * gains)) / total * (1 + error) + _UNDERFLOW
-    return min(1.0, delta)
+    gained = float(np.sum(law.masses * gains)) + law.left + law.right  # no gain is above 1
+    return min(1.0, gained / law.total * (1 + law.error) + _UNDERFLOW)
 
 
-def _binomial(steps: int, odds: float) -> tuple[NDArray[np.float64], float, float]:
-    """Masses of a binomial law up to a factor, their sum, and a relative error of ratios.
+@dataclass(frozen=True)
+class _Binomial:
+    """The masses of a binomial law near its mode, up to a factor, and what lies outside."""
+
+    first: int
+    """The number that the first mass belongs to."""
+    masses: NDArray[np.float64]
+    total: float
+    """Their sum, not above the sum of all masses."""
+    left: float
+    """Not below the sum of the masses before the first."""
+    right: float
+    error: float
+    """Of ratios, relative."""
+
+
+def _binomial(steps: int, odds: float) -> _Binomial:
+    """The law near its mode: further than 14 standard deviations hardly anything is left.
 
     Neighbouring masses have the ratio (steps - i)/(i + 1) odds. Multiplying up from the
-    mode makes at most 4 roundings a step, sums one for each term, and nothing cancels.
+    mode makes at most 4 roundings a step, sums one for each term, and nothing cancels. The
+    ratios fall, so that outside the masses fall at least as fast as a geometric series.
     """
-    i = np.arange(steps, dtype=np.float64)
+    middle, reach = int((steps + 1) * (odds / (1 + odds))), int(7 * math.sqrt(steps)) + 200
+    first, last = max(0, middle - reach), min(steps, middle + reach)
+    i = np.arange(first, last, dtype=np.float64)
     ratios = (steps - i) / (i + 1) * odds
-    mode = int(np.searchsorted(-ratios, -1.0))  # the ratios fall; the last one above 1
+    mode = int(np.searchsorted(-ratios, -1.0))  # the last one above 1
     up = np.cumprod(ratios[mode:])
     down = np.cumprod(1 / ratios[:mode][::-1])[::-1]
     masses = np.concatenate([down, [1.0], up])
-    return masses, float(np.sum(masses)), (8 * steps + 64) * 2.0**-52
+    error = (8 * len(masses) + 64) * 2.0**-52
+    left = 0.0 if first == 0 else _rest(masses[0], 1 / ratios[0])
+    right = 0.0 if last == steps else _rest(masses[-1], ratios[-1])
+    return _Binomial(first, masses, float(np.sum(masses)), left, right, error)
+
+
+def _rest(mass: float, ratio: float) -> float:
+    """A geometric series that falls at least as fast as this; all of it is below the mode."""
+    if ratio >= 1:
+        return math.inf
+    return float(mass * ratio / (1 - ratio) * (1 + _SLACK)) + _UNDERFLOW

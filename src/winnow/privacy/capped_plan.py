@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -108,12 +109,23 @@ def calibrate_capped(
 
 def _fewest_steps(updates: int, size: Fraction, lost: Fraction) -> int | None:
     """The fewest steps that lose no more mass than this; None when they are too many."""
-    low, high = updates - 1, 2 * updates + 16  # low loses too much
+    # Around the normal approximation: low loses too much, high does not.
+    spread = math.sqrt(-2 * math.log(max(float(lost), 1e-300)))
+    low, high = (
+        updates - 1,
+        math.ceil(updates * (2 + float(size)) + 1.35 * spread * math.sqrt(updates)),
+    )
+    step = 8 + math.isqrt(updates) // 8
     while lost_mass(updates, size, high) > lost:
-        low, high = high, 2 * high
+        low, high, step = high, high + step, 2 * step
         if high > MOST_STEPS:
             return None
-    while high - low > 1:
+    while high - step > low:
+        if lost_mass(updates, size, high - step) > lost:
+            low = high - step
+            break
+        high, step = high - step, 2 * step
+    while high - low > 1 + high // 10**5:  # a few more of very many cost next to nothing
         middle = (low + high) // 2
         if lost_mass(updates, size, middle) > lost:
             low = middle
