@@ -215,6 +215,7 @@ def _page(page: str) -> str:
     """The text of a page, without its style and its pictures."""
     for part in ("style", "script", "svg"):
         page = re.sub(rf"<{part}\b.*?</{part}>", "", page, flags=re.DOTALL)
+    page = re.sub(r"\b\d{4}-\d\d-\d\d\b", "DATE", page)
     lines = html.unescape(re.sub(r"<[^>]*>", "\n", page)).split("\n")
     return "\n".join(line.strip() for line in lines if line.strip())
 

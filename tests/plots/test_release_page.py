@@ -29,6 +29,7 @@ from winnow.read.crossing import unsafe_true_answers
 from winnow.report.numbers import errors_by_part, fitted_fractions, measured_rows
 from winnow.report.page import inline_svg
 from winnow.report.release import promise_in_words, release_page
+from winnow.report.tables import workload_tables
 
 COLUMNS = {
     "city": [["north", "south"][i % 2] for i in range(400)],
@@ -160,7 +161,9 @@ def test_answers_declared_in_an_interval_are_brought_back_to_fractions() -> None
 def test_the_page_shows_every_part_of_a_release() -> None:
     page = release_page(released(), title="People <b>2020</b>").decode()
     assert "People &lt;b&gt;2020&lt;/b&gt;" in page and "<b>2020" not in page
-    assert page.count("<svg") == 2 + 3
+    assert page.count("<svg") == 2 + 1  # rounds, parts, and one column of many codes
+    order = ["The tables", "column by column", "How accurate", "How it was made", "Receipt"]
+    assert [page.index(each) for each in order] == sorted(page.index(each) for each in order)
     assert page.count('role="img"') == page.count("<svg")
     for measured in released().value.measurements:
         assert text(measured.label) in page
@@ -210,3 +213,36 @@ def test_true_answers_go_around_the_seal_and_are_exact() -> None:
     sealed = table()
     workload = wn.marginals(1, columns=["city"]).over(sealed.schema)
     assert unsafe_true_answers(sealed, workload).tolist() == [0.5, 0.5]
+
+
+def test_the_page_names_the_data_and_the_day_and_whom_it_is_for() -> None:
+    page = release_page(released(), title="Birds", date="2026-01-31").decode()
+    assert "<h1>Birds</h1>" in page and "a release of 2026-01-31" in page
+    assert "may be published" in page
+
+
+def test_tables_are_drawn_as_bars_and_shades_with_whole_labels_and_errors() -> None:
+    import pyarrow as pa
+
+    sealed = wn.read_table(
+        pa.table({"town": ["<north>"] * 3000 + ["south"] * 2000, "age": [30, 50] * 2500}),
+        schema={"town": {"values": ["<north>", "south"]}, "age": {"edges": [0, 40, 99]}},
+    )
+    found = wn.release(sealed, wn.marginals([1, 2]), epsilon=1.0, method="tables", seed=1)
+    page = release_page(found).decode()
+    assert "<north>" not in page and "<th>&lt;north&gt;</th>" in page
+    assert 'class="heat"' in page and 'class="bars"' in page
+    first = workload_tables(found.value)[0]
+    assert f"{first.estimate[0]:,.0f}<small> ± " in page
+    assert first.reach is not None and (first.reach > 0).all()
+    assert [each.title for each in workload_tables(found.value)] == ["town", "age", "town × age"]
+
+
+def test_a_bound_that_says_nothing_is_not_shown() -> None:
+    import pyarrow as pa
+
+    sealed = wn.read_table(pa.table({"x": [0, 1] * 5}), schema={"x": 2})
+    found = wn.release(sealed, wn.marginals(1), epsilon=0.01, delta=1e-6, rounds=2, seed=1)
+    page = release_page(found).decode()
+    assert "proven" not in page and "100 %), whatever" not in page
+    assert "would say nothing at this budget" in page

@@ -74,7 +74,7 @@ def synthetic_table(folder: Path, budget: Budget, seed: int | None) -> None:
     ]
     show.print(grid([("garden", "left"), ("true", "right"), ("synthetic", "right")], rows))
     try:
-        write_whole(folder / "report.html", report_of(released, table))
+        write_whole(folder / "report.html", report_of(released, table, title="Who feeds birds?"))
     except ExtraMissing as missing:
         show.print(f"No report: {missing}", markup=False)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,13 @@ def add_axes(figure: Figure | SubFigure, place: tuple[int, int, int]) -> Axes:
 
     with matplotlib.rc_context(_SETTINGS):
         return figure.add_subplot(*place)
+
+
+def wrapped(label: object, width: int, most: int = 3) -> str:
+    """A label in lines of so many letters; only a very long one is cut."""
+    plain = "".join(c if c.isprintable() else "?" for c in str(label))
+    lines = textwrap.wrap(plain, width, break_on_hyphens=False) or [""]
+    return "\n".join(lines[:most]) + ("…" if len(lines) > most else "")
 
 
 def as_file(figure: Figure, ending: str) -> bytes:

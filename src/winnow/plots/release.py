@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
+from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure, wrapped
 from winnow.release.query_errors import QueryErrors
 from winnow.report.numbers import PartErrors, errors_by_part
 
@@ -34,13 +34,15 @@ _MOST_BARS = 400
 _LONGEST = 26
 _BLUE, _RED, _GREY = STYLES[0]["color"], STYLES[1]["color"], "#8c8c8c"
 _SUMMARY_COLUMNS = 6
+_PAGE = 5.8
+"""Inches: so wide that text is readable on a page of 380 pixels."""
 
 
 def draw_gaps(errors: QueryErrors, ending: str = ".svg") -> bytes:
     """How far the distribution was from each round's measurement, round by round."""
-    figure, axes = new_figure(height=4.2)
+    figure, axes = new_figure(height=3.8, width=_PAGE)
     _gaps(axes, errors)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=11)
+    figure.legend(loc="outside lower left", ncols=1, frameon=False, fontsize=11)
     return as_file(figure, ending)
 
 
@@ -49,9 +51,9 @@ def draw_parts(
 ) -> bytes:
     """The distance of the distribution from what was measured, part by part."""
     shown = [part for part in parts if part.distances][:MOST_PARTS]
-    figure, axes = new_figure(height=1.7 + 0.32 * max(4, len(shown)))
-    _parts(axes, shown, noise, estimate)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=11)
+    figure, axes = new_figure(height=1.9 + 0.4 * max(4, len(shown)), width=_PAGE)
+    _parts(axes, shown, noise, estimate, longest=24)
+    figure.legend(loc="outside lower left", ncols=1, frameon=False, fontsize=11)
     return as_file(figure, ending)
 
 
@@ -191,7 +193,7 @@ def _parts(
     axes.set_ylim(max(4, len(parts)) - 0.4, -0.6)
     axes.set_yticks(
         range(len(parts)),
-        [_short(_visible(part.name), longest) for part in parts],
+        [wrapped(part.name, longest) for part in parts],
         parse_math=False,
         fontsize=11,
     )
@@ -210,14 +212,14 @@ def _column(
 ) -> None:
     labels = column.labels
     places = np.arange(len(labels))
-    axes.set_title(_short(_visible(column.name), 40), loc="left", fontsize=13, parse_math=False)
+    axes.set_title(wrapped(column.name, 40), loc="left", fontsize=13, parse_math=False)
     if len(labels) <= most:
         height = 0.74 if true is None else 0.38
         shift = 0.0 if true is None else 0.2
         axes.barh(places - shift, fractions, height=height, color=_BLUE, label="synthetic")
         if true is not None:
             axes.barh(places + shift, true, height=height, color=_RED, label="true: PRIVATE")
-        names = [_short(_visible(label), _LONGEST) for label in labels]
+        names = [wrapped(label, _LONGEST) for label in labels]
         axes.set_yticks(places, names, parse_math=False, fontsize=11)
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(max(3, len(labels)) - 0.4, -0.6)
@@ -235,7 +237,7 @@ def _column(
             axes.stairs(true, edges, color=_RED, linewidth=1.2, label="true: PRIVATE")
         some = np.unique(np.linspace(0, len(labels) - 1, 5).round().astype(int))
         axes.set_xticks(
-            some, [_short(_visible(labels[i]), 12) for i in some], parse_math=False,
+            some, [wrapped(labels[i], 12) for i in some], parse_math=False,
             fontsize=10,
         )  # fmt: skip
         axes.set_ylim(0, 1.08 * max(float(np.max(fractions)), _top(true), 1e-9))
@@ -259,12 +261,3 @@ def _percent_axis(axis: Any) -> None:
         axis.set_major_locator(MaxNLocator(nbins=5))
     axis.set_major_formatter(lambda value, _: f"{100 * value:.3g}")
     axis.set_tick_params(labelsize=11)
-
-
-def _short(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def _visible(value: object) -> str:
-    """The text of a label without control characters, which a font cannot draw."""
-    return "".join(c if c.isprintable() else "?" for c in str(value))

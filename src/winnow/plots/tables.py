@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure
+from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ def _bars(axes: Axes, table: ReleasedTable) -> None:
     axes.barh(places, table.estimate, height=0.72, color=_BLUE)
     reach = (high - low) / 2
     axes.errorbar(table.estimate, places, xerr=reach, fmt="none", ecolor="#8c8c8c", capsize=3)
-    axes.set_yticks(places, _short(table.labels[0]), parse_math=False)
+    axes.set_yticks(places, _names(table.labels[0]), parse_math=False)
     axes.set_ylim(max(len(places), 4) - 0.4, -0.6)
     axes.set_xlabel("rows, with noise (whiskers: 95 %)", loc="right", fontsize=11)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -79,7 +79,7 @@ def _curve(axes: Axes, table: ReleasedTable) -> None:
     axes.fill_between(places, low, high, color="#c9d6e6", linewidth=0, label="95 % interval")
     axes.plot(places, table.estimate, color=_BLUE, linewidth=1.4, label="estimate")
     shown = np.unique(np.linspace(0, len(places) - 1, 6).astype(int))
-    names = _short(table.labels[0])
+    names = _names(table.labels[0])
     axes.set_xticks(shown, [names[i] for i in shown], parse_math=False, rotation=20, ha="right")
     axes.set_ylabel("rows, with noise")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -92,7 +92,7 @@ def _heat_map(axes: Axes, table: ReleasedTable) -> None:
     image = axes.imshow(held, aspect="auto", cmap="Blues", vmin=lowest, vmax=highest)
     axes.figure.colorbar(image, ax=axes, label="rows, with noise", shrink=0.9)
     rows = _joined(table.labels[:-1])[:_MOST_ROWS]
-    columns = _short(table.labels[-1])
+    columns = _names(table.labels[-1])
     shown = np.unique(np.linspace(0, len(columns) - 1, min(len(columns), 20)).astype(int))
     axes.set_yticks(range(len(rows)), rows, parse_math=False, fontsize=9)
     names = [columns[i] for i in shown]
@@ -104,14 +104,13 @@ def _heat_map(axes: Axes, table: ReleasedTable) -> None:
             axes.text(x, y, f"{value:,.0f}", ha="center", va="center", color=ink, fontsize=8)
 
 
-def _short(labels: Any) -> list[str]:
-    texts = [str(label) for label in labels]
-    return [text if len(text) <= 24 else f"{text[:23]}…" for text in texts]
+def _names(labels: Any) -> list[str]:
+    return [wrapped(label, 24) for label in labels]
 
 
 def _joined(labels: list[tuple[Any, ...]]) -> list[str]:
     found = [""]
     for names in labels:
         found = [f"{before}, {name}" if before else name for before in found
-                 for name in _short(names)][: 4 * _MOST_ROWS]  # fmt: skip
+                 for name in _names(names)][: 4 * _MOST_ROWS]  # fmt: skip
     return found

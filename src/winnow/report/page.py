@@ -15,7 +15,7 @@ _STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.55 system-ui, sans-serif; color: #1c2430; background: #f5f6f8; margin: 0; }
 main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1.2rem 4rem; }
-h1 { font-size: 1.9rem; margin: .6rem 0 .2rem; }
+h1 { font-size: 1.9rem; margin: .6rem 0 .2rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin: 2.4rem 0 .5rem; }
 p { max-width: 46rem; }
 .lead { font-size: 1.1rem; color: #3c4756; }
@@ -25,15 +25,31 @@ p { max-width: 46rem; }
 .tile b { display: block; font-size: 1.4rem; }
 .tile span { color: #596473; font-size: .88rem; }
 .card { background: #fff; border: 1px solid #dde1e7; border-radius: .6rem; padding: 1rem; }
-.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)); gap: .8rem;
+.grid { display: grid; gap: .8rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr));
   align-items: start; }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; width: 100%; height: auto; max-width: 38rem; }
+h3 { font-size: 1.02rem; margin: 0 0 .5rem; overflow-wrap: anywhere; }
+.bars th { background: none; white-space: normal; font-weight: 500; }
+.bars td.number { width: 1%; }
+.bars td.bar { width: 45%; min-width: 4rem; }
+.bar div { position: relative; height: 1.1rem; }
+.bar b { position: absolute; inset: 0 auto 0 0; background: #0b3c6f; border-radius: .15rem; }
+.bar i { position: absolute; top: calc(50% - 1.5px); height: 3px; background: #c8452c; }
+.bars small { color: #596473; }
+.heat thead th { white-space: normal; vertical-align: bottom; }
+.heat tbody th { white-space: normal; }
+.wide { grid-column: 1 / -1; }
+.heat tbody th { position: sticky; left: 0; min-width: 5rem; }
+details { margin: 1rem 0; }
+summary { cursor: pointer; font-weight: 600; }
 figure { margin: .8rem 0; }
 figcaption { color: #596473; font-size: .9rem; margin-top: .4rem; max-width: 46rem; }
 table { border-collapse: collapse; width: 100%; background: #fff; font-size: .92rem; }
 th, td { text-align: left; padding: .38rem .6rem; border-bottom: 1px solid #e6e9ee;
   vertical-align: top; overflow-wrap: anywhere; }
-th { background: #eef1f5; white-space: nowrap; }
+th { background: #eef1f5; white-space: nowrap; overflow-wrap: break-word; }
+.scroll :is(td, th):first-child:not(.number) { min-width: 6.5rem; }
 thead th { position: sticky; top: 0; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
@@ -44,6 +60,9 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
   font-weight: 700; position: sticky; top: 0; z-index: 9; text-align: center; }
 .private { border: 4px solid #b3201b; border-radius: .6rem; padding: 0 1rem 1rem;
   margin-top: 2rem; background: #fff; }
+@media (max-width: 30rem) { main { padding: 1rem .7rem 3rem; } h1 { font-size: 1.5rem; }
+  .card { padding: .6rem; } th, td { padding: .3rem .35rem; }
+  .tiles { grid-template-columns: repeat(2, 1fr); } th, th.number { white-space: normal; } }
 @media print { .scroll { max-height: none; } body { background: #fff; } }
 """
 

@@ -18,7 +18,14 @@ from winnow.core.notebook import escaped as text
 from winnow.core.relation import Relation
 from winnow.core.schema import cells_text
 from winnow.errors import ParameterError
-from winnow.plots.release import MOST_PARTS, draw_column, draw_gaps, draw_parts, draw_truth
+from winnow.plots.release import (
+    MOST_LABELS,
+    MOST_PARTS,
+    draw_column,
+    draw_gaps,
+    draw_parts,
+    draw_truth,
+)
 from winnow.privacy.rounding import text_up
 from winnow.release.query_errors import QueryErrors
 from winnow.report.numbers import (
@@ -29,8 +36,10 @@ from winnow.report.numbers import (
     measured_rows,
 )
 from winnow.report.page import figure, heading, page, pairs_table, paragraph, table, tiles
+from winnow.report.tables import column_table, workload_tables
 
 if TYPE_CHECKING:
+    from winnow.core.column import Column
     from winnow.core.released import Released
     from winnow.privacy import Guarantee
     from winnow.release.synthetic import SyntheticDistribution
@@ -59,38 +68,33 @@ def release_page(
     released: Released[SyntheticDistribution],
     *,
     title: str = "Synthetic table",
+    date: str = "",
     rows_per_person: int = 1,
     private: TrueAnswers | None = None,
 ) -> bytes:
-    """The page as the content of an .html file."""
+    """The page as the content of an .html file.
+
+    ``title`` is the public name of the dataset, ``date`` the day of the release.
+    """
     synthetic = released.value
     errors = synthetic.errors
     if synthetic.workload is None:
         raise ParameterError("this distribution was read from a file; a page is made of a release")
-    body = [
-        f"<h1>{text(title)}</h1>\n",
-        paragraph(
-            "A synthetic distribution, fitted to noisy measurements of a private table. "
-            + (
-                "Everything on this page is computed from released numbers."
-                if private is None
-                else "The framed section at the end shows true answers of the private table."
-            ),
-            "lead",
-        ),
-    ]
+    body = [f"<h1>{text(title)}</h1>\n", _lead(released, date, private is not None)]
     if released.receipt.randomness != "os":
         body.append(
             paragraph(
                 "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
             )
         )
-    body += [_numbers(synthetic), heading("What is promised")]
-    body += [paragraph(line) for line in promise_in_words(released.guarantee, rows_per_person)]
+    promise = promise_in_words(released.guarantee, rows_per_person)
+    promised = heading("What is promised") + "".join(map(paragraph, promise))
+    body += [_tables(synthetic), _columns(synthetic)]
     if isinstance(errors, QueryErrors):
-        body += [_accuracy(synthetic, errors), _columns(synthetic), _measured(synthetic, errors)]
+        body += [_accuracy(synthetic, errors), promised, _method(synthetic), _rounds(errors)]
+        body.append(_measured(synthetic, errors))
     else:
-        body += [_answer_accuracy(synthetic), _columns(synthetic)]
+        body += [_answer_accuracy(synthetic), promised, _method(synthetic)]
     body += [
         heading("Receipt"),
         pairs_table([("guarantee", str(released.guarantee)), *released.receipt.lines()]),
@@ -128,7 +132,43 @@ def promise_in_words(guarantee: Guarantee, rows_per_person: int) -> list[str]:
     ]
 
 
-def _numbers(synthetic: SyntheticDistribution) -> str:
+def _lead(released: Released[SyntheticDistribution], date: str, private: bool) -> str:
+    """What was released, and for whom."""
+    workload = released.value.workload
+    what = f"{workload.size:,} numbers" if workload.size > 1 else "One number"
+    when = f" of {date}" if date else ""
+    whom = (
+        "The framed section at the end shows true answers: this copy is for the owner only."
+        if private
+        else "It is for everyone: all of it comes from released numbers, and may be published."
+    )
+    return paragraph(
+        f"{what} about a private table, and a synthetic table to work with: a release{when} with "
+        f"noise that protects every {released.guarantee.unit.name}. {whom}",
+        "lead",
+    )
+
+
+def _tables(synthetic: SyntheticDistribution) -> str:
+    """The tables that were asked for, which is what readers come for."""
+    found = workload_tables(synthetic)
+    if not found:
+        return ""
+    left = len(synthetic.workload.parts) - len(found)
+    more = f" {left:,} further tables are in the file of answers." if left else ""
+    known = synthetic.errors is not None
+    bars = "The red line over a bar is where the true number lies, but for 1 case in 20."
+    if isinstance(synthetic.errors, QueryErrors):
+        bars = "The red line over a bar is an estimate of how far off it may be."
+    about = f"In rows, of {synthetic.total:,} in all. {bars if known else ''}{more}"
+    return (
+        heading("The tables")
+        + paragraph(about)
+        + f'<div class="grid">\n{"".join(each.markup() for each in found)}</div>\n'
+    )
+
+
+def _method(synthetic: SyntheticDistribution) -> str:
     workload, errors = synthetic.workload, synthetic.errors
     found = [
         ("columns", f"{len(synthetic.schema.columns)}"),
@@ -141,8 +181,16 @@ def _numbers(synthetic: SyntheticDistribution) -> str:
         found.append(("noise of one count (1 sd)", f"±{errors.noise * synthetic.total:,.3g} rows"))
     if errors is not None:
         found.append(("estimated largest error", _percent(errors.estimate)))
-        found.append(("largest error, proven with 95 %", f"≤ {_percent(errors.bound(0.95))}"))
-    return tiles(found)
+        if errors.bound(0.95) < 1:
+            found.append(("largest error, proven with 95 %", f"≤ {_percent(errors.bound(0.95))}"))
+    return (
+        heading("How it was made")
+        + paragraph(
+            "A distribution over all combinations of values was fitted to noisy measurements of "
+            "the private table. The synthetic rows are drawn from it."
+        )
+        + tiles(found)
+    )
 
 
 def _answer_accuracy(synthetic: SyntheticDistribution) -> str:
@@ -162,9 +210,7 @@ def _answer_accuracy(synthetic: SyntheticDistribution) -> str:
         about = (
             "Answers to the workload are unbiased estimates, and their standard errors follow from "
             "the noise alone. The synthetic rows come from a distribution fitted to them, without "
-            f"negative counts: it is biased. With probability 95 % none of the "
-            f"{synthetic.workload.size:,} answers is off by more than "
-            f"{_percent(errors.bound(0.95))} of the {synthetic.total:,} rows."
+            f"negative counts: it is biased. {bound_in_words(synthetic)}"
         )
     rests = paragraph(f"Accuracy also rests on this: {synthetic.rests_on}.", "warning")
     return (
@@ -187,16 +233,9 @@ def _accuracy(synthetic: SyntheticDistribution, errors: QueryErrors) -> str:
                 f"All errors are in % of the {synthetic.total:,} rows, and all are judged from "
                 "released numbers. The estimate is the size of the gaps that the last rounds "
                 "found where they looked for the worst answer; it is not a bound. "
-                f"With probability 95 % no answer to the {synthetic.workload.size:,} queries is "
-                f"off by more than {_percent(errors.bound(0.95))}, whatever the data are."
+                f"{bound_in_words(synthetic)}"
             ),
             rests if synthetic.rests_on else "",
-            figure(
-                draw_gaps(errors),
-                "Size of the gap between measurement and distribution in each round",
-                "Each round measures a query that the distribution answered badly, then moves "
-                "the distribution. Gaps within the noise mean that little is left to find.",
-            ),
             figure(
                 draw_parts(parts, noise=errors.noise, estimate=errors.estimate),
                 "Distance of the final distribution from the measurements, by part of the workload",
@@ -205,6 +244,31 @@ def _accuracy(synthetic: SyntheticDistribution, errors: QueryErrors) -> str:
             ),
             _parts_table(parts, errors),
         ]
+    )
+
+
+def _rounds(errors: QueryErrors) -> str:
+    return figure(
+        draw_gaps(errors),
+        "Size of the gap between measurement and distribution in each round",
+        "Each round measures a query that the distribution answered badly, then moves the "
+        "distribution. Gaps within the noise mean that little is left to find.",
+    )
+
+
+def bound_in_words(synthetic: SyntheticDistribution) -> str:
+    """What is proven of the largest error, or that nothing useful is."""
+    errors = synthetic.errors
+    assert errors is not None
+    most = errors.bound(0.95)
+    if most < 1:
+        return (
+            f"With probability 95 % no answer to the {synthetic.workload.size:,} queries is off by "
+            f"more than {_rows(most, synthetic.total)}, whatever the data are."
+        )
+    return (
+        "A bound that holds whatever the data are would say nothing at this budget; expect the "
+        f"largest error to be about {_rows(errors.estimate, synthetic.total)}."
     )
 
 
@@ -237,13 +301,7 @@ def _parts_table(parts: list[PartErrors], errors: QueryErrors) -> str:
 
 def _columns(synthetic: SyntheticDistribution) -> str:
     columns = synthetic.schema.columns
-    cards = [
-        figure(
-            draw_column(column, synthetic.marginal(column.name)),
-            f"Synthetic distribution of the column {column.name}",
-        )
-        for column in columns[:MOST_COLUMNS]
-    ]
+    cards = [_column(synthetic, column) for column in columns[:MOST_COLUMNS]]
     more = len(columns) - len(cards)
     about = "The distribution of each column, as the synthetic table has it."
     if more:
@@ -252,6 +310,15 @@ def _columns(synthetic: SyntheticDistribution) -> str:
         heading("The synthetic table, column by column")
         + paragraph(about)
         + f'<div class="grid">\n{"".join(cards)}</div>\n'
+    )
+
+
+def _column(synthetic: SyntheticDistribution, column: Column) -> str:
+    fractions = synthetic.marginal(column.name)
+    if column.cardinality <= MOST_LABELS:
+        return column_table(column, synthetic.total * fractions).markup()
+    return figure(
+        draw_column(column, fractions), f"Synthetic distribution of the column {column.name}"
     )
 
 
@@ -318,3 +385,7 @@ def _private(synthetic: SyntheticDistribution, private: TrueAnswers) -> str:
 
 def _percent(fraction: float) -> str:
     return f"{100 * fraction:.3g} %"
+
+
+def _rows(fraction: float, total: int) -> str:
+    return f"{fraction * total:,.0f} rows ({_percent(fraction)})"

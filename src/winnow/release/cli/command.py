@@ -29,6 +29,7 @@ from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import report as say
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
+from winnow.errors import ParameterError
 
 _METHOD = "Method"
 _OUTPUT = "Output"
@@ -239,6 +240,15 @@ def release(
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(
+            "--title",
+            metavar="TEXT",
+            help="The public name of the data, for the report; the name of the file by default.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
     plot: Annotated[Path | None, plot_of("Draw a summary")] = None,
     json: JsonOption = False,
     unsafe_show_private: Annotated[
@@ -284,8 +294,11 @@ def release(
         seed=seed,
         line_breaks=line_breaks,
     )
-    targets = Targets(out, answers, report, plot, sample, unsafe_show_private)
     read = named_by(table)
+    if title is not None and report is None:
+        raise ParameterError("--title stands in the --report; give one, or leave it out")
+    name = title or (read[0].stem if len(read) == 1 else "Synthetic table")
+    targets = Targets(out, answers, report, plot, sample, unsafe_show_private, name)
     targets.check([*read, *order.files()], printed=json)
     budget = record.budget(relation)
     request = order.request(budget)

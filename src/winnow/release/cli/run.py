@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,8 @@ class Targets:
     sample: int | None
     unsafe: bool
     """Whether the report shows true answers."""
+    title: str = "Synthetic table"
+    """The name of the data in the report."""
 
     def check(self, read: list[Path], *, printed: bool) -> None:
         """Refuse what could not be written or lost, before anything is read or spent."""
@@ -290,7 +293,7 @@ def _writers(
             save_columns(path, synthetic.to_columns(), about)
 
     def report(path: Path) -> None:
-        write_whole(path, report_of(released, table, unsafe=targets.unsafe))
+        write_whole(path, report_of(released, table, title=targets.title, unsafe=targets.unsafe))
 
     def plot(path: Path) -> None:
         from winnow.plots.release import draw_release
@@ -309,7 +312,11 @@ def _writers(
 
 
 def report_of(
-    released: Released[SyntheticDistribution], table: SealedTable, *, unsafe: bool = False
+    released: Released[SyntheticDistribution],
+    table: SealedTable,
+    *,
+    title: str,
+    unsafe: bool = False,
 ) -> bytes:
     """The report; with ``unsafe`` it shows true answers, and is marked as not for publication."""
     from winnow.report.release import TrueAnswers, release_page
@@ -328,7 +335,13 @@ def report_of(
                 for place in range(len(schema.columns))
             ),
         )
-    return release_page(released, rows_per_person=table.rows_per_person, private=private)
+    return release_page(
+        released,
+        title=title,
+        date=datetime.now(UTC).date().isoformat(),
+        rows_per_person=table.rows_per_person,
+        private=private,
+    )
 
 
 def _names(text: str) -> list[str]:
