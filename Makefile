@@ -29,7 +29,8 @@ help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(STAMP)plots  ## Run a short demonstration
-	$(VENV)/bin/winnow demo
+	@echo "Starting the demonstration (the first run compiles some loops: about half a minute) ..."
+	@$(VENV)/bin/winnow demo
 
 test: $(STAMP)test  ## Run the tests
 	$(PY) -m pytest $(PYTEST_ARGS)
@@ -69,9 +70,11 @@ $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Winnow needs Python 3.11 or later; $(PYTHON) is `$(PYTHON) --version 2>&1`." >&2; \
 		echo "Name another one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "Making a virtual environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
 
 # One stamp for each extra: $(STAMP)test installs winnow-dp[test].
 $(STAMP)%: pyproject.toml constraints.txt | $(PY)
-	$(PY) -m pip install -qq -c constraints.txt -e '.[$*]'
+	@echo "Installing winnow-dp[$*] into $(VENV) (the first time this takes a minute or two) ..."
+	@$(PY) -m pip install -qq -c constraints.txt -e '.[$*]'
 	@touch $@

@@ -18,6 +18,7 @@ from benchmark_tables import read
 
 import winnow as wn
 from winnow.plots.figures import STYLES, as_file, new_figure
+from winnow.plots.release import draw_columns
 from winnow.plots.tables import draw_table
 
 FIGURES = Path(__file__).parent / "figures"
@@ -236,6 +237,24 @@ def interactive_errors() -> bytes:
     return _finish(figure, axes, "ADULT, random conjunctions, (1, 1e-6)-DP")
 
 
+def front_synthetic() -> bytes:
+    """The columns of a synthetic table, from a seeded draw on made-up people."""
+    count = 4000
+    people = {
+        "age": [18 + min(i * i % 83, i * 7 % 83) for i in range(count)],
+        "home": [("flat", "house", "farm")[i * i % 17 % 3] for i in range(count)],
+        "feeds birds": [("yes", "no")[i * i % 23 % 5 > 1] for i in range(count)],
+    }
+    schema = {
+        "age": {"edges": [18, 30, 40, 50, 60, 101]},
+        "home": {"values": ["flat", "house", "farm"]},
+        "feeds birds": {"values": ["yes", "no"]},
+    }
+    table = wn.read_table(pd.DataFrame(people), schema=schema)
+    released = wn.release(table, wn.marginals(2), epsilon=1.0, delta=1e-6, seed=1)
+    return draw_columns(released.value)
+
+
 def tables_heat() -> bytes:
     """The table at the top of the page on tables, from a seeded draw."""
     people = {
@@ -263,6 +282,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     mips_certified,
     interactive_errors,
     tables_heat,
+    front_synthetic,
 )
 
 

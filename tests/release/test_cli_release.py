@@ -659,3 +659,10 @@ def test_a_bad_plan_is_one_line(folder: Path, given: list[Any], message: str) ->
     result = run(*PLAN, *given)
     assert result.exit_code == 2 and result.stdout == ""
     assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_title_names_the_data_in_the_report(folder: Path) -> None:
+    refused = run(*ASKED, "--title", "Birds", "--out", "rows.csv")
+    assert refused.exit_code == 2 and "--title stands in the --report" in refused.stderr
+    assert run(*ASKED, "--title", "Birds <1>", "--report", "page.html").exit_code == 0
+    assert "<h1>Birds &lt;1&gt;</h1>" in Path("page.html").read_text()

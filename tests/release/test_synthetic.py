@@ -219,3 +219,13 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(wn.InputError, match="fit"):
         product_of_six.weights()
     assert product_of_six.marginal("c1", "c4").shape == (100, 100)
+
+
+def test_no_error_estimate_is_larger_than_what_is_possible() -> None:
+    """With noise far above the counts, measured queries were said to be off by more than all."""
+    import pyarrow as pa
+
+    sealed = wn.read_table(pa.table({"x": [0, 1] * 5}), schema={"x": 2})
+    found = wn.release(sealed, wn.marginals(1), epsilon=0.01, delta=1e-6, rounds=2, seed=1).value
+    most = np.maximum(found.answers(), 1 - found.answers())
+    assert (np.array(found.error_estimates()) <= most).all()

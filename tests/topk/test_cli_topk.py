@@ -112,7 +112,7 @@ def test_json_is_the_release_and_nothing_else(votes: Path) -> None:
         (["--mechanism", "peel-permute-and-flip"], "peel-permute-and-flip, k=2"),
         (["--mechanism", "peel-gumbel", "--delta", 1e-6], "peel-gumbel, k=2, epsilon per round "),
         (["--mechanism", "gamma"], "gamma, k=2"),
-        (["--max-items-per-user", 1], "laplace, k=2, at most 1 items per person"),
+        (["--max-items-per-user", 1], "laplace, k=2, at most 1 item per person"),
         (["--delta", 1e-6], "joint, k=2"),
     ],
 )
@@ -218,12 +218,12 @@ def test_a_public_list_needs_no_delta_and_no_bound(log: Path, pages: Path) -> No
     [
         ([], "limited-domain, at most 2 of the 1200 largest"),
         (["--reach", 7], "limited-domain, at most 2 of the 7 largest"),
-        (["--max-items-per-user", 1], "stability, at most 2, 1 items per person"),
+        (["--max-items-per-user", 1], "stability, at most 2, 1 item per person"),
         (
             ["--max-items-per-user", 1, "--mechanism", "limited-domain"],
             "limited-domain, at most 2 of the 1200 largest",
         ),
-        (["--max-items-per-user", 1, "--counts"], "stability, at most 2, 1 items per person"),
+        (["--max-items-per-user", 1, "--counts"], "stability, at most 2, 1 item per person"),
     ],
 )
 def test_private_labels_take_a_delta(log: Path, given: list[Any], mechanism: str) -> None:
@@ -266,9 +266,9 @@ def test_without_a_user_every_row_is_a_person_with_one_item(log: Path, pages: Pa
              "--counts")  # fmt: skip
     released = json.loads(run(*asked, "--items", pages, "--json").stdout)
     assert released["value"] == [["home", 600], ["search", 450]]
-    assert released["receipt"]["mechanism"] == "laplace, k=2, at most 1 items per person"
+    assert released["receipt"]["mechanism"] == "laplace, k=2, at most 1 item per person"
     result = run(*asked, "--delta", 1e-6)
-    assert "stability, at most 2, 1 items per person" in result.stdout
+    assert "stability, at most 2, 1 item per person" in result.stdout
     assert "within ±0 with" in result.stdout
 
 
@@ -646,3 +646,15 @@ def test_every_option_has_a_help_text(command: list[str]) -> None:
     for parameter in node.params:
         assert getattr(parameter, "help", None), parameter.name
     assert "Examples:" in run(*command, "--help").stdout
+
+
+def test_the_threshold_of_private_labels_is_shown(log: Path, pages: Path) -> None:
+    asked = ["topk", log, "--item", "page", "--user", "visitor", "-k", 2, "--epsilon", 1]
+    asked += ["--delta", 1e-6, "--seed", 1]
+    bounded = run(*asked, "--max-items-per-user", 1).stdout
+    assert "a label found in the data had to reach a noisy count of 15" in bounded
+    assert "1 item per person" in bounded and "1 items" not in bounded
+    domain = run(*asked, "--mechanism", "limited-domain", "--reach", 3).stdout
+    assert "the count at rank 4 by" in domain
+    public = run(*asked, "--items", pages, "--max-items-per-user", 1).stdout
+    assert "home" in public and "had to" not in public

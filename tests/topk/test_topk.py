@@ -99,7 +99,7 @@ def test_the_automatic_choice_says_why() -> None:
     assert chosen(k=10, delta=1e-6)[0] == "joint"
     assert chosen(k=40, delta=1e-6)[0] == "peel-gumbel"
     assert chosen(k=10, max_items_per_user=1)[0] == "laplace"
-    assert "1 items per person" in chosen(k=10, max_items_per_user=1)[1]
+    assert "1 item per person" in chosen(k=10, max_items_per_user=1)[1]
     assert chosen(k=10, max_items_per_user=9)[0] == "joint"
     assert wn.top_k(CLEAR, k=2, epsilon=1.0, mechanism="joint").receipt.reason == ""
 

@@ -6,6 +6,7 @@ from winnow.answers.prediction import THUMB, Prediction
 from winnow.answers.request import AnswersRequest
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.schema import cells_text
+from winnow.core.unit import counted
 from winnow.core.workloads.part import table_columns
 from winnow.release.mwem import TABLES, default_rounds
 from winnow.release.prediction import predicted_errors, predicted_table_errors
@@ -37,7 +38,7 @@ def predict_mwem(request: AnswersRequest) -> Prediction | str:
     )
     seconds = 0.1 + 5e-8 * schema.cells + 1e-6 * workload.size
     seconds += rounds * (1e-3 + 2e-9 * schema.cells + 1e-7 * workload.size)
-    return Prediction("mwem", *found, seconds, THUMB, f"{rounds} rounds")
+    return Prediction("mwem", *found, seconds, THUMB, counted(rounds, "round"))
 
 
 def predict_adaptive(request: AnswersRequest) -> Prediction | str:
@@ -69,7 +70,11 @@ def predict_adaptive(request: AnswersRequest) -> Prediction | str:
         measured=rounds / len(workload.parts),
     )
     return Prediction(
-        "adaptive", *found, run_seconds(planned), THUMB, f"{rounds} rounds over whole tables"
+        "adaptive",
+        *found,
+        run_seconds(planned),
+        THUMB,
+        f"{counted(rounds, 'round')} over whole tables",
     )
 
 

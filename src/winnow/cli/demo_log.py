@@ -16,7 +16,7 @@ from winnow.core.tape import Tape
 from winnow.errors import BudgetExceeded, ExtraMissing
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
-from winnow.topk.cli.source import TopKRequest
+from winnow.topk.cli.source import TopKRequest, threshold_text
 from winnow.topk.cli.view import show_top
 from winnow.topk.verb import release_chosen
 
@@ -109,7 +109,8 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
     counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST, salt=salt)
     top = release_chosen(choice, counts, budget=budget, seed=seed)
     how: dict[str, Any] = {"ordered": True, "margin": margin}
-    show_top(top, k=K, with_counts=True, **how)
+    passed = threshold_text(choice, request.relation)
+    show_top(top, k=K, with_counts=True, threshold=passed, **how)
     save_released(folder / "top.json", top)
     people = true_counts(sightings)
     most = sorted(people, key=lambda bird: -people[bird])[:K]

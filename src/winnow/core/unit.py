@@ -35,11 +35,16 @@ class Unit:
                 assert_never(never)
 
 
+def counted(number: int, what: str) -> str:
+    """'1 item', '3 items'."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def at_most(name: str, most: int | None, what: str) -> Unit:
     """A unit of this name that has so many of something at most; None: not bounded."""
     if most is None:
         return Unit(name)
-    return Unit(name, f"with at most {most} {what}{'' if most == 1 else 's'}")
+    return Unit(name, f"with at most {counted(most, what)}")
 
 
 PERSON = Unit()

@@ -23,6 +23,7 @@ from winnow.core.relation import Relation
 from winnow.core.released import Receipt
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
+from winnow.core.unit import counted
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
@@ -93,8 +94,8 @@ class MeasureMarginals:
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
-        tables = "1 table" if self.first == 1 else f"{self.first} tables"
+        rounds = counted(self.rounds, "round")
+        tables = counted(self.first, "table")
         first = f"{tables}, then " if self.first else ""
         return (
             f"{self.title}, {first}{rounds} of the exponential mechanism over marginal tables "

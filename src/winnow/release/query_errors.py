@@ -151,3 +151,8 @@ class QueryErrors:
             "noise": self.noise,
             "rounds": [len(run.gaps) for run in self.runs],
         }
+
+
+def farthest(fractions: Floats) -> Floats:
+    """How far an answer can be from the truth at all, both between 0 and all rows."""
+    return np.asarray(np.maximum(fractions, 1.0 - fractions))

@@ -17,6 +17,7 @@ from winnow.core.measurement import MEASUREMENTS
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
+from winnow.core.unit import counted
 from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.reductions import (
     Integers,
@@ -343,7 +344,7 @@ def _tables(
     if request.rounds is not None:
         assert not isinstance(request.rounds, Sequence)
         count(rounds=request.rounds)
-        return [int(request.rounds)], f"{request.rounds} rounds as asked"
+        return [int(request.rounds)], f"{counted(int(request.rounds), 'round')} as asked"
     rho, epsilon = _strength(request)
     law = _measurement(request)
     once = 1 / epsilon if rho is None else 1 / math.sqrt(2 * rho)
@@ -357,7 +358,7 @@ def _tables(
         pure=rho is None,
     )
     return [chosen], (
-        f"{chosen} rounds over whole tables, chosen from public numbers: "
+        f"{counted(chosen, 'round')} over whole tables, chosen from public numbers: "
         f"{len(workload.parts):,} tables, {workload.size:,} cells, {_rows(total)}, the budget"
     )
 

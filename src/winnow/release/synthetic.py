@@ -32,7 +32,7 @@ from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
 from winnow.release.factors import Factor
 from winnow.release.long_form import free_name, query_columns
-from winnow.release.query_errors import KnownErrors
+from winnow.release.query_errors import KnownErrors, farthest
 
 Floats = NDArray[np.float64]
 
@@ -191,6 +191,7 @@ class SyntheticDistribution(InNotebook, Framed):
         for query, values in seen.items():
             distance = float(np.mean(values)) - fractions[query]
             estimates[query] = math.hypot(distance, self.errors.noise / math.sqrt(len(values)))
+        estimates = np.minimum(estimates, farthest(fractions))
         first = 0
         for part in self.workload.parts:
             estimates[first : first + part.size] *= declared_width(part.bound)

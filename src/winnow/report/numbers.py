@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.workloads.workload import Workload
+from winnow.release.query_errors import farthest
 from winnow.release.synthetic import SyntheticDistribution
 
 Floats = NDArray[np.float64]
@@ -120,7 +121,8 @@ def errors_by_part(synthetic: SyntheticDistribution) -> list[PartErrors]:
         distance = float(fitted[query] - np.mean(values))
         entry["measured"] += len(values)
         entry["distances"].append(distance)
-        entry["estimates"].append(float(np.hypot(distance, noise / np.sqrt(len(values)))))
+        estimate = float(np.hypot(distance, noise / np.sqrt(len(values))))
+        entry["estimates"].append(min(estimate, float(farthest(fitted[query]))))
     parts = [
         PartErrors(
             name,

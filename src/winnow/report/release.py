@@ -180,7 +180,8 @@ def _method(synthetic: SyntheticDistribution) -> str:
         found.append(("noisy measurements", f"{len(synthetic.measurements):,}"))
         found.append(("noise of one count (1 sd)", f"±{errors.noise * synthetic.total:,.3g} rows"))
     if errors is not None:
-        found.append(("estimated largest error", _percent(errors.estimate)))
+        if errors.estimate < 1:
+            found.append(("estimated largest error", _percent(errors.estimate)))
         if errors.bound(0.95) < 1:
             found.append(("largest error, proven with 95 %", f"≤ {_percent(errors.bound(0.95))}"))
     return (
@@ -266,6 +267,8 @@ def bound_in_words(synthetic: SyntheticDistribution) -> str:
             f"With probability 95 % no answer to the {synthetic.workload.size:,} queries is off by "
             f"more than {_rows(most, synthetic.total)}, whatever the data are."
         )
+    if errors.estimate >= 1:
+        return "The noise is larger than the counts: take no single number for more than a hint."
     return (
         "A bound that holds whatever the data are would say nothing at this budget; expect the "
         f"largest error to be about {_rows(errors.estimate, synthetic.total)}."

@@ -8,6 +8,7 @@ from typing import Any
 
 from winnow.core.checks import Real, exact
 from winnow.core.laws import Law
+from winnow.core.unit import counted
 from winnow.errors import ParameterError
 from winnow.mechanisms import TOP_K, MechanismRow, row_named, words
 from winnow.select.crossing import Selection
@@ -134,7 +135,7 @@ def _automatic(k: int, delta: Real, ordered: bool | None, options: TopKOptions) 
     """
     most = options.max_items_per_user
     if most == 1 or (most and 5 * most <= k):
-        return "laplace", f"at most {most} items per person, far fewer than k={k}"
+        return "laplace", f"at most {counted(most, 'item')} per person, far fewer than k={k}"
     if exact("delta", delta) > 0 and k > 30:
         return "peel-gumbel", f"delta > 0 and k={k} is above 30: composition over k rounds wins"
     if ordered is False:
@@ -146,7 +147,7 @@ def _private(options: TopKOptions) -> tuple[str, str]:
     """The choice where labels are private."""
     most = options.max_items_per_user
     if most is not None:
-        return "stability", f"labels are private; at most {most} items per person"
+        return "stability", f"labels are private; at most {counted(most, 'item')} per person"
     if options.with_counts:
         raise ParameterError(
             "noisy counts of private labels need a bound on the items of a person; count with "

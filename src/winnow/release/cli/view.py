@@ -23,7 +23,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason
 from winnow.release.mwem import TABLES
 from winnow.release.plan import expected_error_bound
-from winnow.release.query_errors import QueryErrors
+from winnow.release.query_errors import KnownErrors, QueryErrors
 from winnow.release.synthesis import noise_of
 from winnow.report.numbers import accuracy_by_part, errors_by_part, measured_rows
 
@@ -271,8 +271,7 @@ def show_result(
     noise = errors.noise * synthetic.total
     table.add_row(
         "largest error",
-        f"about {_percent(errors.estimate)} (estimate); at most {_percent(errors.bound(0.95))} "
-        "with probability 0.95",
+        _largest(errors, "estimate"),
     )
     table.add_row("noise", f"±{noise:,.3g} rows (1 sd) on each of {_measured(synthetic)} counts")
     add_receipt(table, released)
@@ -301,13 +300,21 @@ def _show_answers(
     if errors is not None:
         table.add_row(
             "largest error",
-            f"about {_percent(errors.estimate)} (predicted); at most "
-            f"{_percent(errors.bound(0.95))} with probability 0.95",
+            _largest(errors, "predicted"),
         )
     if synthetic.rests_on:
         table.add_row("rests on", Text(synthetic.rests_on))
     add_receipt(table, released)
     show.print(table)
+
+
+def _largest(errors: KnownErrors, kind: str) -> str:
+    """The largest error in words; a bound that says nothing is left out."""
+    if errors.estimate >= 1:
+        return "as large as the table: the noise is larger than the counts; a larger epsilon helps"
+    most = errors.bound(0.95)
+    proven = f"; at most {_percent(most)} with probability 0.95" if most < 1 else ""
+    return f"about {_percent(errors.estimate)} ({kind}){proven}"
 
 
 def _show_measurements(synthetic: SyntheticDistribution) -> None:

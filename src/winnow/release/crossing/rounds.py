@@ -26,6 +26,7 @@ from winnow.core.relation import Relation
 from winnow.core.released import Receipt
 from winnow.core.sealed import Sealed
 from winnow.core.tape import BitStream, Tape
+from winnow.core.unit import counted
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
@@ -89,7 +90,7 @@ class SelectAndMeasure:
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        rounds = counted(self.rounds, "round")
         first = "the number of rows, then " if self.total_multiplier is not None else ""
         return (
             f"{self.title}, {first}{rounds} of the exponential mechanism (signed, lazy) and "

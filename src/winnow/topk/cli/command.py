@@ -191,7 +191,14 @@ def topk(
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.mechanism import rounds_accountant
     from winnow.core.saving import save, write_whole
-    from winnow.topk.cli.source import TopKRequest, check_source, from_counts, from_log, read_items
+    from winnow.topk.cli.source import (
+        TopKRequest,
+        check_source,
+        from_counts,
+        from_log,
+        read_items,
+        threshold_text,
+    )
     from winnow.topk.cli.view import draw, show_top, top_rows
 
     with_counts = with_counts or plot is not None
@@ -259,7 +266,8 @@ def topk(
         if json:
             show_json(released.to_dict())
         else:
-            show_top(released, k=k, with_counts=with_counts, **how)
+            passed = threshold_text(choice, request.relation)
+            show_top(released, k=k, with_counts=with_counts, threshold=passed, **how)
 
 
 def _check_targets(

@@ -23,7 +23,7 @@ from winnow.read.records import csv_records, lines_of, text_of
 from winnow.read.scores import seal_scores
 from winnow.topk.crossing import UnknownDomain
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
+from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 from winnow.topk.table import AUTO, PRIVATE, PUBLIC, Choice, TopKOptions, choose
 from winnow.topk.verb import release_chosen
 
@@ -118,6 +118,23 @@ class TopKRequest:
         b = float(chosen.scale(utility))
         q = math.exp(-1 / b)
         return max(0, math.ceil(b * math.log(2 / ((1 - confidence) * (1 + q)))) - 1)
+
+
+def threshold_text(choice: Choice, relation: Relation) -> str | None:
+    """What a label found in the data had to pass, where labels are private: public numbers."""
+    utility = Utility.declare(1, monotone=True, relation=relation)
+    match choice.mechanism:
+        case StabilityThreshold() as chosen:
+            passed = chosen.threshold(utility)
+            return f"a label found in the data had to reach a noisy count of {passed:,}"
+        case LimitedDomain() as chosen:
+            lead, rank = chosen.lead(utility), (chosen.reach or 0) + 1
+            return (
+                f"a label found in the data had to beat, with noise, the count at rank {rank:,} by "
+                f"{lead:,}"
+            )
+        case _:
+            return None
 
 
 def read_items(path: Path, *, line_breaks: bool = False) -> list[str]:

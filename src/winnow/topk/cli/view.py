@@ -26,7 +26,13 @@ def released_items(released: Top, *, with_counts: bool) -> tuple[list[Any], list
 
 
 def show_top(
-    released: Top, *, k: int, with_counts: bool, ordered: bool, margin: int | None
+    released: Top,
+    *,
+    k: int,
+    with_counts: bool,
+    ordered: bool,
+    margin: int | None,
+    threshold: str | None,
 ) -> None:
     """The items in a table, with ranks where there is an order, then the receipt."""
     items, counts = released_items(released, with_counts=with_counts)
@@ -43,6 +49,8 @@ def show_top(
     about = [] if ordered else ["a set: the order says nothing"]
     if len(items) < k:
         about.append(f"{len(items) or 'none'} of up to {k}: no other label passed the threshold")
+    if threshold is not None:
+        about.append(threshold)
     if margin is not None:
         about.append(f"noise of each count: within ±{margin:,} with probability 0.95")
     for line in about:

@@ -15,6 +15,7 @@ from winnow.core.noisy_top.draw import Scores
 from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
+from winnow.core.unit import counted
 from winnow.core.utility import Utility
 from winnow.privacy import Compose, Guarantee, Promise, guarantee_of, promise
 from winnow.privacy.rounding import stated_at_least
@@ -52,7 +53,8 @@ class NoisyCounts(Selection):
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        return f"{self.title}, k={self.k}, at most {self.max_items_per_user} items per person"
+        most = counted(self.max_items_per_user, "item")
+        return f"{self.title}, k={self.k}, at most {most} per person"
 
     @property
     def ordered(self) -> bool:

@@ -22,6 +22,7 @@ from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
 from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
+from winnow.core.unit import counted
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
@@ -170,7 +171,8 @@ class StabilityThreshold(UnknownDomain):
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        return f"{self.title}, at most {self.k}, {self.max_items_per_user} items per person"
+        items = counted(self.max_items_per_user or 0, "item")
+        return f"{self.title}, at most {self.k}, {items} per person"
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
