@@ -21,6 +21,7 @@ from winnow.read.files import read_scores
 from winnow.read.kernels import csv_states
 from winnow.read.kernels.csv_states import ScanState, scan
 from winnow.read.records import check_csv, csv_records, lines_of
+from winnow.read.text_format import TextFormat
 from winnow.topk.cli.source import read_items
 
 BREAKS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -183,7 +184,7 @@ def test_the_option_is_refused_where_it_would_do_nothing(tmp_path: Path) -> None
     frame = pd.DataFrame({"u": ["p"], "i": ["a"]})
     frame.to_parquet(tmp_path / "t.parquet")
     for source in (frame, tmp_path / "t.parquet"):
-        with pytest.raises(wn.InputError, match="line_breaks=True is for CSV"):
+        with pytest.raises(wn.InputError, match="for CSV and other text files"):
             counted(source, line_breaks=True)
     with pytest.raises(wn.InputError, match="not True or False"):
         counted(frame, line_breaks="yes")
@@ -315,11 +316,12 @@ ANY_LINE = st.lists(
 DUCK = duckdb.connect()
 
 
-def records_seen(path: Path) -> int:
+def records_seen(path: Path, **written: Any) -> int:
     """The rows that DuckDB sees, without what a verb does around it."""
     ending = path.name.removesuffix(".gz").removeprefix("t")
+    text = TextFormat.parse(**written)
     try:
-        table = DuckFiles([path], ending, "1GB").source(DUCK, []).sql(dialect="duckdb")
+        table = DuckFiles([path], ending, "1GB", text).source(DUCK, []).sql(dialect="duckdb")
         return int(DUCK.execute(f"SELECT count(*), count(i) FROM {table}").fetchall()[0][0])
     except duckdb.Error:
         raise wn.InputError("refused") from None
@@ -335,6 +337,9 @@ READERS: dict[str, Any] = {
     "table.csv": ("t.csv", b"u,i\n", lambda path: records_seen(path)),
     "table.tsv": ("t.tsv", b"u\ti\n", lambda path: records_seen(path)),
     "one column": ("t.csv", b"i\n", lambda path: records_seen(path)),
+    "semicolons": ("t.csv", b"u;i\n", lambda path: records_seen(path, delimiter=";")),
+    "latin-1": ("t.csv", b"u,i\n", lambda path: records_seen(path, encoding="latin-1")),
+    "no names": ("t.csv", b"", lambda path: records_seen(path, names=["u", "i"])),
     "packed": ("t.csv.gz", b"u,i\n", lambda path: records_seen(path)),
 }
 VERBS: dict[str, Any] = {

@@ -260,7 +260,7 @@ def test_refusals_of_frames_show_no_value(frame, schema, message: str) -> None:
         ("a,b\n0,x\n99999999999999999999,y\n", "column 'a'"),
         (f"{CANARY},x\n0,y\n", "no column 'a' among the 2"),
         (f'a,b\n0,x\n1,"{CANARY}\n', "quotes do not match"),
-        (f"a,b\n0,x\n1,y,{CANARY}\n", "cannot be read|no column 'a'"),
+        (f"a,b\n0,x\n1,y,{CANARY}\n", "line 3 has 3 fields"),
         ("", "is empty"),
     ],
 )
@@ -316,7 +316,7 @@ def test_bins_are_those_of_the_edges_for_many_edges() -> None:
         ({"max_rows_per_person": 2}, "needs person="),
         ({"person": "rank", "max_rows_per_person": 0}, "below 1"),
         ({"person": 3}, "name of a column"),
-        ({"person": "nobody"}, "no column 'nobody' for person="),
+        ({"person": "nobody"}, "no column 'nobody' .the person."),
         ({"person": "age"}, "not the same in every engine"),
         ({"columns": ["nothing"]}, "no column 'nothing'"),
         ({"relation": "friends"}, "unknown"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from inspect import getdoc
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from typer.core import TyperCommand
 from winnow._version import __version__
 from winnow.cli import audit, demo, ledger, reproduce, schema
 from winnow.cli.bundle import unbundled
+from winnow.cli.reporting import report, weak_promises
 from winnow.interactive.cli import command as ask
 from winnow.interactive.cli import plan as plan_interactive
 from winnow.itemsets.cli import command as itemsets
@@ -95,12 +97,25 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _warned(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, after a warning where its epsilon or delta protects nobody."""
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        for warning in weak_promises(given.get("epsilon"), given.get("delta"), given.get("rows")):
+            report(f"warning: {warning}")
+        command(**given)
+
+    return called
+
+
 def _add(to: typer.Typer, name: str, command: Callable[..., None], panel: str, epilog: str) -> None:
     """Add a command with its docstring as help, without the line breaks of the source."""
     paragraphs = (getdoc(command) or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    shown = unbundled(command)
     to.command(name, cls=PlottingCommand, help=text, epilog=epilog, rich_help_panel=panel)(
-        unbundled(command)
+        _warned(shown) if panel == RELEASE else shown
     )
 
 

@@ -6,6 +6,7 @@ that knows them loads NumPy, and ``winnow --help`` should not; a test keeps both
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -68,6 +69,9 @@ _SCORES = "What one person can do to a score"
 _OUTPUT = "Output"
 TABLE = "Table and people"
 """The panel of whose rows a table holds."""
+
+TEXT = "Text files"
+"""The panel of how text files are written."""
 
 ASKED = "What is asked"
 """The panel of what a plan is asked for."""
@@ -274,6 +278,38 @@ LineBreaksOption = Annotated[
         help="Fields of CSV and TSV between double quotes may hold line breaks.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How text files are written: the options of every command that reads a private table."""
+
+    line_breaks: LineBreaksOption = False
+    delimiter: Annotated[
+        str | None,
+        option("--delimiter", "CHAR", "What separates fields: ',', ';', '|' or tab.", TEXT),
+    ] = None
+    encoding: Annotated[
+        str, option("--encoding", "NAME", "utf-8 or latin-1 (which is also Windows-1252).", TEXT)
+    ] = "utf-8"
+    names: Annotated[
+        str | None,
+        option("--names", "A,B,...", "The columns of a file whose first line is a row.", TEXT),
+    ] = None
+
+    def said(self) -> dict[str, Any]:
+        """The same in the words of ``winnow.read_table`` and ``winnow.counts``."""
+        names = None if self.names is None else [name.strip() for name in self.names.split(",")]
+        return {
+            "line_breaks": self.line_breaks,
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "names": names,
+        }
+
+
+PLAIN_TEXT = TextOptions()
+
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print JSON and nothing else.", rich_help_panel=_OUTPUT),

@@ -74,6 +74,29 @@ def report(message: str) -> None:
     Console(stderr=True, highlight=False).print(text, soft_wrap=True)
 
 
+_LARGE_EPSILON = 20.0
+_LARGE_DELTA = 1e-3
+
+
+def weak_promises(epsilon: float | None, delta: float | None, people: int | None) -> Iterator[str]:
+    """What to say of an epsilon or a delta, all public, that protects nobody."""
+    if epsilon is not None and epsilon > _LARGE_EPSILON:
+        yield (
+            f"--epsilon {epsilon:g} promises next to nothing: what is released may be the private "
+            "data as they are. Usual values are between 0.1 and 10"
+        )
+    if delta is not None and delta >= _LARGE_DELTA:
+        yield (
+            f"--delta {delta:g} allows to publish everything about one person in {1 / delta:,.0f}; "
+            "take one far below 1 divided by the number of people, such as 1e-6"
+        )
+    elif delta and people is not None and people > 0 and delta > 1 / people:
+        yield (
+            f"--delta {delta:g} is more than 1 divided by --rows {people}: everything about one "
+            "person may be published; take a smaller one"
+        )
+
+
 def _give_up_stdout() -> None:
     """Keep Python from writing the unwritten rest again, and failing again, at exit."""
     with suppress(OSError, ValueError):

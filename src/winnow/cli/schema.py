@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.cli.options import HeaderOption, JsonOption, LineBreaksOption, option
+from winnow.cli.options import PLAIN_TEXT, HeaderOption, JsonOption, TextOptions, option
 from winnow.cli.reporting import report, reported
 from winnow.errors import DataError, ParameterError
 
@@ -64,7 +64,7 @@ def draft(
         ),
     ] = False,
     header: HeaderOption = False,
-    line_breaks: LineBreaksOption = False,
+    text: TextOptions = PLAIN_TEXT,
 ) -> None:
     """Write a schema to be filled in, from the names in the first line of a file.
 
@@ -80,9 +80,10 @@ def draft(
         refuse_overwriting(named_by(file), "--out", out)
         if out.exists():
             raise ParameterError(f"--out {out} exists already; choose another name, or remove it")
-    files = _files(file, line_breaks)
+    files = _files(file, text)
     names = files.names()
-    if not header and files.ending != ".parquet" and drafting.looks_like_data(names):
+    said = header or text.names is not None or files.ending == ".parquet"
+    if not said and drafting.looks_like_data(names):
         raise DataError(
             "the first line looks like data, which would then stand in the schema; put the names "
             "of the columns there (if they are names already, say so with --header)"
@@ -128,7 +129,7 @@ def check(
     schema: Annotated[
         Path, option("--schema", "FILE", "The schema to check, a JSON file.", "Options")
     ],
-    line_breaks: LineBreaksOption = False,
+    text: TextOptions = PLAIN_TEXT,
     json: JsonOption = False,
 ) -> None:
     """Say everything that is wrong with a schema, and how many rows fall outside of it.
@@ -142,7 +143,7 @@ def check(
     from winnow.read.looking import ColumnCheck, check_columns_of
 
     columns, problems = parsed_columns(read_declaration(schema))
-    files = _files(file, line_breaks)
+    files = _files(file, text)
     names = files.names()
     absent = [column for column in columns if column.name not in names]
     present = [column for column in columns if column.name in names]
@@ -193,11 +194,12 @@ def _show(checks: list[ColumnCheck], problems: list[str]) -> None:
     )
 
 
-def _files(file: str, line_breaks: bool) -> DuckFiles:
+def _files(file: str, text: TextOptions) -> DuckFiles:
     from winnow.read.engine import Source
     from winnow.read.engines.files import DuckFiles
     from winnow.read.looking import MEMORY
+    from winnow.read.text_format import TextFormat
 
-    found = DuckFiles.of(Source(file, MEMORY, (), line_breaks))
+    found = DuckFiles.of(Source(file, MEMORY, (), TextFormat.parse(**text.said())))
     assert found is not None  # a path is always for this engine
     return found

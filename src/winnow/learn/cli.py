@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.options import (
+    PLAIN_TEXT,
     EpsilonOption,
     JsonOption,
-    LineBreaksOption,
     OneRowOption,
     SeedOption,
+    TextOptions,
     ThresholdsOption,
     check_unit_said,
     relation_of_people,
@@ -92,7 +93,7 @@ def learn(
         ),
     ] = 0.0,
     seed: SeedOption = None,
-    line_breaks: LineBreaksOption = False,
+    text: TextOptions = PLAIN_TEXT,
     mechanism: Annotated[
         LearnMechanism | None,
         typer.Option(
@@ -197,7 +198,7 @@ def learn(
     budget = record.budget(relation)
     warn_of_other_labels(budget, [table])
     if test is not None:  # what cannot be read is refused before anything is spent
-        public = read_table(test, schema=declared, line_breaks=line_breaks)
+        public = read_table(test, schema=declared, **text.said())
         labelled_table(public, target, many=asked.kind == ADDITIVE)
     with working(f"reading {table}") if are_large([table]) else nullcontext():
         private = read_table(
@@ -206,7 +207,7 @@ def learn(
             person=person,
             max_rows_per_person=max_rows_per_person,
             relation=relation,
-            line_breaks=line_breaks,
+            **text.said(),
             salt=None if seed is None else f"seed {seed}",  # repeatable, too
         )
         released = winnow_learn(

@@ -18,6 +18,7 @@ from winnow.core.baskets import Baskets
 from winnow.errors import DataError
 from winnow.foreign import plain_type
 from winnow.read.engines.columns import check_columns
+from winnow.read.text_format import TextFormat
 
 
 def ending_of(path: Path) -> str:
@@ -189,7 +190,7 @@ def _opened(source: Any, memory: str, used: list[str], line_breaks: bool) -> Ite
     from winnow.read.engines.registry import engine_for
 
     with private_connection(memory) as private:
-        seen = engine_for(source, memory, used, line_breaks=line_breaks)
+        seen = engine_for(source, memory, used, TextFormat.parse(line_breaks=line_breaks))
         with seen.rows(private, used) as rows:
             yield rows
 

@@ -22,6 +22,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
 from winnow.read.records import lines_of_file
 from winnow.read.scores import Scores, SealedScores, repeated
+from winnow.read.text_format import TextFormat
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,9 @@ def counts(
     items: Sequence[Any] | str | Path | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
     line_breaks: bool = False,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    names: Sequence[str] | None = None,
     memory: str = "2GB",
     parts: int | None = None,
     salt: str | None = None,
@@ -158,6 +162,9 @@ def counts(
     swallows other people's rows. ``line_breaks=True`` says that fields between quotes may hold
     line breaks; a row is then a record that may take several lines.
 
+    ``delimiter`` separates fields where the name of the file does not say it, ``encoding`` is
+    "utf-8" or "latin-1", and ``names`` names the columns of a file whose first line is a row.
+
     ``memory`` limits DuckDB for files and data frames, and nothing is spilled to disk: people
     are counted in ``parts`` (rounded up to a power of two), as many as that needs; ``progress``
     is called with (parts done, parts in all). A connection or relation of yours keeps its own
@@ -166,6 +173,9 @@ def counts(
     from winnow.read.engines.query import CountQuery
     from winnow.read.engines.registry import engine_for
 
+    text = TextFormat.parse(
+        line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
+    )
     for name, value in (("item", item), ("user", user)):
         if value is not None and not isinstance(value, str):
             raise ParameterError(f"{name}={shown(value)} is not the name of a column; give a text")
@@ -184,7 +194,7 @@ def counts(
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
     used = [item] if user is None else [item, user]
-    engine = engine_for(source, memory, used, line_breaks=line_breaks)
+    engine = engine_for(source, memory, used, text)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = CountQuery(item, user, max_items_per_user, key, listed)
     totals = engine.count(query, parts, progress)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from winnow.errors import DataError, ForeignError
 from winnow.foreign import instead, reason, shown
+from winnow.read.text_format import PLAIN, TextFormat
 
 if TYPE_CHECKING:  # they need sqlglot
     from winnow.read.engines.histogram import HistogramQuery
@@ -47,7 +48,7 @@ class Source:
     memory: str
     used: Sequence[str]
     """The columns that will be read."""
-    line_breaks: bool = False
+    text: TextFormat = PLAIN
 
     @property
     def module(self) -> str:

@@ -22,6 +22,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.read.counts import check_unit
 from winnow.read.crossing import SealedTable, check_dropping, group
+from winnow.read.text_format import TextFormat
 
 Codes = NDArray[np.int32]
 _BOOLEANS = {"true": True, "True": True, "TRUE": True}
@@ -116,6 +117,9 @@ def read_table(
     max_rows_per_person: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
     line_breaks: bool = False,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    names: Sequence[str] | None = None,
     memory: str = "2GB",
     salt: str | None = None,
 ) -> SealedTable:
@@ -137,7 +141,9 @@ def read_table(
     rows: further rows are left out, chosen by a keyed hash of the person's own rows (``salt``:
     fresh and secret by default). Rows without a person are left out too. One line of a text file is
     one row, as for ``winnow.counts``; ``line_breaks=True`` says that fields between double quotes
-    may hold line breaks.
+    may hold line breaks, ``delimiter`` separates fields where the name of the file does not say it,
+    ``encoding`` is "utf-8" or "latin-1", and ``names`` names the columns of a file whose first
+    line is a row.
 
     Where a column declares 'drop', rows with a value outside are left out, after the bound on rows
     per person: whether a row is left out depends on that row alone, so one person still moves at
@@ -151,6 +157,9 @@ def read_table(
     from winnow.read.engines.histogram import HistogramQuery
     from winnow.read.engines.registry import engine_for
 
+    text = TextFormat.parse(
+        line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
+    )
     declared = Schema.parse(schema)
     if columns is not None:
         declared = declared.subset(columns)
@@ -174,7 +183,7 @@ def read_table(
     used = [*declared.names, *([] if person is None else [person])]
 
     with refusing("the source cannot be read", memory=memory):
-        seen = engine_for(source, memory, used, line_breaks=line_breaks)
+        seen = engine_for(source, memory, used, text)
         (values, weights), as_text = seen.distinct(query)
         pairs = zip(declared.columns, values, strict=True)
         codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)

@@ -11,18 +11,19 @@ import typer
 
 from winnow.cli.options import (
     ASKED,
+    PLAIN_TEXT,
     TABLE,
     AssumedRowsPerPersonOption,
     DeltaOfPlanOption,
     EpsilonOption,
     JsonOption,
-    LineBreaksOption,
     MaxRowsPerPersonOption,
     OneRowOption,
     OutOption,
     PersonOption,
     PlannedEpsilonOption,
     SeedOption,
+    TextOptions,
     check_unit_said,
     plot_of,
     relation_of_people,
@@ -133,7 +134,7 @@ def tabulate(
         ),
     ] = None,
     objective: ObjectiveOption = Objective.BALANCED,
-    line_breaks: LineBreaksOption = False,
+    text: TextOptions = PLAIN_TEXT,
     record: Record = UNRECORDED,
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the first tables")] = None,
@@ -177,7 +178,7 @@ def tabulate(
             person=person,
             max_rows_per_person=max_rows_per_person,
             relation=relation,
-            line_breaks=line_breaks,
+            **text.said(),
             salt=None if seed is None else f"seed {seed}",  # repeatable, too
         )
     warn_of_other_labels(budget, sealed)

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.options import (
+    PLAIN_TEXT,
     TABLE,
     ColumnsOption,
     EpsilonOption,
     JsonOption,
-    LineBreaksOption,
     MaxRowsPerPersonOption,
     OneRowOption,
     PadToOption,
     PersonOption,
     SeedOption,
+    TextOptions,
     check_unit_said,
     padding_of,
     relation_of_people,
@@ -85,7 +86,7 @@ def ask(
         ),
     ] = 10_000,
     seed: SeedOption = None,
-    line_breaks: LineBreaksOption = False,
+    text: TextOptions = PLAIN_TEXT,
     pad_to: PadToOption = None,
     columns: ColumnsOption = None,
     person: PersonOption = None,
@@ -213,7 +214,7 @@ def ask(
             person=person,
             max_rows_per_person=max_rows_per_person,
             relation=relation,
-            line_breaks=line_breaks,
+            **text.said(),
             salt=salt,
         )
     lines = None if batch is None else read_batch(batch, sealed.schema)

@@ -36,8 +36,8 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
             continue
         if name not in types:
             raise DataError(
-                f"there is no column {name!r} for {role}= among the {len(types)} columns of the "
-                "source; check its name"
+                f"there is no column {name!r} (the {role}) among the {len(types)} columns of the "
+                f"source; {alike(name, types) or 'check its name'}"
             )
         if _base(types[name]) not in _WHOLE | _OTHER | _UNTYPED:
             raise DataError(
@@ -46,6 +46,13 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
             )
     if "item" in roles and roles["item"] == roles.get("user"):
         raise DataError(f"the column {roles['item']!r} cannot be both item and user")
+
+
+def alike(name: str, types: Mapping[str, str]) -> str:
+    """That a column has nearly this name. What only stands in the source is not repeated."""
+    plain = "".join(name.split()).casefold()
+    near = sum("".join(other.split()).casefold() == plain for other in types)
+    return "one has this name but for letter case or spaces: write it as it is" if near else ""
 
 
 def is_whole(types: Mapping[str, str], user: str | None) -> bool:

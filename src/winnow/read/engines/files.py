@@ -16,8 +16,9 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from glob import escape
 from pathlib import Path
 from typing import Any, Self
@@ -25,7 +26,7 @@ from typing import Any, Self
 from sqlglot import exp
 
 from winnow.errors import DataError, InputError, ParameterError
-from winnow.foreign import reason
+from winnow.foreign import instead, reason
 from winnow.read.engine import FILES, Counts, Distinct, Engine, Progress, Source, refusing
 from winnow.read.engines.columns import column_types, is_untyped, typed
 from winnow.read.engines.distinct import duck_distinct
@@ -39,6 +40,14 @@ from winnow.read.engines.private_duck import (
 from winnow.read.engines.query import CountQuery, column
 from winnow.read.engines.row_sources import PrivateRows, RowSource
 from winnow.read.records import check_csv, chunks_of, is_gzipped
+from winnow.read.text_format import (
+    ENDINGS,
+    PLAIN,
+    TextFormat,
+    delimiter_of,
+    kind_of_file,
+    wrong_line,
+)
 
 
 def parquet_table(connection: Any, paths: Sequence[Path], used: Sequence[str]) -> exp.Expression:
@@ -86,9 +95,9 @@ def _typed(name: str, kind: str) -> exp.Expression:
     return exp.Alias(this=cast, alias=exp.to_identifier(name, quoted=True))
 
 
-def csv_table(paths: Sequence[Path], delimiter: str, *, line_breaks: bool) -> exp.Expression:
+def csv_table(paths: Sequence[Path], delimiter: str, text: TextFormat) -> exp.Expression:
     """The files as one table of texts, if each of them is plain beyond doubt."""
-    headers = [_header(path, delimiter, line_breaks) for path in paths]
+    headers = [_header(path, delimiter, text) for path in paths]
     if any(header != headers[0] for header in headers):
         raise DataError(
             "the first lines of the files name different columns, or the same in another order; "
@@ -103,7 +112,7 @@ def csv_table(paths: Sequence[Path], delimiter: str, *, line_breaks: bool) -> ex
     options: dict[str, exp.Expression] = {
         "auto_detect": exp.false(),
         "columns": exp.Struct(expressions=columns),
-        "header": exp.true(),
+        "header": exp.Boolean(this=text.names is None),
         "delim": exp.Literal.string(delimiter),
         "quote": exp.Literal.string('"'),
         "escape": exp.Literal.string('"'),
@@ -111,8 +120,10 @@ def csv_table(paths: Sequence[Path], delimiter: str, *, line_breaks: bool) -> ex
         "comment": exp.Literal.string(""),
         "strict_mode": exp.true(),
         # a thread that starts in the middle of a file takes a line inside quotes for a record
-        "parallel": exp.Boolean(this=not line_breaks),
+        "parallel": exp.Boolean(this=not text.line_breaks),
     }
+    if text.encoding != "utf-8":
+        options["encoding"] = exp.Literal.string(text.encoding)
     return table_function("read_csv", paths, options)
 
 
@@ -130,25 +141,27 @@ def table_function(
     return exp.Table(this=exp.Anonymous(this=name, expressions=[files, *named]))
 
 
-def _header(path: Path, delimiter: str, line_breaks: bool) -> list[str]:
+def _header(path: Path, delimiter: str, text: TextFormat) -> list[str]:
     """The names of the columns of a file whose bytes leave no doubt."""
-    return _first_line(
-        path,
-        delimiter,
-        lambda chunks: check_csv(chunks, delimiter, line_breaks=line_breaks, one_ending=True),
-    )
+    with _readable(path):
+        check_csv(chunks_of(path), delimiter, line_breaks=text.line_breaks, one_ending=True)
+        return _names(_beginning(path, text.encoding), delimiter, text.names)
 
 
-def _first_line(
-    path: Path, delimiter: str, check: Callable[[Iterator[bytes]], None] | None = None
-) -> list[str]:
-    """The names in the first line, after a check of all bytes where one is asked for."""
+def _beginning(path: Path, encoding: str) -> str:
+    """The first characters of a text file; they may end within a line."""
+    if is_gzipped(path) is not (path.suffix == ".gz"):  # DuckDB goes by the name
+        raise DataError("its name and its content disagree on whether it is gzipped")
+    known = "utf-8-sig" if encoding == "utf-8" else encoding
+    return next(chunks_of(path), b"").decode(known, errors="replace")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Around what reads a text file: errors name the file, and nothing private is chained."""
     try:
-        if is_gzipped(path) is not (path.suffix == ".gz"):  # DuckDB goes by the name
-            raise DataError("its name and its content disagree on whether it is gzipped")
-        if check is not None:
-            check(chunks_of(path))
-        return _names(next(chunks_of(path), b""), delimiter)
+        yield
+        return
     except InputError as error:
         problem = str(error)
     except (EOFError, zlib.error, gzip.BadGzipFile):
@@ -158,10 +171,16 @@ def _first_line(
     raise DataError(f"the file {path.name!r}: {problem}")  # outside: nothing private is chained
 
 
-def _names(beginning: bytes, delimiter: str) -> list[str]:
-    """The names in the first line; a column without one is called by its place."""
-    text = beginning.decode("utf-8-sig", errors="replace")  # it may end within a character
-    first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+def _names(beginning: str, delimiter: str, given: tuple[str, ...] | None = None) -> list[str]:
+    """The names in the first line, or those given; a column without one is called by its place."""
+    first = next(csv.reader(io.StringIO(beginning, newline=""), delimiter=delimiter), [])
+    if given is not None:
+        if first and len(first) != len(given):
+            raise DataError(
+                f"its first line has {len(first)} fields and {len(given)} names are given; name "
+                "every column"
+            )
+        return list(given)
     if not any(field.strip() for field in first):
         raise DataError("its first line is empty; name the columns there")
     names = [field.strip() or f"column{place}" for place, field in enumerate(first)]
@@ -173,26 +192,24 @@ def _names(beginning: bytes, delimiter: str) -> list[str]:
     return names
 
 
-ENDINGS = (".csv", ".tsv", ".parquet")
-ONLY_TEXT_FILES = "line_breaks=True is for CSV and TSV files, in which a quoted field may go on"
+ONLY_TEXT_FILES = "line_breaks=, delimiter=, encoding= and names= are for CSV and other text files"
 
 
 class DuckFiles(Engine):
     """CSV, TSV or Parquet files."""
 
     def __init__(
-        self, paths: list[Path], ending: str, memory: str, *, line_breaks: bool = False
+        self, paths: list[Path], ending: str, memory: str, text: TextFormat = PLAIN
     ) -> None:
-        self.paths, self.ending, self.memory = paths, ending, memory
-        self.line_breaks = line_breaks
+        self.paths, self.ending, self.memory, self.text = paths, ending, memory, text
 
     @classmethod
     def of(cls, source: Source) -> Self | None:
         """Paths and patterns, one or a list of them."""
         if source.paths is None:
             return None
-        paths, ending = _found(source.paths, source.line_breaks)
-        return cls(paths, ending, source.memory, line_breaks=source.line_breaks)
+        paths, ending = _found(source.paths, source.text)
+        return cls(paths, ending, source.memory, source.text)
 
     def names(self) -> list[str]:
         """The names of the columns of the first file; of text only the first line is read."""
@@ -203,7 +220,9 @@ class DuckFiles(Engine):
                 refusing(f"{path.name} cannot be read: it is not Parquet, or damaged", FILES),
             ):
                 return list(column_types(connection, table_function("read_parquet", [path])))
-        return _first_line(path, self.delimiter)
+        delimiter = self.delimiter
+        with _readable(path):
+            return _names(_beginning(path, self.text.encoding), delimiter, self.text.names)
 
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
         """The counts of all files together."""
@@ -212,6 +231,7 @@ class DuckFiles(Engine):
         with (
             private_connection(self.memory) as connection,
             refusing(f"{self.paths[0].name} cannot be counted", FILES, self.memory),
+            self._explaining(),
         ):
             source = self.source(connection, used)
             query = typed(query, column_types(connection, source))
@@ -222,7 +242,7 @@ class DuckFiles(Engine):
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows; those of text files are texts."""
         as_text = self.ending != ".parquet"
-        with private_connection(self.memory) as connection:
+        with private_connection(self.memory) as connection, self._explaining():
             names = [column.name for column in query.columns]
             names += [] if query.person is None else [query.person]
             source = self.source(connection, names)
@@ -232,18 +252,49 @@ class DuckFiles(Engine):
     @contextmanager
     def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:
         """The private database sees the files itself."""
-        yield PrivateRows(private, self.source(private, used))
+        with self._explaining():
+            yield PrivateRows(private, self.source(private, used))
 
     def source(self, connection: Any, used: Sequence[str]) -> exp.Expression:
         """The files as one table; they must agree on the types of the columns ``used``."""
         if self.ending == ".parquet":
             return parquet_table(connection, self.paths, used)
-        return csv_table(self.paths, self.delimiter, line_breaks=self.line_breaks)
+        return csv_table(self.paths, self.delimiter, self.text)
 
-    @property
+    @cached_property
     def delimiter(self) -> str:
         """What separates the fields of a text file."""
-        return "\t" if self.ending == ".tsv" else ","
+        path = self.paths[0]
+        with _readable(path):
+            first = _beginning(path, self.text.encoding).partition("\n")[0]
+            return delimiter_of(self.ending, first, self.text)
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Around the work of DuckDB: where it fails, the line that is the reason, if one is."""
+        import duckdb
+
+        try:
+            yield
+            return
+        except duckdb.OutOfMemoryException:
+            raise
+        except duckdb.Error as error:
+            failure = error
+        told = None if self.ending == ".parquet" else self._wrong_line()
+        if told is None:
+            raise failure
+        del failure  # it may quote a row
+        raise DataError(told)
+
+    def _wrong_line(self) -> str | None:
+        width = len(self.names())
+        for path in self.paths:
+            with instead(DataError(f"the file {path.name!r} cannot be read")):
+                wrong = wrong_line(path, self.delimiter, self.text.encoding, width)
+            if wrong is not None:
+                return f"the file {path.name!r}: {wrong}"
+        return None
 
     def _rows(self, connection: Any, source: exp.Expression) -> int:
         """How many rows there are, roughly for text files."""
@@ -253,14 +304,14 @@ class DuckFiles(Engine):
         return sum(path.stat().st_size for path in self.paths) * packed // 12
 
 
-def _found(sources: list[str | Path], line_breaks: bool) -> tuple[list[Path], str]:
+def _found(sources: list[str | Path], text: TextFormat) -> tuple[list[Path], str]:
     """The files that there are, and the one ending of their names; or what is wrong."""
     paths: list[Path] = []
     for place, source in enumerate(sources, 1):
-        text = str(source)
-        found = [text] if Path(text).exists() else sorted(glob.glob(text))
+        name = str(source)
+        found = [name] if Path(name).exists() else sorted(glob.glob(name))
         if not found:  # a list may hold values that were taken for paths
-            which = f"{text!r}" if len(sources) == 1 else f"under path {place} of the list"
+            which = f"{name!r}" if len(sources) == 1 else f"under path {place} of the list"
             raise DataError(f"there is no file {which}; check the path")
         paths += map(Path, found)
     for path in paths:
@@ -270,14 +321,13 @@ def _found(sources: list[str | Path], line_breaks: bool) -> tuple[list[Path], st
             raise DataError(f"the file {path.name!r} may not be read; check its permissions")
         if path.stat().st_size == 0:
             raise DataError(f"the file {path.name!r} is empty; its first line names the columns")
-    endings = {path.with_suffix("").suffix.lower() if path.suffix == ".gz" else path.suffix.lower()
-               for path in paths}  # fmt: skip
-    if len(endings) != 1 or not endings <= set(ENDINGS):
+    endings = {kind_of_file(path) for path in paths}
+    if len(endings) != 1:
         raise DataError(
-            f"the files end in {', '.join(sorted(endings))}; give files of one kind: "
+            f"the files are of the kinds {', '.join(sorted(endings))}; give files of one kind: "
             f"{', '.join(ENDINGS)} (text may be gzipped)"
         )
     (ending,) = endings
-    if line_breaks and ending == ".parquet":
+    if text.said and ending == ".parquet":
         raise ParameterError(f"{ONLY_TEXT_FILES}; these files are Parquet")
     return paths, ending

@@ -21,7 +21,7 @@ from sqlglot import exp
 from winnow.core.column import Column
 from winnow.errors import DataError
 from winnow.foreign import plain_type
-from winnow.read.engines.columns import check_columns, is_untyped
+from winnow.read.engines.columns import alike, check_columns, is_untyped
 
 Dialect = Literal["duckdb", "postgres", "spark"]
 
@@ -129,8 +129,8 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
     for column in query.columns:
         if column.name not in types:
             raise DataError(
-                f"there is no column {column.name!r} among the {len(types)} columns of the "
-                "source; the schema and the source must use the same names"
+                f"there is no column {column.name!r} among the {len(types)} columns of the source; "
+                + (alike(column.name, types) or "the schema and the source must use the same names")
             )
         if as_text or is_untyped(types[column.name]):
             continue

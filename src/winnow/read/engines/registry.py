@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from winnow.core.checks import flag
 from winnow.errors import DataError, ParameterError
 from winnow.read.engine import Engine, Source
 from winnow.read.engines.duck import DuckTable
@@ -13,18 +12,16 @@ from winnow.read.engines.files import ONLY_TEXT_FILES, DuckFiles
 from winnow.read.engines.frames import DuckFrame
 from winnow.read.engines.postgres import PostgresTable
 from winnow.read.engines.spark import SparkFrame
+from winnow.read.text_format import PLAIN, TextFormat
 
 ENGINES: tuple[type[Engine], ...] = (DuckFiles, DuckTable, PostgresTable, SparkFrame, DuckFrame)
 """Asked in this order; the last takes whatever is in memory."""
 
 
-def engine_for(
-    given: Any, memory: str, used: Sequence[str], *, line_breaks: bool = False
-) -> Engine:
+def engine_for(given: Any, memory: str, used: Sequence[str], text: TextFormat = PLAIN) -> Engine:
     """The engine that can see a source; ``used`` are the columns that will be read."""
-    flag(line_breaks=line_breaks)
-    source = Source(given, memory, used, line_breaks)
-    if line_breaks and source.paths is None:
+    source = Source(given, memory, used, text)
+    if text.said and source.paths is None:
         raise ParameterError(f"{ONLY_TEXT_FILES}; this source is none")
     for kind in ENGINES:
         found = kind.of(source)

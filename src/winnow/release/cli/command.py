@@ -10,16 +10,17 @@ from typing import Annotated
 import typer
 
 from winnow.cli.options import (
+    PLAIN_TEXT,
     TABLE,
     ColumnsOption,
     EpsilonOption,
     JsonOption,
-    LineBreaksOption,
     MaxRowsPerPersonOption,
     OneRowOption,
     PadToOption,
     PersonOption,
     SeedOption,
+    TextOptions,
     check_unit_said,
     padding_of,
     plot_of,
@@ -139,7 +140,7 @@ def release(
         ),
     ] = 0.0,
     seed: SeedOption = None,
-    line_breaks: LineBreaksOption = False,
+    text: TextOptions = PLAIN_TEXT,
     pad_to: PadToOption = None,
     columns: ColumnsOption = None,
     person: PersonOption = None,
@@ -292,7 +293,7 @@ def release(
         memory=memory,
         pad_to=padding_of(pad_to),
         seed=seed,
-        line_breaks=line_breaks,
+        text=text,
     )
     read = named_by(table)
     if title is not None and report is None:

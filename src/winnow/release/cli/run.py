@@ -11,6 +11,7 @@ from winnow.answers.request import AnswersRequest, bound_workload, checked_total
 from winnow.answers.settings import MethodChoice, choose
 from winnow.answers.verb import refuse_options
 from winnow.cli.files import refuse_overwriting
+from winnow.cli.options import PLAIN_TEXT, TextOptions
 from winnow.core.checks import count
 from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
@@ -115,7 +116,7 @@ class ReleaseOrder:
     memory: str = "4GB"
     pad_to: float | str | None = None
     seed: int | None = None
-    line_breaks: bool = False
+    text: TextOptions = PLAIN_TEXT
 
     def files(self) -> list[Path]:
         """The public files that are read."""
@@ -202,7 +203,7 @@ class ReleaseOrder:
             person=self.person,
             max_rows_per_person=self.max_rows_per_person,
             relation=self.relation,
-            line_breaks=self.line_breaks,
+            **self.text.said(),
             memory=self.memory,
             salt=None if self.seed is None else f"seed {self.seed}",  # repeatable, too
         )

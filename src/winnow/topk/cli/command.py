@@ -10,15 +10,16 @@ import typer
 
 from winnow.cli.options import (
     AUTO,
+    PLAIN_TEXT,
     EpsilonOption,
     GammaOption,
     HeaderOption,
     JsonOption,
     Labels,
-    LineBreaksOption,
     OutOption,
     SeedOption,
     SizeOption,
+    TextOptions,
     TopKMechanismOption,
     TopKNoiseOption,
     option,
@@ -79,7 +80,7 @@ def topk(
         bool, typer.Option("--counts", help="Release noisy counts of the winners, too.")
     ] = False,
     seed: SeedOption = None,
-    line_breaks: LineBreaksOption = False,
+    text: TextOptions = PLAIN_TEXT,
     user: Annotated[
         str | None,
         option(
@@ -220,11 +221,11 @@ def topk(
     )
     check_source(
         file, count, max_items_per_user, user=user, items=items, memory=memory, header=header,
-        labels=labels, one_row=one_row,
+        labels=labels, one_row=one_row, text=text,
     )  # fmt: skip
     read = named_by(file)
     _check_targets([*read, *([] if items is None else [items])], out, plot, request)
-    public = None if items is None else read_items(items, line_breaks=line_breaks)
+    public = None if items is None else read_items(items, line_breaks=text.line_breaks)
     choice = request.choice(public=labels == "public" or public is not None)
     how: dict[str, Any] = {
         "ordered": getattr(choice.mechanism, "ordered", True),
@@ -243,14 +244,14 @@ def topk(
                 choice,
                 seed,
                 budget,
-                line_breaks=line_breaks,
+                line_breaks=text.line_breaks,
                 header=header,
             )
         else:
             how_to_count: dict[str, Any] = {
                 "items": public,
                 "progress": progress,
-                "line_breaks": line_breaks,
+                **text.said(),
             }
             if memory is not None:
                 how_to_count["memory"] = memory

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import winnow
-from winnow.cli.options import check_unit_said
+from winnow.cli.options import PLAIN_TEXT, TextOptions, check_unit_said
 from winnow.core.checks import count, delta_range, positive
 from winnow.core.relation import Relation
 from winnow.core.released import Released
@@ -255,6 +255,7 @@ def check_source(
     header: bool,
     labels: str | None,
     one_row: bool,
+    text: TextOptions,
 ) -> None:
     """Refuse options that would do nothing for this kind of file, and what is left unsaid."""
     if count is None:
@@ -285,6 +286,8 @@ def check_source(
             "an item is there"
         )
     said = {"--user": user, "--items": items, "--memory": memory, "--one-row-per-person": one_row}
+    said |= {"--delimiter": text.delimiter, "--names": text.names}
+    said["--encoding"] = text.encoding != PLAIN_TEXT.encoding
     for option, given in said.items():
         if given:
             raise ParameterError(

@@ -1,0 +1,64 @@
+"""Parameters that protect nobody are said so, on stderr, before anything is released."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from winnow.audit.replay.commands import shown
+from winnow.cli.reporting import weak_promises
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "people", "said"),
+    [
+        (1e9, 0.0, None, ["--epsilon 1e+09 promises next to nothing"]),
+        (1.0, 0.1, None, ["one person in 10"]),
+        (1.0, 1e-4, 5000, []),
+        (1.0, 3e-4, 5000, ["more than 1 divided by --rows 5000"]),
+        (50.0, 0.5, 3, ["--epsilon 50", "one person in 2"]),
+        (1.0, 1e-6, None, []),
+        (20.0, 0.0, 10, []),
+        (None, None, None, []),
+        (float("nan"), -1.0, 0, []),
+    ],
+)
+def test_what_protects_nobody_is_said(
+    epsilon: float, delta: float, people: int, said: list[str]
+) -> None:
+    warnings = list(weak_promises(epsilon, delta, people))
+    assert len(warnings) == len(said)
+    assert all(words in warning for words, warning in zip(said, warnings, strict=True))
+
+
+def test_a_command_warns_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("votes.csv").write_text("label,score\noak,40\nelm,3\n")
+    done = shown("select", "votes.csv", "--epsilon", "1e9", "--seed", 1, "--json")
+    assert done.exit == 0 and done.stderr.startswith("warning: --epsilon 1e+09")
+    assert shown("select", "votes.csv", "--epsilon", "1", "--seed", 1, "--json").stderr == ""
+
+
+def test_options_of_text_files_are_those_of_every_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_bytes("1;f\xf6\n0;m\n".encode("latin-1") * 40)
+    Path("s.json").write_text('{"x": 2, "sex": {"values": ["f\u00f6", "m"]}}', encoding="utf-8")
+    written = ("--delimiter", ";", "--encoding", "latin-1", "--names", "x,sex")
+    table = ("t.csv", "--schema", "s.json", *written)
+    noise = ("--one-row-per-person", "--epsilon", 1, "--seed", 1)
+    for words in (
+        ("schema", "check", *table),
+        ("tabulate", *table, "--by", "sex", *noise),
+        ("learn", *table, "--target", "x", "--hypotheses", "stumps", *noise),
+        ("topk", "t.csv", *written, "--item", "sex", "-k", 1, "--delta", 1e-6, *noise),
+    ):
+        done = shown(*words)
+        assert done.exit == 0, (words, done)
+    drafted = shown("schema", "draft", "t.csv", *written)
+    assert drafted.exit == 0 and '"sex"' in drafted.stdout and "m" not in drafted.stdout.split()
+    counts = ("topk", "t.csv", "--item", "a", "--count", "b", "--labels", "public", "-k", 1)
+    refused = shown(*counts, "--delimiter", ";", "--epsilon", 1)
+    assert refused.exit == 2 and "--delimiter is for event logs" in refused.stderr

@@ -1,0 +1,126 @@
+"""Files as they are in the world: separators, encodings, names, content without an ending."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import winnow as wn
+from winnow.core.opening import open_sealed
+
+SECRET = "73519"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def found(name: str, content: str | bytes, **options: Any) -> dict[str, int]:
+    Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
+    counts = wn.counts(name, item="town", user="who", **options)
+    labels: Any = counts.labels
+    return dict(zip(open_sealed(labels), open_sealed(counts.values).tolist(), strict=True))
+
+
+TOWNS = {"Ulm": 2, "K\u00f6ln": 1}
+ROWS = "a,Ulm\nb,Ulm\nc,K\u00f6ln\n"
+TEXT = "who,town\n" + ROWS
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("a.csv", TEXT.replace(",", ";"), {"delimiter": ";"}),
+        ("a.csv", TEXT.replace(",", "\t"), {"delimiter": "tab"}),
+        ("a.csv.gz", gzip.compress(TEXT.replace(",", "|").encode()), {"delimiter": "|"}),
+        ("a.csv", TEXT.encode("latin-1"), {"encoding": "latin-1"}),
+        ("a.csv", ROWS, {"names": ["who", "town"]}),
+        ("a.txt", TEXT.replace(",", ";"), {}),
+        ("a.dat", TEXT.replace(",", "\t"), {}),
+        ("a", TEXT, {}),
+        ("b.txt", ROWS.replace(",", "|"), {"names": ["who", "town"], "delimiter": "|"}),
+    ],
+)
+def test_a_file_is_read_as_it_is_written(name: str, content: Any, options: Any) -> None:
+    assert found(name, content, **options) == TOWNS
+
+
+def test_parquet_is_known_by_its_content_and_named_when_it_is_broken() -> None:
+    frame = pd.DataFrame({"who": ["a", "b", "c"], "town": ["Ulm", "Ulm", "K\u00f6ln"]})
+    frame.to_parquet("whole.parquet")
+    held = Path("whole.parquet").read_bytes()
+    assert found("table", held) == TOWNS
+    for name, content in (("cut.parquet", held[:-3]), ("not.parquet", b"who,town\na,b\n")):
+        with pytest.raises(wn.InputError, match="is not Parquet, or it is damaged or cut off"):
+            found(name, content)
+    with pytest.raises(wn.InputError, match="is Parquet, not text"):
+        found("a.csv", held)
+    with pytest.raises(wn.InputError, match="for CSV and other text files"):
+        found("b.parquet", held, delimiter=";")
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        (TEXT.replace(",", ";"), {}, "separated by semicolons; say so with delimiter=';'"),
+        (TEXT.replace(",", "\t"), {}, "--delimiter 'tab'"),
+        (TEXT.encode("utf-16"), {}, "is UTF-16 text"),
+        (bz2.compress(TEXT.encode()), {}, "packed with bzip2"),
+        (b"\x28\xb5\x2f\xfd" + b"0" * 9, {}, "packed with zstd"),
+        (b"PK\x03\x04" + b"0" * 9, {}, "zip or Excel"),
+        (f"who,town\na,Ulm\nb,{SECRET},x\n", {}, "line 3 has 3 fields, and there are 2 columns"),
+        (f"who,town\na,Ulm\n{SECRET}\n", {}, "line 3 has 1 fields, and there are 2 columns"),
+        (f"who,town\na,{SECRET}\nb,\xf6\n".encode("latin-1"), {}, "encoding='latin-1'"),
+        (f'who,town\na,"{SECRET}\nb,Ulm\n', {}, "line 2"),
+        (ROWS, {"names": ["who", "town", "more"]}, "has 2 fields and 3 names are given"),
+        (ROWS, {"names": ["who", "WHO"]}, "one name twice"),
+        (ROWS, {"names": "who,town"}, "not a list of names"),
+        (TEXT, {"delimiter": "ab"}, "not one character"),
+        (TEXT, {"delimiter": '"'}, "separate no fields"),
+        (TEXT, {"encoding": "utf-16"}, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_is_named_without_a_value(
+    content: Any, options: Any, said: str
+) -> None:
+    with pytest.raises(wn.InputError) as caught:
+        found("a.csv", content, **options)
+    assert said in str(caught.value) and SECRET not in str(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+def test_a_first_line_is_a_row_where_names_are_given() -> None:
+    Path("a.csv").write_text("1,f\n0,m\n1,f\n")
+    schema = {"x": 2, "sex": {"values": ["f", "m"]}}
+    assert wn.read_table("a.csv", schema=schema, names=["x", "sex"]).n == 3
+
+
+def test_the_first_row_of_a_file_without_names_decides_nothing() -> None:
+    given = {"names": ["who", "town"]}
+    with pytest.raises(wn.InputError, match="neither its name nor a line of names"):
+        found("a.txt", ROWS, **given)
+    assert found("a.csv", "a;b|c;d,Ulm\n" + ROWS, **given) == {"Ulm": 3, "K\u00f6ln": 1}
+
+
+def test_stray_quotes_are_refused_whatever_separates_fields() -> None:
+    for mark in ";|\t":
+        content = TEXT.replace(",", mark) + f'd{mark}say "{SECRET}"\n'
+        with pytest.raises(wn.InputError, match="line 5: a double quote stands inside"):
+            found("a.csv", content, delimiter=mark)
+
+
+def test_a_name_that_differs_in_letter_case_is_hinted_at_and_not_repeated() -> None:
+    Path("a.csv").write_text(f"who,Town {SECRET}\na,b\n")
+    for call in (
+        lambda: wn.counts("a.csv", item=f"town{SECRET}", user="who"),
+        lambda: wn.read_table("a.csv", schema={f"town {SECRET}": 3}),
+    ):
+        with pytest.raises(wn.InputError, match="but for letter case or spaces") as caught:
+            call()
+        assert f"Town {SECRET}" not in str(caught.value)
