@@ -34,6 +34,8 @@ from winnow.read.scores import repeated
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
 STDIN = "-"
+LARGE = 4_000_000
+"""Bytes from which on it is worth the start of a database."""
 FORMATS = (".csv", ".tsv", ".json", ".parquet")
 
 
@@ -72,6 +74,9 @@ def read_scores(
             case ".json":
                 return _checked(from_json(_text(path.read_bytes()), columns))
             case _:
+                found = _large(path, ending, columns) if not line_breaks else None
+                if found is not None:
+                    return found
                 delimiter, text = "\t" if ending == ".tsv" else ",", _text(path.read_bytes())
                 return _checked(_from_rows(text, delimiter, columns, line_breaks))
     except ExtraMissing:
@@ -82,6 +87,16 @@ def read_scores(
         problem = _unreadable(error)
     file = "standard input" if str(source) == STDIN else str(source)
     raise DataError(f"{file}: {problem}")  # outside the handlers: nothing private is chained
+
+
+def _large(path: Path, ending: str, columns: Columns) -> tuple[list[Any], Scores] | None:
+    """What a database reads of a large file, if both columns are named and all is plain."""
+    named = columns.label is not None and columns.score is not None
+    if not named or path.stat().st_size < LARGE:
+        return None
+    from winnow.read.large_counts import large_counts
+
+    return large_counts(path, ending, columns)
 
 
 def _ending(path: Path) -> str:
