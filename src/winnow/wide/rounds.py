@@ -92,15 +92,16 @@ def allowed_candidates(
     To join all columns of a table but the largest to every clique would be enough to hold the
     table; where even that stays within the bound, no tree has to be made to know it.
     """
+    from winnow.wide.kernels.elimination import within
+
     held, shape = [each.columns for each in released], planned.schema.shape
-    most = planned.model_cells
-    now = tree_cells(shape, held)
-
-    def fits(columns: tuple[int, ...]) -> bool:
-        sizes = sorted(shape[c] for c in columns)
-        return now * math.prod(sizes[:-1]) <= most or tree_cells(shape, [*held, columns]) <= most
-
-    return [i for i, part in enumerate(candidates.parts) if fits(_columns(part))]
+    now, most = tree_cells(shape, held), planned.model_cells
+    sets = [_columns(part) for part in candidates.parts]
+    sizes = [sorted(shape[c] for c in columns) for columns in sets]
+    found = {i for i, each in enumerate(sizes) if now * math.prod(each[:-1]) <= most}
+    left = [i for i in range(len(sets)) if i not in found]
+    fits = within(shape, held, [sets[i] for i in left], most)
+    return sorted(found.union(i for i, each in zip(left, fits, strict=True) if each))
 
 
 def _columns(part: Part) -> tuple[int, ...]:
