@@ -20,8 +20,8 @@ from winnow.core.workloads.marginal import MarginalPart
 from winnow.privacy import zcdp_rho
 from winnow.read.crossing import true_counts
 from winnow.wide.fit import Estimator, NoisyTable
-from winnow.wide.junction_tree import tree_cells
-from winnow.wide.rules import MODEL_CELLS
+from winnow.wide.kernels.elimination import within
+from winnow.wide.rules import model_cells, pair_noise
 from winnow.wide.settings import WideRequest, WideSettings, wide_settings
 
 Columns = tuple[int, ...]
@@ -53,7 +53,12 @@ class Truth:
 def aim(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
     """AIM [McKenna et al. 2022, algorithm 4]: rounds whose noise halves when they stop telling."""
     generator, columns = np.random.default_rng(seed), len(truth.shape)
-    request: dict[str, Any] = {"rounds": 1, "first_share": 0.1, "public_rows": truth.rows}
+    rho = float(zcdp_rho(epsilon, delta))
+    pairs = list(combinations(range(columns), 2))
+    nu = pair_noise(truth.shape, pairs, rho=rho, moved=ROOT_2, rows=truth.rows)
+    most = model_cells(nu)
+    request: dict[str, Any] = {"rounds": 1, "first_share": 0.1, "public_rows": truth.rows,
+                               "model_cells": most}  # fmt: skip
     planned = wide_settings(
         WideRequest(
             wn.marginals(min(3, columns)), truth.table.schema, 1e3, delta, truth.table.relation,
@@ -63,7 +68,6 @@ def aim(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
     assert isinstance(planned, WideSettings)
     sets = [part.columns for part in planned.candidates.parts]  # type: ignore[attr-defined]
     weights = np.array(planned.weights, np.float64) / max(planned.weights)
-    rho = float(zcdp_rho(epsilon, delta))
     sigma = math.sqrt(16 * columns / (2 * 0.9 * rho))
     choice = math.sqrt(8 * 0.1 * rho / (16 * columns))
     estimator = Estimator(truth.shape, truth.rows)
@@ -77,8 +81,9 @@ def aim(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
         used += 0.5 / sigma**2 + choice**2 / 8
         held, noise = [each.columns for each in released], L1 * ROOT_2 * sigma
         places, scores = [], []
+        fits = within(truth.shape, held, sets, int(most * used / rho))
         for place, each in enumerate(sets):
-            if tree_cells(truth.shape, [*held, each]) <= MODEL_CELLS * used / rho:
+            if fits[place]:
                 true = truth.of(each)
                 far = np.abs(true - truth.rows * model.marginal(each).ravel()).sum()
                 places.append(place)

@@ -80,6 +80,8 @@ def test_a_graphical_model_is_taken_where_cells_are_too_many() -> None:
     schema = wn.Schema.parse({f"c{i}": 40 for i in range(6)})
     plan = wn.plan.release(schema, wn.marginals(2), n=20_000, epsilon=1, delta=DELTA)
     assert plan.method == "graphical" and dict(plan.refused).keys() >= {"tables", "mwem"}
+    row = plan.rows[0]
+    assert row.kind == "rule of thumb" and row.largest is None and 0 < (row.mean or 0) < 20_000
     released = wn.release(
         wide, wn.marginals(2), epsilon=1, delta=DELTA, method="graphical", rounds=2, seed=1
     )

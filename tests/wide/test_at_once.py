@@ -15,7 +15,16 @@ from winnow.core.tape import Tape
 from winnow.privacy import guarantee_of, single_use_grant
 from winnow.tables.estimates import layer_of
 from winnow.wide.at_once import AtOnce, closure, noise_of, white_tables
-from winnow.wide.rules import pair_noise, schedule
+from winnow.wide.rules import (
+    MODEL_CELLS,
+    MOST_MODEL_CELLS,
+    distance,
+    mean_distance,
+    model_cells,
+    pair_noise,
+    pairs_first,
+    schedule,
+)
 from winnow.wide.settings import WideRequest, WideSettings, wide_settings
 
 SHAPE = {"a": 4, "b": 3, "c": 5, "d": 2}
@@ -87,6 +96,22 @@ def test_rounds_follow_the_noise_of_a_pair() -> None:
 
     assert noise(2000) == pytest.approx(noise(1000) / 2)
     assert noise(1000) == pytest.approx(0.4 * 13.5 * math.sqrt(15) / 1000)
+
+
+def test_models_grow_and_errors_fall_with_the_noise_of_a_pair() -> None:
+    noises = (1.0, 0.01, 0.002, 0.001, 1e-6)
+    cells = [model_cells(nu) for nu in noises]
+    assert cells[0] == cells[1] == MODEL_CELLS and cells == sorted(cells)
+    assert MODEL_CELLS < cells[2] < cells[-1] == MOST_MODEL_CELLS
+    assert [distance(nu, 2) for nu in (0.01, 1e4)] == [pytest.approx(0.02), 1.0]
+    assert mean_distance(0.01, [2, 3]) == pytest.approx(0.032)
+    assert [pairs_first(*each) for each in ((14, 14), (14, 54), (9, 1))] == [7, 14, 0]
+    wide = wn.Schema.parse({f"c{i}": 12 for i in range(9)})
+    for rows, most in ((20_000, MODEL_CELLS), (10**7, MOST_MODEL_CELLS)):
+        plan = settled(schema=wide, public_rows=rows)
+        assert isinstance(plan, WideSettings) and plan.model_cells == most
+        asked = settled(schema=wide, public_rows=rows, model_cells=5000)
+        assert isinstance(asked, WideSettings) and asked.model_cells == 5000
 
 
 def test_white_tables_tell_what_the_subspaces_tell() -> None:
@@ -163,6 +188,8 @@ def test_a_plan_says_what_will_happen() -> None:
     ]
     asked = plan(10**6, rounds=5)
     assert asked.rounds == 5 and asked.tables == 9 and asked.seconds > 0
+    distances = [plan(n).distance for n in (10**6, 300, 10)]
+    assert distances == sorted(distances) and distances[0] < 0.01 and "thumb" in str(asked)
     assert "5 rounds as asked" in str(asked) and asked.to_dict()["strategy"] == "rounds"
     assert plan(None).noise > 0
     with pytest.raises(wn.InputError, match="n=0"):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from reference.tree_potentials import tree_tables
 from winnow.wide.junction_tree import JunctionTree, junction_tree, tree_cells
+from winnow.wide.kernels.elimination import within
 from winnow.wide.kernels.tree_tables import TreeTables
 
 SHAPE = (2, 3, 2, 4, 2)
@@ -53,6 +54,20 @@ def test_cliques_hold_every_set_and_the_cliques_of_a_column_hang_together(
         assert without_parent == [tree.tops[column]]
     assert tree.cells == tree_cells(SHAPE, sets)
     assert all(parent < place for place, parent in enumerate(tree.parents))
+
+
+@given(SETS, SETS, st.integers(1, 200))
+def test_what_fits_is_decided_as_by_the_tree_itself(
+    held: list[tuple[int, ...]], more: list[tuple[int, ...]], most: int
+) -> None:
+    cells = [tree_cells(SHAPE, [*held, each]) for each in more]
+    for bound in (most, *cells):
+        assert within(SHAPE, held, more, bound).tolist() == [size <= bound for size in cells]
+
+
+def test_a_model_of_more_cells_than_floats_count_does_not_fit() -> None:
+    everything = tuple(range(400))
+    assert within((40,) * 400, [], [everything, (0, 1)], 10**6).tolist() == [False, True]
 
 
 def test_a_cycle_is_triangulated_through_the_smallest_tables() -> None:

@@ -76,6 +76,15 @@ def test_the_junction_tree_stays_within_its_bound() -> None:
     assert (0, 2) in chosen and (1, 3) in chosen and (0, 1) not in chosen
 
 
+def test_a_bound_that_no_first_table_meets_is_refused_before_the_charge() -> None:
+    """The columns alone take cells, too: b and d together with a and c make 15."""
+    found = planned(model_cells=15)
+    assert [part.size for part in found.candidates.parts] == [6]
+    assert allowed_candidates(found, found.candidates, []) == [0]
+    with pytest.raises(InputError, match="model_cells=14"):
+        planned(model_cells=14)
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [

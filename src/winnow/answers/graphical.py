@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
-from winnow.answers.prediction import UNKNOWN, Prediction
+from winnow.answers.prediction import THUMB, Prediction
 from winnow.answers.request import AnswersRequest
 from winnow.core.workloads.part import table_columns
-from winnow.wide.rules import ASSUMED_ROWS, pair_noise, rounds_seconds, schedule
+from winnow.wide.rules import (
+    ASSUMED_ROWS,
+    distance,
+    model_cells,
+    pair_noise,
+    rounds_seconds,
+    schedule,
+)
 
-_NOTE = "for domains with too many cells for other methods; its error depends on the data"
+_NOTE = "for domains with too many cells for other methods; the largest error depends on the data"
 
 
 def predict_graphical(request: AnswersRequest) -> Prediction | str:
-    """The prediction, or why it cannot run. Its errors depend on the data: nothing is known."""
+    """The prediction, or why it cannot run. Of the largest error nothing is known."""
     if request.rho is None:
         return "it measures whole tables with Gaussian noise, which needs a delta > 0"
     sets = [table_columns(part) for part in request.workload.parts]
@@ -34,5 +41,10 @@ def predict_graphical(request: AnswersRequest) -> Prediction | str:
         moved=math.sqrt(request.relation.people) * request.rows_per_person,
         rows=request.total or ASSUMED_ROWS,
     )
-    seconds = rounds_seconds(schedule(len(shape), nu).rounds, cells=request.workload.size)
-    return Prediction("graphical", None, None, None, seconds, UNKNOWN, _NOTE)
+    bound = model_cells(nu)
+    seconds = rounds_seconds(
+        schedule(len(shape), nu).rounds, cells=request.workload.size, model_cells=bound
+    )
+    moved = sum(distance(nu, len(columns or ())) for columns in sets)
+    mean = 2.0 * (request.total or ASSUMED_ROWS) * moved / request.workload.size
+    return Prediction("graphical", None, mean, None, seconds, THUMB, _NOTE)

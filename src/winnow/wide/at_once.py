@@ -33,6 +33,8 @@ class AtOnce:
     tables: TablesSettings
     reason: str
     seconds: float
+    distance: float
+    """About the mean total variation distance of the workload's tables: a rule of thumb."""
 
 
 def white_tables(layer: Layer, schema: Schema) -> list[NoisyTable]:

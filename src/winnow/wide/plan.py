@@ -13,12 +13,13 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.foreign import guarded
 from winnow.wide.at_once import AtOnce
-from winnow.wide.rules import MODEL_CELLS, SELECTION_SHARE
+from winnow.wide.rules import SELECTION_SHARE
 from winnow.wide.settings import WideRequest, WideSettings, wide_settings
 
 _SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. 'noise' is that of one "
-    "count of a measured table, in rows. What the model gets wrong beyond it depends on the data."
+    "count of a measured table, in rows. 'distance' is about the mean total variation distance of "
+    "the workload's tables from the truth: a rule of thumb, seen on other data, no promise."
 )
 
 
@@ -38,6 +39,8 @@ class WidePlan(InNotebook):
     """Of a count of a single column, a standard deviation in rows."""
     noise: float
     """Of a count of a usual table, a standard deviation in rows."""
+    distance: float
+    """About the mean total variation distance of the workload's tables: a rule of thumb."""
     seconds: float
     reason: str
     scope: str = _SCOPE
@@ -57,6 +60,7 @@ class WidePlan(InNotebook):
                 f"{Relation(self.relation).sentence}",
                 f"{self.strategy}: {self.tables} tables{rounds}, about {self.seconds:.0f} s",
                 f"noise {self.first_noise:,.3g} rows in a column, {self.noise:,.3g} in a table",
+                f"tables about {self.distance:.2g} from the truth (rule of thumb)",
                 self.reason,
                 "",
                 self.scope,
@@ -75,7 +79,7 @@ def release_wide(
     rounds: int | None = None,
     share: Real = SELECTION_SHARE,
     first_share: Real | None = None,
-    model_cells: int = MODEL_CELLS,
+    model_cells: int | None = None,
     rows_per_person: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
     accountant: str = "best",
@@ -106,7 +110,8 @@ def release_wide(
         )
     )
     what = _at_once(planned) if isinstance(planned, AtOnce) else _in_rounds(planned)
-    return WidePlan(float(epsilon), float(delta), str(kind), *what, planned.seconds, planned.reason)
+    rest = planned.distance, planned.seconds, planned.reason
+    return WidePlan(float(epsilon), float(delta), str(kind), *what, *rest)
 
 
 def _in_rounds(planned: WideSettings) -> tuple[str, int, int, float, float]:

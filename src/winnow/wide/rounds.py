@@ -2,8 +2,8 @@
 
 The loop of MWEM+PGM [McKenna-Miklau-Sheldon 2021] with the candidates, weights and penalties
 of AIM [McKenna et al. 2022]: measure each column alone; then let the private rounds select a
-table that the model gets wrong by more than its noise, measure it, and fit the model to all
-tables released so far.
+table that the model gets wrong by more than its noise (in the first ones, of two columns), measure
+it, and fit the model to all tables released so far.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from winnow.read.crossing import SealedTable, true_counts
 from winnow.release.mechanism import MarginalRun
 from winnow.wide.fit import Estimator, Floats, NoisyTable
 from winnow.wide.junction_tree import tree_cells
+from winnow.wide.rules import pairs_first
 from winnow.wide.settings import WideSettings
 from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
 
@@ -56,9 +57,12 @@ def fit_wide(
         penalties = [every_penalty[i] for i in kept]
         said: dict[int, Floats] = {}
         changed: set[int] = set()
+        early = pairs_first(len(planned.schema.columns), every)
         narrow = len(planned.schema.columns) <= REFRESHED
         for done in range(every):
             allowed = allowed_candidates(planned, candidates, released)
+            if done < early:
+                allowed = [i for i in allowed if len(_columns(tables[i])) == 2] or allowed
             for i in allowed:
                 columns = _columns(tables[i])
                 if i not in said or narrow or changed.intersection(columns):

@@ -10,6 +10,8 @@ table of two columns of the usual size when every column gets a round,
   the budget for the columns alone that falls with nu.
 - All tables of the workload at once, with no selection, if a model can hold them together and
   noise moves the usual table by less than ``ONCE``.
+- The model may have the more cells the smaller nu is: with little noise it is what the model
+  leaves out that counts.
 
 The rules were chosen on five tables (books, some of their columns, movie ratings, two made up:
 ``CHOSEN_ON`` in benchmarks/_wide_data.py), with epsilon from .1 to 10, and are compared on seven
@@ -18,15 +20,15 @@ these replace had been chosen on ADULT, and at most two rounds for every column 
 for the survey (income) at epsilon 10. On two of the five (books, made-up rows; one run each) it did
 not help to measure all pairs of columns that noise spares before the first round, and to fit those
 that stand out: 2-way error 0.94 to 1.18 of that without. On books, at epsilon 10, models of up
-to 500,000 cells were no better than of 100,000.
+to 500,000 cells were no better than of 100,000. PAIRS_TEXT
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 from winnow.wide.junction_tree import Columns
 
@@ -36,8 +38,11 @@ ONCE = 0.1
 LEAST_FIRST, MOST_FIRST = 0.1, 0.7
 MOST_ROUNDS = 4.0
 """For every column."""
+FITTED = 0.5
+"""About what a fit leaves of the noise of tables that are measured at once."""
 SELECTION_SHARE = 0.1
-MODEL_CELLS = 100_000
+MODEL_CELLS, MOST_MODEL_CELLS = 100_000, 400_000
+"""The cells that a model may have unless told, where noise is strong and where it is weak."""
 MOST_CANDIDATES = 1_000
 """All tables of two columns are candidates, and of larger ones so many that this is not passed."""
 
@@ -69,6 +74,32 @@ def schedule(columns: int, nu: float) -> Schedule:
     return Schedule(
         max(1, round(many * columns)), min(MOST_FIRST, max(LEAST_FIRST, 0.9 * math.sqrt(nu)))
     )
+
+
+def model_cells(nu: float) -> int:
+    """The cells that a model may have: more where noise is weak."""
+    return min(MOST_MODEL_CELLS, round(MODEL_CELLS * max(1.0, 0.1 / math.sqrt(nu))))
+
+
+def pairs_first(columns: int, rounds: int) -> int:
+    """In how many rounds only tables of two columns may be selected.
+
+    Larger tables weigh more, and fill the model before it has each column's strongest neighbour.
+    """
+    return min(columns, rounds // 2)
+
+
+def distance(nu: float, ways: int) -> float:
+    """About the total variation distance of a table of so many columns from the truth.
+
+    For two columns .2 sqrt(nu), and 2.2 times as much for each further one.
+    """
+    return min(1.0, 0.2 * math.sqrt(nu) * 2.2 ** (ways - 2))
+
+
+def mean_distance(nu: float, ways: Iterable[int]) -> float:
+    """The same, over tables of so many columns each."""
+    return fmean(distance(nu, each) for each in ways)
 
 
 def rounds_seconds(

@@ -25,12 +25,15 @@ from winnow.wide.at_once import AtOnce, closure, noise_of
 from winnow.wide.junction_tree import Columns, tree_cells
 from winnow.wide.rules import (
     ASSUMED_ROWS,
+    FITTED,
     MODEL_CELLS,
     MOST_CANDIDATES,
     MOST_FIRST,
     ONCE,
     SELECTION_SHARE,
     Schedule,
+    mean_distance,
+    model_cells,
     pair_noise,
     rounds_seconds,
     schedule,
@@ -58,7 +61,7 @@ class WideRequest:
     rounds: int | None = None
     share: Real = SELECTION_SHARE
     first_share: Real | None = None
-    model_cells: int = MODEL_CELLS
+    model_cells: int | None = None
     accountant: str = "best"
     memory: str | int = "4GB"
 
@@ -86,6 +89,8 @@ class WideSettings:
     rounds: RoundsPlan
     mechanism: MeasureMarginals
     reason: str
+    distance: float
+    """About the mean total variation distance of the workload's tables: a rule of thumb."""
 
     @property
     def seconds(self) -> float:
@@ -137,7 +142,9 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     total = _total(request)
     workload = _bind(request)
     sets = [columns for columns in map(table_columns, workload.parts) if columns is not None]
-    fitting = _candidates(request, sets)
+    every = _inside(sets)
+    cells = int(request.model_cells or MODEL_CELLS)
+    fitting = _candidates(request, every, cells)
     columns = len(request.schema.columns)
     rho = float(zcdp_rho(request.epsilon, request.delta))
     nu = pair_noise(
@@ -149,10 +156,13 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     )
     rule = schedule(columns, nu)
     if request.left_to_rules:
-        once = _at_once(request, workload, sets, total or ASSUMED_ROWS, rule)
+        once = _at_once(request, workload, sets, total or ASSUMED_ROWS, rule, nu, cells)
         if once is not None:
             return once
-    return _rounds(request, workload, total, fitting, sets, rule, rho, nu)
+    if request.model_cells is None:
+        cells = model_cells(nu)
+        fitting = _candidates(request, every, cells)
+    return _rounds(request, workload, total, fitting, sets, rule, rho, nu, cells)
 
 
 def _check(request: WideRequest) -> None:
@@ -163,8 +173,10 @@ def _check(request: WideRequest) -> None:
         probability(first_share=request.first_share)
     if request.rounds is not None:
         count(rounds=request.rounds)
-    count(rows_per_person=request.rows_per_person, model_cells=request.model_cells)
-    if int(request.model_cells) > _LARGEST_MODEL:
+    count(rows_per_person=request.rows_per_person)
+    if request.model_cells is not None:
+        count(model_cells=request.model_cells)
+    if request.model_cells is not None and int(request.model_cells) > _LARGEST_MODEL:
         raise ParameterError(
             f"model_cells={request.model_cells:,} is more than cells are numbered; give at most "
             f"{_LARGEST_MODEL:,}"
@@ -177,25 +189,33 @@ def _check(request: WideRequest) -> None:
 
 
 def _at_once(
-    request: WideRequest, workload: Workload, sets: list[Columns], rows: int, rule: Schedule
+    request: WideRequest,
+    workload: Workload,
+    sets: list[Columns],
+    rows: int,
+    rule: Schedule,
+    nu: float,
+    most: int,
 ) -> AtOnce | None:
     """All tables at once if they are affordable, the columns alone if nothing else is."""
     schema = request.schema
     cells = tree_cells(schema.shape, sets)
-    if cells <= request.model_cells and rule.rounds:
+    if cells <= most and rule.rounds:
         planned = _tabulated(request, closure(workload))
         noise = noise_of(planned, workload, rows)
         if noise <= ONCE:
             reason = f"noise moves a table by {noise:.2g} of its rows: all at once"
             seconds = 3.0 + 2e-5 * cells * len(sets)
-            return AtOnce(schema, workload, planned, f"{reason}; {planned.reason}", seconds)
+            reason = f"{reason}; {planned.reason}"
+            return AtOnce(schema, workload, planned, reason, seconds, FITTED * noise)
     if rule.rounds:
         return None
     places = range(len(schema.columns))
     alone = Workload(schema, tuple(MarginalPart(schema, (place,)) for place in places))
     planned = _tabulated(request, alone)
     reason = "tables of two columns would be noise: each column alone"
-    return AtOnce(schema, workload, planned, f"{reason}; {planned.reason}", 3.0)
+    far = mean_distance(nu, map(len, sets))
+    return AtOnce(schema, workload, planned, f"{reason}; {planned.reason}", 3.0, far)
 
 
 def _tabulated(request: WideRequest, workload: Workload) -> TablesSettings:
@@ -224,6 +244,7 @@ def _rounds(
     rule: Schedule,
     rho: float,
     nu: float,
+    cells: int,
 ) -> WideSettings:
     """Columns alone, then rounds of selection and measurement."""
     columns = len(request.schema.columns)
@@ -255,11 +276,12 @@ def _rounds(
         total,
         int(request.rows_per_person),
         request.relation,
-        int(request.model_cells),
+        cells,
         plan,
         mechanism,
         f"{rounds} rounds {how}; {plan.accountant} accountant: per round a selection at epsilon "
         f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity",
+        mean_distance(nu, map(len, sets)),
     )
     mechanism.check(request.relation, int(request.rows_per_person))
     if total is not None and not planned.worthwhile(total):
@@ -306,31 +328,37 @@ def _total(request: WideRequest) -> int | None:
     return None if known is None else int(known)
 
 
-def _candidates(request: WideRequest, sets: list[Columns]) -> list[Columns]:
-    """All sets of two columns inside a table of the workload, and larger ones, spread evenly."""
+def _inside(sets: list[Columns]) -> list[Columns]:
+    """All sets of two or more columns inside a table of the workload, small ones first."""
     every = {
         tuple(sorted(chosen))
         for each in sets
         for ways in range(2, len(each) + 1)
         for chosen in combinations(each, ways)
     }
+    return sorted(every, key=lambda c: (len(c), c))
+
+
+def _candidates(request: WideRequest, every: list[Columns], cells: int) -> list[Columns]:
+    """Those of two columns that a model of so many cells can hold, and larger ones, spread."""
     shape = request.schema.shape
-    fitting = [
-        columns
-        for columns in sorted(every, key=lambda c: (len(c), c))
-        if math.prod(shape[c] for c in columns) <= request.model_cells
-    ]
+    alone = sum(shape)
+
+    def held(columns: Columns) -> int:  # by a model of this table and the other columns
+        return alone - sum(shape[c] for c in columns) + math.prod(shape[c] for c in columns)
+
+    fitting = [each for each in every if held(each) <= cells]
     if not fitting:
         raise ParameterError(
             "there is no table of two or more columns to select: the workload has none, or all "
-            f"have more than model_cells={request.model_cells:,}"
+            f"have more than model_cells={cells:,}"
         )
     pairs = [columns for columns in fitting if len(columns) == 2]
     larger = fitting[len(pairs) :]
     kept = min(len(larger), max(0, MOST_CANDIDATES - len(pairs)))
     fitting = pairs + [larger[i * len(larger) // kept] for i in range(kept)]
     needed = _BYTES_PER_CELL * sum(math.prod(shape[c] for c in each) for each in fitting)
-    needed += _BYTES_PER_MODEL_CELL * int(request.model_cells)
+    needed += _BYTES_PER_MODEL_CELL * cells
     if needed > parse_memory(request.memory):
         raise ParameterError(
             f"the tables and the model need about {memory_text(needed)}, more than memory="

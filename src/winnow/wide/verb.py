@@ -20,7 +20,7 @@ from winnow.tables.crossing import check_rows
 from winnow.tables.estimates import layer_of
 from winnow.wide.at_once import AtOnce, fit_at_once
 from winnow.wide.rounds import fit_wide
-from winnow.wide.rules import MODEL_CELLS, SELECTION_SHARE
+from winnow.wide.rules import SELECTION_SHARE
 from winnow.wide.settings import (
     WideRequest,
     wide_settings,
@@ -38,7 +38,7 @@ def release_wide(
     rounds: int | None = None,
     share: Real = SELECTION_SHARE,
     first_share: Real | None = None,
-    model_cells: int = MODEL_CELLS,
+    model_cells: int | None = None,
     relation: str | Relation | None = None,
     rows: int | None = None,
     accountant: str = "best",
