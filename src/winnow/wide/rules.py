@@ -22,12 +22,12 @@ not help to measure all pairs of columns that noise spares before the first roun
 that stand out: 2-way error 0.94 to 1.18 of that without. On books, at epsilon 10, models of up
 to 500,000 cells were no better than of 100,000.
 
-Two rules are younger. Models that grow where noise is weak were added because of retail, one of the
-seven, and helped there; on made-up rows (nine columns, 500,000 rows, epsilon 1) they changed nothing.
-Pairs first was chosen on a made-up tree of 40 columns, where without it the model was full before
-it had every edge, and changed little on books and made-up rows; a first form, with pairs in half of
-all rounds, was dropped because it was worse on ADULT at epsilon 1. The rule of thumb for the distance
-was read off the benchmark's rows of ADULT, income and retail: see ``distance``.
+Two rules are younger. Models that grow where noise is weak were added because of retail, one of
+the seven, and helped there; on made-up rows (nine columns, 500,000 rows, epsilon 1) they changed
+nothing. Pairs first was chosen on a made-up tree of 40 columns, where without it the model was full
+before it had every edge, and changed little on books and made-up rows; a first form, with pairs in
+half of all rounds, was dropped because it was worse on ADULT at epsilon 1. The rule of thumb for
+the distance was read off the benchmark's rows of ADULT, income and retail: see ``distance``.
 """
 
 from __future__ import annotations

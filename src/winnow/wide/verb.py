@@ -63,8 +63,8 @@ def release_wide(
 
     The model is fitted by weighted least squares with a pull towards independent columns, which is
     post-processing; ``value.fit`` says how well, and proves how near the best. ``model_cells``
-    bounds the cells of its junction tree: tables that would make it larger are not candidates. Unless
-    told it is 100,000, and up to four times as many where noise is weak.
+    bounds the cells of its junction tree: tables that would make it larger are not candidates.
+    Unless told it is 100,000, and up to four times as many where noise is weak.
     ``relation``, ``rows``, ``budget``, ``progress``, ``pad_to`` and ``seed`` are as in
     ``wn.release``; where the number of rows is not public it comes out of the first tables, at no
     further cost.
