@@ -29,7 +29,7 @@ def within(
     sizes = np.array(shape, np.float64)
     work, costs = np.empty_like(near), np.empty(columns)
     order, joint = np.empty(columns, np.int64), np.empty(columns, np.int64)
-    _within(sizes, near, sets, float(most), work, costs, order, joint, found)
+    each_within(sizes, near, sets, float(most), work, costs, order, joint, found)
     return found
 
 
@@ -85,7 +85,7 @@ def _eliminate(sizes, near, most, costs, order, joint):  # type: ignore[no-untyp
     return total <= most
 
 
-def _within(sizes, near, sets, most, work, costs, order, joint, found):  # type: ignore[no-untyped-def]
+def _each(sizes, near, sets, most, work, costs, order, joint, found):  # type: ignore[no-untyped-def]
     columns = len(sizes)
     for line in range(len(sets)):
         for a in range(columns):
@@ -98,4 +98,4 @@ def _within(sizes, near, sets, most, work, costs, order, joint, found):  # type:
         found[line] = _eliminate(sizes, work, most, costs, order, joint)
 
 
-_within = compiled_bare(_within)
+each_within = compiled_bare(_each)
