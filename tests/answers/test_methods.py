@@ -164,3 +164,19 @@ def test_rounds_over_whole_tables_go_by_their_name() -> None:
         wn.release(table(), wn.marginals(2), method="adaptive", update="sign", **how)
     with pytest.raises(wn.ParameterError, match="whole tables"):
         wn.release(table(), wn.prefixes("c1"), method="adaptive", **how)
+
+
+def test_noise_on_each_query_is_possible_for_very_many_of_them() -> None:
+    schema = wn.Schema.parse({f"c{i}": 12 for i in range(4)})
+    made = wn.predicates(
+        [wn.where({f"c{i % 4}": [i % 12], f"c{(i + 1) % 4}": [i % 7, 7]}) for i in range(12_000)]
+    )
+    for epsilon in (1.0, 1000.0):
+        plan = wn.plan.release(schema, made, n=10**6, epsilon=epsilon, delta=DELTA)
+        assert not dict(plan.refused).get("explicit")
+        assert plan.best().largest <= plan.plain.largest * (1 + 1e-9)
+        assert plan.best().mean <= plan.plain.mean * (1 + 1e-9)
+    rows = table(shape=(12, 12, 12, 12))
+    released = wn.release(rows, made, epsilon=1.0, delta=DELTA, method="explicit", seed=1)
+    assert "each query" in released.receipt.mechanism
+    assert released.value.standard_errors.shape == (12_000,)

@@ -119,7 +119,7 @@ def test_rounds_are_chosen_from_public_numbers(people: wn.SealedTable) -> None:
 
 
 def test_a_budget_is_charged_once_with_the_whole_plan(people: wn.SealedTable) -> None:
-    budget = wn.Budget(2.0, 1e-6, "substitution")
+    budget = wn.Budget(2.0, 1e-6, "substitution", "zcdp")
     released = wn.release(people, wn.marginals(1), epsilon=1, delta=1e-6, rounds=5, budget=budget)
     assert budget.events == (released.receipt.event,)
     assert budget.spent.amount == pytest.approx(float(zcdp_cost(released.receipt.event).rho))

@@ -82,7 +82,7 @@ def test_whole_tables_are_more_accurate_than_single_queries(
     truth = true_answers(codes, workload)
 
     def errors(update: str) -> float:
-        given = {**HOW, "update": update}
+        given = {**HOW, "update": update, "method": "mwem"}
         found = [wn.release(people, workload, seed=s, **given).value for s in range(3)]
         return float(np.mean([np.abs(each.answers(workload) - truth).mean() for each in found]))
 

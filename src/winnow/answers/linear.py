@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.answers.maxent import Observed
 from winnow.answers.mechanism import MeasureLinear, moved
 from winnow.answers.observed import ObservedTables
-from winnow.answers.observed_linear import ObservedMatrix, ObservedQueries
+from winnow.answers.observed_linear import ObservedMatrix, ObservedQueries, thinned
 from winnow.answers.optimum import optimal_matrix, query_matrix
 from winnow.answers.prediction import EXACT, Prediction
 from winnow.answers.request import AnswersRequest
@@ -23,6 +24,7 @@ from winnow.answers.strategies import (
     MatrixStrategy,
     QueriesStrategy,
     ToeplitzStrategy,
+    root_of_prefixes,
 )
 from winnow.core.checks import exact
 from winnow.core.schema import Schema, cells_text
@@ -47,6 +49,9 @@ MOST_EXPLICIT = 1_100
 """Cells over which an optimum is computed when it is asked for by name."""
 PLANNED_EXPLICIT = 128
 """Cells up to which a plan computes it, too."""
+MOST_FITTED = 10**7
+"""Cells of a distribution that is fitted."""
+_MOST_FITTED_ENTRIES = 2 * 10**7
 _MOST_ENTRIES = 2 * 10**8
 _LARGE = Fraction(10**9)
 _MOST_RANGES = 5_000
@@ -105,16 +110,19 @@ def plan_toeplitz(request: AnswersRequest) -> LinearPlan | str:
         return f"the column has {size:,} codes, more than {MOST_TOEPLITZ:,}"
     starts = np.concatenate([form.starts for form in ranges])
     stops = np.concatenate([form.stops for form in ranges])
-    if size * len(starts) > _MOST_ENTRIES:
+    lengths = len(np.unique((stops - starts)[starts > 0]))
+    if size * lengths > _MOST_ENTRIES:
         return "there are too many ranges of a long column"
     strategy = ToeplitzStrategy(request.schema.shape, column)
     solution = _Toeplitz(request.schema, strategy, starts, stops)
     return _planned("toeplitz", request, strategy, solution, 0.5 + 4e-9 * size * size)
 
 
-def plan_explicit(request: AnswersRequest, *, named: bool) -> LinearPlan | str:
+def plan_explicit(
+    request: AnswersRequest, each: LinearPlan | None, *, named: bool
+) -> LinearPlan | str:
     """The better of the optimal matrix and noise on each query; or why neither is possible."""
-    found = [made for made in (_plan_queries(request),) if made is not None]
+    found = [] if each is None else [each]
     cells, queries = request.schema.cells, request.workload.size
     limit = MOST_EXPLICIT if named else PLANNED_EXPLICIT
     if not request.pure and cells <= limit and cells * queries <= _MOST_ENTRIES // 4:
@@ -127,8 +135,9 @@ def plan_explicit(request: AnswersRequest, *, named: bool) -> LinearPlan | str:
     return min(found, key=lambda plan: plan.prediction.score)
 
 
-def _plan_queries(request: AnswersRequest) -> LinearPlan | None:
-    if request.schema.cells * request.workload.size > _MOST_ENTRIES:
+def plan_queries(request: AnswersRequest) -> LinearPlan | None:
+    """Noise on each query; None where the distribution to fit has too many cells."""
+    if request.schema.cells > MOST_FITTED:
         return None
     asked = request.workload
     if request.total is None:
@@ -140,15 +149,20 @@ def _plan_queries(request: AnswersRequest) -> LinearPlan | None:
 
 
 def _plan_matrix(request: AnswersRequest) -> LinearPlan:
-    cells = request.schema.cells
-    columns = tuple(range(len(request.schema.columns)))
-    known = request.total is not None
-    queries = query_matrix(request.workload)
-    every = queries if known else np.vstack([queries, np.ones((1, cells))])
+    strategy, solution = _optimum(request.workload, request.total is not None)
+    seconds = 0.3 + 1e-8 * request.schema.cells**3
+    return _planned("explicit", request, strategy, solution, seconds)
+
+
+@lru_cache(maxsize=2)
+def _optimum(workload: Workload, known: bool) -> tuple[MatrixStrategy, _Matrix]:
+    """The best matrix: the same for every budget."""
+    schema = workload.schema
+    queries = query_matrix(workload)
+    every = queries if known else np.vstack([queries, np.ones((1, schema.cells))])
     matrix = optimal_matrix(every, centred=known)
-    strategy = MatrixStrategy(request.schema.shape, columns, matrix)
-    solution = _Matrix(strategy, queries, known)
-    return _planned("explicit", request, strategy, solution, 0.3 + 1e-8 * cells**3)
+    strategy = MatrixStrategy(schema.shape, tuple(range(len(schema.columns))), matrix)
+    return strategy, _Matrix(strategy, queries, known)
 
 
 def _planned(
@@ -210,16 +224,23 @@ class _Toeplitz:
         self._schema = schema
         self._strategy, self._starts, self._stops = strategy, starts, stops
         self.columns: Columns = (strategy.column,)
-        f = strategy.first / float(1 << 20)
-        self._inverse = _series_inverse(f) / float(1 << 20)
-        prefix = np.cumsum(self._inverse)  # the noise of a prefix is these of all numbers before
-        own = np.concatenate([[0.0], np.cumsum(prefix**2)])
-        found = np.empty(len(starts))
-        for i, (a, b) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
-            apart = prefix[b - a : b] - prefix[:a]
-            found[i] = float(apart @ apart) + own[b - a]
-        self.deviations = np.sqrt(found)
+        self._inverse = _inverse_root(strategy.size, strategy.bits)
+        self.deviations = np.sqrt(self._variances())
         self.largest: float | None = self._simulated()
+
+    def _variances(self) -> Floats:
+        """Of every range: the noise of a prefix is ``prefix`` of all numbers before its end."""
+        prefix, lengths = np.cumsum(self._inverse), self._stops - self._starts
+        found = np.concatenate([[0.0], np.cumsum(prefix**2)])[lengths]
+        inner = np.flatnonzero(self._starts)
+        inner = inner[np.argsort(lengths[inner], kind="stable")]
+        for same in np.split(inner, np.flatnonzero(np.diff(lengths[inner])) + 1):
+            if len(same) and (length := int(lengths[same[0]])):
+                starts = self._starts[same]
+                last = int(starts.max())
+                apart = prefix[length : length + last] - prefix[:last]
+                found[same] += np.cumsum(apart * apart)[starts - 1]
+        return found
 
     def _simulated(self) -> float:
         """The median of the largest error: ranges that overlap have errors alike."""
@@ -229,7 +250,9 @@ class _Toeplitz:
         shown = np.fft.rfft(np.cumsum(self._inverse), length)
         sums = np.fft.irfft(np.fft.rfft(noise, length) * shown, length)[:, :size]
         sums = np.concatenate([np.zeros((draws, 1)), sums], axis=1)
-        if len(self._starts) > _MOST_RANGES:  # no range has more than lies between two prefixes
+        if not self._starts.any():
+            worst = np.abs(sums[:, self._stops]).max(axis=1)
+        elif len(self._starts) > _MOST_RANGES:  # no range has more than lies between two prefixes
             worst = sums.max(axis=1) - sums.min(axis=1)
         else:
             worst = np.abs(sums[:, self._stops] - sums[:, self._starts]).max(axis=1)
@@ -273,13 +296,33 @@ def _level(tree: Tree, cells: Floats, level: int) -> Floats:
     return tree.details(tree.coarser(padded, 0, 0, level), 0, level)
 
 
-def _series_inverse(f: Floats) -> Floats:
-    """The coefficients of one over a power series."""
-    found = np.zeros(len(f))
-    found[0] = 1.0 / f[0]
-    for k in range(1, len(f)):
-        found[k] = -float(f[1 : k + 1] @ found[k - 1 :: -1][:k]) / f[0]
+@lru_cache(maxsize=8)
+def _inverse_root(size: int, bits: int) -> Floats:
+    """The first column of the inverse of the rounded root of the prefixes."""
+    unit = float(1 << bits)
+    found = _series_inverse(root_of_prefixes(size, bits) / unit) / unit
+    found.flags.writeable = False
     return found
+
+
+def _series_inverse(f: Floats) -> Floats:
+    """The coefficients of one over a power series, by Newton's iteration."""
+    found = np.array([1.0 / f[0]])
+    while True:
+        known = len(found)
+        size = min(2 * known, len(f))
+        wrong = _product(f[:size], found)
+        wrong[0] -= 1.0
+        found = np.pad(found, (0, size - known)) - _product(found, wrong)[:size]
+        if known == len(f):  # a last step takes off what rounding left
+            return found
+
+
+def _product(f: Floats, g: Floats) -> Floats:
+    """The first coefficients of the product of two power series, as many as the longer has."""
+    size = max(len(f), len(g))
+    length = 2 * size
+    return np.asarray(np.fft.irfft(np.fft.rfft(f, length) * np.fft.rfft(g, length), length)[:size])
 
 
 class _Matrix:
@@ -333,6 +376,7 @@ class _Queries:
         return float(numbers[-1]) / self._strategy.unit
 
     def observed(self, numbers: Floats, deviation: float, rows: int) -> Observed:
-        """For the fit of all cells."""
+        """For the fit of all cells; of very many queries some are enough."""
         unit = self._strategy.unit
-        return ObservedQueries(self._strategy.workload, numbers / unit, deviation / unit, rows)
+        some, held = thinned(self._strategy.workload, numbers / unit, _MOST_FITTED_ENTRIES)
+        return ObservedQueries(some, held, deviation / unit, rows)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.workloads.bits import BitsPart
+from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.forms import (
     BitMatrix,
     CodeRanges,
@@ -16,6 +19,7 @@ from winnow.core.workloads.forms import (
     WholeTable,
 )
 from winnow.core.workloads.part import Part
+from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Workload
 
 Floats = NDArray[np.float64]
@@ -81,6 +85,27 @@ class ObservedQueries(_ObservedNumbers):
             first, last = self._workload.offsets[place : place + 2]
             logs += _sum_of_queries(part, mu[first:last])
         return logs.reshape(-1)
+
+
+def thinned(workload: Workload, numbers: Floats, most: int) -> tuple[Workload, Floats]:
+    """Some of the queries, evenly, so that none of the parts has more than so many entries."""
+    parts: list[Part] = []
+    held: list[Floats] = []
+    for place, part in enumerate(workload.parts):
+        first, last = workload.offsets[place : place + 2]
+        step = -(-part.size * workload.schema.cells // most)
+        match part:
+            case ConjunctionPart():
+                parts.append(replace(part, masks=part.masks[::step]))
+            case BitsPart():
+                parts.append(replace(part, bits=part.bits[::step]))
+            case GridPart():
+                parts.append(replace(part, values=part.values[::step]))
+            case _:  # tables and ranges are quick whatever their number
+                parts.append(part)
+                step = 1
+        held.append(numbers[first:last:step])
+    return Workload(workload.schema, tuple(parts)), np.concatenate(held)
 
 
 def _sum_of_queries(part: Part, mu: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import assert_never
 
 import numpy as np
@@ -28,6 +29,7 @@ def cells_of(schema: Schema, columns: Columns) -> int:
     return math.prod(schema.shape[column] for column in columns)
 
 
+@lru_cache(maxsize=4)
 def spoken_columns(workload: Workload) -> Columns:
     """The columns that some query speaks of."""
     found: set[int] = set()
@@ -46,9 +48,12 @@ def spoken_columns(workload: Workload) -> Columns:
     return tuple(sorted(found))
 
 
+@lru_cache(maxsize=4)
 def squared_norms(workload: Workload, columns: Columns) -> Floats:
     """The sum of the squared values of every query over the cells of these columns."""
-    return np.concatenate([_norms(part, workload.schema, columns) for part in workload.parts])
+    found = np.concatenate([_norms(part, workload.schema, columns) for part in workload.parts])
+    found.flags.writeable = False
+    return found
 
 
 def _norms(part: Part, schema: Schema, columns: Columns) -> Floats:
@@ -59,7 +64,10 @@ def _norms(part: Part, schema: Schema, columns: Columns) -> Floats:
         case CodeRanges(column, starts, stops):
             return np.asarray((stops - starts) * (cells / shape[column]), np.float64)
         case ProductSets(masks):
-            shares = [math.prod(mask.sum() / shape[c] for c, mask in own.items()) for own in masks]
+            counted = np.count_nonzero  # a mask is short: other ways of counting are slower
+            shares = [
+                math.prod([counted(mask) / shape[c] for c, mask in own.items()]) for own in masks
+            ]
             return cells * np.array(shares)
         case BitMatrix(bits):
             return np.asarray(np.bitwise_count(bits).sum(axis=1), np.float64)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.answers.graphical import predict_graphical
-from winnow.answers.linear import LinearPlan, plan_explicit, plan_toeplitz
+from winnow.answers.linear import LinearPlan, plan_explicit, plan_queries, plan_toeplitz
 from winnow.answers.mwem import predict_adaptive, predict_mwem
 from winnow.answers.prediction import Prediction
 from winnow.answers.request import AnswersRequest
@@ -59,10 +59,11 @@ def choose(request: AnswersRequest, method: str = "auto") -> MethodChoice:
     one_of(METHODS, method=method)
     found: list[Prediction] = []
     refused: list[tuple[str, str]] = []
-    tables = plan_tables(request)
+    each_query = plan_queries(request)
+    tables = plan_tables(request, each_query)
     plans = {
         "toeplitz": plan_toeplitz(request),
-        "explicit": plan_explicit(request, named=method == "explicit"),
+        "explicit": plan_explicit(request, each_query, named=method == "explicit"),
     }
     linear = {word: plan for word, plan in plans.items() if isinstance(plan, LinearPlan)}
     for word, made in (

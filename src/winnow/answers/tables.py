@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.answers.linear import LinearPlan
+from winnow.answers.linear import MOST_FITTED, LinearPlan
 from winnow.answers.maxent import fit
 from winnow.answers.observed import ObservedTables
 from winnow.answers.prediction import EXACT, THUMB, Prediction
@@ -33,12 +33,11 @@ from winnow.tables.estimates import Layer, layer_of
 from winnow.tables.mechanism import MeasureTables
 from winnow.tables.result import ReleasedTables
 from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
+from winnow.tables.split import components
 
 Floats = NDArray[np.float64]
 Columns = tuple[int, ...]
 
-MOST_CELLS = 10**7
-"""Of a distribution that is fitted."""
 _BYTES_PER_CELL = 64
 NOISY = 0.5
 """Where the noise of a table's cells adds up to this part of the rows, answers are fitted."""
@@ -70,14 +69,19 @@ class TablesPlan:
         return self.settings.guarantee
 
 
-def plan_tables(request: AnswersRequest) -> TablesPlan:
-    """The tables to measure, from public numbers only."""
+def plan_tables(request: AnswersRequest, each_query: LinearPlan | None) -> TablesPlan:
+    """The tables to measure, from public numbers only; ``each_query``: noise on each, if possible.
+
+    Plain noise is the better one of what is possible.
+    """
     forms = [part.form for part in request.workload.parts]
     by_query = _noise_on_queries(request)
+    if each_query is not None:
+        by_query = replace(each_query.prediction, method=PLAIN_QUERIES, note="")
     if all(isinstance(form, WholeTable | CodeRanges) for form in forms):
         return _plan_parts(request, by_query)
     columns = spoken_columns(request.workload)
-    if cells_of(request.schema, columns) > MOST_CELLS:
+    if cells_of(request.schema, columns) > MOST_FITTED:
         text = cells_text(cells_of(request.schema, columns))
         return TablesPlan(by_query, refused=f"the queries speak of {text} cells")
     names = [request.schema.names[column] for column in columns]
@@ -88,7 +92,9 @@ def plan_tables(request: AnswersRequest) -> TablesPlan:
     errors = predicted([spread], settings.strategy.mechanism.law)
     found = _prediction("tables", errors, _seconds(request, [columns]))
     plain = replace(found, method=PLAIN_CELLS)
-    return TablesPlan(min(plain, by_query, key=lambda p: p.score), settings, True, found)
+    if each_query is not None:
+        plain = min(plain, by_query, key=lambda p: p.score)
+    return TablesPlan(plain, settings, True, found)
 
 
 def _plan_parts(request: AnswersRequest, by_query: Prediction) -> TablesPlan:
@@ -99,7 +105,7 @@ def _plan_parts(request: AnswersRequest, by_query: Prediction) -> TablesPlan:
     plain = _prediction(PLAIN_CELLS, settings.plain.errors, 0.1)
     joined = components([part.columns for part in settings.parts])
     largest = max(cells_of(request.schema, columns) for columns in joined)
-    if largest > MOST_CELLS or _BYTES_PER_CELL * largest > parse_memory(request.memory):
+    if largest > MOST_FITTED or _BYTES_PER_CELL * largest > parse_memory(request.memory):
         text = cells_text(largest)
         reason = (
             f"a distribution over {text} cells is too large to fit; wn.tabulate releases the "
@@ -155,21 +161,6 @@ def _noise_on_queries(request: AnswersRequest) -> Prediction:
         law = "laplace" if deviations[0] < deviations[1] else "gaussian"
     errors = predicted([Spread(np.array([min(deviations)]), queries)], law)
     return _prediction(PLAIN_QUERIES, errors, 0.1)
-
-
-def components(sets: Iterable[Columns]) -> list[Columns]:
-    """Columns that some table joins, directly or by others: each group is fitted by itself."""
-    found: list[set[int]] = []
-    for columns in sets:
-        joined = set(columns)
-        apart = []
-        for other in found:
-            if other & joined:
-                joined |= other
-            else:
-                apart.append(other)
-        found = [*apart, joined]
-    return [tuple(sorted(each)) for each in found]
 
 
 def _seconds(request: AnswersRequest, joined: Sequence[Columns]) -> float:

@@ -24,7 +24,7 @@ from winnow.tables.estimates import noise_variance, precision_of
 from winnow.tables.measured import NoisyForm, Space, SummedColumn, TableForm
 from winnow.tables.mechanism import MeasureTables, joint_size
 from winnow.tables.parts import TablePart
-from winnow.tables.split import laplace_split
+from winnow.tables.split import components, joint_tables, laplace_split
 from winnow.tables.strategy import Geometry, combined, place_of
 from winnow.tables.trees import Tree, candidates, flat
 
@@ -105,14 +105,18 @@ class Strategy:
 def choose(parts: tuple[TablePart, ...], setting: TableSetting) -> list[Strategy]:
     """All strategies, the one to take first."""
     plain = Geometry(parts, _flat_trees(parts))
-    noise = {law: _plain(plain, law, setting) for law in setting.laws}
+    cells = {law: _cells(plain, law, setting) for law in setting.laws}
+    noise = {law: _plain(each) for law, each in cells.items()}
     found = list(noise.values())
     best = min(found, key=lambda each: score(each, setting.objective))
     for law in setting.laws:
-        found.append(_cells(plain, law, setting, "cells"))
+        found.append(cells[law])
         for geometry in _geometries(parts, law, setting):
             if law == "laplace":
-                found.append(_cells(geometry, law, setting, "split"))
+                found.append(_split(geometry, setting, ()))
+                if joint := joint_tables(geometry):
+                    found.append(_split(geometry, setting, joint))
+                    found += _joint(geometry, setting, joint)
             else:
                 found += _residuals(geometry, setting, noise[law])
 
@@ -267,15 +271,30 @@ def _leaves(geometry: Geometry) -> list[Space]:
     return list(dict.fromkeys(place_of(part) for part in geometry.parts))
 
 
-def _cells(geometry: Geometry, law: str, setting: TableSetting, how: str) -> Strategy:
-    """Sums of blocks: the cells alike, or all tables and levels in the best proportions."""
-    shares = dict.fromkeys(_leaves(geometry), 1.0)
-    if how == "split":
-        weights = _weights(geometry.parts, setting.objective)
-        shares = laplace_split(geometry, _gains(geometry, weights, setting))
+def _cells(geometry: Geometry, law: str, setting: TableSetting) -> Strategy:
+    """The cells of every table that is asked for, with the same noise."""
+    entries = [(TableForm(place, False), 1.0) for place in _leaves(geometry)]
+    return _strategy(f"cells, {law} noise", geometry, entries, law, setting)
+
+
+def _split(geometry: Geometry, setting: TableSetting, joint: Sequence[Space]) -> Strategy:
+    """Sums of blocks: all tables and levels in the best proportions, with joint tables or not."""
+    weights = _weights(geometry.parts, setting.objective)
+    shares = laplace_split(geometry, _gains(geometry, weights, setting), joint)
     entries = [(TableForm(place, False), share) for place, share in shares.items()]
-    title = "cells" if how == "cells" else _title(geometry)
-    return _strategy(f"{title}, {law} noise", geometry, entries, law, setting)
+    title = _title(geometry) + (", joint tables too" if joint else "")
+    return _strategy(f"{title}, laplace noise", geometry, entries, "laplace", setting)
+
+
+def _joint(
+    geometry: Geometry, setting: TableSetting, joint: Sequence[Space]
+) -> Iterator[Strategy]:
+    """One table of all columns for each group of tables that share columns."""
+    groups = components(part.columns for part in geometry.parts)
+    places = [tuple((column, 0) for column in columns) for columns in groups]
+    if set(places) <= {*joint, *_leaves(geometry)}:
+        entries = [(TableForm(place, False), 1.0) for place in places]
+        yield _strategy("joint cells, laplace noise", geometry, entries, "laplace", setting)
 
 
 def _title(geometry: Geometry) -> str:
@@ -283,17 +302,17 @@ def _title(geometry: Geometry) -> str:
     return "blocks in the best proportions" if deep else "cells in the best proportions"
 
 
-def _plain(geometry: Geometry, law: str, setting: TableSetting) -> Strategy:
+def _plain(cells: Strategy) -> Strategy:
     """Noise on each cell of each table, the same everywhere, and nothing made of it."""
-    found = _cells(geometry, law, setting, "cells")
+    geometry, law = cells.geometry, cells.mechanism.law
     noise = {each.table.place: noise_variance(each.noise, law)
-             for each in found.mechanism.measured if each.values is None}  # fmt: skip
+             for each in cells.mechanism.measured if each.values is None}  # fmt: skip
     spreads = []
     for part in geometry.parts:
         own = Geometry((part,), geometry.trees)
         alone = combined(own, {place_of(part): 1 / noise[place_of(part)]})
         spreads += own.spreads(alone, law)
-    return Strategy(PLAIN, geometry, found.mechanism, spreads)
+    return Strategy(PLAIN, geometry, cells.mechanism, spreads)
 
 
 def _residuals(geometry: Geometry, setting: TableSetting, plain: Strategy) -> Iterator[Strategy]:

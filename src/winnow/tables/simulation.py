@@ -22,7 +22,7 @@ from winnow.tables.trees import Tree
 
 Floats = NDArray[np.float64]
 
-_NUMBERS = 1 << 19
+_NUMBERS = 1 << 18
 _MOST_RANGES = 20_000
 _SEED = 20261116
 MARGIN = 1.05
@@ -35,21 +35,28 @@ def median_of_largest(
     """The median of the largest error of a part's ranges."""
     assert part.starts is not None and part.stops is not None
     column = part.columns[0]
-    draws = max(64, min(400, _NUMBERS // tree.padded))
-    cells = np.zeros((tree.size, draws))
+    draws = max(32, min(400, _NUMBERS // tree.padded))
+    sums = np.zeros((draws, tree.size + 1))
     for level in range(tree.levels):
-        blocks = tree.padded // tree.blocks[level]
-        noise = fixed_normals(level, blocks * draws).reshape(blocks, draws)
-        noise = noise * math.sqrt(tree.blocks[level] / precision[((column, level),)])
-        cells += tree.expand(tree.details(noise, 0, level), 0, level)
-    cells += fixed_normals(tree.levels, draws) / math.sqrt(precision[()]) / tree.padded
-    sums = np.concatenate([np.zeros((1, draws)), np.cumsum(cells, axis=0)])
+        unit = math.sqrt(tree.blocks[level] / precision[((column, level),)])
+        sums[:, 1:] += unit * _unit_sums(tree, level, draws)
+    constant = fixed_normals(tree.levels, draws) / math.sqrt(precision[()]) / tree.padded
+    sums += constant[:, None] * np.arange(tree.size + 1)
     if part.size > _MOST_RANGES:  # no range has more than what lies between two prefixes
-        largest = sums.max(axis=0) - sums.min(axis=0)
+        largest = sums.max(axis=1) - sums.min(axis=1)
     else:
-        largest = np.abs(sums[part.stops] - sums[part.starts]).max(axis=0)
+        largest = np.abs(sums[:, part.stops] - sums[:, part.starts]).max(axis=1)
     margin = MARGIN if law == "gaussian" else MARGIN**2
     return margin * float(np.median(largest))
+
+
+@lru_cache(maxsize=8)
+def _unit_sums(tree: Tree, level: int, draws: int) -> Floats:
+    """The prefix sums of noise on the blocks of one level: the same for every precision."""
+    blocks = tree.padded // tree.blocks[level]
+    noise = fixed_normals(level, blocks * draws).reshape(blocks, draws)
+    details = np.ascontiguousarray(tree.details(noise, 0, level).T)
+    return np.cumsum(tree.expand(details, 1, level), axis=1)
 
 
 @lru_cache(maxsize=16)

@@ -7,18 +7,23 @@ adding up to 1. Written with the weights a_ST of the best linear estimate it is
     sum over T of  h_T/e_T^2,   h_T = sum over S of gain_S a_ST^2 2/c_TS,
 
 so for fixed a the best e_T are ~ h_T^(1/3), for fixed e the best a_ST are c_TS e_T^2 over their
-sum: alternating, the sum never rises.
+sum: alternating, the sum never rises. With joint tables it has several local minima, so it is
+started several times.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from winnow.tables.measured import Space
 from winnow.tables.strategy import Geometry, place_of, seen_by
+
+Floats = NDArray[np.float64]
 
 _ROUNDS = 80
 _LEAST = 1e-3
@@ -27,10 +32,18 @@ _LEAST = 1e-3
 _MOST_TABLES = 2000
 """Beyond so many, only the tables that are asked for are looked at."""
 
+_MOST_CELLS = 1 << 20
+"""Of a joint table of several tables' columns."""
 
-def laplace_split(geometry: Geometry, gains: Mapping[Space, float]) -> dict[Space, float]:
-    """The budget of each table of block sums; they add up to 1."""
-    places = _places(geometry)
+_MOST_JOINED = 8
+"""Columns of which every joint table is looked at; of more, only the one of all."""
+
+
+def laplace_split(
+    geometry: Geometry, gains: Mapping[Space, float], joint: Sequence[Space] = ()
+) -> dict[Space, float]:
+    """The budget of each table of block sums, joint ones among them; they add up to 1."""
+    places = [*_places(geometry), *joint]
     numbers = {space: i for i, space in enumerate(gains)}
     rows, columns, seen = [], [], []
     for t, place in enumerate(places):
@@ -41,14 +54,20 @@ def laplace_split(geometry: Geometry, gains: Mapping[Space, float]) -> dict[Spac
                 seen.append(each)
     table, space_of, c = np.array(rows), np.array(columns), np.array(seen)
     gain = np.array(list(gains.values()))
-    budget = np.full(len(places), 1 / len(places))
-    for _ in range(_ROUNDS):
-        each = c * budget[table] ** 2
-        precision = np.bincount(space_of, each, len(gain))
-        share = each / precision[space_of]
-        held = np.bincount(table, gain[space_of] * share**2 / c, len(places))
-        budget = np.cbrt(held)
-        budget /= budget.sum()
+
+    def improved(budget: Floats) -> tuple[float, Floats]:
+        for _ in range(_ROUNDS):
+            each = c * budget[table] ** 2
+            precision = np.bincount(space_of, each, len(gain))
+            share = each / precision[space_of]
+            held = np.bincount(table, gain[space_of] * share**2 / c, len(places))
+            budget = np.cbrt(held)
+            budget /= budget.sum()
+        seen = np.bincount(space_of, c * budget[table] ** 2, len(gain))
+        return float((gain / seen).sum()), budget
+
+    starts = [np.full(len(places), 1 / len(places)), *(_starts(places) if joint else ())]
+    budget = min(map(improved, starts), key=lambda each: each[0])[1]
     kept = budget >= _LEAST * budget.max()
     leaves = {place_of(part) for part in geometry.parts}
     found = {p: float(b) for p, b, keep in zip(places, budget, kept, strict=True) if keep}
@@ -57,6 +76,14 @@ def laplace_split(geometry: Geometry, gains: Mapping[Space, float]) -> dict[Spac
         if not set(seen_by(geometry, place, 1.0)) <= covered:
             found[place] = max(found.get(place, 0.0), _LEAST)
     return found
+
+
+def _starts(places: list[Space]) -> Iterator[Floats]:
+    """Mostly the tables of so many columns."""
+    sizes = np.array([len(place) for place in places])
+    for size in np.unique(sizes):
+        budget = np.where(sizes == size, 1 / (sizes == size).sum(), _LEAST / len(places))
+        yield budget / budget.sum()
 
 
 def _places(geometry: Geometry) -> list[Space]:
@@ -71,3 +98,36 @@ def _places(geometry: Geometry) -> list[Space]:
             if len(found) > _MOST_TABLES:
                 return [place_of(part) for part in geometry.parts]
     return list(found)
+
+
+def joint_tables(geometry: Geometry) -> list[Space]:
+    """Tables of the columns of several tables, with few cells: one may serve for many.
+
+    Noise on a joint table is summed over its cells, but one table takes all of the budget that
+    many would share.
+    """
+    found: list[Space] = []
+    for columns in components(part.columns for part in geometry.parts):
+        own = [set(part.columns) for part in geometry.parts if set(part.columns) <= set(columns)]
+        sizes = range(2, len(columns) + 1) if len(columns) <= _MOST_JOINED else (len(columns),)
+        for chosen in itertools.chain(*(itertools.combinations(columns, k) for k in sizes)):
+            cells = math.prod(geometry.trees[column].size for column in chosen)
+            inside = [each for each in own if each <= set(chosen)]
+            if cells <= _MOST_CELLS and len(inside) > 1 and set(chosen) not in own:
+                found.append(tuple((column, 0) for column in chosen))
+    return found if len(found) <= _MOST_TABLES else []
+
+
+def components(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Columns that some table joins, directly or by others."""
+    found: list[set[int]] = []
+    for columns in sets:
+        joined = set(columns)
+        apart = []
+        for other in found:
+            if other & joined:
+                joined |= other
+            else:
+                apart.append(other)
+        found = [*apart, joined]
+    return [tuple(sorted(each)) for each in found]

@@ -54,6 +54,11 @@ class Geometry:
         return tuple(sorted(found, key=lambda space: (len(space), space)))
 
     @cached_property
+    def known(self) -> frozenset[Space]:
+        """The same, for looking one up."""
+        return frozenset(self.spaces)
+
+    @cached_property
     def energies(self) -> tuple[tuple[Floats, ...], ...]:
         """For each part and column |P_l q|^2 of every query; one column where all are alike."""
         return tuple(tuple(self._energies(part)) for part in self.parts)
@@ -115,17 +120,32 @@ def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, f
     """What noise of one precision on each sum of blocks gives to every subspace below.
 
     White noise on block sums is white noise on each subspace: divided by the block, and summed
-    over the columns that a subspace does not have.
+    over the columns that a subspace does not have. A joint table tells of more than is asked for;
+    only what is asked for is listed.
     """
     trees, found = geometry.trees, {}
-    choices = [[None, *range(level, trees[column].levels)] for column, level in place]
     size = math.prod(trees[column].blocks[level] for column, level in place)
-    for levels in itertools.product(*choices):
-        pairs = list(zip(place, levels, strict=True))
-        space = tuple((column, x) for (column, _), x in pairs if x is not None)
-        rest = math.prod(trees[column].padded for (column, _), x in pairs if x is None)
+    for space in _below(geometry, place):
+        at = dict(space)
+        rest = math.prod(trees[column].padded for column, _ in place if column not in at)
         found[space] = precision * size / rest
     return found
+
+
+def _below(geometry: Geometry, place: Space) -> Iterator[Space]:
+    """The subspaces of the geometry that block sums tell of; there may be far more of others."""
+    ranges = [range(level, geometry.trees[column].levels) for column, level in place]
+    if math.prod(len(levels) + 1 for levels in ranges) > len(geometry.spaces):
+        inside = dict(zip((column for column, _ in place), ranges, strict=True))
+        for space in geometry.spaces:
+            if all(column in inside and level in inside[column] for column, level in space):
+                yield space
+        return
+    for chosen in itertools.product(*([None, *levels] for levels in ranges)):
+        pairs = zip(place, chosen, strict=True)
+        space = tuple((column, x) for (column, _), x in pairs if x is not None)
+        if space in geometry.known:
+            yield space
 
 
 def combined(geometry: Geometry, measured: Mapping[Space, float]) -> dict[Space, float]:
