@@ -231,7 +231,7 @@ class _Toeplitz:
     def _variances(self) -> Floats:
         """Of every range: the noise of a prefix is ``prefix`` of all numbers before its end."""
         prefix, lengths = np.cumsum(self._inverse), self._stops - self._starts
-        found = np.concatenate([[0.0], np.cumsum(prefix**2)])[lengths]
+        found: Floats = np.concatenate([[0.0], np.cumsum(prefix**2)])[lengths]
         inner = np.flatnonzero(self._starts)
         inner = inner[np.argsort(lengths[inner], kind="stable")]
         for same in np.split(inner, np.flatnonzero(np.diff(lengths[inner])) + 1):

@@ -286,9 +286,7 @@ def _split(geometry: Geometry, setting: TableSetting, joint: Sequence[Space]) ->
     return _strategy(f"{title}, laplace noise", geometry, entries, "laplace", setting)
 
 
-def _joint(
-    geometry: Geometry, setting: TableSetting, joint: Sequence[Space]
-) -> Iterator[Strategy]:
+def _joint(geometry: Geometry, setting: TableSetting, joint: Sequence[Space]) -> Iterator[Strategy]:
     """One table of all columns for each group of tables that share columns."""
     groups = components(part.columns for part in geometry.parts)
     places = [tuple((column, 0) for column in columns) for columns in groups]
