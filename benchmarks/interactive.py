@@ -31,7 +31,8 @@ COLUMNS = (
 )  # fmt: skip
 SIZES = (10**4, 10**5, 10**6)
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("default", {}),
+    ("default", {"method": "multiplicative-weights"}),
+    ("proved threshold", {"threshold": "proved"}),
     ("warm start 0.1", {"warm_start": 0.1}),
     ("threshold 0.08", {"threshold": 0.08}),
     ("printed constants", {"calibration": "paper"}),
@@ -88,7 +89,9 @@ def errors(
 def written(table: SealedTable, number: int, seed: int) -> float:
     """Median time of ``ask(wn.where(...))``, the reading of the conditions included, in us."""
     random, schema = np.random.default_rng(seed), table.schema
-    session = wn.open_interactive(table, epsilon=1, delta=1e-6, max_queries=10**6, seed=1)
+    session = wn.open_interactive(
+        table, epsilon=1, delta=1e-6, max_queries=10**6, seed=1, method="multiplicative-weights"
+    )
     took = []
     for _ in range(number):
         conditions = {}

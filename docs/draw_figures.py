@@ -222,7 +222,7 @@ def interactive_errors() -> bytes:
     names = {
         "independent": "noise on every answer",
         "default": "session",
-        "threshold 0.08": "session, threshold=0.08",
+        "proved threshold": "session, one threshold",
         "printed constants": "session, printed constants",
     }
     for place, (name, label) in enumerate(names.items()):
