@@ -29,6 +29,7 @@ c = k every question may have a fresh answer; the threshold is then 0 and all er
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from winnow.core.checks import count, exact, nonnegative, one_of, positive, probability
@@ -140,6 +141,14 @@ def _gap(entropy: float, updates: int, request: InteractiveRequest) -> float:
     return math.sqrt(entropy / (2 * counted))
 
 
+def _needed(entropy: float, updates: int, request: InteractiveRequest) -> float:
+    """The same where every update counts."""
+    return math.sqrt(entropy / (2 * updates))
+
+
+Gap = Callable[[float, int, InteractiveRequest], float]
+
+
 def noise_bound(epsilon: float, rows: int, rows_per_person: int, rounds: int, beta: float) -> float:
     """nu: discrete Laplace noise stays below it in all rounds but for probability beta.
 
@@ -228,7 +237,7 @@ def _updates(request: InteractiveRequest, rows: int, entropy: float, share: floa
     rho = float(zcdp_rho(request.epsilon, request.delta)) * share
     spread = math.sqrt(2 * math.log(3 / float(request.delta)))
 
-    def bound(updates: int) -> float:
+    def bound(updates: int, *, gap: Gap = _gap) -> float:
         # Steps as the binomial tail needs them, a round's epsilon as rho allows: near enough.
         steps = 2 * updates + 2 * spread * math.sqrt(updates) + spread**2
         size = math.sqrt(2 * rho / steps)
@@ -237,11 +246,12 @@ def _updates(request: InteractiveRequest, rows: int, entropy: float, share: floa
         )
         if updates >= request.max_queries and request.threshold in (None, PROVED):
             return noise
-        return _gap(entropy, updates, request) + 2 * noise + gamma
+        return gap(entropy, updates, request) + 2 * noise + gamma
 
     most = min(MOST_UPDATES, int(request.max_queries))
     choices = sorted({*(round(1.02**i) for i in range(700) if 1.02**i <= most), most})
-    best = min(choices, key=bound)
+    # As if no update were given away: most sessions need few of them, and less noise.
+    best = min(choices, key=lambda updates: bound(updates, gap=_needed))
     if request.alpha is None:
         return best
     probability(alpha=request.alpha)
