@@ -20,7 +20,7 @@ DELTA, MOST_ITEMS, SIZE = 1e-6, 50, 2
 LISTS, EPSILONS = (10, 50, 100), (0.5, 1.0, 2.0)
 LARGE = ("T10I4D100K", "online retail")
 """With these a draw over all pairs of public items takes seconds: private items only."""
-CHOSEN_ON = ("groceries", "msweb", "supermarket")
+CHOSEN_ON = ("groceries", "msweb", "supermarket", "epub", "mushroom", "T10I4D100K")
 """The baskets on which the automatic choice was made; the others test it."""
 
 Case = tuple[str, float, int]
