@@ -15,7 +15,7 @@ import pytest
 
 import winnow as wn
 from winnow.audit.fidelity import chi_square_p_value
-from winnow.audit.probabilities import hockey_stick, log_probability_rows, model_of
+from winnow.audit.probabilities import hockey_stick, model_of
 from winnow.core.opening import open_sealed
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
@@ -62,7 +62,7 @@ def test_weighted_scores_of_neighbours_are_as_close_as_promised(relation: wn.Rel
     losses = []
     for utility in (honest, broken):
         model = model_of(PermuteAndFlip(1.0), utility)
-        p, q = (np.exp(log_probability_rows(model, side)) for side in (first, second))
+        p, q = (np.exp(model.rows(side)) for side in (first, second))
         losses.append(max(hockey_stick(p, q, 1.0).max(), hockey_stick(q, p, 1.0).max()))
     assert losses[0] <= 1e-9 < 0.1 < losses[1]
     moved = np.abs(second - first)

@@ -38,7 +38,7 @@ TEXT = "who,town\n" + ROWS
     [
         ("a.csv", TEXT.replace(",", ";"), {"delimiter": ";"}),
         ("a.csv", TEXT.replace(",", "\t"), {"delimiter": "tab"}),
-        ("a.csv.gz", gzip.compress(TEXT.replace(",", "|").encode()), {"delimiter": "|"}),
+        ("a.csv.gz", gzip.compress(TEXT.replace(",", "|").encode(), mtime=0), {"delimiter": "|"}),
         ("a.csv", TEXT.encode("latin-1"), {"encoding": "latin-1"}),
         ("a.csv", ROWS, {"names": ["who", "town"]}),
         ("a.txt", TEXT.replace(",", ";"), {}),
