@@ -1,5 +1,6 @@
 """Shared by all tests: where the twins are found, which files come first, which take longest."""
 
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -21,6 +22,12 @@ FIRST = (
 )
 """Files that compile most of the kernels, no two of them the same: two processes that start with
 them on a cold machine compile everything once, and at the same time."""
+
+
+def pytest_configure() -> None:
+    """A process in the background of a script ignores SIGINT; tests of Ctrl-C would never end."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
