@@ -50,6 +50,7 @@ def test_a_guarantee_serialises() -> None:
         "delta": 0.0,
         "relation": "substitution",
         "rho": 0.125,
+        "unit": "person",
     }
 
 

@@ -50,6 +50,7 @@ def test_json_is_the_release_and_nothing_else(votes: Path) -> None:
         "delta": 0.0,
         "relation": "add-remove",
         "rho": pytest.approx(0.1224593312018546),
+        "unit": "person",
     }
     receipt = released["receipt"]
     assert receipt["mechanism"] == "permute-and-flip"
@@ -241,7 +242,7 @@ REFUSED = {
     "epsilon nan": (["votes.csv", "--epsilon", "nan"], "not finite"),
     "k too large": (["votes.csv", "--epsilon", 1, "-k", 4], "k=4 exceeds 3 candidates"),
     "k zero": (["votes.csv", "--epsilon", 1, "-k", 0], "k=0 is below 1"),
-    "delta": (["votes.csv", "--epsilon", 1, "--delta", 0.1], "has no use for it"),
+    "delta": (["votes.csv", "--epsilon", 1, "--delta", 1e-6], "has no use for it"),
     "no delta": (["votes.csv", "--epsilon", 1, "--mechanism", "large-margin"], "delta > 0"),
     "noise": (["votes.csv", "--epsilon", 1, "--noise", "gumbel"], "has its own noise"),
     "column": (["votes.csv", "--epsilon", 1, "--score", "x"], "no column 'x'"),

@@ -58,6 +58,8 @@ def test_what_noise_spares_is_measured_at_once_and_what_it_drowns_not_at_all() -
     assert [len(part.columns) for part in few.tables.parts] == [1] * 4
     between = settled(public_rows=1000)
     assert isinstance(between, WideSettings) and "in a pair" in between.reason
+    unheard = settled(public_rows=60)  # rounds would not hear a single pair
+    assert isinstance(unheard, AtOnce) and "each column alone" in unheard.reason
 
 
 def test_who_asks_for_rounds_gets_them() -> None:

@@ -85,7 +85,7 @@ def weak_promises(epsilon: float | None, delta: float | None, people: int | None
             f"--epsilon {epsilon:g} promises next to nothing: what is released may be the private "
             "data as they are. Usual values are between 0.1 and 10"
         )
-    if delta is not None and delta >= _LARGE_DELTA:
+    if delta is not None and _LARGE_DELTA <= delta < 1:
         yield (
             f"--delta {delta:g} allows to publish everything about one person in {1 / delta:,.0f}; "
             "take one far below 1 divided by the number of people, such as 1e-6"

@@ -59,6 +59,8 @@ class TableSetting:
     """What the noise is sized by: "best", "zcdp", or "pure", which has no use for a delta."""
     objective: str = "balanced"
     values: tuple[SummedColumn, ...] = ()
+    joint: bool = True
+    """Whether tables of several tables' columns may be measured instead."""
 
     @property
     def laws(self) -> tuple[str, ...]:
@@ -114,7 +116,7 @@ def choose(parts: tuple[TablePart, ...], setting: TableSetting) -> list[Strategy
         for geometry in _geometries(parts, law, setting):
             if law == "laplace":
                 found.append(_split(geometry, setting, ()))
-                if joint := joint_tables(geometry):
+                if setting.joint and (joint := joint_tables(geometry)):
                     found.append(_split(geometry, setting, joint))
                     found += _joint(geometry, setting, joint)
             else:

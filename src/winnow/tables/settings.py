@@ -38,6 +38,8 @@ class TableRequest:
     """A public number of rows that the user names."""
     accountant: str = "best"
     memory: str | int = "4GB"
+    joint: bool = True
+    """Whether tables of several tables' columns may be measured instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,7 @@ def tables_settings(request: TableRequest) -> TablesSettings:
         accountant=request.accountant,
         objective=request.objective,
         values=tuple(each.values for each in values),
+        joint=request.joint,
     )
     strategies = tuple(choose(parts, setting))
     guarantee = _guarantee(strategies[0], request, delta)

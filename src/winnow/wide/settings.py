@@ -162,7 +162,15 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     if request.model_cells is None:
         cells = model_cells(nu)
         fitting = _candidates(request, every, cells)
-    return _rounds(request, workload, total, fitting, sets, rule, rho, nu, cells)
+    rounds = _rounds(request, workload, total, fitting, sets, rule, rho, nu, cells)
+    if total is None or rounds.worthwhile(total):
+        return rounds
+    if request.left_to_rules:
+        return _columns_alone(request, workload, sets, nu)
+    raise ParameterError(
+        f"with this budget and {total:,} rows the noise of every table of two or more columns "
+        "exceeds its counts; ask for a larger epsilon, fewer rounds or fewer columns"
+    )
 
 
 def _check(request: WideRequest) -> None:
@@ -208,8 +216,13 @@ def _at_once(
             seconds = 3.0 + 2e-5 * cells * len(sets)
             reason = f"{reason}; {planned.reason}"
             return AtOnce(schema, workload, planned, reason, seconds, FITTED * noise)
-    if rule.rounds:
-        return None
+    return None if rule.rounds else _columns_alone(request, workload, sets, nu)
+
+
+def _columns_alone(
+    request: WideRequest, workload: Workload, sets: list[Columns], nu: float
+) -> AtOnce:
+    schema = request.schema
     places = range(len(schema.columns))
     alone = Workload(schema, tuple(MarginalPart(schema, (place,)) for place in places))
     planned = _tabulated(request, alone)
@@ -231,6 +244,7 @@ def _tabulated(request: WideRequest, workload: Workload) -> TablesSettings:
             rows=request.rows,
             accountant=request.accountant,
             memory=request.memory,
+            joint=False,  # the model is fitted to the tables themselves
         )
     )
 
@@ -284,11 +298,6 @@ def _rounds(
         mean_distance(nu, map(len, sets)),
     )
     mechanism.check(request.relation, int(request.rows_per_person))
-    if total is not None and not planned.worthwhile(total):
-        raise ParameterError(
-            f"with this budget and {total:,} rows the noise of every table of two or more "
-            "columns exceeds its counts; ask for a larger epsilon, fewer rounds or fewer columns"
-        )
     return planned
 
 
