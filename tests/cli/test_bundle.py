@@ -10,8 +10,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from winnow.cli.app import RELEASE, app
-from winnow.cli.bundle import unbundled
+from winnow.cli.app import RELEASE, app, unbundled
 from winnow.cli.recording import Record
 
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import winnow as wn
-from winnow.itemsets.needed import needed_support
-from winnow.itemsets.table import ItemsetOptions, choose, itemset_mechanism
+from winnow.itemsets.table import ItemsetOptions, choose, itemset_mechanism, needed_support
 
 ITEMS = [f"i{n:02}" for n in range(40)]
 BASKETS = [[ITEMS[i], ITEMS[i + 1]] for i in range(20) for _ in range(900 - 30 * i)]

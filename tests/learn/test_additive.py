@@ -23,7 +23,7 @@ from winnow.learn.additive import AdditiveFamily, balanced, variants_of
 from winnow.learn.crossing import AdditiveModel, LabelledRows, SealedLabelled, rule_scores
 from winnow.learn.problem import whole_weights
 from winnow.learn.rules import parse
-from winnow.learn.sizing import sized_model
+from winnow.learn.verb import sized_model
 from winnow.privacy import Compose, DiscreteLaplace, PureDP, single_use_grant
 from winnow.select.mechanism import PermuteAndFlip
 

@@ -1,12 +1,16 @@
-"""``winnow.learn``: the (nearly) most accurate classifier of a public class, privately."""
+"""``winnow.learn``: the (nearly) most accurate classifier of a public class, privately.
+
+How the budget of an additive model is divided, and which noise its tables get.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, probability
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.mechanism import grant_for, rounds_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
@@ -16,7 +20,7 @@ from winnow.foreign import guarded, shown
 from winnow.learn import bound as learning_bound
 from winnow.learn.additive import ADDITIVE, AdditivePredictor
 from winnow.learn.bound import GeneralisationBound
-from winnow.learn.crossing import SealedLabelled
+from winnow.learn.crossing import AdditiveModel, SealedLabelled
 from winnow.learn.features import Feature
 from winnow.learn.predictor import Predictor
 from winnow.learn.problem import (
@@ -27,11 +31,61 @@ from winnow.learn.problem import (
     public_rows_of,
     weighed,
 )
-from winnow.learn.sizing import sized_model
-from winnow.privacy import Budget
+from winnow.privacy import Budget, Event, Guarantee, calibrate, guarantee_of
 from winnow.select.crossing import Selection
 from winnow.select.table import selection_named
 from winnow.topk.mechanisms.noisy_counts import WithCounts
+
+CHOICE = Fraction(1, 6)
+"""The part of epsilon that chooses among the models; the tables get what is left."""
+
+
+@dataclass(frozen=True)
+class SizedModel:
+    """An additive model within a budget, what it promises, and why its noise was taken."""
+
+    model: AdditiveModel
+    guarantee: Guarantee
+    reason: str
+
+
+def sized_model(
+    labelled: SealedLabelled,
+    columns: int,
+    *,
+    epsilon: Real,
+    delta: Real,
+    balanced: bool,
+    accountant: str,
+) -> SizedModel:
+    """The noise with the smaller standard deviation: Laplace, or Gaussian where a delta allows.
+
+    Both follow from public numbers: columns, rows per person, relation, epsilon and delta.
+    """
+    positive(epsilon=epsilon)
+    delta_range(delta=delta)
+    total, relation = exact("epsilon", epsilon), labelled.relation
+    share = total * CHOICE
+
+    def made(law: str, multiplier: Real) -> AdditiveModel:
+        allowed = delta if law == "gaussian" else 0
+        return AdditiveModel(law, multiplier, share, columns, balanced, allowed)
+
+    plain = made("laplace", 1 / (total - share))
+    least = guarantee_of(plain.promise(relation).event)
+    if exact("delta", delta) == 0 or accountant == "pure":
+        return SizedModel(plain, least, "")
+
+    def plan(parameter: float) -> Event:
+        return made("gaussian", 1 / exact("parameter", parameter)).promise(relation).event
+
+    found = calibrate(plan, epsilon=epsilon, delta=delta, accountant=accountant)
+    normal = made("gaussian", 1 / exact("parameter", found.parameter))
+    laplace, gaussian = plain.deviation(labelled), normal.deviation(labelled)
+    reason = f"standard deviation of a cell: Laplace {laplace:.3g}, Gaussian {gaussian:.3g}"
+    if laplace <= gaussian:
+        return SizedModel(plain, least, reason)
+    return SizedModel(normal, found.guarantee, reason)
 
 
 @guarded

@@ -259,8 +259,12 @@ class ItemsetRanks:
 
     def _walk(self, low: int, high: int, histogram: Integers, skip: int, room: int) -> Listed:
         """One pass of a compiled kernel over what can reach the support `low`."""
-        from winnow.itemsets.kernels.intersect import fill_bits, intersect, occurrences
-        from winnow.itemsets.kernels.occurrence_delivery import walk_occurrences
+        from winnow.itemsets.kernels.intersect import (
+            fill_bits,
+            intersect,
+            occurrences,
+            walk_occurrences,
+        )
 
         reduced, codes = restricted(self.baskets, self._item_supports >= low, self.size)
         found, supports = np.empty((room, self.size), np.int64), np.empty(room, np.int64)

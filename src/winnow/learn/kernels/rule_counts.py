@@ -19,10 +19,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.kernels.compiled import compiled
 from winnow.core.workloads.part import EXACT_FLOAT, sum_of
 from winnow.errors import DataError
 from winnow.learn.features import Tests
 from winnow.learn.rules import RuleClass
+
+
+def _add_by_cell(prefix, last, size, signed, cells):  # type: ignore[no-untyped-def]
+    """cells[prefix * size + last] += signed, row by row, in whole numbers."""
+    for i in range(len(signed)):
+        cells[prefix[i] * size + last[i]] += signed[i]
+
+
+add_by_cell = compiled(_add_by_cell)
+
 
 Counts = NDArray[np.int64]
 _MANY = 20_000_000  # rows times tables from which on compiled code is worth its loading
@@ -110,7 +121,7 @@ class _Tables:
         prefix, last = self._places(features[:-1]), self._codes[features[-1]]
         cells = np.zeros(math.prod(sizes), np.int64)
         if self._compiled:
-            from winnow.learn.kernels.signed_cells import add_by_cell
+            from winnow.learn.kernels.rule_counts import add_by_cell
 
             add_by_cell(prefix, np.ascontiguousarray(last), sizes[-1], self._signed, cells)
         elif self._exact:  # then every float sum along the way is exact

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from winnow.core.kernels.compiled import bare
 from winnow.core.kernels.envelope import raised
 from winnow.core.kernels.groups import WIDE, group_for
+from winnow.lp.kernels.scalar_point import row_values
 from winnow.lp.kernels.scalar_program import Floats, Integers
-from winnow.lp.kernels.scalar_rows import row_values
 
 BLOCK = 256
 _CODE = 127.0

@@ -54,9 +54,8 @@ from winnow.core.kernels.groups import (
     set_key,
 )
 from winnow.lp.kernels.scalar_clocks import renew_clocks, start_epoch
-from winnow.lp.kernels.scalar_point import finish_round
+from winnow.lp.kernels.scalar_point import finish_round, row_score, row_values
 from winnow.lp.kernels.scalar_program import MAY_LEAVE, PROPOSALS, ROUND, ROUNDS, STAGE, Integers
-from winnow.lp.kernels.scalar_rows import row_score, row_values
 
 CEILING, EPOCH, OUTGROWN, SCANS, SCANNED, SCAN_WORK, SCAN_ROUND, SOON, CARRIED = range(
     STAGE, STAGE + 9

@@ -173,7 +173,7 @@ class Shapes:
             return float(found.max(initial=0.0))
         if matrix.dense.size <= _SMALL:
             return float(np.abs(matrix.dense * scale).max())
-        from winnow.lp.kernels.scalar_rows import column_sizes
+        from winnow.lp.kernels.scalar_point import column_sizes
 
         sizes = np.zeros(rows.width)
         column_sizes(matrix.dense, sizes)
@@ -184,7 +184,7 @@ class Shapes:
         rows, scale = self.rows, self.scale
         if rows.size * len(scale) <= _SMALL:
             return self._plain()
-        from winnow.lp.kernels.scalar_rows import shapes
+        from winnow.lp.kernels.scalar_point import shapes
 
         found = np.empty(rows.size), np.empty(rows.size), np.empty(rows.size)
         shapes(rows.matrix, scale, *found)

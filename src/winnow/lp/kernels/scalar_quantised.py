@@ -40,9 +40,8 @@ from winnow.core.kernels.draw_state import (
 from winnow.core.kernels.envelope import ACCEPT, REJECT, below, decide, raised
 from winnow.lp.kernels.scalar_blocks import BLOCK, bound_rows, quantise, set_direction, sort_rows
 from winnow.lp.kernels.scalar_clocks import set_clocks, start_epoch
-from winnow.lp.kernels.scalar_point import finish_round
+from winnow.lp.kernels.scalar_point import finish_round, row_score
 from winnow.lp.kernels.scalar_program import PROPOSALS, ROUND, ROUNDS, STAGE, Floats, Integers
-from winnow.lp.kernels.scalar_rows import row_score
 
 BASE, SCAN_ROUND, WORK, LEAST, USUAL, IDLE, LOG_WEIGHT, TRIES = range(STAGE, STAGE + 8)
 """What bounds are relative to; the round of the last scan; the work since, in rows that were read;

@@ -32,7 +32,7 @@ from winnow.core.kernels.draw_state import (
     WORD,
 )
 from winnow.core.kernels.envelope import ACCEPT, REJECT, below, decide
-from winnow.lp.kernels.scalar_point import finish_round, move
+from winnow.lp.kernels.scalar_point import finish_round, move, row_value
 from winnow.lp.kernels.scalar_program import (
     MAY_LEAVE,
     PROPOSALS,
@@ -42,7 +42,6 @@ from winnow.lp.kernels.scalar_program import (
     Integers,
     Matrix,
 )
-from winnow.lp.kernels.scalar_rows import row_value
 
 _AHEAD = 32
 _PATIENCE, _HEAD_START = 12, 96  # evaluations for each round, and once
