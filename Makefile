@@ -35,7 +35,7 @@ demo: $(STAMP)plots  ## Run a short demonstration
 test: $(STAMP)test  ## Run the tests
 	$(PY) -m pytest $(PYTEST_ARGS)
 
-test-extras: $(STAMP)test $(STAMP)compare  ## Run the tests that compare with other libraries
+test-extras: $(STAMP)test $(STAMP)compare  ## Run the sweeps, and the tests that need heavy packages
 	$(PY) -m pytest -m extras $(PYTEST_ARGS)
 
 check: $(STAMP)dev  ## Lint, check the format, the types and the import rules

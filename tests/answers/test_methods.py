@@ -166,6 +166,7 @@ def test_rounds_over_whole_tables_go_by_their_name() -> None:
         wn.release(table(), wn.prefixes("c1"), method="adaptive", **how)
 
 
+@pytest.mark.slow
 def test_noise_on_each_query_is_possible_for_very_many_of_them() -> None:
     schema = wn.Schema.parse({f"c{i}": 12 for i in range(4)})
     made = wn.predicates(

@@ -114,6 +114,7 @@ def test_out_saves_the_plans(tmp_path: Path, ending: str) -> None:
     assert float(rows[0]["chance"]) == wanted.chance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "options"),
     [(".png", []), (".svg", []), (".pdf", []), (".png", ["--compare", "--delta", 1e-6])],
@@ -256,6 +257,7 @@ def test_out_saves_the_top_k_plan(tmp_path: Path, ending: str) -> None:
     assert float(rows[0]["top_chance"]) == first.top_chance and int(rows[0]["k"]) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "given"),
     [
@@ -371,6 +373,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     assert "What is promised" in page and "http://" not in page and "PRIVATE" not in page
 
 
+@pytest.mark.slow
 def test_the_demo_is_repeatable_with_a_seed_and_goes_on_without_matplotlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

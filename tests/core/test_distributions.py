@@ -101,6 +101,7 @@ def test_the_exponential_mechanism_at_1e16_sees_a_gap_of_two() -> None:
     assert stats.binomtest(lower, SAMPLES, 1 / (1 + np.exp(2))).pvalue > REJECT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [Law.EXPONENTIAL, Law.GUMBEL, Law.LOGISTIC])
 def test_an_outcome_42_units_behind_is_reached(law: Law) -> None:
     """NumPy's Gumbel noise ends at 36.7: there this outcome has probability exactly 0.
@@ -126,6 +127,7 @@ def test_discrete_laplace_follows_its_law(scale: Fraction) -> None:
     assert integer_p_value(samples, lambda x: -abs(x) / (1.08 * float(scale))) < REJECT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(2), Fraction("30.7")])
 def test_discrete_gaussian_follows_its_law(variance: Fraction) -> None:
     stream = Tape.seeded(32).stream()

@@ -35,6 +35,7 @@ def test_the_first_bits_bound_the_clock() -> None:
     assert np.isinf(bounded.first_clocks(np.zeros(1, np.uint32))[1][0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7), Fraction(10**8), Fraction(2**49)])
 def test_integer_noise_is_the_same_with_and_without_them(
     scale: Fraction, monkeypatch: pytest.MonkeyPatch

@@ -148,6 +148,7 @@ def test_small_inputs_do_not_load_numba() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", ["/proc/no-such-place", "a file"])
 def test_the_compiled_path_works_where_no_cache_can_be_written(tmp_path, cache: str) -> None:
     place = cache

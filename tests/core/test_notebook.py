@@ -86,6 +86,7 @@ def parsed(thing: Any) -> _Tags:
     return tags
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_label_never_becomes_markup(kind: str) -> None:
     allowed = {"div", "table", "thead", "tbody", "tr", "th", "td", "b", "img", "details", "summary"}

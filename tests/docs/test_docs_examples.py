@@ -48,6 +48,7 @@ def run_console(text: str, where: str) -> None:
         assert result.exit_code == wanted, f"{where}: {line}\n{result.output}{result.stderr}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_the_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

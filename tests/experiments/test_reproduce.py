@@ -91,6 +91,7 @@ def test_bad_requests_end_with_code_2_and_one_line(
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_figure_and_its_numbers(tmp_path: Path) -> None:
     result = runner.invoke(
         app, ["reproduce", "joint", "--figure", "4", "--quick", "--out", str(tmp_path)]
@@ -175,6 +176,7 @@ def test_lemma_4_2_is_solved_for_its_epsilon() -> None:
         assert e == pytest.approx(1 / k) or total == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_joint_figures_share_their_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (joint, joint_runs):
         monkeypatch.setattr(module, "sizes_of", lambda run: [3])

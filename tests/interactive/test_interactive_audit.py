@@ -92,6 +92,7 @@ def test_broken_sessions_are_caught() -> None:
     assert len(results) == 7 and all(r.passed for r in results)
 
 
+@pytest.mark.slow
 def test_samples_of_broken_sessions_prove_more_than_is_claimed() -> None:
     """Seeds are fixed: the same draws on every run."""
     forgetful = sample_adversary(600, 5, kind=Forgetful)

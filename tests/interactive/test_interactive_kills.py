@@ -142,6 +142,7 @@ def noise_of_releases(journal: Journal, scale: Fraction) -> dict[int, int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_independent_answers_stay_the_same_whatever_is_killed_when(tmp_path: Path) -> None:
     session, shown = all_killed(tmp_path, max_queries=10**6, method="independent")

@@ -41,6 +41,7 @@ def test_what_is_chosen_by_default_and_that_the_receipt_says_why(
     assert named.value == found.value and named.receipt.reason == ""
 
 
+@pytest.mark.slow
 def test_the_default_finds_a_list_where_rounds_of_the_large_margin_find_nothing() -> None:
     top = {(ITEMS[i], ITEMS[i + 1]) for i in range(10)}
     found = run(public=False, delta=1e-6, k=10).value

@@ -94,6 +94,7 @@ def test_many_rounds_compose_better_than_by_dividing() -> None:
     assert epsilon > Fraction(1, 100) and delta == Fraction(1, 4 * 10**8)
 
 
+@pytest.mark.slow
 def test_how_deep_is_mined_does_not_change_where_the_search_stops(monkeypatch) -> None:
     """The same tape on lazily mined baskets, and on the list of all supports."""
     rng = np.random.default_rng(2)

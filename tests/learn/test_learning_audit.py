@@ -96,6 +96,7 @@ def test_the_declared_interval_is_the_one_that_a_person_moves_scores_in(
     assert (-utility.down, utility.up) == (least, most)
 
 
+@pytest.mark.slow
 def test_the_released_hypothesis_follows_the_stated_law() -> None:
     """1000 seeded draws; a chi-square test that a right program fails once in 10,000 seeds."""
     from winnow.audit.fidelity import chi_square_p_value

@@ -48,6 +48,7 @@ def _random_weight(generator: random.Random) -> Fraction:
     return Fraction(generator.randint(1, 9)) * Fraction(10) ** generator.randint(-8, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("density", [1, 2, 3, 7])
 def test_a_search_over_weights_finds_the_bound_and_nothing_above(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 
 
@@ -12,6 +14,7 @@ def test_tiny_programs_of_both_kinds_keep_their_bounded_range() -> None:
     assert all(result.measured > 0.99 * result.claimed for result in results)  # it is tight
 
 
+@pytest.mark.slow
 def test_the_real_solvers_draw_the_enumerated_probabilities() -> None:
     assert all(result.passed for result in lp_faithful(quick=True, seed=7))
 

@@ -32,6 +32,7 @@ def _shifts(**options):
     return wn.solve_lp(SHIFTS, NEEDED, np.ones(4), **(asked | options))
 
 
+@pytest.mark.slow
 def test_a_scalar_private_solution_keeps_its_promise_over_many_seeds() -> None:
     """The bound may fail once in twenty; here it has room to spare."""
     for seed in range(10):
@@ -94,6 +95,7 @@ def test_costs_of_any_sign_need_a_bound_and_then_work() -> None:
     assert value.objective >= 0.6 - value.violation
 
 
+@pytest.mark.slow
 def test_all_but_few_rows_of_people_are_met() -> None:
     rng = np.random.default_rng(2)
     matrix = rng.uniform(0, 1, (3000, 5))

@@ -23,11 +23,13 @@ def draw(ending: str = ".svg", curves: Sequence[Curve] = CURVES) -> bytes:
     return draw_chances(curves, title="9 candidates", marked=1.0, ending=ending)
 
 
+@pytest.mark.slow
 def test_every_format_is_drawn() -> None:
     for ending in ENDINGS:
         assert len(draw(ending)) > 1000
 
 
+@pytest.mark.slow
 def test_the_same_figure_is_the_same_file() -> None:
     for ending in ENDINGS:
         assert draw(ending) == draw(ending)
@@ -80,12 +82,14 @@ def draw_bars(
     )
 
 
+@pytest.mark.slow
 def test_bars_are_drawn_in_every_format_and_repeatably() -> None:
     for ending in ENDINGS:
         drawn = draw_bars(10, ending)
         assert len(drawn) > 1000 and drawn == draw_bars(10, ending)
 
 
+@pytest.mark.slow
 def test_bars_keep_their_height_however_many_there_are() -> None:
     heights = [Image.open(io.BytesIO(draw_bars(count))).height for count in (10, 30, 50)]
     assert heights[1] - heights[0] == heights[2] - heights[1] > 600

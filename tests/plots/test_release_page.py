@@ -58,6 +58,7 @@ def released(**options: Any) -> Released[SyntheticDistribution]:
     return wn.release(table(), queries, epsilon=2.0, delta=1e-6, **settings)
 
 
+@pytest.mark.slow
 def test_the_summary_is_drawn_in_every_format_and_repeatably() -> None:
     value = released().value
     for ending in {*ENDINGS} - {".png"}:  # which is drawn below
@@ -66,6 +67,7 @@ def test_the_summary_is_drawn_in_every_format_and_repeatably() -> None:
     assert draw_gaps(value.errors) == draw_gaps(value.errors)
 
 
+@pytest.mark.slow
 def test_the_summary_is_large_and_not_blank_and_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -74,6 +76,7 @@ def test_the_summary_is_large_and_not_blank_and_warns_of_nothing() -> None:
     assert image.width >= 2000 and grey.getextrema()[0] < 80 and grey.getextrema()[1] == 255
 
 
+@pytest.mark.slow
 def test_axes_of_the_figures_are_labelled() -> None:
     import matplotlib
 

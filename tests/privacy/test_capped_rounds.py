@@ -147,6 +147,7 @@ def understated(claim: Claim) -> list[tuple[float, int, float]]:
     return [(e, c, a) for e, c, a, reached in adversaries() if reached > claim(e, c, a)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", [claimed, by_rho])
 def test_no_adversary_does_better_than_claimed(claim: Claim) -> None:
     assert understated(claim) == []
@@ -205,6 +206,7 @@ def test_five_hundred_updates_at_one_and_a_millionth() -> None:
     assert str(plan.guarantee) == "(1, 1e-06)-DP, replace one person's record"
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.integers(1, 100), st.floats(0.1, 4), st.floats(1e-10, 1e-3))
 def test_plans_keep_to_their_target_and_use_it_up(

@@ -31,6 +31,7 @@ def run(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("shared_key", [False, True])
 def test_four_processes_make_one_ledger(tmp_path: Path, shared_key: bool) -> None:

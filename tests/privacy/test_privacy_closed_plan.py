@@ -148,6 +148,7 @@ def test_plans_keep_to_their_target_and_use_it_up(
     Budget(epsilon, delta, SUB, accountant=accountant).charge(plan.event)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(1, 8), st.floats(0.5, 2), st.floats(1e-8, 1e-3))
 def test_more_rounds_get_less_each_and_more_budget_gets_more(

@@ -70,6 +70,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "count", "basic", "paper", "zcdp", "tight"), TABLE)
 def test_the_published_table(
     delta: float, count: int, basic: float, paper: float, zcdp: float, tight: float

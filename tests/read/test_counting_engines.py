@@ -59,6 +59,7 @@ def test_people_that_are_whole_numbers_are_bounded_as_by_the_slow_twin(
         assert opened(counted) == expected
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(
         st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", "c", "d", "e", "f"])), max_size=60
@@ -167,6 +168,7 @@ def test_data_frames_keep_the_memory_limit_and_leave_no_file(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_long_public_list_is_one_text() -> None:
     labels = [*(f"item {i}" for i in range(50_000)), "\x1f0\x1f", "\x1f", "it's \\ a", ""]
     frame = pd.DataFrame({"u": [1, 2, 2, 3], "i": ["item 7", "\x1f0\x1f", "it's \\ a", ""]})

@@ -68,6 +68,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     ["csv", "tsv", "parquet", "gzip", "pattern", "list", "pandas", "shuffled", "polars", "lazy",

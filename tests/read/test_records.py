@@ -112,6 +112,7 @@ STRAY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "packed"), [*((case, False) for case in STRAY), ("opens", True)])
 def test_a_stray_quote_is_refused_by_every_reader(tmp_path: Path, case: str, packed: bool) -> None:
     text = STRAY[case]
@@ -351,6 +352,7 @@ VERBS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", [*READERS, *VERBS])
 def test_one_line_more_or_less_is_one_record_more_or_less(
     tmp_path_factory: pytest.TempPathFactory, reader: str
@@ -367,7 +369,7 @@ def test_one_line_more_or_less_is_one_record_more_or_less(
         except wn.InputError:
             return None
 
-    @settings(max_examples=80 if reader in READERS else 6, deadline=None)
+    @settings(max_examples=50 if reader in READERS else 6, deadline=None)
     @given(st.lists(st.one_of(ANY_LINE, st.sampled_from([b"p1,a", b"p2\ta", b'p3,"a"', b"a"])),
                     min_size=1, max_size=6), st.data())  # fmt: skip
     def moves_at_most_one(lines: list[bytes], data: st.DataObject) -> None:

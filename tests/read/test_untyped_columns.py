@@ -45,6 +45,7 @@ def written(frame: Any, path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_without_rows_is_taken_as_one_with_a_row_is(kind: str) -> None:
     for name, frame in NOTHING.items():

@@ -136,6 +136,7 @@ def test_blocks_that_are_not_evaluated_are_proposed_from_by_their_bound() -> Non
     assert reference.p_value(seen, expected) > REJECT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bits", "union"])
 @pytest.mark.parametrize("epsilon", [0.01, 0.05])
 def test_the_law_holds_through_steps_epochs_and_merges(name: str, epsilon: float) -> None:

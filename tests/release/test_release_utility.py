@@ -61,6 +61,7 @@ def test_the_default_update_is_no_worse_than_the_papers() -> None:
     assert gap.mean() < 0.5 * sign.mean()
 
 
+@pytest.mark.slow
 def test_errors_fall_with_the_number_of_rows() -> None:
     few, _ = errors_of(1000, delta=1e-6)
     many, _ = errors_of(30_000, delta=1e-6)

@@ -42,6 +42,7 @@ def test_several_rows_per_person_are_covered_by_their_sensitivity() -> None:
     assert not enumerate_rounds(SHARP, forgotten, Relation.SUBSTITUTION, 2, quick=True).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "broken"), broken_models(), ids=lambda x: str(x)[:40])
 def test_half_the_sensitivity_is_caught(fault: str, broken: RoundsModel) -> None:
     assert not enumerate_rounds(GAUSSIAN, broken, Relation.SUBSTITUTION, quick=True).passed

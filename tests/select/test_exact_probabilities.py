@@ -129,6 +129,7 @@ def test_one_report_of_the_sparse_vector_has_its_closed_form(
         assert below == pytest.approx(1 - closed, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_reports_of_the_sparse_vector_match_scipy_and_simulation() -> None:
     model = SparseVectorModel(0.0, 1.2, 1.9, 2)
     values = np.array([1.0, -1.0, 0.0, 2.0])

@@ -72,6 +72,7 @@ def test_the_three_laplace_tail_is_that_of_the_sum() -> None:
     assert np.all(covered >= p * (1 - 1e-9))
 
 
+@pytest.mark.slow
 def test_large_margin_ignores_a_huge_universe_behind_a_large_margin() -> None:
     scores = np.zeros(200_000, np.int64)
     scores[77] = 400

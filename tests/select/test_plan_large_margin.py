@@ -82,6 +82,7 @@ def test_each_wins_somewhere_at_some_margin_and_universe() -> None:
     assert set(plan.chances(0, 0).values()) == {1.0}
 
 
+@pytest.mark.slow
 def test_a_larger_delta_moves_the_crossover_down() -> None:
     powers = [
         wn.plan.large_margin(epsilon=1, delta=delta).crossover["large-margin"]["permute-and-flip"]
@@ -142,6 +143,7 @@ def run(*words: object) -> Any:
     return invoke(["plan", "margin", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_the_command_shows_saves_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("winnow.select.cli.margin"), "POINTS", 4)
     shown = run("--epsilon", 0.5, "--delta", 1e-6, "--near", 5, "--candidates", 1000)

@@ -74,6 +74,7 @@ def test_exponential_noise_gives_permute_and_flip_by_enumeration():
     assert chances(Law.EXPONENTIAL, np.log(heads)) == pytest.approx(expected, abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_chances_match_adaptive_quadrature(law):
     scores = np.array([0.0, -0.4, -0.41, -2.0, -7.5])
@@ -447,6 +448,7 @@ def test_a_chance_close_to_one_is_shown_by_what_is_missing():
 # Targets.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", FAMILY)
 @pytest.mark.parametrize("gaps", [[3, 5, 10, 20], {0: 2, 7: 1000}, {120: 10**6}])
 def test_the_epsilon_for_a_target_reaches_it_and_is_the_smallest(setting, gaps):
@@ -461,6 +463,7 @@ def test_the_epsilon_for_a_target_reaches_it_and_is_the_smallest(setting, gaps):
     assert less.error_quantile > 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", FAMILY[:-1])
 def test_the_epsilon_for_a_top_set_reaches_its_target_and_is_the_smallest(setting):
     gaps = {0: 1, 6: 3, 15: 500}

@@ -83,6 +83,7 @@ def test_bounds_hold_on_exact_distributions(gaps, epsilon, confidence, family):
     assert report.worst_case <= report.bound * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @fewer
 @given(profiles, epsilons, confidences, families, st.integers(2, 12))
 def test_bounds_hold_for_the_worst_of_k_reported(gaps, epsilon, confidence, family, k):
@@ -134,6 +135,7 @@ def test_the_union_bound_alone_would_do_for_two_candidates():
 # More budget never hurts
 
 
+@pytest.mark.slow
 @fewer
 @given(profiles, epsilons, st.floats(1.001, 4), families, st.integers(1, 5))
 def test_chance_and_error_improve_with_epsilon(gaps, epsilon, factor, family, k):
@@ -145,6 +147,7 @@ def test_chance_and_error_improve_with_epsilon(gaps, epsilon, factor, family, k)
     assert more.bound < less.bound or less.bound == 0
 
 
+@pytest.mark.slow
 @fixed
 @given(profiles, epsilons, families)
 def test_a_further_candidate_never_helps_the_best(gaps, epsilon, family):

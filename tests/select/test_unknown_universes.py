@@ -85,6 +85,7 @@ def test_the_noise_scales_are_those_of_the_paper() -> None:
     assert mechanism._choice_scale(PEOPLE) == Fraction(3, 4) / 6 / PEOPLE.half_width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scores", "thresholds"),
     [((9, 4, 2), "tight"), ((12, 11, 3, 1), "printed"), ((14, 9, 5, 2, 1), "tight")],
@@ -195,6 +196,7 @@ def test_noise_on_lazy_classes_has_the_law_of_noise_on_every_candidate(law) -> N
     assert fits(found, dict(enumerate(expected)), draws)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lazy", "explicit"),
     [(RankedJoint(1.0, 2), Joint(1.0, 2)), (RankedCanonical(1.0, 2), Canonical(1.0, 2))],
@@ -224,6 +226,7 @@ def test_ranks_beyond_what_is_listed_are_listed_when_a_list_has_them(mechanism) 
         assert lazy == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [DistanceToInstability(2.0, 0.1), Choosing(2.0, 0.1, 1), RankedLargeMargin(5.0, 0.5)],

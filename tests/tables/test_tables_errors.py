@@ -88,6 +88,7 @@ def errors(name: str) -> list[np.ndarray]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_errors_have_mean_zero_and_the_stated_deviation(name: str) -> None:
     _, _plan, layers, _ = draws(name)
@@ -185,6 +186,7 @@ def plain_errors(plan: TablesSettings) -> np.ndarray:
     return np.concatenate(found, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 def test_intervals_cover_as_stated(name: str, level: float) -> None:
@@ -225,13 +227,16 @@ GRID = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("objective", ["balanced", "mean", "max"])
 def test_nothing_is_chosen_that_is_predicted_worse_than_plain_noise(
     epsilon: float, delta: float, objective: str
 ) -> None:
-    for shape, by, relation, rows in GRID if objective == "balanced" else GRID[1::4]:
+    for shape, by, relation, rows in (
+        GRID if objective == "balanced" and epsilon == 1 else GRID[1::4]
+    ):
         schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
         known = relation == "substitution" and rows == 1
         plan = tables_settings(

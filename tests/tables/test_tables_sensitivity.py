@@ -55,6 +55,7 @@ def planned(name: str, relation: str, rows: int, delta: float):
 SEVERAL = ("two binary columns", "one table", "sums", "prefixes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["substitution", "add-remove"])
 @pytest.mark.parametrize(
     ("name", "rows"), [*((name, 1) for name in WORKLOADS), *((name, 2) for name in SEVERAL)]

@@ -108,6 +108,7 @@ def test_sums_and_means_come_with_errors(relation: str, delta: float) -> None:
     assert sums[0] == pytest.approx(sums[1])
 
 
+@pytest.mark.slow
 def test_errors_of_sums_are_the_stated_ones() -> None:
     read = wn.read_table(frame(), schema=SCHEMA)
     exact = frame().groupby("town").hours.sum().to_numpy()
@@ -159,6 +160,7 @@ def test_saved_tables_carry_the_receipt(table, tmp_path) -> None:
     assert json.loads(released.to_json())["value"]["total"]["estimate"] == 3_000
 
 
+@pytest.mark.slow
 def test_tables_are_drawn(table, tmp_path) -> None:
     released = wn.tabulate(table, [["c0"], ["c1", "c2"], ["c0", "c1", "c2"]], epsilon=1.0, seed=1)
     for number, each in enumerate(released.value):

@@ -25,6 +25,7 @@ def listed(counts: list[int], k: int, scale: float, cells: int) -> dict[tuple[in
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "cells"), [(1, 0), (1, 3), (2, 0), (2, 3)])
 @pytest.mark.parametrize("counts", [[1, 1, 0], [0, 2, 2]])
 def test_noisy_counts_have_the_probabilities_of_all_noise(

@@ -180,6 +180,7 @@ def test_peeling_equals_rounds_of_permute_and_flip() -> None:
     assert stats.chisquare(observed, np.array(expected) * len(rows)).pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_the_gamma_mechanism_has_its_law() -> None:
     """d = 2: the difference of two uniforms on [-R, R] against the gap, R ~ Gamma(3)."""
     gap, draws = 1.5, 4000
@@ -304,6 +305,7 @@ def test_a_noisy_count_exactly_at_the_threshold_is_released(
     assert mechanism._draw(counts, UTILITY, Tape.seeded(1))[0] == [2, 1]
 
 
+@pytest.mark.slow
 def test_the_limited_domain_stops_at_its_threshold_item() -> None:
     mechanism = LimitedDomain(2.0, 1e-3, 3, 1, reach=4)
     lead = mechanism.lead(UTILITY)

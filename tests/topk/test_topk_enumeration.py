@@ -98,6 +98,7 @@ def test_canonical_classes_hold_exactly_the_subsets_of_their_loss(
     assert {score - shift: n for score, n in found.items()} == dict(sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "divided"), [(1, False), (2, False), (3, False), (2, True)])
 def test_joint_draws_the_enumerated_exponential_mechanism(
     k: int, divided: bool, monkeypatch: pytest.MonkeyPatch
@@ -121,13 +122,14 @@ def test_joint_draws_the_enumerated_exponential_mechanism(
     assert stats.chisquare(observed, wrong / wrong.sum() * draws).pvalue < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", list(Law))
 @pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 2), Fraction(1)])
 def test_canonical_draws_noise_on_every_subset(noise: Law, gamma: Fraction) -> None:
     """The top-down search against noise on each subset one by one, on many tapes."""
     scores = [5, 3, 3, 1, 0]
     utility = wn.Utility.declare(1, monotone=True)
-    draws, epsilon, k = 800, 0.8, 2
+    draws, epsilon, k = 500, 0.8, 2
     rows = Canonical(epsilon, k, gamma, noise).simulate(np.array(scores), utility, draws, seed=3)
     subsets = list(itertools.combinations(range(5), k))
     seen = Counter(map(tuple, rows.tolist()))
@@ -139,6 +141,7 @@ def test_canonical_draws_noise_on_every_subset(noise: Law, gamma: Fraction) -> N
     assert stats.chi2_contingency([observed, expected]).pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_canonical_with_gumbel_noise_is_the_exponential_mechanism_over_subsets() -> None:
     scores = [5, 3, 3, 1, 0, 0]
     utility = wn.Utility.declare(1, monotone=True)

@@ -63,6 +63,7 @@ def zipf(d, top, power=0.8):
 # Enumeration: every sequence, every subset, d <= 6, k <= 3, ties included.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.01, 0.4, 3.0])
 def test_joint_chances_are_those_of_all_sequences(scale):
     for counts, k in profiles(60):
@@ -234,6 +235,7 @@ def test_all_noises_agree_where_ties_are_many_and_differ_where_they_are_few(law,
 # The mechanisms themselves.
 
 
+@pytest.mark.slow
 def test_the_samplers_have_these_chances():
     """Chi-square by error, fixed seeds; a correct sampler fails at a rate of 1e-4."""
     counts = np.array([30, 27, 27, 20, 19, 12, 12, 5])
@@ -389,6 +391,7 @@ def test_joint_theorem_3_3_is_nearly_attained():
     assert bound / 2 < chances_of_joint(mechanism, counts).error_quantile(0.5) <= bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -489,6 +492,7 @@ def test_the_gamma_quantile_is_on_the_safe_side_and_close(shape):
 # The epsilon for a chance.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "delta"),
     [("joint", 0), ("canonical", 0), ("oneshot", 0), ("peel-gumbel", 1e-6)],

@@ -100,6 +100,7 @@ def test_rounds_follow_the_noise_of_a_pair() -> None:
     assert noise(1000) == pytest.approx(0.4 * 13.5 * math.sqrt(15) / 1000)
 
 
+@pytest.mark.slow
 def test_models_grow_and_errors_fall_with_the_noise_of_a_pair() -> None:
     noises = (1.0, 0.01, 0.002, 0.001, 1e-6)
     cells = [model_cells(nu) for nu in noises]

@@ -38,6 +38,7 @@ def test_several_rows_per_person_are_covered_by_their_sensitivity() -> None:
     assert not enumerate_marginal_rounds(SINGLE, forgotten, SUBSTITUTION, 2, quick=True).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "mechanism", "broken"),
     broken_marginal_models(),
