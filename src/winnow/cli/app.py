@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, getdoc, signature
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -31,6 +32,7 @@ from winnow.release.cli import plan as plan_release
 from winnow.select.cli import command as select
 from winnow.select.cli import margin as plan_margin
 from winnow.select.cli import plan
+from winnow.serve import cli as serve
 from winnow.tables import cli as tables
 from winnow.topk.cli import command as topk
 from winnow.topk.cli import plan as plan_topk
@@ -207,5 +209,41 @@ ledgers.add_typer(
 )
 _add(shares, "set", ledger.set_share, BEFORE, ledger.SHARE_EXAMPLES)
 _add(shares, "list", ledger.list_shares, BEFORE, ledger.SHARE_EXAMPLES)
+servers = typer.Typer(rich_markup_mode="rich", invoke_without_command=True, epilog=serve.EXAMPLES)
+app.add_typer(
+    servers,
+    name="serve",
+    help="Let analysts ask over HTTP, under budgets; nobody gets the data.",
+    rich_help_panel=RELEASE,
+)
+
+
+@servers.callback(epilog=serve.EXAMPLES)
+def _serve(context: typer.Context, config: serve.ConfigOption = Path("winnow.toml")) -> None:
+    """Let analysts ask over HTTP, under budgets; nobody gets the data."""
+    if context.invoked_subcommand is None:
+        serve.serve(config)
+
+
+_add(servers, "demo", serve.demo, START, serve.EXAMPLES)
+_add(servers, "check", serve.check, BEFORE, serve.EXAMPLES)
+_GROUPS: tuple[tuple[str, str, dict[str, Callable[..., None]]], ...] = (
+    (
+        "token",
+        "Make, list and end tokens.",
+        {"new": serve.token_new, "list": serve.token_list, "revoke": serve.token_revoke},
+    ),
+    (
+        "dataset",
+        "Add and list datasets.",
+        {"add": serve.dataset_add, "list": serve.dataset_list},
+    ),
+    ("share", "Say how much of a cap each analyst may use.", {"set": serve.share_set}),
+)
+for _name, _help, _commands in _GROUPS:
+    _group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+    servers.add_typer(_group, name=_name, help=_help, rich_help_panel=BEFORE)
+    for _word, _command in _commands.items():
+        _add(_group, _word, _command, BEFORE, serve.EXAMPLES)
 _add(app, "audit", audit.audit, BEFORE, audit.EXAMPLES)
 _add(app, "reproduce", reproduce.reproduce, BEFORE, reproduce.EXAMPLES)

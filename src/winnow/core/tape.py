@@ -178,19 +178,58 @@ class BitStream:
         raise TypeError("a bit stream holds secret keys and cannot be pickled or copied")
 
 
+class WrittenKey:
+    """A secret key that is written down before a charge, in the place of a seed.
+
+    Whoever is killed between the charge and the result draws the same release again from it,
+    on the same data, for the same charge. Like the noise itself it is as private as the data,
+    and it serves one release: to draw two from one key would subtract their noise.
+    """
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        if not isinstance(key, bytes) or len(key) != 64:
+            raise ParameterError("a written key has 64 secret bytes; take WrittenKey.fresh()")
+        self._key = key
+
+    @classmethod
+    def fresh(cls) -> WrittenKey:
+        """A key from the operating system's entropy."""
+        return cls(os.urandom(64))
+
+    @property
+    def secret(self) -> bytes:
+        """The bytes to be sealed and written down; nobody else may see them."""
+        return self._key
+
+    def tape(self) -> Tape:
+        """The tape of the release."""
+        return Tape(self._key, "os")
+
+    def __repr__(self) -> str:
+        return "WrittenKey(...)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a written key is secret and cannot be pickled or copied")
+
+
 class Randomness:
-    """Where a verb gets its tapes: the operating system, or a seed for tests."""
+    """Where a verb gets its tapes: the operating system, a written key, or a seed for tests."""
 
     __slots__ = ("_calls", "_root")
 
-    def __init__(self, seed: int | None = None) -> None:
-        self._root = None if seed is None else Tape.seeded(seed)
+    def __init__(self, seed: int | WrittenKey | None = None) -> None:
+        if isinstance(seed, WrittenKey):
+            self._root: Tape | None = seed.tape()
+        else:
+            self._root = None if seed is None else Tape.seeded(seed)
         self._calls = 0
 
     @property
     def kind(self) -> Kind:
         """'os', or 'seeded' for a repeatable source."""
-        return "os" if self._root is None else "seeded"
+        return "os" if self._root is None else self._root.kind
 
     def tape(self) -> Tape:
         """The next tape; never the same twice."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from winnow.core.released import Receipt
@@ -74,6 +74,22 @@ class Independent(OpenSession[IndependentPlan]):
             for first in range(0, len(questions), _TOGETHER):
                 found += self._ask(questions[first : first + _TOGETHER])
             return found
+
+    @guarded
+    def ask_many(self, questions: Sequence[Any], *, fresh: int | None = None) -> list[Answer]:
+        """Answer several questions in order, written down together.
+
+        Refused whole if too few are left, or if more than ``fresh`` of them are new.
+        """
+        asked = [question_of(self.schema, each) for each in questions]
+        with self._held(len(asked)), self._lock:
+            new = len(self._check(asked))
+            if fresh is not None and new > fresh:
+                raise SessionExhausted(
+                    f"{new:,} new questions, and {fresh:,} fresh answers may still be had; "
+                    "questions that were answered before can be asked again"
+                )
+            return self._ask(asked)
 
     def _check(self, questions: list[Question]) -> list[Question]:
         """The new ones among them, all fit to be asked."""

@@ -16,7 +16,7 @@ KL(q || h), and at least 2 (q - h)^2 from 4 |q - h| on; so steps are cut at 8 wi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,16 +120,35 @@ class Interactive(OpenSession[InteractivePlan]):
         with self._held(asked.size):
             return [self._ask(taken(asked, query)) for query in range(asked.size)]
 
+    @guarded
+    def ask_many(self, questions: Sequence[Any], *, fresh: int | None = None) -> list[Answer]:
+        """Answer several questions in order; after ``fresh`` fresh answers, without testing.
+
+        Answers that are not tested come from the hypothesis as it is, and have no error bound.
+        """
+        asked = [question_of(self.schema, each) for each in questions]
+        with self._held(len(asked)), self._lock:
+            for question in asked:
+                self._check(question)
+            first, found = self.updates, []
+            for question in asked:
+                tested = fresh is None or self.updates - first < fresh
+                found.append(self._answered(question, again=False, tested=tested))
+            return found
+
     def _ask(self, question: Question, *, again: bool = False) -> Answer:
         """One answer; ``again`` tests a question anew that was measured before."""
         with self._lock:
+            self._check(question)
             return self._answered(question, again=again)
 
-    def _answered(self, question: Question, *, again: bool) -> Answer:
+    def _check(self, question: Question) -> None:
         if self._closed:
             raise ParameterError("this session is closed; open it again from its state file")
         self._rounds.check(question)
         self._state.check(question)
+
+    def _answered(self, question: Question, *, again: bool, tested: bool = True) -> Answer:
         said = None if again else self._measured.get(question.key)
         if said is not None:
             return self._fresh(question, said[1], None)
@@ -137,7 +156,7 @@ class Interactive(OpenSession[InteractivePlan]):
         near = self._found_near.get(question.key)
         if near is not None:
             return self._guessed(question, guess, near, None)
-        if self.exhausted:
+        if self.exhausted or not tested:
             return self._guessed(question, guess, None, None)
         unit = self.plan.rows * question.grid
         threshold = self.plan.threshold_at(self._rounds.left, self._entropy)

@@ -22,18 +22,24 @@ def store_at(place: str | Path) -> Store:
     from winnow.privacy.ledger.sqlite_store import SQLiteStore
 
     text = str(place)
-    if text.startswith(FILE):
-        text = _read(Path(text.removeprefix(FILE)))
-    if text.startswith(_SCHEMES):
+    address = address_of(text)
+    if address is not None:
         from winnow.privacy.ledger.postgres_store import PostgresStore
 
-        return PostgresStore(text)
+        return PostgresStore(address)
     if "://" in text or not text.strip() or "\0" in text:
         raise DataError(
             "ledger= is neither a file, nor a postgresql:// address, nor file: with the path of a "
             "file that holds one"
         )
     return SQLiteStore(Path(text))
+
+
+def address_of(text: str, what: str = "the ledger") -> str | None:
+    """The address of a database that a text holds or names; None: it is something else."""
+    if text.startswith(FILE):
+        return _read(Path(text.removeprefix(FILE)), what)
+    return text if text.startswith(_SCHEMES) else None
 
 
 def typed(place: str) -> str:
@@ -54,15 +60,15 @@ def _has_password(address: str) -> bool:
     return bool(rest.rpartition("@")[0].partition(":")[2]) or "password=" in rest.lower()
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, what: str) -> str:
     try:
-        check_private(path, "the address of the ledger")
+        check_private(path, f"the address of {what}")
         text = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError, ValueError):
         text = ""
     if not text.startswith(_SCHEMES) or len(text.split()) != 1:
         raise LedgerError(
-            f"the file {path} does not hold the address of a ledger: one line that starts with "
+            f"the file {path} does not hold the address of {what}: one line that starts with "
             "postgresql://"
         )
     return text

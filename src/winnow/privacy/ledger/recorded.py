@@ -17,20 +17,27 @@ from winnow.privacy.budget import Budget
 from winnow.privacy.cap import Amount
 from winnow.privacy.events import Event, from_json
 from winnow.privacy.grant import Grant, issue
-from winnow.privacy.ledger.labels import check_analyst
+from winnow.privacy.ledger.labels import check_analyst, check_request
 from winnow.privacy.ledger.ledger import Ledger
 
 
 class RecordedBudget(Budget):
     """What is left of a dataset in a ledger, shared by every process that opens it.
 
-    With an ``analyst`` what is left is at most what is left of the analyst's share.
+    With an ``analyst`` what is left is at most what is left of the analyst's share. With a
+    ``request`` it is for one release: charged again under the same key, it is the same charge,
+    for which the same noise has to be drawn (``core.tape.WrittenKey``) and no other.
     """
 
-    def __init__(self, ledger: Ledger, dataset: str, *, analyst: str = "") -> None:
+    def __init__(
+        self, ledger: Ledger, dataset: str, *, analyst: str = "", request: str = ""
+    ) -> None:
         if analyst:
             check_analyst(analyst)
+        if request:
+            check_request(request)
         self._ledger, self._dataset, self._analyst = ledger, dataset, analyst
+        self._request = request
         self._cap = ledger.cap(dataset)
 
     @property
@@ -45,7 +52,9 @@ class RecordedBudget(Budget):
 
     def charge(self, event: Event, *, session: str = "") -> Grant:
         """Record the charge first; the grant carries the head that it made."""
-        head = self._ledger.charge(self._dataset, event, analyst=self._analyst, session=session)
+        head = self._ledger.charge(
+            self._dataset, event, analyst=self._analyst, session=session, request=self._request
+        )
         return issue(event, record=head)
 
     def _used(self) -> Amount:

@@ -1,0 +1,163 @@
+"""The endpoints under /v1: one table, from which routes, authorization and OpenAPI are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from winnow.errors import ParameterError
+from winnow.serve import bodies
+from winnow.serve.jobs import check_key
+from winnow.serve.principals import Principal
+from winnow.serve.service import Service
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request after it was read: who asks what."""
+
+    service: Service
+    who: Principal
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Any
+    key: str | None
+    """The Idempotency-Key."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One method of one address."""
+
+    method: Literal["GET", "POST", "PUT", "DELETE"]
+    path: str
+    name: str
+    scope: str
+    """The scope that a token needs."""
+    roles: tuple[str, ...]
+    answers: type
+    run: Callable[[Call], Any]
+    body: type | None = None
+    spends: bool = False
+    """Whether it needs an Idempotency-Key."""
+    status: int = 200
+    query: tuple[str, ...] = ()
+    text: str = "application/json"
+    """The type of what is answered."""
+
+
+BOTH, OWNER, ANALYST = ("owner", "analyst"), ("owner",), ("analyst",)
+
+
+def _key(call: Call) -> str:
+    return check_key(call.key)
+
+
+def _after(call: Call) -> int:
+    text = call.query.get("after", "0")
+    if not text.isdecimal() or len(text) > 18:
+        raise ParameterError("after is the number of a line; give 0 or more")
+    return int(text)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        "GET", "/v1/me", "whoAmI", "read", BOTH, bodies.Me,
+        lambda c: bodies.Me(c.who.name, c.who.role, sorted(c.who.scopes)),
+    ),
+    Endpoint(
+        "GET", "/v1/datasets", "listDatasets", "read", BOTH, bodies.DatasetList,
+        lambda c: c.service.datasets(c.who),
+    ),
+    Endpoint(
+        "GET", "/v1/datasets/{dataset}/schema", "getSchema", "read", BOTH, bodies.SchemaAnswer,
+        lambda c: c.service.schema(c.who, c.path["dataset"]),
+    ),
+    Endpoint(
+        "GET", "/v1/datasets/{dataset}/budget", "getBudget", "read", BOTH, bodies.BudgetAnswer,
+        lambda c: c.service.budget(c.who, c.path["dataset"]),
+    ),
+    Endpoint(
+        "POST", "/v1/datasets/{dataset}/plans", "plan", "read", BOTH, bodies.PlanAnswer,
+        lambda c: c.service.plan(c.who, c.path["dataset"], c.body), bodies.PlanBody,
+    ),
+    Endpoint(
+        "POST", "/v1/datasets/{dataset}/releases", "release", "release", ANALYST, bodies.JobAnswer,
+        lambda c: c.service.release(c.who, c.path["dataset"], c.body, _key(c)),
+        bodies.ReleaseBody, spends=True, status=202,
+    ),
+    Endpoint(
+        "POST", "/v1/datasets/{dataset}/questions", "ask", "ask", ANALYST, bodies.AnswersAnswer,
+        lambda c: c.service.ask(c.who, c.path["dataset"], c.body, _key(c)),
+        bodies.QuestionsBody, spends=True,
+    ),
+    Endpoint(
+        "GET", "/v1/jobs", "listJobs", "read", BOTH, bodies.JobList,
+        lambda c: c.service.job_list(c.who),
+    ),
+    Endpoint(
+        "GET", "/v1/jobs/{job}", "getJob", "read", BOTH, bodies.JobAnswer,
+        lambda c: c.service.job(c.who, c.path["job"]),
+    ),
+    Endpoint(
+        "GET", "/v1/releases/{release}", "getRelease", "read", BOTH, bodies.ReleaseAnswer,
+        lambda c: c.service.released(c.who, c.path["release"]),
+    ),
+    Endpoint(
+        "GET", "/v1/releases/{release}/receipt", "getReceipt", "read", BOTH, dict,
+        lambda c: c.service.receipt(c.who, c.path["release"]),
+    ),
+    Endpoint(
+        "GET", "/v1/releases/{release}/{file}", "download", "read", BOTH, str,
+        lambda c: c.service.download(c.who, c.path["release"], c.path["file"]), text="text/csv",
+    ),
+    Endpoint(
+        "GET", "/v1/datasets/{dataset}/shares", "listShares", "manage", OWNER, bodies.ShareList,
+        lambda c: c.service.shares(c.who, c.path["dataset"]),
+    ),
+    Endpoint(
+        "PUT", "/v1/datasets/{dataset}/shares/{analyst}", "setShare", "manage", OWNER,
+        bodies.ShareItem,
+        lambda c: c.service.set_share(c.who, c.path["dataset"], c.path["analyst"], c.body),
+        bodies.ShareBody,
+    ),
+    Endpoint(
+        "PUT", "/v1/datasets/{dataset}/grants/{analyst}", "grant", "manage", OWNER, bodies.Done,
+        lambda c: c.service.set_grant(c.who, c.path["dataset"], c.path["analyst"], granted=True),
+    ),
+    Endpoint(
+        "DELETE", "/v1/datasets/{dataset}/grants/{analyst}", "endGrant", "manage", OWNER,
+        bodies.Done,
+        lambda c: c.service.set_grant(c.who, c.path["dataset"], c.path["analyst"], granted=False),
+    ),
+    Endpoint(
+        "GET", "/v1/datasets/{dataset}/spending", "getSpending", "audit", OWNER, bodies.Spending,
+        lambda c: c.service.spending(c.who, c.path["dataset"]),
+    ),
+    Endpoint(
+        "GET", "/v1/tokens", "listTokens", "manage", OWNER, bodies.TokenList,
+        lambda c: c.service.tokens(),
+    ),
+    Endpoint(
+        "POST", "/v1/tokens", "newToken", "manage", OWNER, bodies.NewToken,
+        lambda c: c.service.new_token(c.who, c.body), bodies.TokenBody, status=201,
+    ),
+    Endpoint(
+        "DELETE", "/v1/tokens/{token}", "revokeToken", "manage", OWNER, bodies.Done,
+        lambda c: c.service.revoke(c.who, c.path["token"]),
+    ),
+    Endpoint(
+        "GET", "/v1/ledger/export", "exportLedger", "audit", OWNER, bodies.LedgerExport,
+        lambda c: c.service.ledger_export(),
+    ),
+    Endpoint(
+        "GET", "/v1/ledger/verify", "verifyLedger", "audit", OWNER, bodies.Verified,
+        lambda c: c.service.ledger_verify(c.query.get("head")), query=("head",),
+    ),
+    Endpoint(
+        "GET", "/v1/audit", "getAuditLog", "audit", OWNER, bodies.AuditList,
+        lambda c: c.service.audit_log(_after(c)), query=("after",),
+    ),
+)  # fmt: skip
+"""Every address under /v1. A test fails where an endpoint lacks its row of authorization."""

@@ -1,0 +1,187 @@
+"""The application: endpoints, health, OpenAPI and pages, behind the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from winnow.errors import WinnowError
+from winnow.serve import bodies
+from winnow.serve.api import ENDPOINTS, Call, Endpoint
+from winnow.serve.gate import Gate, check_depth
+from winnow.serve.limits import Buckets
+from winnow.serve.metrics import Metrics
+from winnow.serve.openapi import openapi
+from winnow.serve.pages import page_routes
+from winnow.serve.principals import Principal
+from winnow.serve.problems import ProblemBody, Refusal, internal, refusal_of
+from winnow.serve.service import Service, log_failure
+from winnow.serve.ticker import Ticker
+
+_THREADS = 8
+
+
+class Server:
+    """A service with everything that HTTP needs around it; ``app`` is the ASGI application."""
+
+    def __init__(self, service: Service) -> None:
+        config = service.config
+        self.service = service
+        self.ticker = Ticker(config.quantum_ms / 1000)
+        self.metrics = Metrics(self.ticker)
+        self._buckets = Buckets(config.limits.requests_per_second, config.limits.burst)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="request")
+        routes: list[BaseRoute] = [
+            Route(each.path, self._endpoint(each), methods=[each.method]) for each in ENDPOINTS
+        ]
+        routes += [
+            Route("/v1/openapi.json", self._description, methods=["GET"]),
+            Route("/healthz", self._health, methods=["GET"]),
+            Route("/readyz", self._ready, methods=["GET"]),
+            *page_routes(self),
+        ]
+        inner = Starlette(
+            routes=routes,
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: self._unrouted, Refusal: self._refused},
+        )
+        self.app = Gate(
+            inner, self.ticker, tls=config.behind_tls_proxy, counted=self.metrics.answered
+        )
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+        await self.run(self.service.start)
+        self.ticker.start()
+        try:
+            yield
+        finally:
+            await asyncio.sleep(self.ticker.quantum)
+            await self.ticker.stop()
+            await self.run(self.service.stop)
+            self._threads.shutdown()
+
+    async def run(self, work: Callable[..., Any], *values: Any) -> Any:
+        """Run what may wait for the disk in a thread; what it promises for later is waited for."""
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, work, *values)
+        return await asyncio.wrap_future(found) if isinstance(found, Future) else found
+
+    def take(self, who: Principal) -> None:
+        """Count a request of a principal against its rate."""
+        self._buckets.take(f"principal {who.name}")
+
+    def _endpoint(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+        decoder: Any = None if endpoint.body is None else msgspec.json.Decoder(endpoint.body)
+
+        def called(request: Request, content: bytes) -> Any:
+            who = self._authorized(request, endpoint)
+            body = None if decoder is None else _decoded(decoder, content)
+            return endpoint.run(
+                Call(
+                    self.service,
+                    who,
+                    request.path_params,
+                    request.query_params,
+                    body,
+                    request.headers.get("idempotency-key"),
+                )
+            )
+
+        async def answer(request: Request) -> Response:
+            content = await request.body()
+            try:
+                found = await self.run(called, request, content)
+            except WinnowError as error:
+                return self._told(error)
+            if isinstance(found, str):
+                return Response(found, endpoint.status, media_type=endpoint.text)
+            return Response(
+                msgspec.json.encode(found), endpoint.status, media_type="application/json"
+            )
+
+        return answer
+
+    def _authorized(self, request: Request, endpoint: Endpoint) -> Principal:
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+        who = None
+        if scheme.lower() == "bearer" and secret:
+            who = self.service.accounts.principal(secret.strip())
+        if who is None:
+            self._buckets.take(f"address {request.client.host if request.client else ''}")
+            raise Refusal(
+                "no-token",
+                "send the header 'Authorization: Bearer' with a token that the owner gave you",
+                headers={"www-authenticate": "Bearer"},
+            )
+        self.take(who)
+        if who.role not in endpoint.roles or endpoint.scope not in who.scopes:
+            raise Refusal(
+                "not-allowed",
+                f"this needs the scope {endpoint.scope!r} of: {', '.join(endpoint.roles)}",
+            )
+        return who
+
+    def _told(self, error: WinnowError) -> Response:
+        refused = refusal_of(error)
+        if refused is not None:
+            return problem_response(refused.problem, refused.headers)
+        told = internal()
+        log_failure(f"a request failed with {told.id}", error)
+        return problem_response(told)
+
+    async def _refused(self, _: Request, error: Exception) -> Response:
+        assert isinstance(error, Refusal)
+        return self._told(error)
+
+    async def _unrouted(self, _: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        word = "wrong-method" if error.status_code == 405 else "not-found"
+        headers = {k: v for k, v in (error.headers or {}).items() if k.lower() == "allow"}
+        return problem_response(Refusal(word).problem, headers)
+
+    async def _description(self, _: Request) -> Response:
+        return Response(msgspec.json.encode(openapi()), media_type="application/json")
+
+    async def _health(self, _: Request) -> Response:
+        return Response(msgspec.json.encode(bodies.Health(True)), media_type="application/json")
+
+    async def _ready(self, _: Request) -> Response:
+        try:
+            health = await self.run(self.service.ready)
+        except WinnowError as error:
+            log_failure("the server is not ready", error)
+            health = bodies.Health(False, "the store or the ledger cannot be used")
+        status = 200 if health.ok else 503
+        return Response(msgspec.json.encode(health), status, media_type="application/json")
+
+
+def problem_response(told: ProblemBody, headers: dict[str, str] | None = None) -> Response:
+    """A problem as an answer."""
+    return Response(
+        msgspec.json.encode(told),
+        told.status,
+        headers=headers,
+        media_type="application/problem+json",
+    )
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], content: bytes) -> Any:
+    check_depth(content)
+    problem = ""
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError as error:
+        word, problem = "invalid", str(error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        word, problem = "unreadable", "the body is not JSON in UTF-8"
+    raise Refusal(word, problem)

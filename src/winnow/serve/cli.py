@@ -1,0 +1,347 @@
+"""``winnow serve``: run a server, and look after one that runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.reporting import report, reported
+from winnow.errors import DataError, ExtraMissing, ParameterError
+from winnow.foreign import instead
+
+if TYPE_CHECKING:
+    from winnow.serve.accounts import Accounts
+    from winnow.serve.config import Config
+    from winnow.serve.service import Service
+
+EXAMPLES = """\
+Examples:
+
+winnow serve demo
+
+winnow serve --config winnow.toml
+
+winnow serve token new ann --role analyst --dataset people --config winnow.toml
+
+winnow serve share set people ann 0.25 --config winnow.toml
+"""
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", metavar="FILE", help="The configuration of the server.")
+]
+_CONFIG = Path("winnow.toml")
+
+
+def _config(path: Path) -> Config:
+    with instead(ExtraMissing("msgspec", "server", "winnow serve"), ImportError):
+        from winnow.serve.config import read_config
+    if not path.exists():
+        raise DataError(
+            f"there is no configuration {path}; name it with --config, or try: winnow serve demo"
+        )
+    return read_config(path)
+
+
+def _accounts(config: Config) -> Accounts:
+    """The accounts of a server, which may run meanwhile or not have been started yet."""
+    from winnow.serve.accounts import Accounts
+    from winnow.serve.store import ServerStore
+    from winnow.serve.vault import Vault
+
+    config.home.mkdir(parents=True, exist_ok=True)
+    vault = Vault.open(config.path(config.key), create=True)
+    return Accounts(ServerStore.open(config.place(config.store), vault, create=True))
+
+
+def _run(service: Service) -> None:
+    """Serve until a signal comes."""
+    import logging
+    import sys
+
+    import uvicorn
+
+    from winnow.serve.app import Server
+
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    sys.setswitchinterval(0.0005)  # the ticker must not wait for others' computations
+    server = Server(service)
+    address = service.config.metrics_address
+    if address is not None:
+        server.metrics.serve(*address)
+    host, port = service.config.address
+    uvicorn.Server(
+        uvicorn.Config(
+            server.app,
+            host=host,
+            port=port,
+            lifespan="on",
+            access_log=False,
+            server_header=False,
+            log_level="warning",
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=30,
+            proxy_headers=False,
+        )
+    ).run()
+
+
+@reported()
+def serve(config: ConfigOption = _CONFIG) -> None:
+    """Let analysts ask questions of private data over HTTP, under budgets.
+
+    The configuration names the datasets, their caps, and where the server listens: on this machine
+    alone, unless a proxy with TLS stands in front. See winnow serve demo for one that needs none.
+    """
+    found = _config(config)
+    from winnow.serve.service import Service
+
+    service = Service(found)
+    if not service.accounts.tokens():
+        report("note: there is no token yet; make one with: winnow serve token new NAME")
+    typer.echo(f"serving at {found.origin}")
+    _run(service)
+
+
+@reported()
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="DIR", help="Where its files go, anew.")
+    ] = Path("winnow-serve-demo"),
+    port: Annotated[int, typer.Option("--port", metavar="N", help="Where it listens.")] = 8100,
+) -> None:
+    """Start a server with made-up data, an owner's token and two analysts' tokens.
+
+    It needs no configuration and listens on this machine alone. Its files lie in the folder.
+    """
+    with instead(ExtraMissing("starlette", "server", "winnow serve"), ImportError):
+        from winnow.serve.demo import prepare
+    made = prepare(folder, port=port)
+    typer.echo(f"serving made-up data at {made.service.config.origin}\n")
+    roles = {"olga": "owner", "ann": "analyst", "bob": "analyst"}
+    for name, token in made.tokens.items():
+        typer.echo(f"{roles[name]:<8} {name:<5} {token}")
+    typer.echo("\nOpen the address in a browser and log in with a token, or try:\n")
+    typer.echo(
+        f"  curl -H 'Authorization: Bearer {made.tokens['ann']}' "
+        f"{made.service.config.origin}/v1/datasets\n"
+    )
+    _run(made.service)
+
+
+@reported()
+def check(config: ConfigOption = _CONFIG, json: Annotated[
+    bool, typer.Option("--json", help="As JSON.")] = False) -> None:  # fmt: skip
+    """Check a configuration: settings, files, schemas and keys; nothing is served or spent."""
+    import json as writer
+
+    found = _config(config)
+    problems = _problems(found)
+    if json:
+        typer.echo(writer.dumps({"ok": not problems, "problems": problems}))
+    else:
+        for problem in problems:
+            report(f"error: {problem}")
+        if not problems:
+            typer.echo(f"{config}: {len(found.datasets)} datasets, listens on {found.listen}: fine")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _problems(config: Config) -> list[str]:
+    from winnow.core.schema import Schema
+    from winnow.errors import WinnowError
+    from winnow.privacy.ledger.keys import check_private
+
+    problems = []
+    for name, declared in config.datasets.items():
+        files = declared.files(config.home)
+        missing = [file.name for file in files if not file.is_file()]
+        if missing or not files:
+            problems.append(f"dataset {name!r}: there is no file {declared.path!r}")
+        try:
+            if isinstance(declared.schema, str):
+                Schema.parse(config.path(declared.schema))
+            elif declared.schema is not None:
+                Schema.parse(declared.schema)
+        except WinnowError as error:
+            problems.append(f"dataset {name!r}: {error}")
+    for key in (config.key, config.ledger_key):
+        if key and config.path(key).exists():
+            try:
+                check_private(config.path(key), "the key")
+            except WinnowError as error:
+                problems.append(str(error))
+    return problems
+
+
+@reported()
+def token_new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")],
+    role: Annotated[
+        str, typer.Option("--role", metavar="ROLE", help="owner or analyst.")
+    ] = "analyst",
+    scopes: Annotated[
+        str,
+        typer.Option("--scopes", metavar="LIST", help="Some of the role's, such as read,ask."),
+    ] = "",
+    days: Annotated[
+        float | None, typer.Option("--days", metavar="N", help="After how many days it ends.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option("--dataset", metavar="NAME", help="A dataset that an analyst may see."),
+    ] = None,
+    config: ConfigOption = _CONFIG,
+) -> None:
+    """Make a token. It is shown once; the server keeps only its hash."""
+    found = _config(config)
+    accounts = _accounts(found)
+    for each, declared in found.datasets.items():
+        accounts.add_dataset(each, declared, by="command line")
+    identity, secret = accounts.new_token(
+        name, role, scopes=scopes, days=days, datasets=tuple(dataset or ()), by="command line"
+    )
+    typer.echo(f"{secret}")
+    report(f"note: token {identity} of {name}; keep it, it is not shown again")
+
+
+@reported()
+def token_list(config: ConfigOption = _CONFIG, json: Annotated[
+    bool, typer.Option("--json", help="As JSON.")] = False) -> None:  # fmt: skip
+    """List all tokens, without what they are."""
+    import json as writer
+
+    tokens = _accounts(_config(config)).tokens()
+    if json:
+        typer.echo(writer.dumps([vars(each) for each in tokens]))
+        return
+    now = time.time()
+    rows = []
+    for each in tokens:
+        ended = each.revoked is not None or (each.expires is not None and each.expires <= now)
+        state = "ended" if ended else "valid" if each.expires is None else _day(each.expires)
+        rows.append((each.id, each.principal, each.role, " ".join(each.scopes), state))
+    _table(("token", "name", "role", "scopes", "until"), rows)
+
+
+@reported()
+def token_revoke(
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as the list shows it.")],
+    config: ConfigOption = _CONFIG,
+) -> None:
+    """End a token at once."""
+    if not _accounts(_config(config)).revoke(token, by="command line"):
+        raise ParameterError(f"there is no token {token!r}; see winnow serve token list")
+    typer.echo(f"token {token} ended")
+
+
+@reported()
+def dataset_add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What analysts call it.")],
+    path: Annotated[str, typer.Option("--path", metavar="FILE", help="The private data.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", metavar="E", help="The cap, for good.")],
+    delta: Annotated[float, typer.Option("--delta", metavar="D", help="The same for delta.")] = 0.0,
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="table, events or baskets.")
+    ] = "table",
+    schema: Annotated[
+        str | None, typer.Option("--schema", metavar="FILE", help="The public schema of a table.")
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option("--person", metavar="COLUMN", help="Whose row it is.")
+    ] = None,
+    max_per_person: Annotated[
+        int, typer.Option("--max-per-person", metavar="N", help="What counts of one person.")
+    ] = 1,
+    item: Annotated[
+        str | None, typer.Option("--item", metavar="COLUMN", help="What is counted.")
+    ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option("--relation", metavar="NAME", help="add-remove or substitution."),
+    ] = None,
+    about: Annotated[
+        str, typer.Option("--about", metavar="TEXT", help="A public sentence for analysts.")
+    ] = "",
+    config: ConfigOption = _CONFIG,
+) -> None:
+    """Add a dataset; a server that runs opens it within some seconds.
+
+    Questions and further settings are for the configuration file.
+    """
+    found = _config(config)
+    import msgspec
+
+    from winnow.serve.declarations import Declaration
+
+    given: dict[str, Any] = {
+        "path": path, "epsilon": epsilon, "delta": delta, "kind": kind, "schema": schema,
+        "person": person, "max_per_person": max_per_person, "item": item, "relation": relation,
+        "about": about,
+    }  # fmt: skip
+    problem = ""
+    try:
+        declared = msgspec.convert(given, Declaration)
+    except msgspec.ValidationError as error:
+        problem = str(error)
+    if problem:
+        raise ParameterError(problem)
+    if not all(file.is_file() for file in declared.files(found.home)):
+        raise DataError(f"there is no file {path!r} in {found.home}")
+    added = _accounts(found).add_dataset(name, declared, by="command line")
+    typer.echo(f"dataset {name}: {'added' if added else 'is there already'}")
+
+
+@reported()
+def dataset_list(config: ConfigOption = _CONFIG) -> None:
+    """List all datasets with their caps."""
+    found = _config(config)
+    declared = found.datasets | _accounts(found).datasets()
+    rows = [
+        (name, each.kind, f"{each.epsilon:g}", f"{each.delta:g}", each.neighbours, each.about)
+        for name, each in declared.items()
+    ]
+    _table(("dataset", "kind", "epsilon", "delta", "relation", "about"), rows)
+
+
+@reported()
+def share_set(
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Its name.")],
+    analyst: Annotated[str, typer.Argument(metavar="ANALYST", help="Whose share it is.")],
+    part: Annotated[float, typer.Argument(metavar="PART", help="Of the cap, from 0 to 1.")],
+    config: ConfigOption = _CONFIG,
+) -> None:
+    """Let an analyst use at most a part of a dataset's cap; what was used counts."""
+    from winnow.privacy.ledger import Ledger
+
+    found = _config(config)
+    accounts = _accounts(found)
+    declared = found.datasets | accounts.datasets()
+    if dataset not in declared:
+        raise ParameterError(f"there is no dataset {dataset!r}; see winnow serve dataset list")
+    about = declared[dataset]
+    key = found.path(found.ledger_key) if found.ledger_key else None
+    ledger = Ledger.open(found.place(found.ledger), key_file=key, create=True)
+    ledger.open_dataset(
+        dataset, epsilon=about.epsilon, delta=about.delta, relation=about.neighbours
+    )
+    ledger.set_share(dataset, analyst, part)
+    accounts.note("command line", "share set", dataset=dataset, analyst=analyst, part=part)
+    typer.echo(f"{analyst} may use {part:g} of the cap of {dataset}")
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    from winnow.cli.printing import console, grid
+
+    console().print(grid([(head, "left") for head in heads], rows))

@@ -1,0 +1,172 @@
+"""The configuration of a server: one TOML file, checked whole before anything is opened."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import instead, reason
+from winnow.serve.declarations import Declaration, check_declaration
+
+DEFAULT_FILE = Path("winnow.toml")
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much one principal may ask, and how much waits at once."""
+
+    requests_per_second: float = 50.0
+    burst: int = 100
+    """So many requests may come at once before the rate binds."""
+    jobs: int = 2
+    """Releases that are computed at the same time."""
+    waiting_jobs: int = 32
+    waiting_questions: int = 256
+    """Requests with questions that wait for one dataset; a full queue is refused."""
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a server needs to know; all but the folder has a default."""
+
+    folder: str = "."
+    """Where the server keeps its files; other paths are relative to it."""
+    listen: str = "127.0.0.1:8100"
+    metrics: str = ""
+    """A second address for metrics, such as 127.0.0.1:8101; empty: none."""
+    store: str = "winnow-serve.db"
+    """An SQLite file, postgresql://..., or file:PATH of a file that holds the address."""
+    ledger: str = "winnow.ledger"
+    ledger_key: str = ""
+    key: str = "winnow-serve.key"
+    """The server's own key: it seals what must survive a crash, and chains the audit log."""
+    quantum_ms: int = 100
+    """Every answer leaves this long after its request."""
+    behind_tls_proxy: bool = False
+    """Says that a proxy with TLS stands in front; without it only loopback is served."""
+    public_origin: str = ""
+    """The address that browsers see, such as https://data.example.org; for checks of origin."""
+    limits: Limits = Limits()
+    datasets: dict[str, Declaration] = {}
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port to listen on."""
+        return _address("listen", self.listen)
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """Host and port of the metrics; None: there are none."""
+        return _address("metrics", self.metrics) if self.metrics else None
+
+    @property
+    def origin(self) -> str:
+        """The address under which browsers reach the pages."""
+        host, port = self.address
+        shown = f"[{host}]" if ":" in host else host
+        return self.public_origin.rstrip("/") or f"http://{shown}:{port}"
+
+    @property
+    def home(self) -> Path:
+        """Where the server keeps its files."""
+        return Path(self.folder)
+
+    def path(self, name: str) -> Path:
+        """A path of the configuration, relative to the folder."""
+        return self.home / name
+
+    def place(self, name: str) -> str:
+        """The same where an address may stand instead of a path."""
+        if "://" in name:
+            return name
+        if name.startswith("file:"):
+            return f"file:{self.path(name.removeprefix('file:'))}"
+        return str(self.path(name))
+
+
+def read_config(path: Path) -> Config:
+    """The configuration in a file; what is wrong with it is said with the name of the setting."""
+    with (
+        instead(
+            lambda error: DataError(f"the configuration {path} is not TOML: {reason(error)}"),
+            tomllib.TOMLDecodeError,
+            UnicodeDecodeError,
+        ),
+        instead(
+            lambda error: DataError(f"cannot read the configuration {path}: {reason(error)}"),
+            OSError,
+        ),
+    ):
+        content = tomllib.loads(path.read_text("utf-8"))
+    return checked_config(content, path)
+
+
+def checked_config(content: dict[str, Any], path: Path) -> Config:
+    """The configuration that plain data describe, for a file at this path."""
+    problem = ""
+    try:
+        config = msgspec.convert(content, Config)
+    except msgspec.ValidationError as error:
+        problem = str(error)  # of a public file: it names the setting and the expected type
+    if problem:
+        raise ParameterError(f"the configuration {path}: {problem}")
+    folder = Path(os.path.abspath(path)).parent / config.folder
+    config = msgspec.structs.replace(config, folder=str(folder))
+    check_config(config)
+    return config
+
+
+def check_config(config: Config) -> None:
+    """Refuse what would be unsafe or could not run."""
+    _positive("quantum_ms", config.quantum_ms, 10, 60_000)
+    limits = config.limits
+    _positive("limits.requests_per_second", limits.requests_per_second, 0.01, 1e6)
+    _positive("limits.burst", limits.burst, 1, 10**6)
+    _positive("limits.jobs", limits.jobs, 1, 64)
+    _positive("limits.waiting_jobs", limits.waiting_jobs, 1, 10**4)
+    _positive("limits.waiting_questions", limits.waiting_questions, 1, 10**5)
+    host, _ = config.address
+    if not config.behind_tls_proxy and not is_loopback(host):
+        raise ParameterError(
+            f"listen = {config.listen!r} is not on this machine alone, and tokens would cross the "
+            "network in plain text; put a proxy with TLS in front and set behind_tls_proxy = "
+            "true, or listen on 127.0.0.1"
+        )
+    if config.metrics and not is_loopback(_address("metrics", config.metrics)[0]):
+        raise ParameterError(
+            f"metrics = {config.metrics!r} is not on this machine alone; metrics have no tokens, "
+            "so give a loopback address"
+        )
+    if config.behind_tls_proxy and not config.public_origin.startswith("https://"):
+        raise ParameterError(
+            "behind_tls_proxy = true needs public_origin = 'https://...', the address that "
+            "browsers see: requests from other origins are refused by it"
+        )
+    for name, declared in config.datasets.items():
+        check_declaration(name, declared)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _address(name: str, text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or not 0 <= int(port) < 65536 or not host:
+        raise ParameterError(f"{name} = {text!r} is not host:port; write 127.0.0.1:8100")
+    return host.strip("[]"), int(port)
+
+
+def _positive(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise ParameterError(f"{name} = {value} is not between {least:g} and {most:g}")

@@ -1,0 +1,146 @@
+"""One database beside the ledger: an SQLite file or a Postgres server, the same SQL for both.
+
+Every change is one transaction that nobody else writes in meanwhile, on the disk when it returns.
+SQLite keeps a rollback journal, not WAL, for the reason that the ledger gives.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from winnow.errors import DataError, ExtraMissing, LedgerError
+from winnow.foreign import instead, reason
+from winnow.privacy.ledger.addresses import address_of
+from winnow.privacy.ledger.connections import KeptConnection
+
+T = TypeVar("T")
+
+_PATIENCE = 20.0
+_TABLE = re.compile(r"{(\w+)}")
+
+
+class View:
+    """Rows of the tables, inside one transaction; names of tables stand in braces."""
+
+    def __init__(self, run: Callable[[str, tuple[Any, ...]], list[Any]], prefix: str) -> None:
+        self._run, self._prefix = run, prefix
+
+    def all(self, query: str, *values: Any) -> list[Any]:
+        """The rows that a query finds."""
+        return self._run(_TABLE.sub(rf"{self._prefix}\1", query), values)
+
+    def one(self, query: str, *values: Any) -> Any:
+        """The first of them; None: there is none."""
+        return next(iter(self.all(query, *values)), None)
+
+    def do(self, statement: str, *values: Any) -> None:
+        """Change something."""
+        self.all(statement, *values)
+
+
+class SQLiteDatabase:
+    """A file that only its owner can read."""
+
+    blob = "BLOB"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kept = KeptConnection(self._connect, lambda _: True)
+
+    def _connect(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        os.chmod(self._path, 0o600)
+        connection = sqlite3.connect(
+            self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode=PERSIST").fetchone()
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
+    def read(self, work: Callable[[View], T]) -> T:
+        """Look at what is there."""
+        with _reported(), self._kept.connection() as connection:
+            return work(_sqlite_view(connection))
+
+    def change(self, work: Callable[[View], T]) -> T:
+        """One transaction; durable when it returns, or as if it had never been tried."""
+        with _reported(), self._kept.connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(_sqlite_view(connection))
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            return result
+
+
+def _sqlite_view(connection: sqlite3.Connection) -> View:
+    return View(lambda query, values: connection.execute(query, values).fetchall(), "")
+
+
+class PostgresDatabase:
+    """Tables of a Postgres database; the password is the driver's matter."""
+
+    blob = "BYTEA"
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._kept = KeptConnection(self._connect, lambda connection: not connection.broken)
+
+    def _connect(self) -> Any:
+        with instead(ExtraMissing("psycopg", "postgres", "a store in Postgres"), ImportError):
+            import psycopg
+        connection = psycopg.connect(self._address, connect_timeout=10)
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        return connection
+
+    def read(self, work: Callable[[View], T]) -> T:
+        """Look at what is there."""
+        with _reported(), self._kept.connection() as connection, connection.transaction():
+            return work(_postgres_view(connection))
+
+    def change(self, work: Callable[[View], T]) -> T:
+        """One transaction, the only one that writes; durable when it returns."""
+        with _reported(), self._kept.connection() as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext('winnow-serve'))")
+            return work(_postgres_view(connection))
+
+
+def _postgres_view(connection: Any) -> View:
+    def run(query: str, values: tuple[Any, ...]) -> list[Any]:
+        cursor = connection.execute(query.replace("?", "%s"), values)
+        return cursor.fetchall() if cursor.description is not None else []
+
+    return View(run, "winnow_serve_")
+
+
+Database = SQLiteDatabase | PostgresDatabase
+
+
+def database_at(place: str) -> Database:
+    """The database that a path, a URL, or ``file:`` with a path names."""
+    address = address_of(place, "the store of the server")
+    if address is not None:
+        return PostgresDatabase(address)
+    if "://" in place or not place.strip() or "\0" in place:
+        raise DataError("store is neither a file, nor a postgresql:// address, nor file:PATH")
+    return SQLiteDatabase(Path(place))
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """What goes wrong in a database is for the owner, without the text of the driver."""
+    with instead(
+        lambda error: LedgerError(
+            f"the store of the server cannot be used: {reason(error)}; nothing was shown"
+        )
+    ):
+        yield

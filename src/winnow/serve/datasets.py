@@ -1,0 +1,237 @@
+"""The datasets of a server: sealed data, what is public of them, and their accounts.
+
+Beside the sealed data of each stands a *stand-in*: made-up data with the same public facts, and
+nothing of the private ones. Plans and prices are computed on the stand-in, by the verb itself up to
+its charge; so neither their content nor their time can depend on a person.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.core.baskets import Baskets
+from winnow.core.sealed import Sealed
+from winnow.errors import DataError, ParameterError, WinnowError
+from winnow.foreign import instead, reason
+from winnow.privacy.ledger import Ledger, RecordedBudget
+from winnow.privacy.rounding import stated_at_least, stated_at_most
+from winnow.read.baskets import SealedBaskets, read_baskets
+from winnow.read.counts import SealedCounts, counts
+from winnow.read.crossing import Rows, SealedTable, fingerprint_of_files
+from winnow.read.table import read_table
+from winnow.serve import bodies
+from winnow.serve.declarations import Declaration
+from winnow.serve.vault import Vault
+
+Data = SealedTable | SealedCounts | SealedBaskets
+
+RELEASES = {
+    "table": ("select", "top-k", "tables", "queries", "wide"),
+    "events": ("select", "top-k", "tables"),
+    "baskets": ("itemsets",),
+}
+
+
+@dataclass(frozen=True)
+class OpenDataset:
+    """One dataset that is ready to be asked."""
+
+    name: str
+    declared: Declaration
+    data: Data
+    stand_in: Data
+    mark: str
+    """A keyed fingerprint of the files."""
+
+    @property
+    def table(self) -> SealedTable | None:
+        """The sealed table; None: it is of another kind."""
+        return self.data if isinstance(self.data, SealedTable) else None
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows, where it is public."""
+        return None if self.table is None else self.table.n
+
+    @property
+    def unit(self) -> str:
+        """Whose presence is protected, in words."""
+        data = self.data
+        unit = data.protected if isinstance(data, SealedBaskets) else data.unit
+        relation = data.relation if isinstance(data, SealedTable) else data.utility.relation
+        return unit.sentence(relation)
+
+    def schema(self) -> dict[str, Any]:
+        """The schema of a table as plain data."""
+        return {} if self.table is None else self.table.schema.to_dict()
+
+    def labels(self) -> dict[str, list[Any]]:
+        """The public values of each column, or the public items."""
+        data = self.data
+        if isinstance(data, SealedTable):
+            return {column.name: _plain(column.labels) for column in data.schema.columns}
+        if isinstance(data.labels, Sealed):
+            return {}
+        return {self.declared.item or "item": _plain(data.labels)}
+
+
+def open_dataset(
+    name: str, declared: Declaration, home: Path, vault: Vault, ledger: Ledger
+) -> OpenDataset:
+    """Fix the cap, read the data, and remember which they are."""
+    ledger.open_dataset(
+        name, epsilon=declared.epsilon, delta=declared.delta, relation=declared.neighbours
+    )
+    files = declared.files(home)
+    if not files:
+        raise DataError(f"the dataset {name!r}: no file is called {declared.path!r}")
+    with instead(
+        lambda error: DataError(f"the dataset {name!r} cannot be read: {reason(error)}"), OSError
+    ):
+        digest = fingerprint_of_files(files)
+    ledger.note_data(name, digest)
+    data = _read(declared, home, vault.mark("salt", name.encode()))
+    mark = vault.mark("data", digest + repr(declared).encode())
+    return OpenDataset(name, declared, data, stand_in(data), mark)
+
+
+def _read(declared: Declaration, home: Path, salt: str) -> Data:
+    source, relation = str(home / declared.path), declared.neighbours
+    items = declared.items
+    public: Any = str(home / items) if isinstance(items, str) else items
+    match declared.kind:
+        case "table":
+            schema = declared.schema
+            assert schema is not None  # checked when it was declared
+            return read_table(
+                source,
+                schema=home / schema if isinstance(schema, str) else schema,
+                person=declared.person,
+                max_rows_per_person=declared.max_per_person,
+                relation=relation,
+                salt=salt,
+            )
+        case "events":
+            assert declared.item is not None
+            return counts(
+                source,
+                item=declared.item,
+                user=declared.person,
+                max_items_per_user=None if declared.person is None else declared.max_per_person,
+                items=public,
+                relation=relation,
+                salt=salt,
+            )
+        case "baskets":
+            return read_baskets(
+                source,
+                unit="basket" if declared.person is None else None,
+                user=declared.person,
+                max_baskets_per_user=None if declared.person is None else declared.max_per_person,
+                basket=declared.basket,
+                item=declared.item,
+                items=public,
+                max_items=declared.max_items,
+                relation=relation,
+                salt=salt,
+            )
+
+
+def stand_in(data: Data) -> Data:
+    """Made-up data with the same public facts: every row alike, every count 0, no basket."""
+    match data:
+        case SealedTable():
+            number = np.array([1 if data.n is None else data.n], np.int64)
+            codes = tuple(np.zeros(1, np.int32) for _ in data.schema.columns)
+            return replace(data, rows=Sealed(Rows(codes, number), "rows"))
+        case SealedCounts():
+            if isinstance(data.labels, Sealed):
+                labels: Any = Sealed(["made up"], "items")
+                return replace(data, values=Sealed(np.ones(1, np.int64), "counts"), labels=labels)
+            zeros = np.zeros(len(data.labels), np.int64)
+            return replace(data, values=Sealed(zeros, "counts"))
+        case SealedBaskets():
+            held = 1 if isinstance(data.labels, Sealed) else len(data.labels)
+            empty = Baskets(np.zeros(2, np.int64), np.zeros(0, np.int32), held)
+            known: Any = Sealed(["made up"], "items") if held == 1 else data.labels
+            return replace(
+                data,
+                data=Sealed(empty, "baskets"),
+                labels=known if isinstance(data.labels, Sealed) else data.labels,
+            )
+
+
+class Catalogue:
+    """All datasets, opened when the server starts or when they are added beside it."""
+
+    def __init__(self, home: Path, vault: Vault, ledger: Ledger) -> None:
+        self._home, self._vault, self.ledger = home, vault, ledger
+        self._open: dict[str, OpenDataset] = {}
+        self.problems: dict[str, str] = {}
+        """For the owner: what could not be opened, and why."""
+        self._lock = threading.Lock()
+
+    def open_all(self, declared: dict[str, Declaration]) -> list[OpenDataset]:
+        """Open those that are not open yet; the new ones."""
+        with self._lock:
+            found = []
+            for name, declaration in declared.items():
+                if name in self._open or name in self.problems:
+                    continue
+                try:
+                    opened = open_dataset(name, declaration, self._home, self._vault, self.ledger)
+                except WinnowError as error:
+                    self.problems[name] = str(error)
+                    continue
+                self._open[name] = opened
+                found.append(opened)
+            return found
+
+    def get(self, name: str) -> OpenDataset | None:
+        """A dataset that is open; None: it is not."""
+        return self._open.get(name)
+
+    def budget(self, name: str, analyst: str = "", request: str = "") -> RecordedBudget:
+        """What an analyst may still charge to a dataset."""
+        return RecordedBudget(self.ledger, name, analyst=analyst, request=request)
+
+    def used(self, name: str, analyst: str = "") -> bodies.Used:
+        """What was used and what is left, of all or of an analyst's share."""
+        budget = self.budget(name, analyst)
+        left = budget.left
+        spent = budget.spent.amount
+        cap = left.cap
+        if analyst:
+            share = self.ledger.share(name, analyst)
+            spent = stated_at_least(share.spent.size)
+            cap = stated_at_most(share.cap.limit.size)
+        return bodies.Used(left.unit, spent, left.amount, cap, left.delta)
+
+    def shares(self, name: str) -> list[bodies.ShareItem]:
+        """What each analyst has used, and may still use."""
+        found = []
+        for share in self.ledger.shares(name):
+            left = self.budget(name, share.analyst).left.amount
+            part = None if share.part is None else float(share.part)
+            spent = stated_at_least(share.spent.size)
+            found.append(bodies.ShareItem(share.analyst, part, spent, left))
+        return found
+
+
+def fitting(opened: OpenDataset, kind: str) -> None:
+    """Refuse a kind of release that the dataset has no data for."""
+    possible = RELEASES[opened.declared.kind]
+    if kind not in possible:
+        raise ParameterError(
+            f"the dataset {opened.name!r} holds {opened.declared.kind}: {kind!r} is not for them; "
+            f"there is: {', '.join(possible)}"
+        )
+
+
+def _plain(labels: Any) -> list[Any]:
+    return [each if isinstance(each, str | int | float | bool) else str(each) for each in labels]

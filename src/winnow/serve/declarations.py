@@ -1,0 +1,110 @@
+"""What an owner declares of a dataset: where it lies, what is public of it, and its cap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from winnow.errors import ParameterError
+from winnow.privacy.ledger.labels import check_label
+
+Kind = Literal["table", "events", "baskets"]
+
+HOUSE = "house"
+"""The analyst to whom the questions of a dataset are charged: nobody else may have the name."""
+
+
+class Questions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The one interactive session of a dataset, charged once when it is first opened."""
+
+    epsilon: float
+    delta: float
+    max_queries: int = 100_000
+    method: Literal["recommended", "multiplicative-weights", "independent"] = "recommended"
+    rows: int | None = None
+    """A public number of rows, where theirs is private."""
+    each: int | None = None
+    """How many questions one analyst may ask; None: only all together are bounded."""
+    fresh_each: int | None = None
+    """How many fresh answers one analyst may get."""
+
+
+class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One dataset. A table has a schema, events have an item and a user, baskets have items."""
+
+    path: str
+    epsilon: float
+    delta: float = 0.0
+    kind: Kind = "table"
+    relation: Literal["add-remove", "substitution"] | None = None
+    """None: substitution for a table, whose number of rows is then public; else add-remove."""
+    schema: str | dict[str, Any] | None = None
+    """Of a table: the path of a JSON file, or the schema itself."""
+    person: str | None = None
+    """The column that says whose row it is; None: one row is one person."""
+    max_per_person: int = 1
+    """The most rows, items or baskets of one person that count."""
+    item: str | None = None
+    basket: str | None = None
+    items: str | list[str] | None = None
+    """The public list of items, or a file of it; None: items are private, too."""
+    max_items: int | None = None
+    """Of baskets: the most items of one."""
+    about: str = ""
+    """A public sentence for analysts."""
+    questions: Questions | None = None
+
+    @property
+    def neighbours(self) -> str:
+        """The neighbour relation of everything that is charged to the dataset."""
+        return self.relation or ("substitution" if self.kind == "table" else "add-remove")
+
+    def files(self, home: Path) -> list[Path]:
+        """The files that hold the data; a pattern stands for several."""
+        given = home / self.path
+        if any(sign in self.path for sign in "*?["):
+            return sorted(given.parent.glob(given.name))
+        return [given]
+
+
+def check_declaration(name: str, declared: Declaration) -> None:
+    """Refuse a declaration that contradicts itself; the data are not looked at."""
+    check_label(name)
+    if "/" in name or name in (".", ".."):
+        raise ParameterError(f"the dataset {name!r} is part of an address; leave out '/'")
+
+    def refuse(what: str) -> None:
+        raise ParameterError(f"the dataset {name!r}: {what}")
+
+    if not declared.epsilon > 0:
+        refuse(f"epsilon = {declared.epsilon} is not positive; it is the cap of all releases")
+    if not 0 <= declared.delta < 1:
+        refuse(f"delta = {declared.delta} is not from 0 to below 1")
+    if declared.max_per_person < 1:
+        refuse("max_per_person is a number of 1 or more")
+    if declared.person is None and declared.max_per_person > 1:
+        refuse("max_per_person needs person, the column that says whose row it is")
+    table = declared.kind == "table"
+    if table and declared.schema is None:
+        refuse("a table needs its public schema; write one with: winnow schema draft")
+    if not table and declared.schema is not None:
+        refuse(f"{declared.kind} have no schema; leave it out, or say kind = 'table'")
+    if not table and declared.questions is not None:
+        refuse("questions are asked of a table; leave them out, or say kind = 'table'")
+    if declared.kind == "events" and declared.item is None:
+        refuse("events need item, the column that is counted")
+    if declared.kind != "baskets" and (declared.basket or declared.max_items is not None):
+        refuse("basket and max_items are for kind = 'baskets'")
+    if table and (declared.item or declared.items is not None):
+        refuse("item and items are for kind = 'events' and 'baskets'")
+    asked = declared.questions
+    if asked is None:
+        return
+    if not (asked.epsilon > 0 and 0 < asked.delta < 1 and asked.max_queries >= 1):
+        refuse("questions need an epsilon above 0, a delta between 0 and 1 and max_queries of 1 up")
+    if asked.epsilon > declared.epsilon or asked.delta > declared.delta:
+        refuse("the questions ask for more than the cap; give them a part of it")
+    if any(most is not None and most < 0 for most in (asked.each, asked.fresh_each)):
+        refuse("each and fresh_each are numbers of 0 or more")

@@ -1,0 +1,174 @@
+"""What stands around every request: a limit on its body, and a clock that tells nothing.
+
+The whole answer is made first, padded and held; then it leaves, in one piece, at its time. This is
+as true of errors, refusals and pages as of answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from winnow.serve.problems import ProblemBody, Refusal, internal
+from winnow.serve.service import log_failure
+from winnow.serve.ticker import Ticker
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+MOST_BYTES = 64 * 1024
+MOST_DEPTH = 32
+_PADDED = 512
+_PATIENCE = 10.0
+"""Seconds within which a body has to be here."""
+_PADDABLE = (b"application/json", b"application/problem+json", b"text/html")
+
+HEADERS: dict[str, str] = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+"""On every answer; pages have a policy of their own."""
+
+
+class Gate:
+    """The outermost application."""
+
+    def __init__(self, app: App, ticker: Ticker, *, tls: bool, counted: Callable[[int], None]):
+        self._app, self._ticker, self._counted = app, ticker, counted
+        self._headers = dict(HEADERS)
+        if tls:
+            self._headers["strict-transport-security"] = "max-age=31536000"
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """One request, or the beginning and the end of the server."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # there are no web sockets
+            return
+        refused: Refusal | None = None
+        body = b""
+        try:
+            body = await asyncio.wait_for(_whole_body(scope, receive), _PATIENCE)
+        except Refusal as error:
+            refused = error
+        except TimeoutError:
+            refused = Refusal("unreadable", "the body did not come in time")
+        except ConnectionError:
+            return
+        arrival = time.monotonic()
+        answer = _Answer()
+        if refused is not None:
+            answer.problem(refused.problem)
+        else:
+            try:
+                await self._app(scope, _replayed(body), answer.take)
+            except Exception as error:
+                told = internal()
+                log_failure(f"a request failed with {told.id}", error)
+                answer = _Answer()
+                answer.problem(told)
+        start, content = answer.finished(self._headers)
+        self._counted(start["status"])
+        await self._ticker.hold(arrival)
+        await send(start)
+        await send({"type": "http.response.body", "body": content})
+
+
+class _Answer:
+    """An answer that is collected before any of it is sent."""
+
+    def __init__(self) -> None:
+        self._status = 500
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body: list[bytes] = []
+
+    async def take(self, message: Message) -> None:
+        """A piece of the answer, as the application sends it."""
+        if message["type"] == "http.response.start":
+            self._status, self._headers = message["status"], list(message.get("headers", ()))
+        elif message["type"] == "http.response.body":
+            self._body.append(message.get("body", b""))
+
+    def problem(self, told: ProblemBody) -> None:
+        """A problem in the place of an answer."""
+        self._status = told.status
+        self._headers = [(b"content-type", b"application/problem+json")]
+        self._body = [msgspec.json.encode(told)]
+
+    def finished(self, headers: dict[str, str]) -> tuple[Message, bytes]:
+        """The whole answer: padded, with its length and the headers that all have."""
+        content = b"".join(self._body)
+        own = {name.lower(): value for name, value in self._headers}
+        if own.get(b"content-type", b"").split(b";")[0] in _PADDABLE:
+            content += b" " * (-len(content) % _PADDED)
+        kept = [(n, v) for n, v in self._headers if n.lower() != b"content-length"]
+        kept += [(n.encode(), v.encode()) for n, v in headers.items() if n.encode() not in own]
+        kept.append((b"content-length", b"%d" % len(content)))
+        return {"type": "http.response.start", "status": self._status, "headers": kept}, content
+
+
+async def _whole_body(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
+    for name, value in scope["headers"]:
+        if name == b"content-length" and (not value.isdigit() or int(value) > MOST_BYTES):
+            raise _too_large()
+    pieces, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionError
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise _too_large()
+        pieces.append(piece)
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+def _too_large() -> Refusal:
+    return Refusal("too-large", f"a body has at most {MOST_BYTES:,} bytes")
+
+
+def _replayed(body: bytes) -> Receive:
+    sent = False
+
+    async def receive() -> Message:
+        nonlocal sent
+        if sent:
+            return {"type": "http.disconnect"}
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+def check_depth(body: bytes) -> None:
+    """Refuse JSON that is nested deeper than any body needs, before it is decoded."""
+    depth, quoted, escaped = 0, False, False
+    for byte in body:
+        if quoted:
+            if escaped:
+                escaped = False
+            elif byte == 0x5C:
+                escaped = True
+            elif byte == 0x22:
+                quoted = False
+        elif byte == 0x22:
+            quoted = True
+        elif byte in b"[{":
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise Refusal("unreadable", f"the body is nested deeper than {MOST_DEPTH} levels")
+        elif byte in b"]}":
+            depth -= 1

@@ -1,0 +1,251 @@
+"""Questions to the one interactive session of a dataset: an actor thread with a bounded queue.
+
+All that waits is answered together: one write to the session's journal, one to the ledger and one
+to the store for many requests. A full queue is refused before anything is drawn. A session that
+cannot be written (a full disk, a lost connection) is closed and gone on with by itself after a
+pause that doubles; nothing that was not written down is shown.
+"""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from winnow.errors import ParameterError, SessionExhausted, WinnowError
+from winnow.interactive.opening import Opened
+from winnow.interactive.verb import open_interactive, resume_interactive
+from winnow.serve import bodies
+from winnow.serve.datasets import Catalogue, OpenDataset
+from winnow.serve.declarations import HOUSE
+from winnow.serve.jobs import body_digest, same_request
+from winnow.serve.orders import question_of
+from winnow.serve.problems import Refusal
+from winnow.serve.requests import DONE, Request, Requests
+
+_TOGETHER = 256
+"""So many requests are answered together at most."""
+_LONGEST_PAUSE = 60.0
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    who: str
+    key: str
+    digest: str
+    questions: list[Any]
+    reply: Future[bodies.AnswersAnswer]
+
+
+class Actor:
+    """The only thread that asks the session of one dataset."""
+
+    def __init__(
+        self,
+        opened: OpenDataset,
+        catalogue: Catalogue,
+        requests: Requests,
+        state: Path,
+        *,
+        waiting: int,
+        log: Callable[[str, BaseException], str],
+    ) -> None:
+        assert opened.declared.questions is not None
+        self._opened, self._catalogue, self._requests = opened, catalogue, requests
+        self._settings, self._state, self._log = opened.declared.questions, state, log
+        self._queue: queue.Queue[_Waiting | None] = queue.Queue(waiting)
+        self._session: Opened | None = None
+        self._pause, self._again = 1.0, 0.0
+        self._thread = threading.Thread(target=self._run, name=f"questions {opened.name}")
+        self._thread.daemon = True
+        self.problem = ""
+
+    def start(self) -> None:
+        """Open the session, or go on with it, and begin to answer."""
+        self._go_on()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer what waits, and close the session; it can be gone on with."""
+        self._queue.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def public(self) -> dict[str, Any] | None:
+        """What analysts may know of the session; all of it was fixed or released before."""
+        session = self._session
+        if session is None:
+            return None
+        return {
+            "method": session.method,
+            "guarantee": str(session.guarantee),
+            "status": session.status,
+            "asked": session.rounds,
+            "max_queries": session.plan.max_queries,
+            "each": self._settings.each,
+            "fresh_each": self._settings.fresh_each,
+        }
+
+    def ask(self, who: str, key: str, questions: list[bodies.Where]) -> Future[Any]:
+        """Put questions into the queue; the answer comes when the actor got to them."""
+        if not self._opened.table:
+            raise ParameterError("questions are asked of a table")
+        made = [question_of(each) for each in questions]
+        schema = self._opened.table.schema
+        for each in made:
+            each.over(schema)  # an unknown column or value is refused before anything is drawn
+        digest = body_digest(
+            self._opened.name, "questions", msgspec.json.encode(questions).decode()
+        )
+        reply: Future[bodies.AnswersAnswer] = Future()
+        before = self._requests.requested(who, key)
+        if before is not None:
+            reply.set_result(_stored(same_request(before, digest)))
+            return reply
+        try:
+            self._queue.put_nowait(_Waiting(who, key, digest, made, reply))
+        except queue.Full:
+            full = True
+        else:
+            full = False
+        if full:
+            raise Refusal("busy", "as many questions as may wait are waiting; try again later")
+        return reply
+
+    def _run(self) -> None:
+        while True:
+            first = self._queue.get()
+            batch = [] if first is None else [first]
+            stop = first is None
+            while len(batch) < _TOGETHER and not stop:
+                try:
+                    more = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                stop = more is None
+                if more is not None:
+                    batch.append(more)
+            if batch:
+                self._answer(batch)
+            if stop:
+                return
+
+    def _answer(self, batch: list[_Waiting]) -> None:
+        if self._session is None:
+            self._go_on()
+        kept: list[tuple[_Waiting, bodies.AnswersAnswer, tuple[Request, int, int]]] = []
+        seen: dict[tuple[str, str], _Waiting] = {}
+        for asked in batch:
+            try:
+                if (asked.who, asked.key) in seen or self._requests.requested(asked.who, asked.key):
+                    raise Refusal("pending", "the same key is being answered; ask again")
+                seen[asked.who, asked.key] = asked
+                kept.append((asked, *self._answered(asked, kept)))
+            except Exception as error:
+                self._failed(asked, error)
+        if not kept:
+            return
+        try:
+            self._requests.answered([noted for _, _, noted in kept])
+        except Exception as error:
+            for asked, _, _ in kept:
+                self._failed(asked, error)
+            return
+        for asked, answer, _ in kept:
+            asked.reply.set_result(answer)
+
+    def _answered(
+        self, asked: _Waiting, kept: list[Any]
+    ) -> tuple[bodies.AnswersAnswer, tuple[Request, int, int]]:
+        session, settings = self._session, self._settings
+        if session is None:
+            raise Refusal("busy", "the session of this dataset is not open now; try again later")
+        questions, fresh = self._requests.asked(asked.who, self._opened.name)
+        for other, _, (_, more, newer) in kept:
+            if other.who == asked.who:
+                questions, fresh = questions + more, fresh + newer
+        number = len(asked.questions)
+        if settings.each is not None and questions + number > settings.each:
+            raise SessionExhausted(
+                f"{number:,} questions, and {max(0, settings.each - questions):,} of your "
+                f"{settings.each:,} are left"
+            )
+        most = None if settings.fresh_each is None else max(0, settings.fresh_each - fresh)
+        answers = session.ask_many(asked.questions, fresh=most)
+        new = sum(each.kind in ("fresh", "independent") and each.number is not None
+                  for each in answers)  # fmt: skip
+        items = [
+            bodies.AnswerItem(a.question, a.value, a.count, a.kind, a.error, a.confidence)
+            for a in answers
+        ]
+        left = None if settings.each is None else settings.each - questions - number
+        answer = bodies.AnswersAnswer(
+            self._opened.name, items, str(session.guarantee), session.receipt.to_dict(), left
+        )
+        now = self._requests.now()
+        request = Request(
+            secrets.token_hex(16), asked.who, asked.key, self._opened.name, "questions",
+            asked.digest, "", DONE, None, "", now, 0.0, now, msgspec.json.encode(answer).decode(),
+        )  # fmt: skip
+        return answer, (request, number, new)
+
+    def _failed(self, asked: _Waiting, error: Exception) -> None:
+        """Tell whoever asked; an error that is not public ends this opening of the session."""
+        if isinstance(error, WinnowError) and error.public:
+            asked.reply.set_exception(error)
+            return
+        self._log("questions failed", error)
+        asked.reply.set_exception(Refusal("busy", "the session was interrupted; try again later"))
+        self._let_go()
+
+    def _let_go(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            try:
+                session.close()
+            except WinnowError as error:
+                self._log("a session could not be closed", error)
+
+    def _go_on(self) -> None:
+        """Open the session, or go on with it; where that fails, again after a longer pause."""
+        if time.monotonic() < self._again:
+            return
+        try:
+            self._session = self._opened_session()
+            self._pause, self.problem = 1.0, ""
+        except WinnowError as error:
+            self.problem = str(error)
+            self._log("a session could not be opened", error)
+            self._again = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    def _opened_session(self) -> Opened:
+        table, settings = self._opened.table, self._settings
+        assert table is not None
+        if self._state.exists():
+            return resume_interactive(table, self._state, ledger=self._catalogue.ledger)
+        return open_interactive(
+            table,
+            epsilon=settings.epsilon,
+            delta=settings.delta,
+            method=settings.method,
+            max_queries=settings.max_queries,
+            rows=settings.rows,
+            state=self._state,
+            budget=self._catalogue.budget(self._opened.name, HOUSE),
+        )
+
+
+def _stored(request: Request) -> bodies.AnswersAnswer:
+    return msgspec.json.decode(request.result or "", type=bodies.AnswersAnswer)

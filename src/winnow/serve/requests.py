@@ -1,0 +1,160 @@
+"""Requests that spend something, their results, and how much each principal has asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from winnow.serve.database import View
+from winnow.serve.store import ServerStore
+
+RUNNING, DONE, FAILED, REFUSED = "running", "done", "failed", "refused"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request that spends something, by the key that its principal chose."""
+
+    id: str
+    principal: str
+    key: str
+    dataset: str
+    kind: str
+    digest: str
+    """Of the body: another body under the same key is refused."""
+    body: str
+    state: str
+    tape: bytes | None = field(repr=False)
+    """The sealed key of its noise, until the result is there."""
+    data: str
+    """A keyed fingerprint of the data, which must be the same when it is drawn again."""
+    accepted: float
+    due: float
+    """Seconds after which the result appears; twice, four times as many where it is late."""
+    shown: float | None = None
+    """When the result appears, once that is known."""
+    result: str | None = None
+
+
+_REQUEST = (
+    "id, principal, key, dataset, kind, digest, body, state, tape, data, accepted, due, shown, "
+    "result"
+)
+
+
+class Requests:
+    """What was asked under which key, written down before it is acted on."""
+
+    def __init__(self, store: ServerStore) -> None:
+        self._store = store
+
+    def accept(self, request: Request) -> Request:
+        """Write a request down before it is acted on; the one that its key names already."""
+
+        def accepted(view: View) -> Request:
+            before = self._requested(view, request.principal, request.key)
+            if before is not None:
+                return before
+            view.do(
+                f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})",
+                *vars(request).values(),
+            )
+            return request
+
+        return self._store.change(accepted)
+
+    def requested(self, principal: str, key: str) -> Request | None:
+        """The request that a principal made under a key."""
+        return self._store.read(lambda view: self._requested(view, principal, key))
+
+    def _requested(self, view: View, principal: str, key: str) -> Request | None:
+        row = view.one(
+            f"SELECT {_REQUEST} FROM {{requests}} WHERE principal = ? AND key = ?", principal, key
+        )
+        return None if row is None else Request(*row)
+
+    def request(self, identity: str) -> Request | None:
+        """The request of an id."""
+        row = self._store.read(
+            lambda view: view.one(f"SELECT {_REQUEST} FROM {{requests}} WHERE id = ?", identity)
+        )
+        return None if row is None else Request(*row)
+
+    def requests(self, *, principal: str | None = None, most: int = 200) -> list[Request]:
+        """The latest releases, of one principal or of all."""
+        condition, values = ("", ()) if principal is None else ("AND principal = ? ", (principal,))
+        rows = self._store.read(
+            lambda view: view.all(
+                f"SELECT {_REQUEST} FROM {{requests}} WHERE kind <> 'questions' {condition}"
+                f"ORDER BY accepted DESC LIMIT {int(most)}",
+                *values,
+            )
+        )
+        return [Request(*row) for row in rows]
+
+    def unfinished(self) -> list[Request]:
+        """Releases that were begun and have no result: a process was killed meanwhile."""
+        rows = self._store.read(
+            lambda view: view.all(
+                f"SELECT {_REQUEST} FROM {{requests}} WHERE state = ? AND kind <> 'questions' "
+                "ORDER BY accepted",
+                RUNNING,
+            )
+        )
+        return [Request(*row) for row in rows]
+
+    def now(self) -> float:
+        """The time by the store's clock."""
+        return self._store.clock()
+
+    def finish(
+        self, identity: str, state: str, result: str, shown: float, files: dict[str, str]
+    ) -> None:
+        """Write a result down with its files, and forget the key of its noise."""
+
+        def finished(view: View) -> None:
+            for name, content in files.items():
+                view.do("INSERT INTO {files} VALUES (?, ?, ?)", identity, name, content)
+            view.do(
+                "UPDATE {requests} SET state = ?, result = ?, shown = ?, tape = NULL WHERE id = ?",
+                state, result, shown, identity,
+            )  # fmt: skip
+
+        self._store.change(finished)
+
+    def answered(self, answers: list[tuple[Request, int, int]]) -> None:
+        """Write answers down together: each with its questions and its fresh answers."""
+
+        def kept(view: View) -> None:
+            for request, questions, fresh in answers:
+                view.do(
+                    f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})",
+                    *vars(request).values(),
+                )
+                if questions or fresh:
+                    view.do(
+                        "INSERT INTO {quotas} VALUES (?, ?, ?, ?) ON CONFLICT (principal, dataset) "
+                        "DO UPDATE SET questions = {quotas}.questions + excluded.questions, "
+                        "fresh = {quotas}.fresh + excluded.fresh",
+                        request.principal, request.dataset, questions, fresh,
+                    )  # fmt: skip
+
+        self._store.change(kept)
+
+    def asked(self, principal: str, dataset: str) -> tuple[int, int]:
+        """How many questions and how many fresh answers a principal has had."""
+        row = self._store.read(
+            lambda view: view.one(
+                "SELECT questions, fresh FROM {quotas} WHERE principal = ? AND dataset = ?",
+                principal, dataset,
+            )
+        )  # fmt: skip
+        return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
+    def file(self, identity: str, name: str) -> str | None:
+        """A file of a release; None: there is none of this name."""
+        row = self._store.read(
+            lambda view: view.one(
+                "SELECT content FROM {files} WHERE request = ? AND name = ?", identity, name
+            )
+        )
+        return None if row is None else str(row[0])

@@ -1,0 +1,366 @@
+"""Everything that a running server holds, and what can be asked of it; pages and API stand on it.
+
+All methods are plain functions that may wait for the disk: they run in threads, never in the loop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import threading
+import traceback
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from winnow.errors import WinnowError
+from winnow.privacy import describe, from_json
+from winnow.privacy.ledger import Ledger
+from winnow.privacy.ledger.accounts import Dataset
+from winnow.privacy.rounding import stated_at_least, stated_at_most
+from winnow.serve import bodies, orders
+from winnow.serve.accounts import Accounts
+from winnow.serve.config import Config
+from winnow.serve.datasets import RELEASES, Catalogue, OpenDataset
+from winnow.serve.jobs import Jobs, Steps, job_of, release_of
+from winnow.serve.principals import Principal
+from winnow.serve.problems import Refusal
+from winnow.serve.questions import Actor
+from winnow.serve.requests import Request, Requests
+from winnow.serve.store import ServerStore
+from winnow.serve.vault import Vault
+
+LOG = logging.getLogger("winnow.serve")
+_LOOK_AGAIN = 2.0
+"""Seconds after which datasets that were added beside the server are looked for."""
+
+
+class Service:
+    """One server's state: store, ledger, datasets, jobs and sessions."""
+
+    def __init__(self, config: Config, *, step: Steps = lambda _: None) -> None:
+        config.home.mkdir(parents=True, exist_ok=True)
+        self.config = config
+        self.vault = Vault.open(config.path(config.key), create=True)
+        self.store = ServerStore.open(config.place(config.store), self.vault, create=True)
+        self.accounts, self.requests = Accounts(self.store), Requests(self.store)
+        key = config.path(config.ledger_key) if config.ledger_key else None
+        self.ledger = Ledger.open(config.place(config.ledger), key_file=key, create=True)
+        self.catalogue = Catalogue(config.home, self.vault, self.ledger)
+        self.jobs = Jobs(
+            self.requests,
+            self.catalogue,
+            self.vault,
+            at_once=config.limits.jobs,
+            waiting=config.limits.waiting_jobs,
+            log=log_failure,
+            step=step,
+        )
+        self.actors: dict[str, Actor] = {}
+        self._stopping = threading.Event()
+        self._looking = threading.Thread(target=self._look, name="datasets", daemon=True)
+
+    def start(self) -> None:
+        """Open all datasets and sessions, and finish what was begun before."""
+        for name, declared in self.config.datasets.items():
+            self.accounts.add_dataset(name, declared, by="configuration")
+        self._open_datasets()
+        self.store.note("server", "start")
+        resumed = self.jobs.resume()
+        if resumed:
+            LOG.info("%d releases that were begun before are being finished", resumed)
+        self._looking.start()
+
+    def stop(self) -> None:
+        """Finish what runs, close the sessions; what waits is done at the next start."""
+        self._stopping.set()
+        if self._looking.is_alive():
+            self._looking.join()
+        self.jobs.close()
+        for actor in self.actors.values():
+            actor.close()
+        self.store.note("server", "stop")
+
+    def _look(self) -> None:
+        while not self._stopping.wait(_LOOK_AGAIN):
+            try:
+                self._open_datasets()
+            except WinnowError as error:
+                log_failure("datasets could not be looked for", error)
+
+    def _open_datasets(self) -> None:
+        for opened in self.catalogue.open_all(self.accounts.datasets()):
+            if opened.declared.questions is not None:
+                actor = Actor(
+                    opened,
+                    self.catalogue,
+                    self.requests,
+                    self._state_file(opened.name),
+                    waiting=self.config.limits.waiting_questions,
+                    log=log_failure,
+                )
+                actor.start()
+                self.actors[opened.name] = actor
+
+    def _state_file(self, name: str) -> Path:
+        folder = self.config.home / "sessions"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.session"
+
+    # What principals see
+
+    def datasets(self, who: Principal) -> bodies.DatasetList:
+        """The datasets that one may see."""
+        declared = self.accounts.datasets()
+        found = []
+        for name in self.accounts.seen_by(who):
+            about = declared[name]
+            found.append(
+                bodies.DatasetItem(
+                    name,
+                    about.kind,
+                    about.about,
+                    about.neighbours,
+                    list(RELEASES[about.kind]),
+                    about.questions is not None,
+                    self.catalogue.get(name) is not None,
+                )
+            )
+        return bodies.DatasetList(found)
+
+    def dataset(self, who: Principal, name: str) -> OpenDataset:
+        """A dataset that one may see; 404 for all others, whether they are there or not."""
+        opened = self.catalogue.get(name) if self.accounts.may_see(who, name) else None
+        if opened is None:
+            raise Refusal("not-found")
+        return opened
+
+    def schema(self, who: Principal, name: str) -> bodies.SchemaAnswer:
+        """What is public of a dataset."""
+        opened = self.dataset(who, name)
+        actor = self.actors.get(name)
+        return bodies.SchemaAnswer(
+            name,
+            opened.declared.kind,
+            opened.declared.about,
+            opened.declared.neighbours,
+            opened.unit,
+            opened.schema(),
+            opened.labels(),
+            opened.rows,
+            None if actor is None else actor.public(),
+        )
+
+    def budget(self, who: Principal, name: str) -> bodies.BudgetAnswer:
+        """What is left for me, and what was used by everyone."""
+        self.dataset(who, name)
+        account = self.ledger.dataset(name)
+        owner = who.role == "owner"
+        return bodies.BudgetAnswer(
+            name,
+            str(account.cap.guarantee),
+            None if owner else self.catalogue.used(name, who.name),
+            self.catalogue.used(name),
+            account.charges,
+            self.catalogue.shares(name) if owner else [],
+        )
+
+    def plan(self, who: Principal, name: str, body: bodies.PlanBody) -> bodies.PlanAnswer:
+        """What a release would bring and cost; nothing is read or spent."""
+        opened, order = self.dataset(who, name), body.order
+        expected = orders.expected(opened, order)
+        asked = msgspec.structs.replace(order, epsilon=expected.epsilon, error=None)
+        analyst = who.name if who.role == "analyst" else ""
+        priced = orders.price(self.catalogue, opened, asked, analyst)
+        curve: list[tuple[float, float | None]] = []
+        for size in body.curve:
+            at = msgspec.structs.replace(order, epsilon=size, error=None)
+            curve.append((size, orders.expected(opened, at).error))
+        used = self.catalogue.used(name, analyst)
+        after = msgspec.structs.replace(
+            used,
+            spent=used.spent + priced.cost,
+            left=max(0.0, used.left - priced.cost),
+        )
+        return bodies.PlanAnswer(
+            orders.kind_of(order),
+            expected.epsilon,
+            orders.delta_of(order),
+            expected.error,
+            expected.says,
+            curve,
+            expected.seconds,
+            not priced.refused,
+            priced.refused,
+            priced.cost,
+            None if priced.refused else after,
+            priced.charged,
+            expected.details,
+        )
+
+    def release(
+        self, who: Principal, name: str, body: bodies.ReleaseBody, key: str
+    ) -> bodies.JobAnswer:
+        """Pay for a release; the job that brings it."""
+        opened = self.dataset(who, name)
+        request = self.jobs.order(opened, body.order, who.name, key)
+        return job_of(request, self.store.clock())
+
+    def job(self, who: Principal, identity: str) -> bodies.JobAnswer:
+        """How far a release is, by public times."""
+        return job_of(self._request(who, identity), self.store.clock())
+
+    def job_list(self, who: Principal) -> bodies.JobList:
+        """My releases, or everyone's for an owner."""
+        mine = None if who.role == "owner" else who.name
+        now = self.store.clock()
+        return bodies.JobList(
+            [job_of(each, now) for each in self.requests.requests(principal=mine)]
+        )
+
+    def released(self, who: Principal, identity: str) -> bodies.ReleaseAnswer:
+        """What was released."""
+        return release_of(self._request(who, identity), self.store.clock())
+
+    def receipt(self, who: Principal, identity: str) -> dict[str, Any]:
+        """The receipt of a release."""
+        return self.released(who, identity).receipt
+
+    def download(self, who: Principal, identity: str, name: str) -> str:
+        """A file of a release."""
+        release = self.released(who, identity)
+        content = self.requests.file(identity, name) if name in release.downloads else None
+        if content is None:
+            raise Refusal("not-found")
+        return content
+
+    def _request(self, who: Principal, identity: str) -> Request:
+        found = self.requests.request(identity)
+        mine = found is not None and (who.role == "owner" or found.principal == who.name)
+        if found is None or not mine or found.kind == "questions":
+            raise Refusal("not-found")
+        return found
+
+    def ask(
+        self, who: Principal, name: str, body: bodies.QuestionsBody, key: str
+    ) -> Future[bodies.AnswersAnswer]:
+        """Ask the session of a dataset."""
+        self.dataset(who, name)
+        actor = self.actors.get(name)
+        if actor is None:
+            raise Refusal("invalid", f"the dataset {name!r} takes no questions; see its releases")
+        return actor.ask(who.name, key, body.questions)
+
+    # What owners do
+
+    def shares(self, who: Principal, name: str) -> bodies.ShareList:
+        """All shares, and who may see the dataset."""
+        self.dataset(who, name)
+        return bodies.ShareList(self.catalogue.shares(name), self.accounts.grants(name))
+
+    def set_share(
+        self, who: Principal, name: str, analyst: str, body: bodies.ShareBody
+    ) -> bodies.ShareItem:
+        """Let an analyst use at most this part of the cap."""
+        self.dataset(who, name)
+        share = self.ledger.set_share(name, analyst, body.part)
+        self.store.note(who.name, "share set", dataset=name, analyst=analyst, part=body.part)
+        left = self.catalogue.budget(name, analyst).left.amount
+        return bodies.ShareItem(analyst, body.part, stated_at_least(share.spent.size), left)
+
+    def set_grant(self, who: Principal, name: str, analyst: str, *, granted: bool) -> bodies.Done:
+        """Let an analyst see a dataset, or no longer."""
+        self.dataset(who, name)
+        if not self.accounts.set_grant(analyst, name, granted=granted, by=who.name):
+            raise Refusal("not-found")
+        return bodies.Done()
+
+    def spending(self, who: Principal, name: str) -> bodies.Spending:
+        """All charges of a dataset in order, for a plot of spending over time."""
+        self.dataset(who, name)
+        cap = self.ledger.cap(name)
+        charges = []
+        for entry in self.ledger.entries(name):
+            if entry.kind == "charge":
+                spent = stated_at_least(Dataset.after(entry).spent.size)
+                event = describe(from_json(entry.body["event"]))
+                charges.append(bodies.SpendingItem(entry.time, entry.body["analyst"], event, spent))
+        return bodies.Spending(cap.unit, stated_at_most(cap.limit.size), charges)
+
+    def tokens(self) -> bodies.TokenList:
+        """All tokens, without what they are."""
+        return bodies.TokenList(
+            [
+                bodies.TokenItem(
+                    each.id, each.principal, each.role, list(each.scopes), each.created,
+                    each.expires, each.revoked,
+                )
+                for each in self.accounts.tokens()
+            ]
+        )  # fmt: skip
+
+    def new_token(self, who: Principal, body: bodies.TokenBody) -> bodies.NewToken:
+        """A token, shown this once."""
+        identity, secret = self.accounts.new_token(
+            body.name,
+            body.role,
+            scopes=" ".join(body.scopes),
+            days=body.days,
+            datasets=tuple(body.datasets),
+            by=who.name,
+        )
+        return bodies.NewToken(identity, secret)
+
+    def revoke(self, who: Principal, identity: str) -> bodies.Done:
+        """End a token."""
+        if not self.accounts.revoke(identity, by=who.name):
+            raise Refusal("not-found")
+        return bodies.Done()
+
+    def ledger_export(self) -> bodies.LedgerExport:
+        """Every entry of the ledger."""
+        return bodies.LedgerExport(
+            self.ledger.name, [entry.to_dict() for entry in self.ledger.entries()]
+        )
+
+    def ledger_verify(self, head: str | None) -> bodies.Verified:
+        """Check the ledger, with the head of a receipt if there is one, and the audit log."""
+        found = self.ledger.verify(head)
+        audit = self.store.verify_audit_log()
+        ok = found.ok and not audit
+        return bodies.Verified(ok, found.entries, found.head, found.problem, audit)
+
+    def audit_log(self, after: int) -> bodies.AuditList:
+        """Lines of the audit log after one."""
+        return bodies.AuditList(
+            [
+                bodies.AuditItem(
+                    line.sequence, line.time, line.who, line.what, line.detail, line.tag
+                )
+                for line in self.store.audit_log(after=after)
+            ]
+        )
+
+    def ready(self) -> bodies.Health:
+        """Whether the store and the ledger can be used, and all datasets are open."""
+        declared = self.accounts.datasets()
+        for name in declared:
+            self.ledger.dataset(name) if self.catalogue.get(name) else None
+        missing = [name for name in declared if self.catalogue.get(name) is None]
+        return bodies.Health(not missing, f"{len(missing)} datasets are not open" * bool(missing))
+
+
+def log_failure(what: str, error: BaseException) -> str:
+    """Into the owner's log: the type and the place of an error, and an id; never its text.
+
+    The message of an error of ours quotes no value, and is written, too.
+    """
+    identity = secrets.token_hex(8)
+    places = traceback.extract_tb(error.__traceback__)
+    place = f" at {places[-1].filename}:{places[-1].lineno}" if places else ""
+    text = f": {error}" if isinstance(error, WinnowError) else ""
+    LOG.error("%s [%s] %s%s%s", what, identity, type(error).__name__, place, text)
+    return identity

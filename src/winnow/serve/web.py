@@ -1,0 +1,81 @@
+"""Browsers: sessions by cookie, forms that only our own pages can send, and the policy of pages."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from winnow.serve.principals import Principal
+from winnow.serve.problems import Refusal
+from winnow.serve.service import Service
+
+COOKIE = "__Host-winnow"
+CSRF_FIELD = "csrf"
+_LOGIN_SECONDS = 8 * 3600
+
+
+def log_in(service: Service, response: Response, token: str) -> Principal | None:
+    """Begin a session by a token, and set its cookie; None: the token is not valid."""
+    who = service.accounts.principal(token.strip())
+    if who is None:
+        return None
+    response.set_cookie(
+        COOKIE,
+        service.accounts.login(who, _LOGIN_SECONDS),
+        max_age=_LOGIN_SECONDS,
+        path="/",
+        secure=True,
+        httponly=True,
+        samesite="strict",
+    )
+    return who
+
+
+def log_out(service: Service, request: Request, response: Response) -> None:
+    """End the session of a browser."""
+    secret = request.cookies.get(COOKIE)
+    if secret:
+        service.accounts.logout(secret)
+    response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="strict")
+
+
+def logged_in(service: Service, request: Request) -> Principal | None:
+    """Who uses this browser; None: nobody logged in."""
+    secret = request.cookies.get(COOKIE)
+    return service.accounts.logged_in(secret) if secret else None
+
+
+def csrf_token(service: Service, request: Request) -> str:
+    """What a form of this session carries: another site cannot know it."""
+    return service.vault.mark("csrf", request.cookies.get(COOKIE, "").encode())
+
+
+def check_form(service: Service, request: Request, given: str) -> None:
+    """Refuse a form that was not sent from a page of this server in this session."""
+    check_origin(service, request)
+    if not hmac.compare_digest(csrf_token(service, request).encode(), given.encode()):
+        raise Refusal("wrong-origin", "the form is too old or came from elsewhere; load it again")
+
+
+def check_origin(service: Service, request: Request) -> None:
+    """Refuse what another site made the browser send."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    origin = request.headers.get("origin")
+    if site not in ("same-origin", "none") or origin not in (None, service.config.origin):
+        raise Refusal("wrong-origin", "requests are taken from this server's own pages only")
+
+
+def new_nonce() -> str:
+    """For the policy of one page, and for the scripts of that page."""
+    return secrets.token_urlsafe(16)
+
+
+def page_policy(nonce: str) -> str:
+    """The Content-Security-Policy of a page: our own files only, and no inline script."""
+    return (
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
