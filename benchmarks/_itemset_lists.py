@@ -13,7 +13,8 @@ from winnow.core.noisy_top.ranked import at_rank
 from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
-from winnow.itemsets.table import AUTO, ItemsetOptions, choose
+from winnow.itemsets.table import AUTO, choose
+from winnow.topk.classes import RankedOptions
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 DELTA, MOST_ITEMS, SIZE = 1e-6, 50, 2
@@ -70,7 +71,7 @@ def sources(folder: Path) -> dict[str, Callable[[], wn.SealedBaskets]]:
 def recall(ranks: ItemsetRanks, case: Case, k: int, epsilon: float, seed: int) -> float:
     """The mean share of the k released that are among the k most frequent."""
     word, delta, draws = case
-    options = ItemsetOptions(moved=comb(MOST_ITEMS, SIZE))
+    options = RankedOptions(moved=comb(MOST_ITEMS, SIZE))
     chosen = choose(
         word, epsilon=epsilon, delta=delta, k=k, options=options, utility=PEOPLE, total=ranks.total
     )

@@ -30,8 +30,9 @@ from winnow.core.noisy_top.ranked import Without, at_rank
 from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
-from winnow.itemsets.table import ItemsetOptions, itemset_mechanism
+from winnow.itemsets.table import itemset_mechanism
 from winnow.select.ranked_large_margin import RankedLargeMargin
+from winnow.topk.classes import RankedOptions
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 EPSILON, DELTA = 1.0, 1e-6
@@ -176,7 +177,7 @@ def chances(baskets: Baskets, draws: int, epsilons: list[float]) -> dict[str, li
         found[name] = []
         for epsilon in epsilons:
             chosen = itemset_mechanism(
-                mechanism, epsilon=epsilon, delta=delta, k=1, options=ItemsetOptions(**options)
+                mechanism, epsilon=epsilon, delta=delta, k=1, options=RankedOptions(**options)
             )
             hits = [
                 chosen.draw(universe, PEOPLE, Tape.seeded(draw).child(name))

@@ -499,7 +499,29 @@ def update_errors(document: Document) -> str:
     )
 
 
+@measured("universes")
+def universes(document: Document) -> str:
+    """People behind the best and time of a draw, against the number of candidates."""
+    rows = document.get("rows", [])
+    kinds = list(dict.fromkeys(row["mechanism"] for row in rows))
+    lines = []
+    for case, power in dict.fromkeys((row["case"], row["log10 candidates"]) for row in rows):
+        at = {
+            row["mechanism"]: row
+            for row in rows
+            if (row["case"], row["log10 candidates"]) == (case, power)
+        }
+        figures = [
+            "no answer" if at[k]["behind"] is None else f"{at[k]['behind']:g} ({at[k]['ms']:.0f} ms)"
+            for k in kinds
+        ]
+        classes = f"{at[kinds[0]]['classes']:,}"
+        lines.append([case, f"10<sup>{power:.0f}</sup>", classes, *figures])
+    return table(["", "candidates", "classes", *kinds], lines, right=2 + len(kinds))
+
+
 TABLES = (
+    universes,
     query_errors,
     update_errors,
     selection_speed,

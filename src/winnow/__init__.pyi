@@ -61,6 +61,8 @@ from winnow.privacy.calibration import calibrate as calibrate
 from winnow.privacy.guarantee import Guarantee as Guarantee
 from winnow.read.baskets import SealedBaskets as SealedBaskets
 from winnow.read.baskets import read_baskets as read_baskets
+from winnow.read.classes import SealedClasses as SealedClasses
+from winnow.read.classes import classes as classes
 from winnow.read.counts import SealedCounts as SealedCounts
 from winnow.read.counts import counts as counts
 from winnow.read.crossing import SealedTable as SealedTable

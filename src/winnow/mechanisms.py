@@ -16,6 +16,8 @@ from winnow.errors import ParameterError
 from winnow.foreign import shown
 
 SELECT, TOP_K, ITEMSETS = "select", "top_k", "frequent_itemsets"
+CLASSES = "classes"
+"""Select and top_k on universes that are given in classes of equal scores."""
 AUTO = "auto"
 """What a user writes who leaves the choice to public numbers."""
 
@@ -88,6 +90,94 @@ def row_named(verb: str, word: Any, *, private_labels: bool | None = None) -> Me
 _ALL_OF_SELECT = {"epsilon": "epsilon", "kappa": "k"}
 _LIST = {"epsilon": "epsilon", "k": "k"}
 _WITH_DELTA = {"epsilon": "epsilon", "delta": "delta"}
+
+
+def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRow, ...]:
+    """Mechanisms that ask for classes of equal scores, from the top down."""
+    return (
+        MechanismRow(
+            verb,
+            "large-margin",
+            "winnow.select.ranked_large_margin.RankedLargeMargin",
+            {**_WITH_DELTA, "thresholds": "thresholds"},
+            f"{what}, one round each",
+            "one of very many, and few of them near the top",
+            options=("thresholds",),
+            needs_delta=True,
+        ),
+        MechanismRow(
+            verb,
+            "limited-domain",
+            "winnow.topk.mechanisms.ranked.RankedLimitedDomain",
+            {
+                **_WITH_DELTA,
+                "k": "k",
+                "moved": "moved",
+                "reach": "reach",
+                "accountant": "accountant",
+            },
+            "a list of at most k",
+            f"lists, {unknown}",
+            options=("reach",),
+            ordered=True,
+            needs_delta=True,
+            private_labels=True,
+        ),
+        MechanismRow(
+            verb,
+            "distance-to-instability",
+            "winnow.select.ranked_conditional.DistanceToInstability",
+            _WITH_DELTA,
+            f"{what}, or none",
+            "to compare: it may answer 'none'",
+            needs_delta=True,
+        ),
+        MechanismRow(
+            verb,
+            "choosing",
+            "winnow.select.ranked_conditional.Choosing",
+            {**_WITH_DELTA, "growth": "growth"},
+            f"{what}, or none",
+            "few candidates per person",
+            options=("growth",),
+            needs_delta=True,
+        ),
+        *(
+            MechanismRow(
+                verb,
+                word,
+                "winnow.select.ranked.RankedNoisyMax",
+                {"epsilon": "epsilon", "noise": "noise"},
+                f"{what}, one round each",
+                known,
+                noise=noise,
+            )
+            for word, noise in (
+                ("exponential", "gumbel"),
+                ("permute-and-flip", "exponential"),
+                ("noisy-max", "laplace"),
+            )
+        ),
+        MechanismRow(
+            verb,
+            "joint",
+            "winnow.topk.mechanisms.ranked.RankedJoint",
+            _LIST,
+            "a list of k",
+            f"lists, {known}",
+            ordered=True,
+        ),
+        MechanismRow(
+            verb,
+            "canonical",
+            "winnow.topk.mechanisms.ranked.RankedCanonical",
+            {**_LIST, "gamma": "gamma", "noise": "noise"},
+            "a set of k",
+            f"sets, {known}",
+            options=("noise", "gamma"),
+        ),
+    )
+
 
 TABLE: tuple[MechanismRow, ...] = (
     MechanismRow(
@@ -245,78 +335,15 @@ TABLE: tuple[MechanismRow, ...] = (
         needs_delta=True,
         private_labels=True,
     ),
+    *_ranked(ITEMSETS, "itemsets", "a public list of items", "items found in the data"),
+    *_ranked(CLASSES, "candidates", "a public universe", "a universe that nobody knows"),
     MechanismRow(
-        ITEMSETS,
-        "large-margin",
-        "winnow.select.ranked_large_margin.RankedLargeMargin",
-        {**_WITH_DELTA, "thresholds": "thresholds"},
-        "itemsets, one round each",
-        "one itemset of a universe that nobody can list",
-        options=("thresholds",),
-        needs_delta=True,
-    ),
-    MechanismRow(
-        ITEMSETS,
-        "limited-domain",
-        "winnow.topk.mechanisms.ranked.RankedLimitedDomain",
-        {**_WITH_DELTA, "k": "k", "moved": "moved", "reach": "reach", "accountant": "accountant"},
-        "a list of at most k",
-        "lists, items found in the data",
-        options=("reach",),
-        ordered=True,
-        needs_delta=True,
-        private_labels=True,
-    ),
-    MechanismRow(
-        ITEMSETS,
-        "distance-to-instability",
-        "winnow.select.ranked_conditional.DistanceToInstability",
-        _WITH_DELTA,
-        "itemsets, or none",
-        "to compare: it may answer 'none'",
-        needs_delta=True,
-    ),
-    MechanismRow(
-        ITEMSETS,
-        "choosing",
-        "winnow.select.ranked_conditional.Choosing",
-        {**_WITH_DELTA, "growth": "growth"},
-        "itemsets, or none",
-        "baskets of bounded size",
-        options=("growth",),
-        needs_delta=True,
-    ),
-    *(
-        MechanismRow(
-            ITEMSETS,
-            word,
-            "winnow.select.ranked.RankedNoisyMax",
-            {"epsilon": "epsilon", "noise": "noise"},
-            "itemsets, one round each",
-            "a public list of items",
-            noise=noise,
-        )
-        for word, noise in (
-            ("exponential", "gumbel"),
-            ("permute-and-flip", "exponential"),
-            ("noisy-max", "laplace"),
-        )
-    ),
-    MechanismRow(
-        ITEMSETS,
-        "joint",
-        "winnow.topk.mechanisms.ranked.RankedJoint",
-        _LIST,
-        "a list of k",
-        "lists, a public list of items",
-        ordered=True,
-    ),
-    MechanismRow(
-        ITEMSETS,
-        "canonical",
-        "winnow.topk.mechanisms.ranked.RankedCanonical",
-        _LIST,
-        "a set of k",
-        "sets, a public list of items",
+        CLASSES,
+        "lipschitz",
+        "winnow.select.ranked.RankedNoisyMax",
+        {"epsilon": "epsilon", "noise": "noise"},
+        "candidates, one round each",
+        "to choose the noise law by hand",
+        options=("noise",),
     ),
 )

@@ -38,18 +38,21 @@ from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
-from winnow.mechanisms import ITEMSETS, TABLE, TOP_K, MechanismRow, row_named
+from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, TOP_K, MechanismRow, row_named
 from winnow.read.crossing import Rows, group
 from winnow.release.crossing.lazy_selection import LazyExponential
 from winnow.release.crossing.rounds import SelectAndMeasure, Task
 from winnow.release.kernels.distribution import uniform_distribution
 from winnow.release.mechanism import MeasureMarginals
+from winnow.select.crossing import FromClasses
 from winnow.select.ranked import Repeated
 from winnow.tables.measured import NoisyForm, TableForm
 from winnow.tables.mechanism import MeasureTables
 from winnow.tables.trees import flat
 from winnow.topk.mechanisms.noisy_counts import WithCounts
 
+HUGE = 10**30
+"""Noise of this size does not fit 64 bits."""
 SECRET = 41_729
 """A private number that must not be seen anywhere; that of the neighbour is one less."""
 Run = Callable[[Any, Any, Any, Any], Any]
@@ -125,6 +128,11 @@ def baskets(
     return wn.read_baskets(rows, unit="basket", max_items=2, items=public, relation=relation)
 
 
+def classes(turn: int = 0, relation: Relation = Relation.ADD_REMOVE, lowest: int = 0) -> Any:
+    given = [(SECRET - turn, ["a"]), (7, ["b", "c"]), (0, 97, lambda uniform: uniform.below(97))]
+    return wn.classes(given, total=100, lowest=lowest, monotone=True, relation=relation)
+
+
 def _with_a_word(row: MechanismRow) -> Subject:
     name = f"{row.verb} {row.word}"
     built = row.build(ASKED | ({} if row.noise is None else {"noise": Law.parse(row.noise)}))
@@ -132,6 +140,12 @@ def _with_a_word(row: MechanismRow) -> Subject:
         mechanism = FrequentItemsets(built, 1, built.k if hasattr(built, "k") else 1)
         too_large = FrequentItemsets(built, 3)
         return Subject(name, mechanism, baskets, _released, ((too_large, baskets()),))
+    if row.verb == CLASSES:
+        tiny = row.build(ASKED | {"epsilon": Fraction(1, 10**290), "noise": Law.GUMBEL})
+        wrong = (FromClasses(tiny), classes(lowest=0))
+        if built.counts_people:
+            wrong = (FromClasses(built), classes(lowest=-1))
+        return Subject(name, FromClasses(built), classes, _released, (wrong,))
     data = labels if row.private_labels else scores
     looks = row.verb == TOP_K and row.word in ("joint", "canonical", "laplace")
     refused = ((built, data(sensitivity=10**290)),)
@@ -143,8 +157,6 @@ def _with_a_word(row: MechanismRow) -> Subject:
 SCHEMA = wn.Schema.parse({"a": 2, "b": 3})
 PAIRS = wn.marginals(2).over(SCHEMA)
 QUESTION = Question(SCHEMA, {0: np.array([1])})
-HUGE = 10**30
-"""Noise of this size does not fit 64 bits."""
 
 
 def table(turn: int = 0, relation: Relation = Relation.SUBSTITUTION) -> Any:
@@ -350,6 +362,12 @@ REFUSED: dict[str, Callable[..., Any]] = {
     "select, negative epsilon": lambda **to: wn.select(_COUNTS, epsilon=-1, **to),
     "select, k beyond all": lambda **to: wn.select(_COUNTS, epsilon=1, k=9, **to),
     "select, unused delta": lambda **to: wn.select(_COUNTS, epsilon=1, delta=0.1, **to),
+    "select, classes that do not add up": lambda **to: wn.select(
+        wn.classes([(SECRET, ["a"])], total=9), epsilon=1, **to
+    ),
+    "top_k, classes of an unknown universe": lambda **to: wn.top_k(
+        wn.classes([(SECRET, ["a"])], total=None), k=1, epsilon=1, mechanism="joint", **to
+    ),
     "top_k, no delta": lambda **to: wn.top_k(
         _COUNTS, k=2, epsilon=1, mechanism="peel-gumbel", **to
     ),

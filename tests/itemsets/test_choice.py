@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import winnow as wn
-from winnow.itemsets.table import ItemsetOptions, choose, itemset_mechanism, needed_support
+from winnow.itemsets.table import choose, itemset_mechanism, needed_support
+from winnow.topk.classes import RankedOptions
 
 ITEMS = [f"i{n:02}" for n in range(40)]
 BASKETS = [[ITEMS[i], ITEMS[i + 1]] for i in range(20) for _ in range(900 - 30 * i)]
@@ -76,7 +77,7 @@ def test_what_makes_no_sense_is_refused(how, message) -> None:
 def test_predictions_follow_what_is_asked() -> None:
     def needed(word: str, k: int, epsilon: float, total: int | None = 10_000) -> float:
         delta = 0 if word in ("permute-and-flip", "canonical", "joint") else 1e-6
-        options = ItemsetOptions(moved=100)
+        options = RankedOptions(moved=100)
         built = itemset_mechanism(word, epsilon=epsilon, delta=delta, k=k, options=options)
         return needed_support(built, PEOPLE, total)
 
@@ -90,6 +91,6 @@ def test_predictions_follow_what_is_asked() -> None:
 
 def test_a_universe_too_large_for_sets_is_drawn_otherwise() -> None:
     found = choose(
-        "auto", epsilon=1.0, delta=0, k=5, options=ItemsetOptions(), utility=PEOPLE, total=2**60
+        "auto", epsilon=1.0, delta=0, k=5, options=RankedOptions(), utility=PEOPLE, total=2**60
     )
     assert found.selection.name.startswith("permute-and-flip")

@@ -87,7 +87,7 @@ def test_a_session_charges_its_budget_and_its_relation() -> None:
 
 
 def test_many_rounds_compose_better_than_by_dividing() -> None:
-    from winnow.itemsets.table import rounds_of
+    from winnow.topk.classes import rounds_of
 
     assert rounds_of(Fraction(1), Fraction(1, 10**6), 2) == (Fraction(1, 2), Fraction(1, 2 * 10**6))
     epsilon, delta = rounds_of(Fraction(1), Fraction(1, 10**6), 200)

@@ -14,10 +14,11 @@ from winnow.core.tape import Randomness
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 from winnow.itemsets.crossing import MOST_ITEMS, FrequentItemsets, universe
-from winnow.itemsets.table import ItemsetOptions, choose
+from winnow.itemsets.table import choose
 from winnow.mechanisms import AUTO
 from winnow.privacy import Budget
 from winnow.read.baskets import SealedBaskets, read_baskets
+from winnow.topk.classes import RankedOptions
 from winnow.topk.mechanisms.ranked import items_moved
 
 
@@ -100,7 +101,9 @@ def frequent_itemsets(
         epsilon=share,
         delta=delta,
         k=most,
-        options=ItemsetOptions(thresholds, growth, reach, moved, rounds_accountant(budget)),
+        options=RankedOptions(
+            thresholds, growth, reach, moved, accountant=rounds_accountant(budget)
+        ),
         utility=sealed.utility,
         total=universe(sealed, int(size)),
     )

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,22 @@ from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.frames import CountedItems
 from winnow.core.mechanism import spend
 from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE, Scores
+from winnow.core.noisy_top.given import GivenRanks
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.opening import open_sealed
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
-from winnow.core.tape import Tape
+from winnow.core.tape import BitStream, Tape
 from winnow.core.utility import Utility
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.foreign import guarded
 from winnow.privacy import Grant, Guarantee, Promise, guarantee_of
+from winnow.read.classes import SealedClasses
 from winnow.read.scores import SealedScores, seal_scores
+
+if TYPE_CHECKING:
+    from winnow.select.ranked import RankedSelection
 
 
 class Selection(ABC):
@@ -97,6 +102,62 @@ class Selection(ABC):
             drawn = [self._draw(scores, utility, root.child(f"draw-{r}")) for r in range(draws)]
         rows = np.array(drawn, np.int64)
         return rows if self.ordered else np.sort(rows, axis=1)
+
+
+@dataclass(frozen=True)
+class FromClasses:
+    """A selection from a universe that is given in classes of equal scores.
+
+    Formal guarantees
+        Those of the selection on all candidates: it asks for classes and their sizes, and a
+        member of a class is uniform. A set is listed in a random order, drawn apart from it.
+    """
+
+    selection: RankedSelection
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return f"{self.selection.name}; from classes"
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        return self.selection.promise(relation)
+
+    def check(self, classes: SealedClasses) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        self.selection.check(classes.steps.grid.utility, classes.total)
+        if self.selection.counts_people and classes.steps.lowest != 0:
+            raise ParameterError(
+                f"{self.selection.name} is for counts: 0 is a candidate that nobody has; leave "
+                "out lowest=, or use another mechanism"
+            )
+
+    @guarded
+    def release(self, classes: SealedClasses, grant: Grant, tape: Tape) -> Released[list[Any]]:
+        """Spend the grant on one draw; the value lists candidates, or fewer than asked for."""
+        self.check(classes)
+        promised = self.promise(classes.utility.relation)
+        guarantee = self.selection.guarantee(promised)
+        receipt = spend(self.name, promised, grant, tape)
+        with np.errstate(all="ignore"):
+            members = tape.child("members").stream()
+            ranks = GivenRanks(open_sealed(classes.source), classes.total, classes.steps, members)
+            utility = classes.steps.grid.utility
+            found = self.selection.draw(ranks, utility, tape.child("selection"))
+            value = [ranks.label(key) for _, key in found]
+        if not self.selection.ordered:
+            value = shuffled(value, tape.child("order").stream())
+        return Released(value, guarantee, receipt)
+
+
+def shuffled(values: list[Any], stream: BitStream) -> list[Any]:
+    """A uniformly random order."""
+    values = list(values)
+    for last in range(len(values) - 1, 0, -1):
+        other = stream.below(last + 1)
+        values[last], values[other] = values[other], values[last]
+    return values
 
 
 @dataclass(frozen=True)

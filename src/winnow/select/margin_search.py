@@ -203,6 +203,9 @@ class MarginSearch:
         The least gap that would stop it at one of the ranks from here to three times as far,
         by their own noises, which the tape has already.
         """
+        if rank > self.one_by_one:  # a class of very many was passed at once
+            far = float(self._needed(np.array([float(rank)]))[0]) - shared
+            return int(min(2.0**62, max(0.0, far * float(self.sensitivity)))) + 1
         ranks = np.arange(rank, 3 * rank + 16)
         own = tests.tape.child("own")
         z, _ = noise(Law.LAPLACE, own.words(rank, len(ranks)), own.extension(ranks, 0)[:, 0], None)

@@ -39,6 +39,8 @@ class RankedSelection(ABC):
     title: ClassVar[str]
     endless: ClassVar[bool] = False
     """Whether the universe may be unknown: countably many candidates of count 0."""
+    counts_people: ClassVar[bool] = False
+    """Whether a count of 0 has to mean that nobody has the candidate."""
 
     @property
     @abstractmethod
@@ -149,6 +151,11 @@ class Repeated(RankedSelection):
     """The total delta that the guarantee may use; 0: what the rounds have of their own."""
     title: ClassVar[str] = "repeated"
 
+    @property
+    def counts_people(self) -> bool:  # type: ignore[override]
+        """As one round."""
+        return self.inner.counts_people
+
     def __post_init__(self) -> None:
         set_counts(self, k="k")
 
@@ -199,11 +206,12 @@ def refuse_endless(name: str, total: int | None) -> None:
     """Refuse mechanisms that need to know all candidates where they are not known."""
     if total is None:
         raise ParameterError(
-            f"{name} needs the public list of all items; give items=, or use large-margin"
+            f"{name} needs the public list of all items, or how many there are; give items= of "
+            "baskets or total= of classes, or use large-margin"
         )
 
 
 def refuse_more_than_all(k: int, total: int | None) -> None:
     """Refuse to release more candidates than there are."""
     if total is not None and k > total:
-        raise ParameterError(f"k={k} exceeds the {total} itemsets of this size; lower k")
+        raise ParameterError(f"k={k} exceeds the {total} candidates that there are; lower k")

@@ -125,6 +125,7 @@ class Choosing(OneOf):
     growth: int
     title: ClassVar[str] = "choosing"
     endless: ClassVar[bool] = True
+    counts_people: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from winnow.core.checks import Real, exact
 from winnow.core.laws import Law
 from winnow.errors import ParameterError
-from winnow.mechanisms import SELECT, row_named
+from winnow.mechanisms import CLASSES, SELECT, row_named
+from winnow.select.crossing import FromClasses
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
 
@@ -35,3 +36,31 @@ def selection_named(
     }
     chosen: LipschitzMechanism | LargeMargin = row.build(asked)
     return chosen
+
+
+def from_classes_named(
+    mechanism: str,
+    *,
+    epsilon: Real,
+    delta: Real = 0.0,
+    noise: str | Law | None = None,
+    thresholds: str | None = None,
+    growth: int | None = None,
+) -> FromClasses:
+    """The mechanism of this name that takes one candidate from given classes."""
+    row = row_named(CLASSES, mechanism)
+    if "k" in row.takes:
+        raise ParameterError(f"{mechanism} is for several candidates; use winnow.top_k(..., k=)")
+    said = {"noise": noise, "thresholds": thresholds, "growth": growth}
+    row.refuse_unused(exact("delta", delta), said)
+    for option in ("noise", "growth"):
+        if option in row.options and said[option] is None:
+            raise ParameterError(f"{mechanism} needs {option}=")
+    asked = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "noise": Law.parse(row.noise or noise or Law.EXPONENTIAL),
+        "thresholds": thresholds or "tight",
+        "growth": growth,
+    }
+    return FromClasses(row.build(asked))

@@ -11,13 +11,14 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.core.utility import Utility
-from winnow.errors import ParameterError
+from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
 from winnow.privacy import Budget
+from winnow.read.classes import SealedClasses
 from winnow.read.scores import labels_word, refuse_found_labels, seal_scores
-from winnow.select.crossing import SparseVectorStream
+from winnow.select.crossing import FromClasses, SparseVectorStream
 from winnow.select.sparse_vector import AboveAnswer, SparseVector
-from winnow.select.table import selection_named
+from winnow.select.table import from_classes_named, selection_named
 
 
 @guarded
@@ -90,15 +91,17 @@ def select(
     label_column: str | None = None,
     score_column: str | None = None,
     thresholds: str | None = None,
+    growth: int | None = None,
     budget: Budget | None = None,
     seed: int | None = None,
 ) -> Released[Any]:
     """Select the candidate with the (nearly) highest score, privately.
 
-    ``scores`` is a dict, a list, a NumPy array, or a pandas, Polars or Arrow column or
-    table. The list of candidates is public, their scores are private; ``labels="public"`` says so
-    of a Series with an index, a Counter or a table of counts, whose labels could be found in the
-    data. ``epsilon`` is the total for the call.
+    ``scores`` is a dict, a list, a NumPy array, a pandas, Polars or Arrow column or table, or
+    ``winnow.classes`` of a universe that nobody can list. The list of candidates is public, their
+    scores are private; ``labels="public"`` says so of a Series with an index, a Counter or a
+    table of counts, whose labels could be found in the data. ``epsilon`` is the total for the
+    call.
 
     ``sensitivity`` is the most by which one person can move any score, or (down, up) for
     what adding one person can do; ``monotone=True`` says that adding a person never lowers
@@ -108,7 +111,9 @@ def select(
     "large-margin" (needs delta), or "lipschitz" with ``noise`` one of gumbel, exponential,
     laplace, logistic, half-logistic. With ``k`` the value is a list of the k selected
     labels (the oneshot variant): in order for "exponential", as a set in the order of
-    the candidates for the others. Without ``k`` it is one label.
+    the candidates for the others. Without ``k`` it is one label. Classes take
+    "distance-to-instability" and "choosing" (``growth``: how many candidates one person can
+    have) too, which may answer None, and no ``k``.
 
     ``budget`` charges a shared budget, whose relation must be the same. ``seed`` makes a
     repeatable result for tests, which carries no privacy, and the receipt says so.
@@ -116,6 +121,31 @@ def select(
     if k is not None:
         count(k=k)
         k = int(k)
+    if isinstance(scores, SealedClasses):
+        refuse_declared_again(
+            scores.utility,
+            relation,
+            labels=labels,
+            label_column=label_column,
+            score_column=score_column,
+            monotone=monotone or None,
+            sensitivity=None if sensitivity == 1 else sensitivity,
+        )
+        if k is not None:
+            raise ParameterError("several candidates of classes are for winnow.top_k(..., k=)")
+        whole = from_classes_named(
+            mechanism,
+            epsilon=epsilon,
+            delta=delta,
+            noise=noise,
+            thresholds=thresholds,
+            growth=growth,
+        )
+        found = release_from_classes(whole, scores, budget=budget, seed=seed)
+        first = found.value[0] if found.value else None
+        return Released(first, found.guarantee, found.receipt)
+    if growth is not None:
+        raise ParameterError("growth is for choosing among winnow.classes")
     utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
     chosen = selection_named(
         mechanism, epsilon=epsilon, delta=delta, k=k or 1, noise=noise, thresholds=thresholds
@@ -144,3 +174,23 @@ def select(
     if k is not None:
         return released
     return Released(released.value[0], released.guarantee, released.receipt)
+
+
+def release_from_classes(
+    chosen: FromClasses, classes: SealedClasses, *, budget: Budget | None, seed: int | None
+) -> Released[list[Any]]:
+    """Check, charge and draw from given classes."""
+    randomness = Randomness(seed)
+    chosen.check(classes)
+    grant = grant_for(chosen.promise(classes.utility.relation).event, budget)
+    return chosen.release(classes, grant, randomness.tape())
+
+
+def refuse_declared_again(utility: Utility, relation: str | Relation, **given: Any) -> None:
+    """Refuse what classes have declared already, and another relation."""
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(f"{name} belongs to winnow.classes; give it there")
+    asked = Relation.parse(relation)
+    if asked is not utility.relation:
+        raise RelationMismatch(f"these classes speak of {utility.relation} and the call of {asked}")

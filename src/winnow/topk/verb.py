@@ -15,6 +15,7 @@ from winnow.core.utility import Utility
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
 from winnow.privacy import Budget
+from winnow.read.classes import SealedClasses
 from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.scores import (
     SealedScores,
@@ -23,6 +24,9 @@ from winnow.read.scores import (
     refuse_found_labels,
     seal_scores,
 )
+from winnow.select.crossing import FromClasses
+from winnow.select.verb import refuse_declared_again, release_from_classes
+from winnow.topk.classes import RankedOptions, chosen_for_classes
 from winnow.topk.table import Choice, TopKOptions, choose
 
 
@@ -52,9 +56,10 @@ def top_k(
 ) -> Released[list[Any]]:
     """The k items with the (nearly) highest counts, privately.
 
-    ``counts`` is a dict, a list, an array, a data frame, or what ``winnow.counts`` made of a
-    table. One person moves every count by at most ``sensitivity``, and adding a person never
-    lowers one (``monotone``). ``epsilon`` is the total for the call.
+    ``counts`` is a dict, a list, an array, a data frame, what ``winnow.counts`` made of a table,
+    or ``winnow.classes`` of a universe that nobody can list. One person moves every count by at
+    most ``sensitivity``, and adding a person never lowers one (``monotone``). ``epsilon`` is the
+    total for the call.
 
     ``labels`` names the items of a list or array, or says where those of ready counts come from:
     "public", a list fixed without looking at the data, or "private", found in them, which needs
@@ -68,6 +73,10 @@ def top_k(
     k. "auto" chooses by k, delta, ``ordered`` and the items per person, and the receipt says
     why.
 
+    Of classes, "joint", "canonical" and "limited-domain" take k at once, and "exponential",
+    "permute-and-flip", "noisy-max", "large-margin", "distance-to-instability" and "choosing" one
+    after another; ``max_items_per_user`` is then the most candidates that one person has.
+
     ``with_counts=True`` releases noisy counts of the winners too, as pairs: at no cost with
     "laplace" and "stability", for half of epsilon with the others.
     """
@@ -76,6 +85,35 @@ def top_k(
     if not isinstance(with_counts, bool) or ordered not in (None, True, False):
         raise ParameterError("with_counts and ordered are True or False")
     sealed = counts
+    if isinstance(counts, SealedClasses):
+        refuse_declared_again(
+            counts.utility,
+            relation,
+            labels=labels,
+            label_column=label_column,
+            score_column=score_column,
+            sensitivity=None if sensitivity == 1 else sensitivity,
+            monotone=monotone if not monotone else None,
+        )
+        if with_counts or rounded:
+            raise ParameterError("with_counts and rounded are not for classes; leave them out")
+        selection, reason = chosen_for_classes(
+            mechanism,
+            epsilon=epsilon,
+            delta=delta,
+            k=k,
+            ordered=ordered,
+            options=RankedOptions(
+                reach=reach,
+                moved=max_items_per_user,
+                gamma=gamma,
+                noise=noise,
+                accountant=rounds_accountant(budget),
+            ),
+            total=counts.total,
+        )
+        found = release_from_classes(FromClasses(selection), counts, budget=budget, seed=seed)
+        return replace(found, receipt=replace(found.receipt, reason=reason))
     if isinstance(counts, SealedCounts):
         relation = _relation_of(counts, relation)
         bound = counts.max_items_per_user

@@ -122,6 +122,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     ),
     "max_inner_product": _VALUE + _SHOWN,
     "frequent_itemsets": _VALUE + _SHOWN,
+    "classes": _VALUE + _SHOWN,
     "release": _released(
         "the noisy counts of the queries that were selected",
         "result.value.measurements*",

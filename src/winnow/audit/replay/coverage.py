@@ -36,7 +36,7 @@ from winnow.inner_product.vectors import EXACT
 from winnow.interactive.opening import METHODS
 from winnow.learn.bound import MECHANISMS as LEARNING
 from winnow.lp.problem import PRIVATE
-from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, words
+from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, words
 from winnow.read.baskets import LAYOUTS
 from winnow.release.audit import as_twin
 from winnow.release.mwem import TABLES, UPDATES
@@ -60,6 +60,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("top_k", "mechanism"): ("auto", *words(TOP_K)),
     ("top_k", "noise"): tuple(Law),
     ("frequent_itemsets", "mechanism"): ("auto", *words(ITEMSETS)),
+    ("classes", "mechanism"): words(CLASSES),
     ("learn", "mechanism"): LEARNING,
     ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
     ("boost", "index"): (EXACT, *INDEX_NAMES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -19,8 +19,9 @@ from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.inner_product.verb import max_inner_product
 from winnow.itemsets.verb import frequent_itemsets
-from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, rows, words
+from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, row_named, rows, words
 from winnow.read.baskets import read_baskets
+from winnow.read.classes import classes
 from winnow.read.counts import SealedCounts
 from winnow.select.verb import above, open_above, select
 from winnow.topk.table import PRIVATE, PUBLIC
@@ -82,6 +83,7 @@ def selection_replays() -> Iterator[Replay]:
     yield from _thresholds()
     yield from _inner_products()
     yield from _itemsets()
+    yield from _classes()
 
 
 def _selections() -> Iterator[Replay]:
@@ -293,3 +295,42 @@ def _mined(
         options,
         groups=(groups[0], 2) if slow else groups,
     )
+
+
+def _classes() -> Iterator[Replay]:
+    for mechanism in words(CLASSES):
+        row = row_named(CLASSES, mechanism)
+        options: dict[str, Any] = {"mechanism": mechanism, "epsilon": 2.0}
+        options |= {"delta": 0.2, "epsilon": 20.0} if row.needs_delta else {}
+        options |= {"noise": "logistic"} if mechanism == "lipschitz" else {}
+        one = options | ({"growth": 3} if mechanism == "choosing" else {})
+        several = options | {"k": 2, "max_items_per_user": 3}
+        if "k" not in row.takes:
+            yield _from_classes(select, one, known=not row.needs_delta)
+        yield _from_classes(
+            top_k, several, known=True, groups=(int("k" in row.takes), 2),
+            relation=Relation.SUBSTITUTION,
+        )  # fmt: skip
+
+
+def _from_classes(
+    verb: Callable[..., Any],
+    options: dict[str, Any],
+    *,
+    known: bool,
+    relation: Relation = Relation.ADD_REMOVE,
+    groups: tuple[int, int] = (1, 2),
+) -> Replay:
+    def call(people: People, place: ReplayPlace) -> Any:
+        held = counted(people)
+        given: list[Any] = [(number, [item]) for item, number in held.items()]
+        given.append((0, 1000, lambda uniform: uniform.below(1000)))
+        sealed = classes(
+            given, total=len(ITEMS) + 1000 if known else None, monotone=True, relation=relation
+        )
+        return verb(sealed, seed=place.seed, relation=relation, **options)
+
+    said = {"mechanism": options["mechanism"]}
+    kind = "a public" if known else "an unknown"
+    name = f"{verb.__name__}, {_variant(options)}, {kind} universe"
+    return Replay("classes", name, call, HOLDERS, relation, said, groups=groups)

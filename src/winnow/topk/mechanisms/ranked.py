@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real, positive, set_counts
+from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.classes import CanonicalBlock as Block
@@ -173,20 +173,22 @@ class RankedCanonical(RankedSelection):
     """``Canonical`` over all candidates: a whole set of k in one draw. [Canonical, Thm 3.5]
 
     Formal guarantees
-        Those of ``Canonical`` at gamma = 1/2: epsilon-DP, with the utility's `half_width`.
+        Those of ``Canonical``: epsilon-DP, with the utility's `half_width`.
     """
 
     epsilon: Real
     k: int
     noise: Law = Law.EXPONENTIAL
+    gamma: Real = Fraction(1, 2)
     title: ClassVar[str] = "canonical"
 
     def __post_init__(self) -> None:
-        positive(epsilon=self.epsilon)
+        self._explicit()
         set_counts(self, k="k")
+        object.__setattr__(self, "noise", Law.parse(self.noise))
 
     def _explicit(self) -> Canonical:
-        return Canonical(self.epsilon, self.k, noise=self.noise)
+        return Canonical(self.epsilon, self.k, self.gamma, self.noise)
 
     @property
     def name(self) -> str:
@@ -211,7 +213,7 @@ class RankedCanonical(RankedSelection):
         """The best class of sets, one set of it, and the candidates at its ranks."""
         ranking = LazyRanking(ranked, self.k)
         scale = self._explicit().scale(utility)
-        classes = LazyCanonicalClasses(ranking, self.k, Fraction(1, 2), scale)
+        classes = LazyCanonicalClasses(ranking, self.k, exact("gamma", self.gamma), scale)
         winner = best_class(classes, self.noise, tape.child("class"))
         stream = tape.child("member").stream()
         return _candidates(ranked, classes.sample(winner, stream), stream)
@@ -234,6 +236,7 @@ class RankedLimitedDomain(RankedSelection):
     accountant: str = "best"
     title: ClassVar[str] = "limited-domain"
     endless: ClassVar[bool] = True
+    counts_people: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._explicit()
@@ -266,7 +269,7 @@ class RankedLimitedDomain(RankedSelection):
         most = (mechanism.reach or 0) + 1
         ensure_listed(ranked, most)
         counts, sizes = ranked.classes()
-        largest = np.repeat(counts, np.minimum(np.array(sizes, np.int64), most))[:most]
+        largest = np.repeat(counts, [min(size, most) for size in sizes])[:most]
         chosen, _ = mechanism._draw(largest, utility, tape.child("order"))
         universe, stream = Without(ranked), tape.child("member").stream()
         return [(int(c), universe.take(int(c), stream)) for c in largest[chosen]]
@@ -287,8 +290,8 @@ def _check_lists(name: str, k: int, total: int | None) -> None:
     refuse_more_than_all(k, total)
     if total is not None and total > LARGEST_UNIVERSE:
         raise ParameterError(
-            f"{name} takes up to 2^50 itemsets, and these items have {total}; use large-margin, "
-            "or a shorter list of items"
+            f"{name} takes up to 2^50 candidates, and there are {total}; use large-margin, or a "
+            "smaller universe"
         )
 
 

@@ -1,0 +1,157 @@
+"""Mechanisms for universes that nobody lists, and the automatic choice for given classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from winnow.core.checks import Real, exact, positive, probability
+from winnow.core.laws import Law
+from winnow.core.relation import Relation
+from winnow.errors import ParameterError
+from winnow.mechanisms import AUTO, CLASSES, MechanismRow, row_named
+from winnow.privacy import ApproxDP, Event, Repeat, calibrate
+from winnow.select.ranked import RankedSelection, Repeated
+from winnow.topk.mechanisms.peeling import calibrated_rounds
+from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE
+
+
+@dataclass(frozen=True)
+class RankedOptions:
+    """What some mechanisms need beyond epsilon, delta and k."""
+
+    thresholds: str | None = None
+    growth: int | None = None
+    reach: int | None = None
+    moved: int | None = None
+    """The most candidates that one person has; None: not bounded."""
+    gamma: Real | None = None
+    noise: str | Law | None = None
+    accountant: str = "best"
+    """What sizes repeated rounds: "pure" under a budget that adds up epsilons."""
+
+    def said(self) -> dict[str, Any]:
+        """The options that only some mechanisms take."""
+        return {
+            "thresholds": self.thresholds,
+            "growth": self.growth,
+            "reach": self.reach,
+            "gamma": self.gamma,
+            "noise": self.noise,
+        }
+
+
+def chosen_for_classes(
+    mechanism: str,
+    *,
+    epsilon: Real,
+    delta: Real,
+    k: int,
+    ordered: bool | None,
+    options: RankedOptions,
+    total: int | None,
+) -> tuple[RankedSelection, str]:
+    """The mechanism of this name, or one that public numbers choose, and why."""
+    reason = ""
+    if mechanism == AUTO:
+        mechanism, reason = _automatic(k, exact("delta", delta), ordered, total)
+    row = row_named(CLASSES, mechanism)
+    found = built(row, epsilon=epsilon, delta=delta, k=k, options=options)
+    if ordered and not found.ordered:
+        raise ParameterError(f"{mechanism} releases a set; leave out ordered=, or use joint")
+    return found, reason
+
+
+def _automatic(k: int, delta: Fraction, ordered: bool | None, total: int | None) -> tuple[str, str]:
+    if total is None:
+        return "limited-domain", "nobody knows the universe"
+    if k == 1:
+        return "permute-and-flip", "one candidate of a public universe"
+    if total > LARGEST_UNIVERSE or (delta > 0 and k > 30):
+        size = "more than 2^50 candidates" if total > LARGEST_UNIVERSE else f"k={k} is above 30"
+        return "exponential", f"{size}: one round after another"
+    if ordered is False:
+        return "canonical", "a set is enough: one draw over all subsets"
+    return "joint", f"a list in order with k={k}: one draw over all sequences"
+
+
+def built(
+    row: MechanismRow, *, epsilon: Real, delta: Real, k: int, options: RankedOptions
+) -> RankedSelection:
+    """The selection of a row, k times if it releases one; epsilon and delta are for all of it."""
+    positive(epsilon=epsilon)
+    _refuse_unused(row, delta, k, options)
+    asked: dict[str, Any] = {
+        **vars(options),
+        "epsilon": epsilon,
+        "delta": delta,
+        "k": k,
+        "thresholds": options.thresholds or "tight",
+        "noise": Law.parse(row.noise or options.noise or Law.EXPONENTIAL),
+        "gamma": Fraction(1, 2) if options.gamma is None else options.gamma,
+    }
+    if "growth" in row.options:
+        asked["growth"] = _growth(options)
+    if "k" in row.takes or k == 1:
+        whole: RankedSelection = row.build(asked)
+        return whole
+    total, allowed = exact("epsilon", epsilon), exact("delta", delta)
+    if row.needs_delta:
+        asked["epsilon"], asked["delta"] = rounds_of(total, allowed, k, options.accountant)
+    elif allowed > 0:
+        found = calibrated_rounds(
+            total, allowed, k, Fraction(0), Relation.ADD_REMOVE, options.accountant
+        )
+        asked["epsilon"] = exact("epsilon", found.parameter)
+    else:
+        asked["epsilon"] = total / k
+    return Repeated(row.build(asked), k, delta)
+
+
+def _growth(options: RankedOptions) -> int:
+    """By how many candidates one person can make the candidates grow."""
+    growth = options.growth if options.growth is not None else options.moved
+    if growth is None:
+        raise ParameterError(
+            "choosing needs a bound on the candidates of one person: read baskets with max_items=, "
+            "or declare growth= (winnow.top_k: max_items_per_user=)"
+        )
+    if options.moved is not None and growth < options.moved:
+        raise ParameterError(
+            f"growth={growth}, and one person may hold {options.moved} itemsets of this size "
+            "in the baskets as they were read; leave out growth=, or read them with a smaller "
+            "max_items="
+        )
+    return growth
+
+
+@lru_cache(maxsize=64)
+def rounds_of(
+    epsilon: Fraction, delta: Fraction, k: int, accountant: str = "best"
+) -> tuple[Fraction, Fraction]:
+    """(epsilon, delta) of each of k rounds: plainly divided, or composed if that is better.
+
+    Composition needs a delta of its own, so the rounds get half of it then.
+    """
+    if accountant == "pure":
+        return epsilon / k, delta / k
+    own = delta / (2 * k)
+
+    def plan(e: float) -> Event:
+        return Repeat(ApproxDP(e, own, Relation.ADD_REMOVE), k)
+
+    composed = calibrate(plan, epsilon=epsilon, delta=delta, accountant=accountant)
+    if exact("epsilon", composed.parameter) > epsilon / k:
+        return exact("epsilon", composed.parameter), own
+    return epsilon / k, delta / k
+
+
+def _refuse_unused(row: MechanismRow, delta: Real, k: int, options: RankedOptions) -> None:
+    """Refuse what does nothing; many rounds of the exponential mechanism may use a delta."""
+    used = exact("delta", delta)
+    if row.needs_delta and used != 0:
+        probability(delta=delta)
+    composed = row.word == "exponential" and k > 1
+    row.refuse_unused(Fraction(0) if composed else used, options.said())
