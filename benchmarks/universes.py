@@ -163,7 +163,13 @@ def main() -> None:
     report(title, columns, [[str(row[c]) for c in columns] for row in found])
     save(
         chosen.out,
-        {"quick": chosen.quick, "people": PEOPLE, "epsilon": EPSILON, "delta": DELTA, "rows": found},
+        {
+            "quick": chosen.quick,
+            "people": PEOPLE,
+            "epsilon": EPSILON,
+            "delta": DELTA,
+            "rows": found,
+        },
     )
 
 

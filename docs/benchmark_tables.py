@@ -512,7 +512,9 @@ def universes(document: Document) -> str:
             if (row["case"], row["log10 candidates"]) == (case, power)
         }
         figures = [
-            "no answer" if at[k]["behind"] is None else f"{at[k]['behind']:g} ({at[k]['ms']:.0f} ms)"
+            "no answer"
+            if at[k]["behind"] is None
+            else f"{at[k]['behind']:g} ({at[k]['ms']:.0f} ms)"
             for k in kinds
         ]
         classes = f"{at[kinds[0]]['classes']:,}"
