@@ -62,7 +62,7 @@ def splits(grid: int, rng: np.random.Generator) -> Scored:
     good = (columns[3] > 0.6 * grid) ^ (rng.random(PEOPLE) < 0.2)
     given: list[Any] = []
     for c, values in enumerate(columns):
-        distinct, place = np.unique(values, return_inverse=True)
+        place = np.unique(values, return_inverse=True)[1]
         goods = np.concatenate([[0], np.bincount(place, good).cumsum()])
         below = np.concatenate([[0], np.bincount(place).cumsum()])
         left = np.maximum(goods, below - goods)
