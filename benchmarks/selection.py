@@ -80,7 +80,7 @@ import sys, numpy as np, winnow as wn
 def peak():
     return next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmHWM"))
 scores = np.random.default_rng(0).normal(size=int(sys.argv[1]))
-wn.select(scores[: 1 << 18], epsilon=1.0)  # load the compiled kernel
+wn.select(scores[: 1 << 18], epsilon=1.0)  # what a first call loads
 open("/proc/self/clear_refs", "w").write("5")  # reset the peak to what is in use now
 before = peak()
 wn.select(scores, epsilon=1.0)
@@ -105,8 +105,6 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="slow competitors at every size too")
     options = parser.parse_args()
     results, rows = [], []
-    wn.select(np.zeros(1 << 18), epsilon=1.0)  # load the compiled kernels for floats
-    wn.select(np.zeros(1 << 18, np.int64), epsilon=1.0)  # and for integers
     for d in (int(float(size)) for size in options.sizes.split(",")):
         for shape, scores in shapes(d, options.seed).items():
             figures = {

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from winnow import LargeMargin, Utility
-from winnow.core.noisy_top.draw import gaps_to
+from winnow.core.noisy_top.filter import gaps_to
 from winnow.core.noisy_top.grid import largest
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.tape import Tape

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from winnow.errors import ParameterError
 from winnow.foreign import shown
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Real = int | float | Fraction | Decimal
 """What a real parameter may be given as."""
@@ -126,3 +131,26 @@ def flag(**values: object) -> None:
     for name, value in values.items():
         if not isinstance(value, bool):
             raise ParameterError(f"{name}={shown(value)} is not True or False")
+
+
+def kept(*types: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A pure function of public parameters whose results are kept: a loop has them checked once.
+
+    Kept are calls with numbers, texts and words of these types, by type and value, because 1 and
+    1.0 are written differently. Others, such as a pair of numbers, are worked out each time.
+    """
+    plain = frozenset({str, int, float, bool, type(None), *types})
+
+    def keeping(function: Callable[P, T]) -> Callable[P, T]:
+        remembered: Any = lru_cache(maxsize=256, typed=True)(function)
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            if plain.issuperset(map(type, args)) and plain.issuperset(map(type, kwargs.values())):
+                found: T = remembered(*args, **kwargs)
+                return found
+            return function(*args, **kwargs)
+
+        return call
+
+    return keeping

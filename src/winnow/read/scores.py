@@ -133,6 +133,8 @@ def refuse_found_labels(scores: Any, *, tables: bool) -> None:
     public one is false. A dict or a list is written by whoever calls; the result of value_counts
     or a Counter is not, and a table of labels and counts seldom is (``tables``).
     """
+    if type(scores) in (dict, list, np.ndarray):
+        return
     if isinstance(scores, Counter):
         what = "a Counter"
     elif isinstance(scores, Mapping | np.ndarray | list | tuple | SealedScores):
@@ -288,5 +290,7 @@ def _check_labels(labels: Sequence[Any], size: int) -> None:
             f"label {first + 1} stands more than once, again as label {again + 1}; add up its "
             "scores or rename one"
         )
+    if set(map(type, labels)) == {str}:
+        return
     if any(label is None or label != label for label in labels):
         raise DataError("at least one label is missing (None or NaN); name every candidate")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
 
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.frames import CountedItems
 from winnow.core.mechanism import spend
-from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE, Scores
+from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.given import GivenRanks
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.opening import open_sealed
@@ -78,13 +80,20 @@ class Selection(ABC):
         self.check(scores)
         promised = self.promise(scores.utility.relation)
         guarantee = self.guarantee(promised)
+        value, receipt = self._spend_on(scores, promised, grant, tape)
+        return Released(value, guarantee, receipt)
+
+    def _spend_on(
+        self, scores: SealedScores, promised: Promise, grant: Grant, tape: Tape
+    ) -> tuple[list[Any], Receipt]:
+        """The draw of ``release`` on scores that were checked, by its own promise."""
         receipt = spend(self.name, promised, grant, tape)
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
             chosen, counts = self._select(open_sealed(scores.values), scores.utility, tape)
         value = [scores.label(position) for position in chosen]
         if counts is not None:
             value = CountedItems(zip(value, counts, strict=True))
-        return Released(value, guarantee, receipt)
+        return value, receipt
 
     def _select(
         self, scores: Scores, utility: Utility, tape: Tape
@@ -188,6 +197,7 @@ def check_size(k: int, scores: SealedScores) -> None:
         raise ParameterError(f"k={k} exceeds {scores.size} candidates; lower k")
 
 
+@lru_cache(maxsize=256)
 def check_scale(scale: Fraction) -> None:
     """Refuse parameters so far apart that no float64 could filter with them."""
     if not SMALLEST_SCALE < scale < LARGEST_SCALE:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, one_of, positive, probability
 from winnow.core.laws import Law
-from winnow.core.noisy_top.draw import Scores, gaps_to, noisy_top
+from winnow.core.noisy_top.draw import noisy_top
+from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape

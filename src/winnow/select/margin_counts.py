@@ -16,6 +16,7 @@ the work is one pass, whether all scores are equal or none.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -24,13 +25,24 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.noisy_top.draw import Scores, gaps_to, pays_to_compile
+from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.select.margin_search import Floats
 
 Integers = NDArray[np.int64]
 
 _CHUNK = 1 << 14
+_COMPILE_FROM, _COMPILED_FROM = 1 << 18, 1 << 11
+"""Below the first loading numba costs more than it saves; once it is loaded, it pays from the
+second on."""
+
+
+def _pays_to_compile(scores: Scores) -> bool:
+    """Whether a compiled pass is faster, and may be used: its differences are int64."""
+    loaded = "winnow.select.kernels.gap_bins" in sys.modules
+    if len(scores) < (_COMPILED_FROM if loaded else _COMPILE_FROM):
+        return False
+    return scores.dtype != np.int64 or int(scores.max()) - int(scores.min()) < 2**63
 
 
 class GapCounts:
@@ -46,7 +58,7 @@ class GapCounts:
 
     def _histogram(self) -> Integers:
         counts = np.zeros(self.bins + 2, np.int64)
-        if pays_to_compile(self.scores):
+        if _pays_to_compile(self.scores):
             from winnow.select.kernels.gap_bins import count_bins
 
             count_bins(self.scores, self.top, self.factor, self.shift, counts)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
-from winnow.core.noisy_top.draw import Scores, noisy_top
+from winnow.core.noisy_top.draw import noisy_top
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.rows import noisy_top_rows
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape

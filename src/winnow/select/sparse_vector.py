@@ -13,7 +13,7 @@ from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.frames import Columns, Framed, list_columns
 from winnow.core.laws import Law
 from winnow.core.mechanism import spend
-from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.notebook import Card, InNotebook, columns_card
 from winnow.core.relation import Relation
 from winnow.core.released import Released

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from winnow.core.checks import Real, exact
+from winnow.core.checks import Real, exact, kept
 from winnow.core.laws import Law
+from winnow.core.relation import Relation
+from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.mechanisms import CLASSES, SELECT, row_named
+from winnow.privacy import Guarantee, Promise
 from winnow.select.crossing import FromClasses
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
@@ -64,3 +67,28 @@ def from_classes_named(
         "growth": growth,
     }
     return FromClasses(row.build(asked))
+
+
+Prepared = tuple[Utility, LipschitzMechanism | LargeMargin, Promise, Guarantee]
+"""All of a selection that follows from its parameters: utility, mechanism, and what it promises."""
+
+
+@kept(Relation, Law)
+def prepared(
+    mechanism: str,
+    epsilon: Real,
+    delta: Real,
+    k: int,
+    noise: str | Law | None,
+    thresholds: str | None,
+    sensitivity: Real | tuple[Real, Real],
+    monotone: bool,
+    relation: str | Relation,
+) -> Prepared:
+    """A selection before it sees any scores; no parameter of it is private."""
+    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+    chosen = selection_named(
+        mechanism, epsilon=epsilon, delta=delta, k=k, noise=noise, thresholds=thresholds
+    )
+    promised = chosen.promise(utility.relation)
+    return utility, chosen, promised, chosen.guarantee(promised)

@@ -18,7 +18,7 @@ from winnow.read.classes import SealedClasses
 from winnow.read.scores import labels_word, refuse_found_labels, seal_scores
 from winnow.select.crossing import FromClasses, SparseVectorStream
 from winnow.select.sparse_vector import AboveAnswer, SparseVector
-from winnow.select.table import from_classes_named, selection_named
+from winnow.select.table import from_classes_named, prepared
 
 
 @guarded
@@ -146,9 +146,8 @@ def select(
         return Released(first, found.guarantee, found.receipt)
     if growth is not None:
         raise ParameterError("growth is for choosing among winnow.classes")
-    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
-    chosen = selection_named(
-        mechanism, epsilon=epsilon, delta=delta, k=k or 1, noise=noise, thresholds=thresholds
+    utility, chosen, promised, guarantee = prepared(
+        mechanism, epsilon, delta, k or 1, noise, thresholds, sensitivity, monotone, relation
     )
     randomness = Randomness(seed)
     word = labels_word(labels)
@@ -168,12 +167,9 @@ def select(
         copy=False,  # they are released from before this call returns
     )
     chosen.check(sealed)
-    event = chosen.promise(utility.relation).event
-    grant = grant_for(event, budget)
-    released: Released[list[Any]] = chosen.release(sealed, grant, randomness.tape())
-    if k is not None:
-        return released
-    return Released(released.value[0], released.guarantee, released.receipt)
+    grant = grant_for(promised.event, budget)
+    value, receipt = chosen._spend_on(sealed, promised, grant, randomness.tape())
+    return Released(value if k is not None else value[0], guarantee, receipt)
 
 
 def release_from_classes(

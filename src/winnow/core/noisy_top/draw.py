@@ -6,8 +6,8 @@ with scores taken as exact int64 or float64 values and `scale` an exact rational
 answer is a pure function of the tape and equals the one of ideal real arithmetic; only
 an index ever leaves.
 
-Stage 0 (``scan`` or ``coarse``) drops all items that cannot win, from 32 bits each and
-without a log call. Stage 1 (``core.bounded``) evaluates the few survivors in float64
+Stage 0 (``filter``) drops all items that cannot win, from 32 bits each and without a log
+call. Stage 1 (``core.bounded``) evaluates the few survivors in float64
 with a proven error. Stage 2 (``core.laws``) refines those whose intervals still
 overlap with more bits and digits, which happens about once in 10^12 calls.
 
@@ -17,64 +17,22 @@ Shards: `contenders` of disjoint id ranges of one tape can be merged in any orde
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.core.arithmetic import Arithmetic, Interval
 from winnow.core.bounded import STAGE1_ERROR, noise, noise_interval
 from winnow.core.laws import Law
+from winnow.core.noisy_top.filter import Floats, Integers, Scores, gaps_to, survivors
 from winnow.core.noisy_top.log_counts import LogCounts
-from winnow.core.tape import CHUNK, Tape, Words
-
-Floats = NDArray[np.float64]
-
-LN2 = 0.6931471805599453
-SLACK = 1e-7
-MITCHELL = 0.0861
-TWO_M52 = 2.0**-52
-
-
-def coarse_bounds(
-    gaps: Floats,
-    words: NDArray[np.uint32],
-    scale_low: float,
-    scale_high: float,
-    shift: float,
-    log_count: Floats | None,
-    log_count_error: Floats | None,
-) -> tuple[Floats, Floats]:
-    """Lower and upper bounds on noise - scale * gap for every item."""
-    log2_k = words.astype(np.float64).view(np.int64) * TWO_M52 - 1023.0
-    upper = (32.0 - log2_k) * LN2 + (shift + SLACK) - scale_low * gaps
-    log2_k1 = (words + 1.0).view(np.int64) * TWO_M52 - 1023.0 + MITCHELL
-    log2_w = (4294967295.0 - words).view(np.int64) * TWO_M52 - 1055.0
-    if log_count is None or log_count_error is None:
-        lower = (32.0 - log2_k1 + log2_w) * LN2 + (shift - SLACK) - scale_high * gaps
-    else:
-        margin = log_count_error + 2.0**-48 * np.abs(log_count)
-        upper += log_count + margin
-        lower = (32.0 - log2_k1 + 2.0 * log2_w) * LN2 + (shift - SLACK) - scale_high * gaps
-        lower += log_count - margin
-    upper[words == 0] = np.inf
-    lower[words == 0xFFFFFFFF] = -np.inf
-    return lower, upper
-
-
-Integers = NDArray[np.int64]
-Scores = NDArray[np.int64] | NDArray[np.float64]
+from winnow.core.tape import Tape, Words
 
 SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**280), Fraction(10**280)
 """Between these, products of scale and float64 bounds keep their relative accuracy."""
-
-COMPILE_FROM = 1 << 18
-"""Below this size loading numba costs more than the plain path takes."""
-COMPILED_FROM = 1 << 11
-"""Once numba is loaded, it pays from here."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,7 +169,6 @@ def contenders(
     *,
     first_id: int = 0,
     log_counts: LogCounts | None = None,
-    compiled: bool | None = None,
     stage1_error: float = STAGE1_ERROR,
 ) -> NoisyTop:
     """Stage 0 over one shard whose items have the ids first_id, first_id + 1, ...
@@ -220,13 +177,7 @@ def contenders(
     item i stands for N_i equal candidates and its noise is the largest of N_i draws;
     N_i >= 1 unless the law is Gumbel.
     """
-    if not SMALLEST_SCALE < scale < LARGEST_SCALE:
-        raise ValueError("scale out of range")
-    if compiled is None:
-        compiled = pays_to_compile(scores)
-    places, words = (_scan_compiled if compiled else _scan_plain)(
-        scores, tape, law, float(scale), k, first_id, log_counts
-    )
+    places, words = survivors(scores, tape, law, _rate(scale), k, first_id, log_counts)
     chosen = None
     if log_counts is not None:
         chosen = LogCounts(
@@ -238,108 +189,12 @@ def contenders(
     return NoisyTop(tape, law, scale, k, ids, words, scores[places], chosen, stage1_error)
 
 
-def pays_to_compile(scores: Scores) -> bool:
-    """Whether a compiled pass over the scores is faster, and may be used: its differences are
-    int64."""
-    loaded = "winnow.core.kernels.scan" in sys.modules
-    if len(scores) < (COMPILED_FROM if loaded else COMPILE_FROM):
-        return False
-    return scores.dtype != np.int64 or int(scores.max()) - int(scores.min()) < 2**63
-
-
-@dataclass(repr=False)
-class _Survivors:
-    """Items that may still be among the k largest, and the bound they have to reach."""
-
-    k: int
-    best: float = -np.inf
-    places: Integers = field(default_factory=lambda: np.empty(0, np.int64))
-    words: Words = field(default_factory=lambda: np.empty(0, np.uint32))
-    lower: Floats = field(default_factory=lambda: np.empty(0))
-    upper: Floats = field(default_factory=lambda: np.empty(0))
-
-    def add(self, places: Integers, words: Words, lower: Floats, upper: Floats) -> None:
-        """Take items in and drop those that k others are certain to beat."""
-        if len(self.places):
-            places = np.concatenate([self.places, places])
-            words = np.concatenate([self.words, words])
-            lower = np.concatenate([self.lower, lower])
-            upper = np.concatenate([self.upper, upper])
-        self.places, self.words, self.lower, self.upper = places, words, lower, upper
-        size = len(lower)
-        if size > self.k:
-            self.best = max(self.best, float(np.partition(lower, size - self.k)[size - self.k]))
-            keep = self.upper >= self.best
-            self.places, self.words = self.places[keep], self.words[keep]
-            self.lower, self.upper = self.lower[keep], self.upper[keep]
-
-
-def _scan_plain(
-    scores: Scores, tape: Tape, law: Law, scale: float, k: int, first: int, counts: LogCounts | None
-) -> tuple[Integers, Words]:
-    scale_low, scale_high = scale * (1.0 - 2.0**-49), scale * (1.0 + 2.0**-49)
-    top = scores.max()
-    survivors = _Survivors(k)
-    for chunk, words in enumerate(tape.chunks(first, len(scores))):
-        part = slice(chunk * CHUNK, chunk * CHUNK + len(words))
-        with np.errstate(over="ignore"):
-            lower, upper = coarse_bounds(
-                gaps_to(top, scores[part]),
-                words,
-                scale_low,
-                scale_high,
-                law.formulas.top_shift,
-                None if counts is None else counts.approx[part],
-                None if counts is None else counts.error[part],
-            )
-        near = np.flatnonzero(upper >= survivors.best)
-        survivors.add(part.start + near, words[near], lower[near], upper[near])
-    return survivors.places, survivors.words
-
-
-def _scan_compiled(
-    scores: Scores, tape: Tape, law: Law, scale: float, k: int, first: int, counts: LogCounts | None
-) -> tuple[Integers, Words]:
-    from winnow.core.kernels.scan import scan
-
-    scale_low, scale_high = scale * (1.0 - 2.0**-49), scale * (1.0 + 2.0**-49)
-    top = scores.max()
-    survivors = _Survivors(k)
-    room = 4096 + 4 * k
-    places, kept = np.empty(room, np.int64), np.empty(room, np.uint32)
-    lower, upper = np.empty(room), np.empty(room)
-    found, best = 0, -np.inf
-    for chunk, words in enumerate(tape.chunks(first, len(scores))):
-        part = slice(chunk * CHUNK, chunk * CHUNK + len(words))
-        logs = None if counts is None else counts.approx[part]
-        errors = None if counts is None else counts.error[part]
-        done = 0
-        while done < len(words):
-            best, found, done = scan(
-                scores[part], words, logs, errors, done, top, scale_low, scale_high,
-                law.formulas.top_shift, k == 1, best, places, kept, lower, upper, found,
-            )  # fmt: skip
-            if found:
-                survivors.add(  # copies, so that the buffers are free again
-                    part.start + places[:found],
-                    kept[:found].copy(),
-                    lower[:found].copy(),
-                    upper[:found].copy(),
-                )
-                found, best = 0, max(best, survivors.best)
-    return survivors.places, survivors.words
-
-
-def gaps_to(top: Any, scores: Scores) -> Floats:
-    """How far each score lies below `top`, correctly rounded, whatever the range.
-
-    The difference of two int64 may not fit an int64, but as an unsigned number it does.
-    """
-    if scores.dtype == np.int64:
-        with np.errstate(over="ignore"):
-            unsigned = np.uint64(int(top) % 2**64) - scores.view(np.uint64)
-        return unsigned.astype(np.float64)
-    return np.asarray(top - scores, np.float64)
+@lru_cache(maxsize=256)
+def _rate(scale: Fraction) -> float:
+    """The scale as a float64 that filters can work with."""
+    if not SMALLEST_SCALE < scale < LARGEST_SCALE:
+        raise ValueError("scale out of range")
+    return float(scale)
 
 
 def _exact(score: Any) -> Fraction:

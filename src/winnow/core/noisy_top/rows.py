@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from winnow.core.bounded import noise
 from winnow.core.laws import Law
-from winnow.core.noisy_top.draw import NoisyTop, Scores, gaps_to
+from winnow.core.noisy_top.draw import NoisyTop
+from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.tape import Tape
 

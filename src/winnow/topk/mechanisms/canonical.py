@@ -10,7 +10,7 @@ from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.classes import CanonicalClasses
-from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import Grid
 from winnow.core.noisy_top.ranking import Ranking
 from winnow.core.relation import Relation

@@ -14,7 +14,7 @@ from winnow.core.arithmetic import Arithmetic, Interval
 from winnow.core.bounded import first_clocks, noise, noise_interval
 from winnow.core.checks import exact
 from winnow.core.laws import Law
-from winnow.core.noisy_top.draw import Scores, gaps_to
+from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.relation import Relation
 from winnow.core.tape import CHUNK, Tape
 from winnow.core.utility import Utility

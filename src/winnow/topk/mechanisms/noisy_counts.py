@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.noise import discrete_laplace_array
-from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.laws import Law
-from winnow.core.noisy_top.draw import Scores, noisy_top
+from winnow.core.noisy_top.draw import noisy_top
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility

@@ -27,7 +27,7 @@ from typing import Any
 
 from winnow.core.checks import exact
 from winnow.core.laws import Law
-from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.utility import Utility
 from winnow.select.crossing import Selection
 from winnow.select.mechanism import ExponentialMechanism, LipschitzMechanism

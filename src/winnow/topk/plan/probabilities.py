@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import probability
-from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.foreign import guarded

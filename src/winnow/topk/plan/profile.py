@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.core.noisy_top.draw import Scores, gaps_to
+from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.noisy_top.grid import Grid, check_grid
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility

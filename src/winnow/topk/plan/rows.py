@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import Grid
 from winnow.core.utility import Utility
 from winnow.select.crossing import Selection

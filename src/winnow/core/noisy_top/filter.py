@@ -1,0 +1,197 @@
+"""Stage 0: which items may be among the k largest noisy scores, from 32 bits of noise each.
+
+The noise of every law decreases in a uniform V, whose first 32 bits are a word, and is at most
+-ln V + K. (From below: the largest of several is at least -ln V + K + 2 ln(1 - V) plus the
+logarithm of their number.) So an item whose noisy score is large has a small
+
+    key = UNIT (scale x gap - ln count) + e(word),      gap: how far it lies below the best score,
+
+where e(word) is the bit pattern of the word as a float32, read as an integer. It grows with the
+word and is piecewise linear: e/2^23 - 127 is at most 0.0861 below log2(word) and never above it,
+up to the rounding of the word, which is below one unit. No logarithm is called, and all of it is
+one pass of a few array operations, so that the time is about the same whatever the scores are.
+
+Bounds that hold are all that this needs: what it keeps in vain costs time and no exactness.
+``ROUNDING`` (8 units, 6 x 10^-7) is far above the error of the noise that is computed for a few
+items (``core.bounded``), and 2^-48 of the products above that of some roundings of float64.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.arithmetic import LN2, log
+from winnow.core.laws import Law
+from winnow.core.noisy_top.log_counts import LogCounts
+from winnow.core.tape import CHUNK, Tape, Words
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Scores = NDArray[np.int64] | NDArray[np.float64]
+
+UNIT = 2.0**23 / LN2
+ROUNDING = 8.0
+_SLACK = ROUNDING / UNIT
+_BELOW, _ABOVE = 1.0 - 2.0**-48, 1.0 + 2.0**-48
+_ALL_ONES = 0xFFFFFFFF
+_FEW = 16
+_SORTED = 1 << 12
+"""Of so many keys the k smallest are found by partition, of more by the minima of columns."""
+
+
+def gaps_to(top: Any, scores: Scores) -> Floats:
+    """How far each score lies below `top`, correctly rounded, whatever the range.
+
+    The difference of two int64 may not fit an int64, but as an unsigned number it does.
+    """
+    if scores.dtype == np.int64:
+        return _unsigned_gaps(top, scores).astype(np.float64)
+    return np.asarray(top - scores, np.float64)
+
+
+def _unsigned_gaps(top: Any, scores: Scores) -> NDArray[np.uint64]:
+    return np.subtract(np.uint64(int(top) % 2**64), scores.view(np.uint64))
+
+
+@dataclass(repr=False)
+class Filter:
+    """The items that may still win, as the chunks of a scan go by. Private."""
+
+    scores: Scores
+    law: Law
+    scale: float
+    k: int
+    counts: LogCounts | None
+    best: float = -np.inf
+    """A noisy score that k items are certain to reach."""
+    _limit: float = np.inf
+    """Items with larger keys are certain not to."""
+    _lows: Floats | None = None
+
+    def __post_init__(self) -> None:
+        self._top = self.scores.max()
+
+    def keys(self, first: int, words: Words) -> Floats:
+        """The keys of the items from `first` on, rounded down."""
+        part = slice(first, first + len(words))
+        factor = self.scale * _BELOW * UNIT
+        found: Floats
+        if self.scores.dtype == np.int64:
+            gaps = _unsigned_gaps(self._top, self.scores[part])
+            found = np.multiply(gaps, factor, dtype=np.float64)
+        else:
+            found = np.subtract(self._top, self.scores[part])
+            found *= factor
+        if self.counts is not None:
+            approx = self.counts.approx[part]
+            found -= (approx + self._margin(part)) * UNIT
+        found += words.astype(np.float32).view(np.int32)
+        if not words.min():
+            found[words == 0] = -np.inf  # the noise has no bound yet
+        return found
+
+    def _margin(self, part: slice | Integers) -> Floats:
+        counts = self.counts
+        assert counts is not None
+        return counts.error[part] + 2.0**-47 * np.abs(counts.approx[part])
+
+    def lows(self, places: Integers, words: Words) -> Floats:
+        """Lower bounds on the noisy scores of some items."""
+        exact = words.astype(np.float64)
+        v, w = (exact + 1.0) * 2.0**-32, (4294967295.0 - exact) * 2.0**-32
+        if self.counts is None:
+            found = self.law.formulas.many(v, w)
+        else:
+            found = 2.0 * log(w) - log(v) + self.law.formulas.top_shift
+            found += self.counts.approx[places] - self._margin(places)
+        found = np.where(w > 0.0, found, -np.inf)
+        behind = gaps_to(self._top, self.scores[places]) * (self.scale * _ABOVE)
+        return np.asarray(found - behind - _SLACK)
+
+    def bounds_of_one(self, place: int, word: int) -> tuple[float, float]:
+        """Bounds on the noisy score of an item that stands for itself."""
+        top, score = self._top.item(), self.scores[place].item()
+        behind = float(top - score) * self.scale
+        one, rest = self.law.formulas.one, _ALL_ONES - word
+        low = one((word + 1) * 2.0**-32, rest * 2.0**-32) - _SLACK if rest else -math.inf
+        high = one(word * 2.0**-32, (rest + 1) * 2.0**-32) + _SLACK if word else math.inf
+        return low - behind * _ABOVE, high - behind * _BELOW
+
+    def add(self, first: int, words: Words) -> tuple[Integers, Words, Floats] | None:
+        """The items of a chunk that may be among the k largest, with their words and keys."""
+        keys = self.keys(first, words)
+        if self.k == 1 and self.counts is None:
+            place = int(keys.argmin())
+            if keys[place] > self._limit:
+                return None
+            self._raise(self.bounds_of_one(first + place, int(words[place]))[0])
+        else:
+            seeds = self._seeds(keys)
+            lows = self.lows(first + seeds, words[seeds])
+            if self._lows is not None:
+                lows = np.concatenate([self._lows, lows])
+            if len(lows) >= self.k:
+                lows = np.partition(lows, len(lows) - self.k)[len(lows) - self.k :]
+                self._raise(float(lows[0]))
+            self._lows = lows
+        near = np.flatnonzero(keys <= self._limit)
+        return first + near, words[near], keys[near]
+
+    def _raise(self, best: float) -> None:
+        if best > self.best:
+            self.best = best
+            self._limit = (self.law.formulas.top_shift + 159.0 * LN2 - best) * UNIT + ROUNDING
+
+    def _seeds(self, keys: Floats) -> Integers:
+        """Places with small keys: k of them, or some more, where there are so many."""
+        size = len(keys)
+        if size <= self.k:
+            return np.arange(size)
+        if size <= max(_SORTED, 16 * self.k):
+            return np.argpartition(keys, self.k - 1)[: self.k]
+        columns = 1 << (4 * self.k).bit_length()
+        least = keys[: size - size % columns].reshape(-1, columns).min(axis=0)
+        most = np.partition(least, self.k - 1)[self.k - 1]
+        return np.flatnonzero(keys <= min(most, self._limit))
+
+    def last(self, kept: list[tuple[Integers, Words, Floats]]) -> tuple[Integers, Words]:
+        """Of all that was kept, what may be among the k largest now."""
+        if len(kept) == 1:
+            places, words, _ = kept[0]
+        else:
+            places, words, keys = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+            near = keys <= self._limit
+            places, words = places[near], words[near]
+        if self.k > 1 or self.counts is not None or not 1 < len(places) <= _FEW:
+            return places, words
+        # the bound behind the keys is a rough one, unless the noise is large
+        pairs = zip(places.tolist(), words.tolist(), strict=True)
+        bounds = [self.bounds_of_one(place, word) for place, word in pairs]
+        best = max(low for low, _ in bounds)
+        open_ones = [high >= best for _, high in bounds]
+        return places[open_ones], words[open_ones]
+
+
+def survivors(
+    scores: Scores,
+    tape: Tape,
+    law: Law,
+    scale: float,
+    k: int,
+    first_id: int,
+    counts: LogCounts | None,
+) -> tuple[Integers, Words]:
+    """The places of all items that may be among the k largest, and their words."""
+    scan = Filter(scores, law, scale, k, counts)
+    kept = []
+    with np.errstate(all="ignore"):
+        for chunk, words in enumerate(tape.chunks(first_id, len(scores))):
+            found = scan.add(chunk * CHUNK, words)
+            if found is not None:
+                kept.append(found)
+    return scan.last(kept)
