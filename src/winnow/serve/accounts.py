@@ -205,6 +205,13 @@ class Accounts:
         query = "SELECT principal FROM {grants} WHERE dataset = ? ORDER BY principal"
         return [row[0] for row in self._store.read(lambda view: view.all(query, dataset))]
 
+    def is_analyst(self, name: str) -> bool:
+        """Whether there is an analyst of this name."""
+        found = self._store.read(
+            lambda view: view.one("SELECT role FROM {principals} WHERE name = ?", name)
+        )
+        return found is not None and found[0] == "analyst"
+
     def set_grant(self, analyst: str, dataset: str, *, granted: bool, by: str) -> bool:
         """Let an analyst see a dataset, or no longer; False: nobody of this name is known."""
 

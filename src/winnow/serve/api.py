@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from winnow.errors import ParameterError
-from winnow.serve import bodies
+from winnow.serve import bodies, replies
 from winnow.serve.jobs import check_key
 from winnow.serve.principals import Principal
 from winnow.serve.service import Service
@@ -63,45 +63,45 @@ def _after(call: Call) -> int:
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
-        "GET", "/v1/me", "whoAmI", "read", BOTH, bodies.Me,
-        lambda c: bodies.Me(c.who.name, c.who.role, sorted(c.who.scopes)),
+        "GET", "/v1/me", "whoAmI", "read", BOTH, replies.Me,
+        lambda c: replies.Me(c.who.name, c.who.role, sorted(c.who.scopes)),
     ),
     Endpoint(
-        "GET", "/v1/datasets", "listDatasets", "read", BOTH, bodies.DatasetList,
+        "GET", "/v1/datasets", "listDatasets", "read", BOTH, replies.DatasetList,
         lambda c: c.service.datasets(c.who),
     ),
     Endpoint(
-        "GET", "/v1/datasets/{dataset}/schema", "getSchema", "read", BOTH, bodies.SchemaAnswer,
+        "GET", "/v1/datasets/{dataset}/schema", "getSchema", "read", BOTH, replies.SchemaAnswer,
         lambda c: c.service.schema(c.who, c.path["dataset"]),
     ),
     Endpoint(
-        "GET", "/v1/datasets/{dataset}/budget", "getBudget", "read", BOTH, bodies.BudgetAnswer,
+        "GET", "/v1/datasets/{dataset}/budget", "getBudget", "read", BOTH, replies.BudgetAnswer,
         lambda c: c.service.budget(c.who, c.path["dataset"]),
     ),
     Endpoint(
-        "POST", "/v1/datasets/{dataset}/plans", "plan", "read", BOTH, bodies.PlanAnswer,
+        "POST", "/v1/datasets/{dataset}/plans", "plan", "read", BOTH, replies.PlanAnswer,
         lambda c: c.service.plan(c.who, c.path["dataset"], c.body), bodies.PlanBody,
     ),
     Endpoint(
-        "POST", "/v1/datasets/{dataset}/releases", "release", "release", ANALYST, bodies.JobAnswer,
+        "POST", "/v1/datasets/{dataset}/releases", "release", "release", ANALYST, replies.JobAnswer,
         lambda c: c.service.release(c.who, c.path["dataset"], c.body, _key(c)),
         bodies.ReleaseBody, spends=True, status=202,
     ),
     Endpoint(
-        "POST", "/v1/datasets/{dataset}/questions", "ask", "ask", ANALYST, bodies.AnswersAnswer,
+        "POST", "/v1/datasets/{dataset}/questions", "ask", "ask", ANALYST, replies.AnswersAnswer,
         lambda c: c.service.ask(c.who, c.path["dataset"], c.body, _key(c)),
         bodies.QuestionsBody, spends=True,
     ),
     Endpoint(
-        "GET", "/v1/jobs", "listJobs", "read", BOTH, bodies.JobList,
+        "GET", "/v1/jobs", "listJobs", "read", BOTH, replies.JobList,
         lambda c: c.service.job_list(c.who),
     ),
     Endpoint(
-        "GET", "/v1/jobs/{job}", "getJob", "read", BOTH, bodies.JobAnswer,
+        "GET", "/v1/jobs/{job}", "getJob", "read", BOTH, replies.JobAnswer,
         lambda c: c.service.job(c.who, c.path["job"]),
     ),
     Endpoint(
-        "GET", "/v1/releases/{release}", "getRelease", "read", BOTH, bodies.ReleaseAnswer,
+        "GET", "/v1/releases/{release}", "getRelease", "read", BOTH, replies.ReleaseAnswer,
         lambda c: c.service.released(c.who, c.path["release"]),
     ),
     Endpoint(
@@ -113,50 +113,50 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         lambda c: c.service.download(c.who, c.path["release"], c.path["file"]), text="text/csv",
     ),
     Endpoint(
-        "GET", "/v1/datasets/{dataset}/shares", "listShares", "manage", OWNER, bodies.ShareList,
+        "GET", "/v1/datasets/{dataset}/shares", "listShares", "manage", OWNER, replies.ShareList,
         lambda c: c.service.shares(c.who, c.path["dataset"]),
     ),
     Endpoint(
         "PUT", "/v1/datasets/{dataset}/shares/{analyst}", "setShare", "manage", OWNER,
-        bodies.ShareItem,
+        replies.ShareItem,
         lambda c: c.service.set_share(c.who, c.path["dataset"], c.path["analyst"], c.body),
         bodies.ShareBody,
     ),
     Endpoint(
-        "PUT", "/v1/datasets/{dataset}/grants/{analyst}", "grant", "manage", OWNER, bodies.Done,
+        "PUT", "/v1/datasets/{dataset}/grants/{analyst}", "grant", "manage", OWNER, replies.Done,
         lambda c: c.service.set_grant(c.who, c.path["dataset"], c.path["analyst"], granted=True),
     ),
     Endpoint(
         "DELETE", "/v1/datasets/{dataset}/grants/{analyst}", "endGrant", "manage", OWNER,
-        bodies.Done,
+        replies.Done,
         lambda c: c.service.set_grant(c.who, c.path["dataset"], c.path["analyst"], granted=False),
     ),
     Endpoint(
-        "GET", "/v1/datasets/{dataset}/spending", "getSpending", "audit", OWNER, bodies.Spending,
+        "GET", "/v1/datasets/{dataset}/spending", "getSpending", "audit", OWNER, replies.Spending,
         lambda c: c.service.spending(c.who, c.path["dataset"]),
     ),
     Endpoint(
-        "GET", "/v1/tokens", "listTokens", "manage", OWNER, bodies.TokenList,
+        "GET", "/v1/tokens", "listTokens", "manage", OWNER, replies.TokenList,
         lambda c: c.service.tokens(),
     ),
     Endpoint(
-        "POST", "/v1/tokens", "newToken", "manage", OWNER, bodies.NewToken,
+        "POST", "/v1/tokens", "newToken", "manage", OWNER, replies.NewToken,
         lambda c: c.service.new_token(c.who, c.body), bodies.TokenBody, status=201,
     ),
     Endpoint(
-        "DELETE", "/v1/tokens/{token}", "revokeToken", "manage", OWNER, bodies.Done,
+        "DELETE", "/v1/tokens/{token}", "revokeToken", "manage", OWNER, replies.Done,
         lambda c: c.service.revoke(c.who, c.path["token"]),
     ),
     Endpoint(
-        "GET", "/v1/ledger/export", "exportLedger", "audit", OWNER, bodies.LedgerExport,
+        "GET", "/v1/ledger/export", "exportLedger", "audit", OWNER, replies.LedgerExport,
         lambda c: c.service.ledger_export(),
     ),
     Endpoint(
-        "GET", "/v1/ledger/verify", "verifyLedger", "audit", OWNER, bodies.Verified,
+        "GET", "/v1/ledger/verify", "verifyLedger", "audit", OWNER, replies.Verified,
         lambda c: c.service.ledger_verify(c.query.get("head")), query=("head",),
     ),
     Endpoint(
-        "GET", "/v1/audit", "getAuditLog", "audit", OWNER, bodies.AuditList,
+        "GET", "/v1/audit", "getAuditLog", "audit", OWNER, replies.AuditList,
         lambda c: c.service.audit_log(_after(c)), query=("after",),
     ),
 )  # fmt: skip

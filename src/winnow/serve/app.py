@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from winnow.errors import WinnowError
-from winnow.serve import bodies
+from winnow.serve import replies
 from winnow.serve.api import ENDPOINTS, Call, Endpoint
 from winnow.serve.gate import Gate, check_depth
 from winnow.serve.limits import Buckets
@@ -153,14 +153,14 @@ class Server:
         return Response(msgspec.json.encode(openapi()), media_type="application/json")
 
     async def _health(self, _: Request) -> Response:
-        return Response(msgspec.json.encode(bodies.Health(True)), media_type="application/json")
+        return Response(msgspec.json.encode(replies.Health(True)), media_type="application/json")
 
     async def _ready(self, _: Request) -> Response:
         try:
             health = await self.run(self.service.ready)
         except WinnowError as error:
             log_failure("the server is not ready", error)
-            health = bodies.Health(False, "the store or the ledger cannot be used")
+            health = replies.Health(False, "the store or the ledger cannot be used")
         status = 200 if health.ok else 503
         return Response(msgspec.json.encode(health), status, media_type="application/json")
 

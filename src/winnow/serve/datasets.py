@@ -8,6 +8,7 @@ its charge; so neither their content nor their time can depend on a person.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from winnow.read.baskets import SealedBaskets, read_baskets
 from winnow.read.counts import SealedCounts, counts
 from winnow.read.crossing import Rows, SealedTable, fingerprint_of_files
 from winnow.read.table import read_table
-from winnow.serve import bodies
+from winnow.serve import replies
 from winnow.serve.declarations import Declaration
 from winnow.serve.vault import Vault
 
@@ -169,8 +170,10 @@ def stand_in(data: Data) -> Data:
 class Catalogue:
     """All datasets, opened when the server starts or when they are added beside it."""
 
-    def __init__(self, home: Path, vault: Vault, ledger: Ledger) -> None:
-        self._home, self._vault, self.ledger = home, vault, ledger
+    def __init__(
+        self, home: Path, vault: Vault, ledger: Ledger, log: Callable[[str, BaseException], str]
+    ) -> None:
+        self._home, self._vault, self.ledger, self._log = home, vault, ledger, log
         self._open: dict[str, OpenDataset] = {}
         self.problems: dict[str, str] = {}
         """For the owner: what could not be opened, and why."""
@@ -187,6 +190,7 @@ class Catalogue:
                     opened = open_dataset(name, declaration, self._home, self._vault, self.ledger)
                 except WinnowError as error:
                     self.problems[name] = str(error)
+                    self._log(f"the dataset {name!r} could not be opened", error)
                     continue
                 self._open[name] = opened
                 found.append(opened)
@@ -200,7 +204,7 @@ class Catalogue:
         """What an analyst may still charge to a dataset."""
         return RecordedBudget(self.ledger, name, analyst=analyst, request=request)
 
-    def used(self, name: str, analyst: str = "") -> bodies.Used:
+    def used(self, name: str, analyst: str = "") -> replies.Used:
         """What was used and what is left, of all or of an analyst's share."""
         budget = self.budget(name, analyst)
         left = budget.left
@@ -210,16 +214,16 @@ class Catalogue:
             share = self.ledger.share(name, analyst)
             spent = stated_at_least(share.spent.size)
             cap = stated_at_most(share.cap.limit.size)
-        return bodies.Used(left.unit, spent, left.amount, cap, left.delta)
+        return replies.Used(left.unit, spent, left.amount, cap, left.delta)
 
-    def shares(self, name: str) -> list[bodies.ShareItem]:
+    def shares(self, name: str) -> list[replies.ShareItem]:
         """What each analyst has used, and may still use."""
         found = []
         for share in self.ledger.shares(name):
             left = self.budget(name, share.analyst).left.amount
             part = None if share.part is None else float(share.part)
             spent = stated_at_least(share.spent.size)
-            found.append(bodies.ShareItem(share.analyst, part, spent, left))
+            found.append(replies.ShareItem(share.analyst, part, spent, left))
         return found
 
 

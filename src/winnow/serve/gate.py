@@ -7,6 +7,7 @@ as true of errors, refusals and pages as of answers.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -25,6 +26,7 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 MOST_BYTES = 64 * 1024
 MOST_DEPTH = 32
 _PADDED = 512
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.?)*+"?|[][{}]', re.DOTALL)
 _PATIENCE = 10.0
 """Seconds within which a body has to be here."""
 _PADDABLE = (b"application/json", b"application/problem+json", b"text/html")
@@ -155,20 +157,8 @@ def _replayed(body: bytes) -> Receive:
 
 def check_depth(body: bytes) -> None:
     """Refuse JSON that is nested deeper than any body needs, before it is decoded."""
-    depth, quoted, escaped = 0, False, False
-    for byte in body:
-        if quoted:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                quoted = False
-        elif byte == 0x22:
-            quoted = True
-        elif byte in b"[{":
-            depth += 1
-            if depth > MOST_DEPTH:
-                raise Refusal("unreadable", f"the body is nested deeper than {MOST_DEPTH} levels")
-        elif byte in b"]}":
-            depth -= 1
+    depth = 0
+    for found in _BRACKETS.finditer(body):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
+        if depth > MOST_DEPTH:
+            raise Refusal("unreadable", f"the body is nested deeper than {MOST_DEPTH} levels")

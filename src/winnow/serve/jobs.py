@@ -27,11 +27,12 @@ import msgspec
 
 from winnow.core.released import Released
 from winnow.core.tape import WrittenKey
-from winnow.errors import ParameterError, WinnowError
+from winnow.errors import DataError, ParameterError, WinnowError
 from winnow.privacy.ledger import RecordedBudget
 from winnow.release.synthetic import SyntheticDistribution
-from winnow.serve import bodies, orders
+from winnow.serve import bodies, orders, replies
 from winnow.serve.datasets import Catalogue, OpenDataset
+from winnow.serve.expectations import expected
 from winnow.serve.problems import Refusal, refusal_of
 from winnow.serve.requests import DONE, FAILED, REFUSED, RUNNING, Request, Requests
 from winnow.serve.vault import Vault
@@ -79,7 +80,8 @@ class Jobs:
         if before is not None:
             return same_request(before, digest)
         orders.epsilon_of(order)
-        planned = orders.expected(opened, order)
+        budget = self._catalogue.budget(opened.name, who)
+        planned = expected(opened, order, budget)
         priced = orders.price(self._catalogue, opened, order, who)
         if priced.refused:
             raise Refusal("budget", priced.refused)
@@ -115,9 +117,9 @@ class Jobs:
         self._slots[slot] = max(now, self._slots[slot]) + seconds
         return self._slots[slot]
 
-    def resume(self) -> int:
-        """Do what was begun and not finished before the server ended."""
-        found = self._requests.unfinished()
+    def resume(self, dataset: str) -> int:
+        """Do what was begun and not finished before the server ended, on one dataset."""
+        found = [each for each in self._requests.unfinished() if each.dataset == dataset]
         for request in found:
             with self._lock:
                 self._running += 1
@@ -167,10 +169,11 @@ class Jobs:
     def _released(self, request: Request) -> Result:
         opened = self._catalogue.get(request.dataset)
         if opened is None or request.tape is None:
-            raise Refusal("invalid", "the dataset is not open, so nothing can be released")
+            raise DataError(f"the dataset {request.dataset!r} of a release is not open")
         if opened.mark != request.data:
-            raise Refusal(
-                "invalid", "the data were changed meanwhile, so the release cannot be completed"
+            raise DataError(
+                f"the files of {request.dataset!r} were changed before a release of it was "
+                "complete; on other data it would be another release"
             )
         order = msgspec.json.decode(request.body, type=bodies.AnyOrder)
         key = WrittenKey(self._vault.unseal(request.tape, request.id))
@@ -255,12 +258,16 @@ def body_digest(dataset: str, what: str, body: str) -> str:
 
 def same_request(before: Request, digest: str) -> Request:
     """The request that was made under a key, if it is the same."""
-    if before.digest != digest:
-        raise Refusal(
-            "other-body",
-            f"the key {before.key!r} was used for another request; choose another key",
-        )
+    check_same_key(before.key, before.digest, digest)
     return before
+
+
+def check_same_key(key: str, before: str, digest: str) -> None:
+    """Refuse another body under a key that was used."""
+    if before != digest:
+        raise Refusal(
+            "other-body", f"the key {key!r} was used for another request; choose another key"
+        )
 
 
 def check_key(key: str | None) -> str:
@@ -275,14 +282,14 @@ def check_key(key: str | None) -> str:
     return key
 
 
-def job_of(request: Request, now: float) -> bodies.JobAnswer:
+def job_of(request: Request, now: float) -> replies.JobAnswer:
     """What is told of a release at this time: its state changes at public times only."""
     due = request.accepted + request.due if request.shown is None else request.shown
     while request.shown is None and due < now:
         due = request.accepted + 2 * (due - request.accepted)
     state: Any = request.state if request.shown is not None and request.shown <= now else RUNNING
     document = json.loads(request.result or "{}") if state != RUNNING else {}
-    return bodies.JobAnswer(
+    return replies.JobAnswer(
         request.id,
         request.dataset,
         request.kind,
@@ -296,7 +303,7 @@ def job_of(request: Request, now: float) -> bodies.JobAnswer:
     )
 
 
-def release_of(request: Request, now: float) -> bodies.ReleaseAnswer:
+def release_of(request: Request, now: float) -> replies.ReleaseAnswer:
     """A release that is there and may be seen."""
     job = job_of(request, now)
     if job.state == RUNNING:
@@ -304,7 +311,7 @@ def release_of(request: Request, now: float) -> bodies.ReleaseAnswer:
     if job.state != DONE:
         raise Refusal("not-found")
     document = json.loads(request.result or "{}")
-    return bodies.ReleaseAnswer(
+    return replies.ReleaseAnswer(
         request.id,
         request.dataset,
         request.kind,

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, assert_never
 
-from winnow import plan
 from winnow.answers.verb import release
-from winnow.core.padding import SPARE
 from winnow.core.tape import WrittenKey
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
@@ -33,11 +31,6 @@ from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.tables.verb import tabulate
 from winnow.topk.verb import top_k
 from winnow.wide.verb import release_wide
-
-FLOOR = 1.0
-"""No release appears earlier, in seconds: reading and writing take their time, too."""
-_ITEMSETS = 30.0
-"""Nothing public bounds how long mining takes; late results appear at doubled steps."""
 
 
 class _Priced(WinnowError):
@@ -64,17 +57,6 @@ class Price:
     cost: float
     refused: str
     """Why it does not fit, and what would; empty: it does."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What to expect of an order, from public numbers."""
-
-    epsilon: float
-    error: float | None
-    says: str
-    seconds: float
-    details: dict[str, Any]
 
 
 def epsilon_of(order: bodies.Order) -> float:
@@ -135,13 +117,13 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 scores,
                 k=order.k,
                 mechanism=order.mechanism,
-                sensitivity=_moved(data),
+                sensitivity=moved_by(data),
                 monotone=True,
                 relation=scores.utility.relation,
                 **shared,
             )
         case bodies.TopKOrder():
-            counted = _counts(data, order.column)
+            counted = counts_of(data, order.column)
             return top_k(
                 counted,
                 k=order.k,
@@ -155,7 +137,7 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
             if isinstance(data, SealedCounts):
                 return tabulate(data, delta=order.delta, **shared)
             return tabulate(
-                _table(data),
+                table_of(data),
                 workload_of(order.by),
                 delta=order.delta,
                 values=order.values,
@@ -175,7 +157,7 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
             )
         case bodies.QueriesOrder():
             return release(
-                _table(data),
+                table_of(data),
                 workload_of(order.workload),
                 delta=order.delta,
                 method=order.method,
@@ -184,7 +166,7 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
             )
         case bodies.WideOrder():
             return release_wide(
-                _table(data),
+                table_of(data),
                 workload_of(order.workload),
                 delta=order.delta,
                 rows=order.rows,
@@ -194,28 +176,30 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
             assert_never(never)
 
 
-def _table(data: Data) -> SealedTable:
+def table_of(data: Data) -> SealedTable:
+    """The data, which are a table."""
     assert isinstance(data, SealedTable)  # by ``fitting``
     return data
 
 
-def _counts(data: Data, column: str | None) -> SealedCounts | SealedScores:
+def counts_of(data: Data, column: str | None) -> SealedCounts | SealedScores:
+    """The counts of a column, or of the items."""
     if isinstance(data, SealedCounts):
         if column is not None:
             raise ParameterError("events are counted by their items; leave out column")
         return data
     if column is None:
         raise ParameterError("a table has several columns; name one")
-    return column_counts(_table(data), column)
+    return column_counts(table_of(data), column)
 
 
-def _moved(data: Data) -> int:
+def moved_by(data: Data) -> int:
     """By how much a person moves a count."""
     return data.rows_per_person if isinstance(data, SealedTable) else 1
 
 
 def _scores(data: Data, column: str | None) -> SealedScores:
-    found = _counts(data, column)
+    found = counts_of(data, column)
     return found.to_scores() if isinstance(found, SealedCounts) else found
 
 
@@ -253,119 +237,3 @@ def question_of(conditions: bodies.Where) -> Any:
 
 def _condition(given: Any) -> Any:
     return (given.low, given.high) if isinstance(given, bodies.Range) else given
-
-
-# What to expect
-
-
-def expected(opened: OpenDataset, order: bodies.AnyOrder) -> Expected:
-    """What to expect of an order; of a wanted error, the epsilon that brings it."""
-    fitting(opened, kind_of(order))
-    if (order.epsilon is None) is (order.error is None):
-        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
-    match order:
-        case bodies.SelectOrder() | bodies.TopKOrder():
-            return _selection(opened, order)
-        case bodies.TablesOrder():
-            return _tables(opened, order)
-        case bodies.ItemsetsOrder():
-            says = "nothing is known beforehand of the supports of itemsets"
-            return Expected(_given(order), None, says, _ITEMSETS, {})
-        case bodies.QueriesOrder():
-            return _queries(opened, order)
-        case bodies.WideOrder():
-            return _wide(opened, order)
-        case never:
-            assert_never(never)
-
-
-def _given(order: bodies.AnyOrder) -> float:
-    if order.epsilon is None:
-        raise ParameterError("nothing is known of this error beforehand; give epsilon")
-    return order.epsilon
-
-
-def _selection(opened: OpenDataset, order: bodies.SelectOrder | bodies.TopKOrder) -> Expected:
-    """A bound that holds for any data, where the candidates are public."""
-    found = _counts(opened.stand_in, order.column)
-    if isinstance(found, SealedCounts):
-        if not found.domain_known:
-            return Expected(_given(order), None, "the items are private", FLOOR, {})
-        found = found.to_scores()
-    planned = plan.select(
-        candidates=found.size,
-        epsilon=order.epsilon,
-        target_error=order.error,
-        k=min(order.k or 1, found.size - 1 or 1),
-        sensitivity=_moved(opened.stand_in),
-        monotone=True,
-        relation=found.utility.relation,
-    )
-    says = (
-        f"with probability {planned.confidence:g} no released item has fewer than the best left "
-        "out by more than this, for any data"
-    )
-    return Expected(planned.epsilon, planned.bound, says, FLOOR, planned.to_dict())
-
-
-def _public(opened: OpenDataset) -> dict[str, Any]:
-    table = _table(opened.stand_in)
-    return {"rows_per_person": table.rows_per_person, "relation": table.relation}
-
-
-def _tables(opened: OpenDataset, order: bodies.TablesOrder) -> Expected:
-    if not isinstance(opened.stand_in, SealedTable):
-        return Expected(_given(order), None, "errors stand in the released table", FLOOR, {})
-    planned = plan.tabulate(
-        opened.stand_in.schema,
-        workload_of(order.by),
-        epsilon=order.epsilon,
-        error=order.error,
-        delta=order.delta,
-        values=order.values,
-        objective=order.objective,
-        **_public(opened),
-    )
-    answers = sum(row.answers for row in planned.rows)
-    seconds = FLOOR + SPARE * 1e-5 * answers
-    says = "the median of the largest error over all cells, in rows"
-    return Expected(planned.epsilon, planned.largest, says, seconds, planned.to_dict())
-
-
-def _queries(opened: OpenDataset, order: bodies.QueriesOrder) -> Expected:
-    rows = _rows(opened, order.rows)
-    planned = plan.release(
-        _table(opened.stand_in).schema,
-        workload_of(order.workload),
-        n=rows,
-        epsilon=order.epsilon,
-        error=order.error,
-        delta=order.delta,
-        method=order.method,
-        **_public(opened),
-    )
-    best = planned.best()
-    says = f"the largest error over all queries, in rows ({best.kind})"
-    seconds = FLOOR + SPARE * best.seconds
-    return Expected(planned.epsilon, best.largest, says, seconds, planned.to_dict())
-
-
-def _wide(opened: OpenDataset, order: bodies.WideOrder) -> Expected:
-    planned = plan.release_wide(
-        _table(opened.stand_in).schema,
-        workload_of(order.workload),
-        epsilon=_given(order),
-        delta=order.delta,
-        n=opened.rows or order.rows,
-        **_public(opened),
-    )
-    says = "about the mean total variation distance of the tables from the truth (rule of thumb)"
-    seconds = FLOOR + SPARE * planned.seconds
-    return Expected(planned.epsilon, planned.distance, says, seconds, planned.to_dict())
-
-
-def _rows(opened: OpenDataset, given: int | None) -> int:
-    rows = opened.rows if opened.rows is not None else given
-    if rows is None:
-        raise ParameterError("the number of rows is private; give a public number with rows")
-    return rows

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from winnow.errors import ParameterError
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import instead
 from winnow.privacy.ledger.labels import check_analyst
 from winnow.serve.declarations import HOUSE
 
@@ -65,7 +66,8 @@ def parse_scopes(role: str, text: str) -> frozenset[str]:
 
 def check_principal(name: str) -> None:
     """Refuse a name that the ledger could not keep apart, or that stands for the server."""
-    check_analyst(name)
+    with instead(lambda error: ParameterError(str(error)), DataError):
+        check_analyst(name)
     if name == HOUSE or "/" in name:
         raise ParameterError(
             f"the name {name!r} is taken by the server or has a '/'; choose another"

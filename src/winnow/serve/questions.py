@@ -23,10 +23,10 @@ import msgspec
 from winnow.errors import ParameterError, SessionExhausted, WinnowError
 from winnow.interactive.opening import Opened
 from winnow.interactive.verb import open_interactive, resume_interactive
-from winnow.serve import bodies
+from winnow.serve import bodies, replies
 from winnow.serve.datasets import Catalogue, OpenDataset
 from winnow.serve.declarations import HOUSE
-from winnow.serve.jobs import body_digest, same_request
+from winnow.serve.jobs import body_digest, check_same_key, same_request
 from winnow.serve.orders import question_of
 from winnow.serve.problems import Refusal
 from winnow.serve.requests import DONE, Request, Requests
@@ -34,6 +34,7 @@ from winnow.serve.requests import DONE, Request, Requests
 _TOGETHER = 256
 """So many requests are answered together at most."""
 _LONGEST_PAUSE = 60.0
+_CLOSED = "the session of this dataset is not open now; try again later"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,16 @@ class _Waiting:
     key: str
     digest: str
     questions: list[Any]
-    reply: Future[bodies.AnswersAnswer]
+    reply: Future[replies.AnswersAnswer]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    waiting: _Waiting
+    answer: replies.AnswersAnswer
+    request: Request
+    questions: int
+    fresh: int
 
 
 class Actor:
@@ -99,7 +109,7 @@ class Actor:
 
     def ask(self, who: str, key: str, questions: list[bodies.Where]) -> Future[Any]:
         """Put questions into the queue; the answer comes when the actor got to them."""
-        if not self._opened.table:
+        if self._opened.table is None:
             raise ParameterError("questions are asked of a table")
         made = [question_of(each) for each in questions]
         schema = self._opened.table.schema
@@ -108,10 +118,10 @@ class Actor:
         digest = body_digest(
             self._opened.name, "questions", msgspec.json.encode(questions).decode()
         )
-        reply: Future[bodies.AnswersAnswer] = Future()
+        reply: Future[replies.AnswersAnswer] = Future()
         before = self._requests.requested(who, key)
         if before is not None:
-            reply.set_result(_stored(same_request(before, digest)))
+            reply.set_result(self._stored(same_request(before, digest)))
             return reply
         try:
             self._queue.put_nowait(_Waiting(who, key, digest, made, reply))
@@ -142,63 +152,85 @@ class Actor:
                 return
 
     def _answer(self, batch: list[_Waiting]) -> None:
+        """Answer what waits: asked of the session, written down together, then shown."""
         if self._session is None:
             self._go_on()
-        kept: list[tuple[_Waiting, bodies.AnswersAnswer, tuple[Request, int, int]]] = []
-        seen: dict[tuple[str, str], _Waiting] = {}
-        for asked in batch:
+        first: dict[tuple[str, str], _Waiting] = {}
+        kept: list[_Kept] = []
+        for waiting in batch:
+            name = (waiting.who, waiting.key)
             try:
-                if (asked.who, asked.key) in seen or self._requests.requested(asked.who, asked.key):
-                    raise Refusal("pending", "the same key is being answered; ask again")
-                seen[asked.who, asked.key] = asked
-                kept.append((asked, *self._answered(asked, kept)))
+                if name in first:  # the same key twice at one moment: one answer for both
+                    check_same_key(waiting.key, first[name].digest, waiting.digest)
+                    continue
+                before = self._requests.requested(*name)
+                if before is not None:
+                    same_request(before, waiting.digest)
+                    waiting.reply.set_result(self._stored(before))
+                    continue
+                first[name] = waiting
+                kept.append(self._answered(waiting, kept))
             except Exception as error:
-                self._failed(asked, error)
-        if not kept:
-            return
+                self._failed(waiting, error)
         try:
-            self._requests.answered([noted for _, _, noted in kept])
+            if kept:
+                self._requests.answered(
+                    [(each.request, each.questions, each.fresh) for each in kept]
+                )
         except Exception as error:
-            for asked, _, _ in kept:
-                self._failed(asked, error)
-            return
-        for asked, answer, _ in kept:
-            asked.reply.set_result(answer)
+            for each in kept:
+                self._failed(each.waiting, error)
+        for each in kept:
+            if not each.waiting.reply.done():
+                each.waiting.reply.set_result(each.answer)
+        for waiting in batch:
+            if not waiting.reply.done():
+                _follow(first[waiting.who, waiting.key].reply, waiting.reply)
 
-    def _answered(
-        self, asked: _Waiting, kept: list[Any]
-    ) -> tuple[bodies.AnswersAnswer, tuple[Request, int, int]]:
+    def _answered(self, waiting: _Waiting, kept: list[_Kept]) -> _Kept:
         session, settings = self._session, self._settings
         if session is None:
-            raise Refusal("busy", "the session of this dataset is not open now; try again later")
-        questions, fresh = self._requests.asked(asked.who, self._opened.name)
-        for other, _, (_, more, newer) in kept:
-            if other.who == asked.who:
-                questions, fresh = questions + more, fresh + newer
-        number = len(asked.questions)
+            raise Refusal("busy", _CLOSED)
+        questions, fresh = self._requests.asked(waiting.who, self._opened.name)
+        mine = [each for each in kept if each.waiting.who == waiting.who]
+        questions += sum(each.questions for each in mine)
+        fresh += sum(each.fresh for each in mine)
+        number = len(waiting.questions)
         if settings.each is not None and questions + number > settings.each:
             raise SessionExhausted(
                 f"{number:,} questions, and {max(0, settings.each - questions):,} of your "
                 f"{settings.each:,} are left"
             )
         most = None if settings.fresh_each is None else max(0, settings.fresh_each - fresh)
-        answers = session.ask_many(asked.questions, fresh=most)
-        new = sum(each.kind in ("fresh", "independent") and each.number is not None
-                  for each in answers)  # fmt: skip
+        found = session.ask_many(waiting.questions, fresh=most)
+        new = sum(
+            each.kind in ("fresh", "independent") and each.number is not None for each in found
+        )
         items = [
-            bodies.AnswerItem(a.question, a.value, a.count, a.kind, a.error, a.confidence)
-            for a in answers
+            replies.AnswerItem(a.question, a.value, a.count, a.kind, a.error, a.confidence)
+            for a in found
         ]
         left = None if settings.each is None else settings.each - questions - number
-        answer = bodies.AnswersAnswer(
-            self._opened.name, items, str(session.guarantee), session.receipt.to_dict(), left
-        )
         now = self._requests.now()
         request = Request(
-            secrets.token_hex(16), asked.who, asked.key, self._opened.name, "questions",
-            asked.digest, "", DONE, None, "", now, 0.0, now, msgspec.json.encode(answer).decode(),
+            secrets.token_hex(16), waiting.who, waiting.key, self._opened.name, "questions",
+            waiting.digest, "", DONE, None, "", now, 0.0, now,
+            msgspec.json.encode((items, left)).decode(),
         )  # fmt: skip
-        return answer, (request, number, new)
+        return _Kept(waiting, self._reply(items, left), request, number, new)
+
+    def _reply(self, items: list[replies.AnswerItem], left: int | None) -> replies.AnswersAnswer:
+        session = self._session
+        if session is None:
+            raise Refusal("busy", _CLOSED)
+        about = str(session.guarantee), session.receipt.to_dict()
+        return replies.AnswersAnswer(self._opened.name, items, *about, left)
+
+    def _stored(self, request: Request) -> replies.AnswersAnswer:
+        kept = msgspec.json.decode(
+            request.result or "", type=tuple[list[replies.AnswerItem], int | None]
+        )
+        return self._reply(*kept)
 
     def _failed(self, asked: _Waiting, error: Exception) -> None:
         """Tell whoever asked; an error that is not public ends this opening of the session."""
@@ -247,5 +279,6 @@ class Actor:
         )
 
 
-def _stored(request: Request) -> bodies.AnswersAnswer:
-    return msgspec.json.decode(request.result or "", type=bodies.AnswersAnswer)
+def _follow(leader: Future[Any], follower: Future[Any]) -> None:
+    error = leader.exception()
+    follower.set_exception(error) if error is not None else follower.set_result(leader.result())

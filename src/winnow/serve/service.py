@@ -21,10 +21,11 @@ from winnow.privacy import describe, from_json
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.accounts import Dataset
 from winnow.privacy.rounding import stated_at_least, stated_at_most
-from winnow.serve import bodies, orders
+from winnow.serve import bodies, orders, replies
 from winnow.serve.accounts import Accounts
 from winnow.serve.config import Config
 from winnow.serve.datasets import RELEASES, Catalogue, OpenDataset
+from winnow.serve.expectations import expected
 from winnow.serve.jobs import Jobs, Steps, job_of, release_of
 from winnow.serve.principals import Principal
 from winnow.serve.problems import Refusal
@@ -42,14 +43,14 @@ class Service:
     """One server's state: store, ledger, datasets, jobs and sessions."""
 
     def __init__(self, config: Config, *, step: Steps = lambda _: None) -> None:
-        config.home.mkdir(parents=True, exist_ok=True)
+        config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.config = config
         self.vault = Vault.open(config.path(config.key), create=True)
         self.store = ServerStore.open(config.place(config.store), self.vault, create=True)
         self.accounts, self.requests = Accounts(self.store), Requests(self.store)
         key = config.path(config.ledger_key) if config.ledger_key else None
         self.ledger = Ledger.open(config.place(config.ledger), key_file=key, create=True)
-        self.catalogue = Catalogue(config.home, self.vault, self.ledger)
+        self.catalogue = Catalogue(config.home, self.vault, self.ledger, log_failure)
         self.jobs = Jobs(
             self.requests,
             self.catalogue,
@@ -69,9 +70,6 @@ class Service:
             self.accounts.add_dataset(name, declared, by="configuration")
         self._open_datasets()
         self.store.note("server", "start")
-        resumed = self.jobs.resume()
-        if resumed:
-            LOG.info("%d releases that were begun before are being finished", resumed)
         self._looking.start()
 
     def stop(self) -> None:
@@ -104,6 +102,9 @@ class Service:
                 )
                 actor.start()
                 self.actors[opened.name] = actor
+            resumed = self.jobs.resume(opened.name)
+            if resumed:
+                LOG.info("%d releases that were begun before are being finished", resumed)
 
     def _state_file(self, name: str) -> Path:
         folder = self.config.home / "sessions"
@@ -112,14 +113,14 @@ class Service:
 
     # What principals see
 
-    def datasets(self, who: Principal) -> bodies.DatasetList:
+    def datasets(self, who: Principal) -> replies.DatasetList:
         """The datasets that one may see."""
         declared = self.accounts.datasets()
         found = []
         for name in self.accounts.seen_by(who):
             about = declared[name]
             found.append(
-                bodies.DatasetItem(
+                replies.DatasetItem(
                     name,
                     about.kind,
                     about.about,
@@ -129,7 +130,7 @@ class Service:
                     self.catalogue.get(name) is not None,
                 )
             )
-        return bodies.DatasetList(found)
+        return replies.DatasetList(found)
 
     def dataset(self, who: Principal, name: str) -> OpenDataset:
         """A dataset that one may see; 404 for all others, whether they are there or not."""
@@ -138,11 +139,11 @@ class Service:
             raise Refusal("not-found")
         return opened
 
-    def schema(self, who: Principal, name: str) -> bodies.SchemaAnswer:
+    def schema(self, who: Principal, name: str) -> replies.SchemaAnswer:
         """What is public of a dataset."""
         opened = self.dataset(who, name)
         actor = self.actors.get(name)
-        return bodies.SchemaAnswer(
+        return replies.SchemaAnswer(
             name,
             opened.declared.kind,
             opened.declared.about,
@@ -154,12 +155,12 @@ class Service:
             None if actor is None else actor.public(),
         )
 
-    def budget(self, who: Principal, name: str) -> bodies.BudgetAnswer:
+    def budget(self, who: Principal, name: str) -> replies.BudgetAnswer:
         """What is left for me, and what was used by everyone."""
         self.dataset(who, name)
         account = self.ledger.dataset(name)
         owner = who.role == "owner"
-        return bodies.BudgetAnswer(
+        return replies.BudgetAnswer(
             name,
             str(account.cap.guarantee),
             None if owner else self.catalogue.used(name, who.name),
@@ -168,60 +169,61 @@ class Service:
             self.catalogue.shares(name) if owner else [],
         )
 
-    def plan(self, who: Principal, name: str, body: bodies.PlanBody) -> bodies.PlanAnswer:
+    def plan(self, who: Principal, name: str, body: bodies.PlanBody) -> replies.PlanAnswer:
         """What a release would bring and cost; nothing is read or spent."""
         opened, order = self.dataset(who, name), body.order
-        expected = orders.expected(opened, order)
-        asked = msgspec.structs.replace(order, epsilon=expected.epsilon, error=None)
         analyst = who.name if who.role == "analyst" else ""
+        budget = self.catalogue.budget(name, analyst)
+        found = expected(opened, order, budget)
+        asked = msgspec.structs.replace(order, epsilon=found.epsilon, error=None)
         priced = orders.price(self.catalogue, opened, asked, analyst)
         curve: list[tuple[float, float | None]] = []
         for size in body.curve:
             at = msgspec.structs.replace(order, epsilon=size, error=None)
-            curve.append((size, orders.expected(opened, at).error))
+            curve.append((size, expected(opened, at, budget).error))
         used = self.catalogue.used(name, analyst)
         after = msgspec.structs.replace(
             used,
             spent=used.spent + priced.cost,
             left=max(0.0, used.left - priced.cost),
         )
-        return bodies.PlanAnswer(
+        return replies.PlanAnswer(
             orders.kind_of(order),
-            expected.epsilon,
+            found.epsilon,
             orders.delta_of(order),
-            expected.error,
-            expected.says,
+            found.error,
+            found.says,
             curve,
-            expected.seconds,
+            found.seconds,
             not priced.refused,
             priced.refused,
             priced.cost,
             None if priced.refused else after,
             priced.charged,
-            expected.details,
+            found.details,
         )
 
     def release(
         self, who: Principal, name: str, body: bodies.ReleaseBody, key: str
-    ) -> bodies.JobAnswer:
+    ) -> replies.JobAnswer:
         """Pay for a release; the job that brings it."""
         opened = self.dataset(who, name)
         request = self.jobs.order(opened, body.order, who.name, key)
         return job_of(request, self.store.clock())
 
-    def job(self, who: Principal, identity: str) -> bodies.JobAnswer:
+    def job(self, who: Principal, identity: str) -> replies.JobAnswer:
         """How far a release is, by public times."""
         return job_of(self._request(who, identity), self.store.clock())
 
-    def job_list(self, who: Principal) -> bodies.JobList:
+    def job_list(self, who: Principal) -> replies.JobList:
         """My releases, or everyone's for an owner."""
         mine = None if who.role == "owner" else who.name
         now = self.store.clock()
-        return bodies.JobList(
+        return replies.JobList(
             [job_of(each, now) for each in self.requests.requests(principal=mine)]
         )
 
-    def released(self, who: Principal, identity: str) -> bodies.ReleaseAnswer:
+    def released(self, who: Principal, identity: str) -> replies.ReleaseAnswer:
         """What was released."""
         return release_of(self._request(who, identity), self.store.clock())
 
@@ -246,7 +248,7 @@ class Service:
 
     def ask(
         self, who: Principal, name: str, body: bodies.QuestionsBody, key: str
-    ) -> Future[bodies.AnswersAnswer]:
+    ) -> Future[replies.AnswersAnswer]:
         """Ask the session of a dataset."""
         self.dataset(who, name)
         actor = self.actors.get(name)
@@ -256,29 +258,31 @@ class Service:
 
     # What owners do
 
-    def shares(self, who: Principal, name: str) -> bodies.ShareList:
+    def shares(self, who: Principal, name: str) -> replies.ShareList:
         """All shares, and who may see the dataset."""
         self.dataset(who, name)
-        return bodies.ShareList(self.catalogue.shares(name), self.accounts.grants(name))
+        return replies.ShareList(self.catalogue.shares(name), self.accounts.grants(name))
 
     def set_share(
         self, who: Principal, name: str, analyst: str, body: bodies.ShareBody
-    ) -> bodies.ShareItem:
+    ) -> replies.ShareItem:
         """Let an analyst use at most this part of the cap."""
         self.dataset(who, name)
+        if not self.accounts.is_analyst(analyst):
+            raise Refusal("not-found")
         share = self.ledger.set_share(name, analyst, body.part)
         self.store.note(who.name, "share set", dataset=name, analyst=analyst, part=body.part)
         left = self.catalogue.budget(name, analyst).left.amount
-        return bodies.ShareItem(analyst, body.part, stated_at_least(share.spent.size), left)
+        return replies.ShareItem(analyst, body.part, stated_at_least(share.spent.size), left)
 
-    def set_grant(self, who: Principal, name: str, analyst: str, *, granted: bool) -> bodies.Done:
+    def set_grant(self, who: Principal, name: str, analyst: str, *, granted: bool) -> replies.Done:
         """Let an analyst see a dataset, or no longer."""
         self.dataset(who, name)
         if not self.accounts.set_grant(analyst, name, granted=granted, by=who.name):
             raise Refusal("not-found")
-        return bodies.Done()
+        return replies.Done()
 
-    def spending(self, who: Principal, name: str) -> bodies.Spending:
+    def spending(self, who: Principal, name: str) -> replies.Spending:
         """All charges of a dataset in order, for a plot of spending over time."""
         self.dataset(who, name)
         cap = self.ledger.cap(name)
@@ -287,14 +291,16 @@ class Service:
             if entry.kind == "charge":
                 spent = stated_at_least(Dataset.after(entry).spent.size)
                 event = describe(from_json(entry.body["event"]))
-                charges.append(bodies.SpendingItem(entry.time, entry.body["analyst"], event, spent))
-        return bodies.Spending(cap.unit, stated_at_most(cap.limit.size), charges)
+                charges.append(
+                    replies.SpendingItem(entry.time, entry.body["analyst"], event, spent)
+                )
+        return replies.Spending(cap.unit, stated_at_most(cap.limit.size), charges)
 
-    def tokens(self) -> bodies.TokenList:
+    def tokens(self) -> replies.TokenList:
         """All tokens, without what they are."""
-        return bodies.TokenList(
+        return replies.TokenList(
             [
-                bodies.TokenItem(
+                replies.TokenItem(
                     each.id, each.principal, each.role, list(each.scopes), each.created,
                     each.expires, each.revoked,
                 )
@@ -302,7 +308,7 @@ class Service:
             ]
         )  # fmt: skip
 
-    def new_token(self, who: Principal, body: bodies.TokenBody) -> bodies.NewToken:
+    def new_token(self, who: Principal, body: bodies.TokenBody) -> replies.NewToken:
         """A token, shown this once."""
         identity, secret = self.accounts.new_token(
             body.name,
@@ -312,45 +318,45 @@ class Service:
             datasets=tuple(body.datasets),
             by=who.name,
         )
-        return bodies.NewToken(identity, secret)
+        return replies.NewToken(identity, secret)
 
-    def revoke(self, who: Principal, identity: str) -> bodies.Done:
+    def revoke(self, who: Principal, identity: str) -> replies.Done:
         """End a token."""
         if not self.accounts.revoke(identity, by=who.name):
             raise Refusal("not-found")
-        return bodies.Done()
+        return replies.Done()
 
-    def ledger_export(self) -> bodies.LedgerExport:
+    def ledger_export(self) -> replies.LedgerExport:
         """Every entry of the ledger."""
-        return bodies.LedgerExport(
+        return replies.LedgerExport(
             self.ledger.name, [entry.to_dict() for entry in self.ledger.entries()]
         )
 
-    def ledger_verify(self, head: str | None) -> bodies.Verified:
+    def ledger_verify(self, head: str | None) -> replies.Verified:
         """Check the ledger, with the head of a receipt if there is one, and the audit log."""
         found = self.ledger.verify(head)
         audit = self.store.verify_audit_log()
         ok = found.ok and not audit
-        return bodies.Verified(ok, found.entries, found.head, found.problem, audit)
+        return replies.Verified(ok, found.entries, found.head, found.problem, audit)
 
-    def audit_log(self, after: int) -> bodies.AuditList:
+    def audit_log(self, after: int) -> replies.AuditList:
         """Lines of the audit log after one."""
-        return bodies.AuditList(
+        return replies.AuditList(
             [
-                bodies.AuditItem(
+                replies.AuditItem(
                     line.sequence, line.time, line.who, line.what, line.detail, line.tag
                 )
                 for line in self.store.audit_log(after=after)
             ]
         )
 
-    def ready(self) -> bodies.Health:
+    def ready(self) -> replies.Health:
         """Whether the store and the ledger can be used, and all datasets are open."""
         declared = self.accounts.datasets()
         for name in declared:
             self.ledger.dataset(name) if self.catalogue.get(name) else None
         missing = [name for name in declared if self.catalogue.get(name) is None]
-        return bodies.Health(not missing, f"{len(missing)} datasets are not open" * bool(missing))
+        return replies.Health(not missing, f"{len(missing)} datasets are not open" * bool(missing))
 
 
 def log_failure(what: str, error: BaseException) -> str:

@@ -17,8 +17,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from winnow.errors import DataError
 from winnow.foreign import instead
 from winnow.privacy.ledger.keys import make_key, read_key
+from winnow.privacy.ledger.locks import exclusive
 
 _NONCE = 12
+_PATIENCE = 60.0
 
 
 class Vault:
@@ -31,7 +33,10 @@ class Vault:
     def open(cls, path: Path, *, create: bool = False) -> Vault:
         """The vault of a key file, which is made where there is none and ``create``."""
         if create and not path.exists():
-            return cls(make_key(path))
+            making = path.with_name(path.name + ".making")
+            with exclusive(making, _PATIENCE, "making this key"):
+                if not path.exists():
+                    make_key(path)
         return cls(read_key(path))
 
     def derived(self, use: str) -> bytes:

@@ -116,6 +116,7 @@ def tabulate(
     rows_per_person: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
     public_total: bool = False,
+    accountant: str = "best",
     memory: str | int = "4GB",
 ) -> TabulatePlan:
     """What ``winnow.tabulate`` would do: the errors of every table, without any data.
@@ -123,7 +124,8 @@ def tabulate(
     Give ``epsilon``, or the largest ``error`` in rows that is to be expected over all tables:
     the plan is then for the least epsilon (to four digits) that brings it. ``public_total`` says
     that a public number of rows will be given; under substitution with one row per person it
-    is public anyway.
+    is public anyway. ``accountant`` is "pure" or "zcdp" where a shared budget will be charged,
+    which adds up so: "best" is for a release by itself.
     """
     kind = Relation.parse(relation)
     known = public_total or (kind is Relation.SUBSTITUTION and rows_per_person == 1)
@@ -141,6 +143,7 @@ def tabulate(
                 relation=kind,
                 rows_per_person=rows_per_person,
                 public_rows=1 if known else None,  # that it is known matters, not what it is
+                accountant=accountant,
                 memory=memory,
             )
         )
