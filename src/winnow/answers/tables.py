@@ -98,19 +98,23 @@ def plan_tables(request: AnswersRequest, each_query: LinearPlan | None) -> Table
 
 
 def _plan_parts(request: AnswersRequest, by_query: Prediction) -> TablesPlan:
+    forms = [part.form for part in request.workload.parts]
+    sets = [form.columns if isinstance(form, WholeTable) else (form.column,) for form in forms]  # type: ignore[union-attr]
+    joined = components(sets)
+    largest = max(cells_of(request.schema, columns) for columns in joined)
+    unfit = largest > MOST_FITTED or _BYTES_PER_CELL * largest > parse_memory(request.memory)
+    reason = (
+        f"a distribution over {cells_text(largest)} cells is too large to fit; wn.tabulate "
+        "releases the tables alone"
+    )
+    if unfit and all(isinstance(form, WholeTable) for form in forms):
+        return TablesPlan(_noise_on_cells(request), refused=reason)
     try:
         settings = tables_settings(_table_request(request, request.workload))
     except ParameterError as error:
         return TablesPlan(by_query, refused=str(error))
     plain = _prediction(PLAIN_CELLS, settings.plain.errors, 0.1)
-    joined = components([part.columns for part in settings.parts])
-    largest = max(cells_of(request.schema, columns) for columns in joined)
-    if largest > MOST_FITTED or _BYTES_PER_CELL * largest > parse_memory(request.memory):
-        text = cells_text(largest)
-        reason = (
-            f"a distribution over {text} cells is too large to fit; wn.tabulate releases the "
-            "tables alone"
-        )
+    if unfit:
         return TablesPlan(plain, refused=reason)
     found = _prediction("tables", settings.strategy.errors, _seconds(request, joined))
     noisy = _noisy_parts(settings, request.total)
@@ -148,19 +152,30 @@ def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
 
 def _noise_on_queries(request: AnswersRequest) -> Prediction:
     """Every query with its own noise: one person moves each of m by at most L."""
-    queries, people = request.workload.size, request.rows_per_person
-    deviations = [math.sqrt(2) * people * queries / float(request.epsilon)]
+    people, queries = request.rows_per_person, request.workload.size
+    return _noise(request, PLAIN_QUERIES, people * queries, people**2 * queries)
+
+
+def _noise_on_cells(request: AnswersRequest) -> Prediction:
+    """Every cell of every table with the same noise: one row is in one cell of each."""
+    people, moved = request.rows_per_person, request.relation.people * len(request.workload.parts)
+    return _noise(request, PLAIN_CELLS, people * moved, people**2 * moved)
+
+
+def _noise(request: AnswersRequest, method: str, total: int, squared: int) -> Prediction:
+    """The better of Laplace and Gaussian noise, when one person moves all answers by so much."""
+    deviations = [math.sqrt(2) * total / float(request.epsilon)]
     law = "laplace"
     if not request.pure:
         setting = TableSetting(
-            request.relation, people, True, exact("epsilon", request.epsilon), request.exact_delta,
-            "zcdp" if request.accountant == "zcdp" else "best",
+            request.relation, request.rows_per_person, True, exact("epsilon", request.epsilon),
+            request.exact_delta, "zcdp" if request.accountant == "zcdp" else "best",
         )  # fmt: skip
         ratio = float(setting.squared_ratio(Fraction(10**9)))
-        deviations.append(people * math.sqrt(queries / ratio))
+        deviations.append(math.sqrt(squared / ratio))
         law = "laplace" if deviations[0] < deviations[1] else "gaussian"
-    errors = predicted([Spread(np.array([min(deviations)]), queries)], law)
-    return _prediction(PLAIN_QUERIES, errors, 0.1)
+    spread = Spread(np.array([min(deviations)]), request.workload.size)
+    return _prediction(method, predicted([spread], law), 0.1)
 
 
 def _seconds(request: AnswersRequest, joined: Sequence[Columns]) -> float:

@@ -25,7 +25,7 @@ from winnow.tables.measured import NoisyForm, Space, SummedColumn, TableForm
 from winnow.tables.mechanism import MeasureTables, joint_size
 from winnow.tables.parts import TablePart
 from winnow.tables.split import components, joint_tables, laplace_split
-from winnow.tables.strategy import Geometry, combined, place_of
+from winnow.tables.strategy import Geometry, combined
 from winnow.tables.trees import Tree, candidates, flat
 
 Floats = NDArray[np.float64]
@@ -40,6 +40,10 @@ _REWEIGHTED = 40
 
 _SAMPLED = 2048
 """Trees are compared on so many of the ranges."""
+
+MOST_PURE = 1_000
+"""With more tables, and a delta, Laplace noise is not looked at: it grows with their number,
+Gaussian noise with its root, and is less unless epsilon is in the thousands."""
 
 _SMALLEST_GAIN = 1e-9
 _LARGE = Fraction(10**9)
@@ -107,13 +111,16 @@ class Strategy:
 def choose(parts: tuple[TablePart, ...], setting: TableSetting) -> list[Strategy]:
     """All strategies, the one to take first."""
     plain = Geometry(parts, _flat_trees(parts))
-    cells = {law: _cells(plain, law, setting) for law in setting.laws}
+    laws = setting.laws
+    if len(parts) > MOST_PURE and "gaussian" in laws:
+        laws = ("gaussian",)
+    cells = {law: _cells(plain, law, setting) for law in laws}
     noise = {law: _plain(each) for law, each in cells.items()}
     found = list(noise.values())
     best = min(found, key=lambda each: score(each, setting.objective))
-    for law in setting.laws:
+    for law in laws:
         found.append(cells[law])
-        for geometry in _geometries(parts, law, setting):
+        for geometry in _geometries(plain, law, setting):
             if law == "laplace":
                 found.append(_split(geometry, setting, ()))
                 if setting.joint and (joint := joint_tables(geometry)):
@@ -149,12 +156,10 @@ def _flat_trees(parts: tuple[TablePart, ...]) -> dict[int, Tree]:
     return {c: flat(part.schema.shape[c]) for part in parts for c in part.columns}
 
 
-def _geometries(
-    parts: tuple[TablePart, ...], law: str, setting: TableSetting
-) -> Iterator[Geometry]:
+def _geometries(plain: Geometry, law: str, setting: TableSetting) -> Iterator[Geometry]:
     """Columns without an order, and the best trees for those with ranges."""
-    trees = _flat_trees(parts)
-    yield Geometry(parts, dict(trees))
+    yield plain
+    parts, trees = plain.parts, dict(plain.trees)
     ranged: dict[int, list[TablePart]] = {}
     for part in parts:
         if part.starts is not None:
@@ -213,7 +218,7 @@ def _fitted(
     layers: list[list[tuple[TableForm, Fraction, int | None]]] = []
     layers.append([(table, Fraction(weight), None) for table, weight in entries])
     for place, values in enumerate(setting.values):
-        wanted = dict.fromkeys(place_of(part) for part in geometry.parts)
+        wanted = dict.fromkeys(part.place for part in geometry.parts)
         tables = [TableForm(each, False, values.reach, signed=True) for each in wanted]
         layers.append([(table, Fraction(1, table.reach), place) for table in tables])
 
@@ -222,15 +227,19 @@ def _fitted(
         where = (setting.relation, setting.rows_per_person)
         return joint_size(law, tables, geometry.trees, weights, *where)
 
-    together = []
-    for layer in layers:
-        own = size(layer)
-        together += [(table, weight / own, values) for table, weight, values in layer]
+    together = layers[0]
+    if len(layers) > 1:
+        together = []
+        for layer in layers:
+            own = size(layer)
+            together += [(table, weight / own, values) for table, weight, values in layer]
     whole = size(together)
 
     def measured(target: Fraction) -> tuple[NoisyForm, ...]:
         grid = 1 if law == "gaussian" else _GRID
-        noise = [Fraction(math.ceil(whole / target / w * grid), grid) for _, w, _ in together]
+        top, bottom = (whole / target * grid).as_integer_ratio()
+        steps = [-(-top * w.denominator // (bottom * w.numerator)) for _, w, _ in together]
+        noise = [Fraction(step, grid) for step in steps]
         if law == "laplace":  # below it, noise is nearly always 0 and its variance no float
             noise = [max(each, _LEAST_SCALE) for each in noise]
         pairs = zip(together, noise, strict=True)
@@ -259,10 +268,15 @@ def precisions(
     geometry: Geometry, mechanism: MeasureTables, *, total_public: bool, values: int | None = None
 ) -> dict[Space, float]:
     """The precision of every subspace that a mechanism gives."""
-    found = dict.fromkeys(geometry.spaces, 0.0)
-    for each in mechanism.measured:
-        if each.values == values:
-            for space, precision in precision_of(geometry, each, mechanism.law).items():
+    own = [each for each in mechanism.measured if each.values == values]
+    sums = [each for each in own if not each.table.residual]
+    law = mechanism.law
+    found = combined(
+        geometry, {each.table.place: 1 / noise_variance(each.noise, law) for each in sums}
+    )
+    for each in own:
+        if each.table.residual:
+            for space, precision in precision_of(geometry, each, law).items():
                 found[space] += precision
     if total_public and values is None:
         found[()] = math.inf
@@ -270,7 +284,7 @@ def precisions(
 
 
 def _leaves(geometry: Geometry) -> list[Space]:
-    return list(dict.fromkeys(place_of(part) for part in geometry.parts))
+    return list(dict.fromkeys(part.place for part in geometry.parts))
 
 
 def _cells(geometry: Geometry, law: str, setting: TableSetting) -> Strategy:
@@ -309,9 +323,12 @@ def _plain(cells: Strategy) -> Strategy:
              for each in cells.mechanism.measured if each.values is None}  # fmt: skip
     spreads = []
     for part in geometry.parts:
+        variance = noise[part.place]
+        if part.starts is None:
+            spreads.append(Spread(np.array([math.sqrt(variance)]), part.size))
+            continue
         own = Geometry((part,), geometry.trees)
-        alone = combined(own, {place_of(part): 1 / noise[place_of(part)]})
-        spreads += own.spreads(alone, law)
+        spreads += own.spreads(combined(own, {part.place: 1 / variance}), law)
     return Strategy(PLAIN, geometry, cells.mechanism, spreads)
 
 
@@ -319,10 +336,11 @@ def _residuals(geometry: Geometry, setting: TableSetting, plain: Strategy) -> It
     """Residual tables in the best proportions, and nearer to plain noise while that is better."""
     spaces = [space for space in geometry.spaces if space or not setting.total_public]
     gains = _optimal(geometry, setting)
-    wanted = {space: math.sqrt(gains[space] / geometry.price(space)) for space in spaces}
+    price = dict(zip(geometry.spaces, geometry.prices.tolist(), strict=True))
+    wanted = {space: math.sqrt(gains[space] / price[space]) for space in spaces}
     even = combined(geometry, dict.fromkeys(_leaves(geometry), 1.0))
-    top = max(sum(wanted[s] * geometry.price(s) for s in spaces), 1e-300)
-    base = max(sum(even[s] * geometry.price(s) for s in spaces), 1e-300)
+    top = max(sum(wanted[s] * price[s] for s in spaces), 1e-300)
+    base = max(sum(even[s] * price[s] for s in spaces), 1e-300)
     title = "residuals of trees" if "blocks" in _title(geometry) else "residuals"
     for part in (0.0, 0.25, 0.5, 0.75):
         mixed = {s: (1 - part) * wanted[s] / top + part * even[s] / base for s in spaces}
@@ -350,12 +368,13 @@ def _optimal(geometry: Geometry, setting: TableSetting) -> Mapping[Space, float]
         return gains
     least = math.inf
     for _ in range(_REWEIGHTED):
-        precision = {s: math.sqrt(g / geometry.price(s)) for s, g in gains.items()}
-        cost = sum(precision[s] * geometry.price(s) for s in precision)
+        price = {s: geometry.price(s) for s in gains}
+        precision = {s: math.sqrt(g / price[s]) for s, g in gains.items()}
+        cost = sum(precision[s] * price[s] for s in precision)
         precision = {s: p / cost for s, p in precision.items()}
         if setting.total_public:
             precision[()] = math.inf
-        worst = np.array([geometry.variance(i, precision).max() for i in range(len(weights))])
+        worst = geometry.worst(precision)
         if worst.max() < least:
             least, best = float(worst.max()), gains
         weights = weights * (worst / worst.max()) ** 0.7

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from scipy.special import ndtr, ndtri
 
 Floats = NDArray[np.float64]
 _KINDS = 4096
+_MEAN = math.sqrt(2 / math.pi)
+"""The mean of the absolute value of a standard normal number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +40,22 @@ class Errors:
 
 def predicted(spreads: Sequence[Spread], law: str) -> Errors:
     """The errors that follow from standard errors that are known exactly."""
-    every = sum(each.times * len(each.deviations) for each in spreads)
-    means = [each.times * float(each.deviations.sum()) for each in spreads]
-    squares = [each.times * float((each.deviations**2).sum()) for each in spreads]
+    if len(spreads) == 1 and spreads[0].largest is None and len(spreads[0].deviations) == 1:
+        alike = float(spreads[0].deviations[0])
+        return Errors(alike * _of_largest(spreads[0].times, law), _MEAN * alike, alike)
+    held, times = _joined(spreads)
+    every = float(times.sum())
     return Errors(
         _largest(spreads, law),
-        math.sqrt(2 / math.pi) * math.fsum(means) / every,
-        math.sqrt(math.fsum(squares) / every),
+        _MEAN * float(times @ held) / every,
+        math.sqrt(float(times @ held**2) / every),
     )
+
+
+@lru_cache(maxsize=4096)
+def _of_largest(number: int, law: str) -> float:
+    """What the largest of so many standard errors stays below with probability one half."""
+    return quantile(-math.expm1(math.log(0.5) / number), law)
 
 
 def _largest(spreads: Sequence[Spread], law: str) -> float:
@@ -75,15 +86,21 @@ def _largest(spreads: Sequence[Spread], law: str) -> float:
 
 def _collected(spreads: Sequence[Spread]) -> tuple[Floats, Floats]:
     """Different standard errors and their numbers; many are put into classes, rounded up."""
-    held = np.concatenate([each.deviations for each in spreads])
-    times = np.concatenate([np.full(len(e.deviations), float(e.times)) for e in spreads])
-    held, places = np.unique(held, return_inverse=True)
-    times = np.bincount(places, times).astype(np.float64)
+    every, each_times = _joined(spreads)
+    held, places = np.unique(every, return_inverse=True)
+    times = np.bincount(places, each_times).astype(np.float64)
     if len(held) > _KINDS:
         groups = np.arange(len(held)) * _KINDS // len(held)
         ends = np.flatnonzero(np.diff(groups, append=_KINDS))
         held, times = held[ends], np.bincount(groups, times).astype(np.float64)
     return held, times
+
+
+def _joined(spreads: Sequence[Spread]) -> tuple[Floats, Floats]:
+    """All standard errors, and how many answers each stands for."""
+    held = np.concatenate([each.deviations for each in spreads])
+    lengths = [len(each.deviations) for each in spreads]
+    return held, np.repeat([float(each.times) for each in spreads], lengths)
 
 
 def tail(t: Floats, law: str) -> Floats:

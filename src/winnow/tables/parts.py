@@ -19,6 +19,7 @@ from winnow.core.workloads.part import Part
 from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import ParameterError
 from winnow.foreign import shown
+from winnow.tables.measured import Space
 
 Integers = NDArray[np.int64]
 
@@ -48,7 +49,12 @@ class TablePart:
             return (len(self.starts),)
         return tuple(self.schema.shape[column] for column in self.columns)
 
-    @property
+    @cached_property
+    def place(self) -> Space:
+        """The table of all leaves of its columns, as something that can be measured."""
+        return tuple((column, 0) for column in sorted(self.columns))
+
+    @cached_property
     def size(self) -> int:
         """How many answers there are."""
         return math.prod(self.shape)

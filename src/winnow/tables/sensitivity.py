@@ -14,6 +14,7 @@ of level l + 1 and in different ones of level l. The number of ways is the produ
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -27,6 +28,9 @@ Floats = NDArray[np.float64]
 
 MOST_WAYS = 1 << 22
 """So many ways are looked at one by one; beyond, each table is bounded for itself."""
+
+_MOST_EXACT = 2_000
+"""So many different weights are added exactly."""
 
 _SLACK = Fraction(1, 2**32)
 """More than the relative rounding error of a sum of a million float64 products."""
@@ -77,13 +81,27 @@ def squared_pair(
 def total_pair(tables: Sequence[TableForm], weights: Sequence[Fraction]) -> Fraction:
     """The largest l1 distance of two rows in sums of blocks: each may move two cells of each."""
     moved = [table.reach if table.place or table.signed else 0 for table in tables]
-    return sum((2 * m * weight for m, weight in zip(moved, weights, strict=True)), Fraction(0))
+    return 2 * _weighted(moved, weights)
 
 
 def total_single(tables: Sequence[TableForm], weights: Sequence[Fraction]) -> Fraction:
     """The largest l1 norm of one row in sums of blocks."""
-    pairs = zip(tables, weights, strict=True)
-    return sum((table.reach * weight for table, weight in pairs), Fraction(0))
+    return _weighted([table.reach for table in tables], weights)
+
+
+def _weighted(moved: Sequence[int], weights: Sequence[Fraction]) -> Fraction:
+    """The sum of moves times weights; of very many different weights at most 2^-64 too high.
+
+    Exact sums of thousands of fractions have denominators of thousands of digits.
+    """
+    often: Counter[Fraction] = Counter()
+    for each, weight in zip(moved, weights, strict=True):
+        often[weight] += each
+    if len(often) <= _MOST_EXACT:
+        return sum((each * weight for weight, each in often.items()), Fraction(0))
+    unit = 1 << (64 + len(moved).bit_length() + max(moved).bit_length())
+    tops = [each * -(-w.numerator * unit // w.denominator) for w, each in often.items()]
+    return Fraction(sum(tops), unit)
 
 
 def _own(table: TableForm, trees: Mapping[int, Tree]) -> float:

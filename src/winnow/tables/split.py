@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.tables.measured import Space
-from winnow.tables.strategy import Geometry, place_of, seen_by
+from winnow.tables.strategy import Geometry, seen_by
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 _ROUNDS = 80
 _LEAST = 1e-3
@@ -44,16 +45,14 @@ def laplace_split(
 ) -> dict[Space, float]:
     """The budget of each table of block sums, joint ones among them; they add up to 1."""
     places = [*_places(geometry), *joint]
-    numbers = {space: i for i, space in enumerate(gains)}
-    rows, columns, seen = [], [], []
-    for t, place in enumerate(places):
-        for space, each in seen_by(geometry, place, 0.5).items():
-            if space in numbers:
-                rows.append(t)
-                columns.append(numbers[space])
-                seen.append(each)
-    table, space_of, c = np.array(rows), np.array(columns), np.array(seen)
-    gain = np.array(list(gains.values()))
+    gain = np.array([gains.get(space, 0.0) for space in geometry.spaces])
+    table, space_of, c = _seen(geometry, places)
+    wanted = gain[space_of] > 0.0
+    table, space_of, c = table[wanted], space_of[wanted], c[wanted]
+    wished = gain > 0.0
+    leaves = {part.place for part in geometry.parts}
+    if not wanted.any():  # only a public total is asked for
+        return dict.fromkeys(leaves, 1 / len(leaves))
 
     def improved(budget: Floats) -> tuple[float, Floats]:
         for _ in range(_ROUNDS):
@@ -64,18 +63,33 @@ def laplace_split(
             budget = np.cbrt(held)
             budget /= budget.sum()
         seen = np.bincount(space_of, c * budget[table] ** 2, len(gain))
-        return float((gain / seen).sum()), budget
+        return float((gain[wished] / seen[wished]).sum()), budget
 
     starts = [np.full(len(places), 1 / len(places)), *(_starts(places) if joint else ())]
     budget = min(map(improved, starts), key=lambda each: each[0])[1]
     kept = budget >= _LEAST * budget.max()
-    leaves = {place_of(part) for part in geometry.parts}
     found = {p: float(b) for p, b, keep in zip(places, budget, kept, strict=True) if keep}
+    if kept.all():
+        return found
     covered = set().union(*(seen_by(geometry, place, 1.0) for place in found))
     for place in leaves:  # every subspace has to be seen
         if not set(seen_by(geometry, place, 1.0)) <= covered:
             found[place] = max(found.get(place, 0.0), _LEAST)
     return found
+
+
+def _seen(geometry: Geometry, places: list[Space]) -> tuple[Integers, Integers, Floats]:
+    """For each table and each subspace that it tells of: their numbers, and half the precision."""
+    cells = geometry.incidence
+    if len(places) == len(cells.parts) == len(geometry.parts):  # the tables themselves
+        return cells.of, cells.spaces, 0.5 * cells.seen
+    rows, columns, seen = [], [], []
+    for number, place in enumerate(places):
+        for space, each in seen_by(geometry, place, 0.5).items():
+            rows.append(number)
+            columns.append(geometry.numbers[space])
+            seen.append(each)
+    return np.array(rows), np.array(columns), np.array(seen)
 
 
 def _starts(places: list[Space]) -> Iterator[Floats]:
@@ -88,7 +102,7 @@ def _starts(places: list[Space]) -> Iterator[Floats]:
 
 def _places(geometry: Geometry) -> list[Space]:
     """The tables that may be measured: all levels of all sub-tables of those asked for."""
-    found: dict[Space, None] = dict.fromkeys(place_of(part) for part in geometry.parts)
+    found: dict[Space, None] = dict.fromkeys(part.place for part in geometry.parts)
     for part in geometry.parts:
         columns = sorted(part.columns)
         choices = [[None, *range(geometry.trees[c].levels)] for c in columns]
@@ -96,7 +110,7 @@ def _places(geometry: Geometry) -> list[Space]:
             pairs = zip(columns, levels, strict=True)
             found[tuple((c, level) for c, level in pairs if level is not None)] = None
             if len(found) > _MOST_TABLES:
-                return [place_of(part) for part in geometry.parts]
+                return [part.place for part in geometry.parts]
     return list(found)
 
 

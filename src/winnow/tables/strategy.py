@@ -29,7 +29,28 @@ from winnow.tables.simulation import median_of_largest
 from winnow.tables.trees import Tree
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Precision = Mapping[Space, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """Which subspaces the tables of cells are made of: one entry for each pair."""
+
+    parts: Integers
+    """The places of these tables among all parts."""
+    of: Integers
+    """For each entry the place of its table in ``parts``."""
+    spaces: Integers
+    """For each entry the number of its subspace."""
+    energies: Floats
+    """|P_S q|^2, which is the same for all cells of a table."""
+    seen: Floats
+    """What noise of precision 1 on the cells gives to the subspace."""
+
+    def variances(self, precision: Floats) -> Floats:
+        """Of a cell of each table, when every subspace has its precision."""
+        return np.bincount(self.of, self.energies / precision[self.spaces], len(self.parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +60,13 @@ class Geometry:
     parts: tuple[TablePart, ...]
     trees: Mapping[int, Tree]
 
-    def spaces_of(self, columns: tuple[int, ...]) -> Iterator[Space]:
+    def spaces_of(self, columns: tuple[int, ...]) -> list[Space]:
         """The subspaces that a table of these columns is made of."""
-        choices = [[None, *range(self.trees[column].levels)] for column in columns]
-        for levels in itertools.product(*choices):
-            yield tuple(
-                sorted((c, x) for c, x in zip(columns, levels, strict=True) if x is not None)
-            )
+        found: list[Space] = [()]
+        for column in sorted(columns):
+            levels = [((column, level),) for level in range(self.trees[column].levels)]
+            found += [space + own for space in found for own in levels]
+        return found
 
     @cached_property
     def spaces(self) -> tuple[Space, ...]:
@@ -54,66 +75,96 @@ class Geometry:
         return tuple(sorted(found, key=lambda space: (len(space), space)))
 
     @cached_property
-    def known(self) -> frozenset[Space]:
-        """The same, for looking one up."""
-        return frozenset(self.spaces)
+    def numbers(self) -> Mapping[Space, int]:
+        """The place of each subspace among all."""
+        return {space: number for number, space in enumerate(self.spaces)}
 
     @cached_property
-    def energies(self) -> tuple[tuple[Floats, ...], ...]:
-        """For each part and column |P_l q|^2 of every query; one column where all are alike."""
-        return tuple(tuple(self._energies(part)) for part in self.parts)
+    def incidence(self) -> Incidence:
+        """Of the tables of cells. Energies are products over columns: of the table, of the space."""
+        numbers, trees = self.numbers, self.trees
+        parts = [place for place, part in enumerate(self.parts) if part.starts is None]
+        lists = [self.spaces_of(self.parts[place].columns) for place in parts]
+        spaces = np.array([numbers[space] for each in lists for space in each], np.int64)
+        of = np.repeat(np.arange(len(parts)), [len(each) for each in lists])
+        columns = [self.parts[place].columns for place in parts]
+        wholes = np.array([math.prod(float(trees[c].padded) for c in each) for each in columns])
+        inside = [math.prod(float(trees[c].padded) for c, _ in space) for space in self.spaces]
+        rest = wholes[of] / np.array(inside)[spaces]
+        return Incidence(
+            np.array(parts, np.int64), of, spaces, self.prices[spaces] / rest**2, 1.0 / rest
+        )
 
-    def _energies(self, part: TablePart) -> Iterator[Floats]:
-        for column in part.columns:
-            tree = self.trees[column]
-            if part.starts is None or part.stops is None:
-                yield tree.cell_energies()
-            else:
-                yield tree.energies(part.starts, part.stops)
+    @cached_property
+    def prices(self) -> Floats:
+        """The squared length of one row in every subspace: what precision one there costs."""
+        return np.array([self.price(space) for space in self.spaces])
+
+    def price(self, space: Space) -> float:
+        """The same for one of them."""
+        return math.prod(self.trees[column].share(level) for column, level in space)
+
+    @cached_property
+    def ranges(self) -> Mapping[int, Floats]:
+        """For the parts that are no tables of cells |P_l q|^2 of every range, by place."""
+        return {
+            place: self.trees[part.columns[0]].energies(part.starts, part.stops)
+            for place, part in enumerate(self.parts)
+            if part.starts is not None and part.stops is not None
+        }
 
     def gains(self, weights: Floats) -> dict[Space, float]:
         """By how much the weighted sum of variances falls with one over each precision."""
-        found = dict.fromkeys(self.spaces, 0.0)
-        for part, weight, energies in zip(self.parts, weights, self.energies, strict=True):
-            sums = [e.sum(axis=1) for e in energies]
-            weight *= part.size / math.prod(e.shape[1] for e in energies)  # answers that are alike
-            for space in self.spaces_of(part.columns):
-                at = dict(space)
-                pairs = zip(part.columns, sums, strict=True)
-                found[space] += weight * math.prod(float(e[at.get(c, -1)]) for c, e in pairs)
-        return found
+        cells = self.incidence
+        sizes = [float(self.parts[place].size) for place in cells.parts.tolist()]
+        each = (weights[cells.parts] * np.array(sizes))[cells.of] * cells.energies
+        found = np.bincount(cells.spaces, each, len(self.spaces))
+        for place, energies in self.ranges.items():
+            column = self.parts[place].columns[0]
+            sums = weights[place] * energies.sum(axis=1)
+            for level in range(self.trees[column].levels):
+                found[self.numbers[((column, level),)]] += sums[level]
+            found[self.numbers[()]] += sums[-1]
+        return dict(zip(self.spaces, found.tolist(), strict=True))
 
-    def price(self, space: Space) -> float:
-        """The squared length of one row in a subspace: what precision one there costs."""
-        return math.prod(self.trees[column].share(level) for column, level in space)
+    def array(self, precision: Precision) -> Floats:
+        """The precision of every subspace, by number."""
+        return np.array([precision[space] for space in self.spaces])
 
     def variance(self, place: int, precision: Precision) -> Floats:
         """Of the answers of a part; axes along which all are alike have length 1."""
         part = self.parts[place]
-        tensor = np.zeros([self.trees[column].levels + 1 for column in part.columns])
-        for space in self.spaces_of(part.columns):
-            at = dict(space)
-            tensor[tuple(at.get(c, -1) for c in part.columns)] = 1 / precision[space]
-        for energies in self.energies[place]:
-            tensor = np.tensordot(tensor, energies, axes=([0], [0]))
-        return np.maximum(tensor, 0.0)
+        if part.starts is None:
+            alone = Geometry((part,), self.trees)
+            held = alone.incidence.variances(alone.array(precision))
+            return held.reshape([1] * len(part.columns))
+        column = part.columns[0]
+        spaces = [((column, level),) for level in range(self.trees[column].levels)]
+        inverse = np.array([1 / precision[space] for space in [*spaces, ()]])
+        return np.maximum(inverse @ self.ranges[place], 0.0)
+
+    def worst(self, precision: Precision) -> Floats:
+        """The largest variance of an answer of each part."""
+        found = np.empty(len(self.parts))
+        found[self.incidence.parts] = self.incidence.variances(self.array(precision))
+        for place in self.ranges:
+            found[place] = self.variance(place, precision).max()
+        return found
 
     def spreads(self, precision: Precision, law: str) -> list[Spread]:
         """The standard errors of each part; for ranges with their largest error, simulated."""
-        found = []
-        for place, part in enumerate(self.parts):
-            held = np.sqrt(self.variance(place, precision)).ravel()
-            largest = None
-            if part.starts is not None:
-                tree = self.trees[part.columns[0]]
-                largest = median_of_largest(part, tree, precision, law)
-            found.append(Spread(held, part.size // held.size, largest))
-        return found
-
-
-def place_of(part: TablePart) -> Space:
-    """The table of all leaves of a part's columns, as something that can be measured."""
-    return tuple((column, 0) for column in sorted(part.columns))
+        cells = self.incidence
+        held = np.sqrt(cells.variances(self.array(precision)))
+        found = {
+            place: Spread(held[i : i + 1], self.parts[place].size)
+            for i, place in enumerate(cells.parts.tolist())
+        }
+        for place in self.ranges:
+            part = self.parts[place]
+            deviations = np.sqrt(self.variance(place, precision))
+            tree = self.trees[part.columns[0]]
+            found[place] = Spread(deviations, 1, median_of_largest(part, tree, precision, law))
+        return [found[place] for place in range(len(self.parts))]
 
 
 def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, float]:
@@ -144,14 +195,18 @@ def _below(geometry: Geometry, place: Space) -> Iterator[Space]:
     for chosen in itertools.product(*([None, *levels] for levels in ranges)):
         pairs = zip(place, chosen, strict=True)
         space = tuple((column, x) for (column, _), x in pairs if x is not None)
-        if space in geometry.known:
+        if space in geometry.numbers:
             yield space
 
 
 def combined(geometry: Geometry, measured: Mapping[Space, float]) -> dict[Space, float]:
     """The precision of every subspace when tables of block sums are measured."""
-    found = dict.fromkeys(geometry.spaces, 0.0)
-    for place, precision in measured.items():
+    cells, rest = geometry.incidence, dict(measured)
+    places = [geometry.parts[place].place for place in cells.parts.tolist()]
+    own = np.array([rest.pop(place, 0.0) for place in places])
+    sums = np.bincount(cells.spaces, own[cells.of] * cells.seen, len(geometry.spaces))
+    found = dict(zip(geometry.spaces, sums.tolist(), strict=True))
+    for place, precision in rest.items():
         for space, each in seen_by(geometry, place, precision).items():
             found[space] += each
     return found
