@@ -55,7 +55,9 @@ def aim(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
     generator, columns = np.random.default_rng(seed), len(truth.shape)
     rho = float(zcdp_rho(epsilon, delta))
     pairs = list(combinations(range(columns), 2))
-    nu = pair_noise(truth.shape, pairs, rho=rho, moved=ROOT_2, rows=truth.rows)
+    nu = pair_noise(
+        truth.shape, pairs, epsilon=epsilon, rho=rho, people=2, rows_per_person=1, rows=truth.rows
+    )
     most = model_cells(nu)
     request: dict[str, Any] = {"rounds": 1, "first_share": 0.1, "public_rows": truth.rows,
                                "model_cells": most}  # fmt: skip

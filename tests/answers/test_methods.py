@@ -86,8 +86,32 @@ def test_a_graphical_model_is_taken_where_cells_are_too_many() -> None:
         wide, wn.marginals(2), epsilon=1, delta=DELTA, method="graphical", rounds=2, seed=1
     )
     assert "graphical model" in released.receipt.mechanism
-    with pytest.raises(wn.ParameterError, match="needs a delta > 0"):
-        wn.plan.release(schema, wn.marginals(2), n=20_000, epsilon=1, method="graphical")
+    pure = wn.plan.release(schema, wn.marginals(2), n=20_000, epsilon=1)
+    assert pure.method == "graphical" and 0 < (pure.best().mean or 0) < 20_000
+    some = wn.marginals(2, columns=["c0", "c1", "c2", "c3", "c4"])
+    assert wn.plan.release(schema, some, n=20_000, epsilon=1).method == "graphical"
+    released = wn.release(
+        wide,
+        wn.marginals(2),
+        epsilon=1,
+        method="graphical",
+        rounds=2,
+        budget=wn.Budget(1, 0, "substitution"),
+        seed=1,
+    )
+    assert released.guarantee.delta == 0 and "Laplace" in released.receipt.mechanism
+
+
+def test_ten_thousand_tables_are_planned_one_by_one_nowhere() -> None:
+    schema = wn.Schema.parse({f"c{i}": 2 + i % 5 for i in range(40)})
+    plan = wn.plan.release(schema, wn.marginals(3), n=50_000, epsilon=1, delta=DELTA)
+    assert plan.method == "graphical" and plan.plain.method == "noise on each cell"
+    few = wn.Schema.parse({f"c{i}": 40 for i in range(5)})
+    wide = wn.plan.release(few, wn.marginals(2), n=50_000, epsilon=1, delta=DELTA, memory="1GB")
+    told = wn.plan.tabulate(few, wn.marginals(2), epsilon=1, delta=DELTA)
+    plain = next(row for row in told.strategies if row.strategy == "plain noise")
+    assert wide.plain.mean == pytest.approx(plain.mean, rel=1e-2)  # the closed form
+    assert wide.plain.largest == pytest.approx(plain.largest, rel=1e-2)
 
 
 @pytest.mark.parametrize("relation", ["substitution", "add-remove"])

@@ -25,7 +25,7 @@ from winnow.tables.audit import (
 )
 from winnow.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.tables.mechanism import MeasureTables
-from winnow.tables.sensitivity import MOST_WAYS, squared_pair
+from winnow.tables.sensitivity import MOST_WAYS, squared_pair, total_single
 from winnow.tables.settings import TableRequest, tables_settings
 from winnow.tables.trees import Tree, candidates, flat
 
@@ -154,6 +154,15 @@ def test_every_case_of_the_audit_is_charged_as_enumerated() -> None:
     for _, mechanism, shape, relation in cases():
         largest = max(enumerated_size(mechanism, m) for m in moves(mechanism, shape, relation))
         assert largest <= mechanism.size(relation)
+
+
+def test_sums_of_very_many_different_scales_are_never_too_low() -> None:
+    tables = [TableForm(((i, 0),), False) for i in range(2_001)]
+    weights = [1 / Fraction(3 * i + 7, 1024) for i in range(2_001)]
+    found = total_single(tables, weights)
+    true = sum(Fraction(1024, 3 * i + 7) for i in range(2_001))
+    assert true <= found <= true + Fraction(1, 2**64) and found.denominator < 2**100
+    assert total_single(tables[:9], weights[:9]) == sum(weights[:9])
 
 
 def test_laplace_tables_cost_what_their_scales_say() -> None:

@@ -93,11 +93,16 @@ def test_rounds_follow_the_noise_of_a_pair() -> None:
     shares = [each.first_share for each in found]
     assert shares == sorted(shares) and shares[0] == 0.1 and shares[-1] == 1.0
 
-    def noise(rows: int) -> float:
-        return pair_noise((4, 3, 5), [(0, 1), (1, 2)], rho=0.1, moved=1.0, rows=rows)
+    def noise(rows: int, rho: float | None = 0.1) -> float:
+        return pair_noise(
+            (4, 3, 5), [(0, 1), (1, 2)], epsilon=1, rho=rho, people=1, rows_per_person=1, rows=rows
+        )
 
     assert noise(2000) == pytest.approx(noise(1000) / 2)
     assert noise(1000) == pytest.approx(0.4 * 13.5 * math.sqrt(15) / 1000)
+    assert noise(1000, None) == pytest.approx(0.5 * 13.5 * 3 / 1000)
+    pure = [schedule(10, nu, pure=True).rounds for nu in (1e-4, 0.03, 0.3, 4.9, 5.1)]
+    assert pure == [20, 10, 3, 2, 0]
 
 
 @pytest.mark.slow
@@ -182,7 +187,7 @@ def test_noise_of_a_plan_falls_with_rows_and_counts_the_workload_only() -> None:
         10 * noise_of(plan.tables, threes, 100_000)
     )
     assert noise_of(plan.tables, ones, 10_000) < noise_of(plan.tables, threes, 10_000)
-    assert len(closure(threes).parts) == 14
+    assert len(closure(SCHEMA, [(0, 1, 2), (1, 3, 2)]).parts) == 11
 
 
 def test_a_plan_says_what_will_happen() -> None:

@@ -129,6 +129,16 @@ def test_cells_of_probability_zero_are_never_drawn() -> None:
     assert model.draw([ends]).T.tolist() == [[0, 1]] * 3 + [[2, 0]] * 3
 
 
+def test_a_hundred_columns_have_tables() -> None:
+    shape, generator = (2,) * 100, np.random.default_rng(5)
+    sets = [(i, i + 1) for i in range(99)]
+    potentials = [(s, generator.normal(size=(2, 2))) for s in sets]
+    model = tree_tables(junction_tree(shape, sets), potentials)
+    across = model.marginal((3, 97))
+    assert across.sum(axis=0) == pytest.approx(model.marginal((97,)).ravel())
+    assert across.sum(axis=1) == pytest.approx(model.marginal((3,)).ravel())
+
+
 def test_far_potentials_do_not_overflow() -> None:
     tree = junction_tree((2, 2), [(0, 1)])
     model = tree_tables(tree, [((0, 1), np.array([[1e4, -1e4], [0.0, 1e4]]))])

@@ -10,7 +10,8 @@ import pytest
 
 import winnow as wn
 from reference.tree_potentials import tree_tables
-from winnow import GuaranteeError, InputError, Relation, Schema, WideSynthetic
+from winnow import InputError, Relation, Schema, WideSynthetic
+from winnow.privacy import guarantee_of
 from winnow.wide.at_once import AtOnce
 from winnow.wide.fit import FitQuality, NoisyTable
 from winnow.wide.junction_tree import junction_tree
@@ -90,7 +91,6 @@ def test_a_bound_that_no_first_table_meets_is_refused_before_the_charge() -> Non
     [
         ({"workload": wn.prefixes("a")}, "marginal tables"),
         ({"workload": wn.marginals(2).over(SCHEMA.subset(["a", "b"]))}, "another schema"),
-        ({"workload": wn.marginals(2, columns=["a", "b"])}, "c, d"),
         ({"workload": wn.marginals(1)}, "two or more columns"),
         ({"epsilon": -1}, "epsilon"),
         ({"share": 1.5}, "share"),
@@ -109,10 +109,35 @@ def test_what_cannot_be_planned_is_refused(changes: dict[str, object], named: st
         planned(**changes)
 
 
-def test_pure_privacy_has_no_gaussian_noise() -> None:
+def test_without_a_delta_noise_is_laplace_and_epsilons_add_up() -> None:
     for changes in ({"delta": 0}, {"accountant": "pure"}):
-        with pytest.raises(GuaranteeError, match="delta > 0"):
-            planned(**changes)
+        plan = planned(**changes)
+        assert plan.mechanism.measurement == "laplace"
+        assert plan.mechanism.promise(Relation.SUBSTITUTION).event == plan.rounds.event
+        found = guarantee_of(plan.rounds.event)
+        assert 0.99 < found.epsilon <= 1.0 and found.delta == 0
+        spent = plan.mechanism.rounds * plan.rounds.selection_epsilon
+        measured = plan.mechanism.rounds / plan.rounds.noise_multiplier
+        assert spent / (spent + measured) == pytest.approx(0.1, rel=1e-3)  # the share of a round
+
+
+def test_a_delta_is_left_alone_where_few_columns_have_less_noise_without_it() -> None:
+    few = Schema.parse({"a": 40, "b": 40, "c": 30})
+    plan = settled(schema=few, workload=wn.marginals(2), delta=1e-9)
+    assert isinstance(plan, WideSettings) and plan.mechanism.measurement == "laplace"
+    assert guarantee_of(plan.rounds.event).epsilon <= 1.0
+    asked = planned(schema=few, workload=wn.marginals(2), delta=1e-9)
+    assert asked.mechanism.measurement == "gaussian"
+
+
+def test_columns_that_no_table_speaks_of_are_measured_alone() -> None:
+    some = wn.marginals(2, columns=["a", "b"])
+    for plan in (planned(workload=some), settled(workload=some)):
+        assert plan.workload.size == 12
+        if isinstance(plan, AtOnce):
+            assert {part.columns for part in plan.tables.parts} >= {(2,), (3,), (0, 1)}
+        else:
+            assert len(plan.first.parts) == 4 and len(plan.candidates.parts) == 1
 
 
 def test_what_is_no_table_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import combinations
 
 from winnow.answers.prediction import THUMB, Prediction
@@ -22,14 +21,9 @@ _NOTE = "for domains with too many cells for other methods; the largest error de
 
 def predict_graphical(request: AnswersRequest) -> Prediction | str:
     """The prediction, or why it cannot run. Of the largest error nothing is known."""
-    if request.rho is None:
-        return "it measures whole tables with Gaussian noise, which needs a delta > 0"
     sets = [table_columns(part) for part in request.workload.parts]
     if None in sets:
         return "it is for workloads of marginal tables"
-    spoken = {column for columns in sets for column in columns or ()}
-    if len(spoken) < len(request.schema.columns):
-        return "the workload does not speak of every column"
     pairs = {pair for columns in sets for pair in combinations(sorted(columns or ()), 2)}
     if not pairs:
         return "no table of the workload has two columns"
@@ -37,13 +31,17 @@ def predict_graphical(request: AnswersRequest) -> Prediction | str:
     nu = pair_noise(
         shape,
         list(pairs),
+        epsilon=float(request.epsilon),
         rho=request.rho,
-        moved=math.sqrt(request.relation.people) * request.rows_per_person,
+        people=request.relation.people,
+        rows_per_person=request.rows_per_person,
         rows=request.total or ASSUMED_ROWS,
     )
     bound = model_cells(nu)
     seconds = rounds_seconds(
-        schedule(len(shape), nu).rounds, cells=request.workload.size, model_cells=bound
+        schedule(len(shape), nu, pure=request.pure).rounds,
+        cells=request.workload.size,
+        model_cells=bound,
     )
     moved = sum(distance(nu, len(columns or ())) for columns in sets)
     mean = 2.0 * (request.total or ASSUMED_ROWS) * moved / request.workload.size

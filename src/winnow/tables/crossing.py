@@ -63,9 +63,12 @@ class _Sums:
         self._shape = table.schema.shape
         self._codes, self._weights = open_sealed(table.rows)
         self._known: dict[tuple[int | None, Columns], Integers] = {}
+        self._holding: dict[tuple[int | None, int], set[Columns]] = {}
         sets = {(each.values, each.table.columns) for each in measured}
         for which, columns in sorted(sets, key=lambda key: -len(key[1])):
             self._known[which, columns] = self._table(which, columns)
+            for column in columns:
+                self._holding.setdefault((which, column), set()).add(columns)
 
     def of(self, each: NoisyForm) -> Integers:
         """The whole numbers that get noise."""
@@ -78,10 +81,10 @@ class _Sums:
         return table
 
     def _table(self, values: int | None, columns: Columns) -> Integers:
-        larger = [known for value, known in self._known
-                  if value == values and set(columns) <= set(known)]  # fmt: skip
+        holding = [self._holding.get((values, column), set()) for column in columns]
+        larger = set.intersection(*holding) if holding else self._of(values)
         if larger:
-            best = min(larger, key=lambda known: self._known[values, known].size)
+            best = min(larger, key=lambda known: (self._known[values, known].size, known))
             rest = tuple(axis for axis, column in enumerate(best) if column not in columns)
             return np.asarray(self._known[values, best].sum(axis=rest))
         if values is None:
@@ -91,6 +94,9 @@ class _Sums:
         raised = np.array(held.weights, np.int64)[self._codes[held.column]] + held.reach
         lowered = held.reach * self._counted(self._weights, columns)
         return self._counted(raised * self._weights, columns) - lowered
+
+    def _of(self, values: int | None) -> set[Columns]:
+        return {columns for value, columns in self._known if value == values}
 
     def _counted(self, weights: Integers, columns: Columns) -> Integers:
         shape = tuple(self._shape[column] for column in columns)

@@ -47,8 +47,8 @@ def predicted(spreads: Sequence[Spread], law: str) -> Errors:
     every = float(times.sum())
     return Errors(
         _largest(spreads, law),
-        _MEAN * float(times @ held) / every,
-        math.sqrt(float(times @ held**2) / every),
+        _MEAN * float((times * held).sum()) / every,
+        math.sqrt(float((times * held**2).sum()) / every),
     )
 
 

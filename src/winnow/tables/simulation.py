@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 _NUMBERS = 1 << 18
 _MOST_RANGES = 20_000
+_MOST_ENDS = 4_096
 _SEED = 20261116
 MARGIN = 1.05
 """More than the error of the simulated median; for Laplace noise twice, for its heavier tails."""
@@ -36,27 +37,40 @@ def median_of_largest(
     assert part.starts is not None and part.stops is not None
     column = part.columns[0]
     draws = max(32, min(400, _NUMBERS // tree.padded))
-    sums = np.zeros((draws, tree.size + 1))
+    step = -(-tree.size // _MOST_ENDS)  # of long columns, every step-th end: margins cover the rest
+    ends = np.append(np.arange(0, tree.size, step), tree.size)
+    sums = np.zeros((draws, len(ends)))
     for level in range(tree.levels):
         unit = math.sqrt(tree.blocks[level] / precision[((column, level),)])
-        sums[:, 1:] += unit * _unit_sums(tree, level, draws)
+        sums += unit * _unit_sums(tree, level, draws, step)
     constant = fixed_normals(tree.levels, draws) / math.sqrt(precision[()]) / tree.padded
-    sums += constant[:, None] * np.arange(tree.size + 1)
-    if part.size > _MOST_RANGES:  # no range has more than what lies between two prefixes
+    sums += constant[:, None] * ends
+    if part.size > _MOST_RANGES and part.starts.any():
+        # no range has more than what lies between two prefixes
         largest = sums.max(axis=1) - sums.min(axis=1)
     else:
-        largest = np.abs(sums[:, part.stops] - sums[:, part.starts]).max(axis=1)
+        starts, stops = np.searchsorted(ends, part.starts), np.searchsorted(ends, part.stops)
+        pairs = np.unique(starts * len(ends) + stops)
+        largest = np.abs(sums[:, pairs % len(ends)] - sums[:, pairs // len(ends)]).max(axis=1)
     margin = MARGIN if law == "gaussian" else MARGIN**2
     return margin * float(np.median(largest))
 
 
-@lru_cache(maxsize=8)
-def _unit_sums(tree: Tree, level: int, draws: int) -> Floats:
-    """The prefix sums of noise on the blocks of one level: the same for every precision."""
-    blocks = tree.padded // tree.blocks[level]
+@lru_cache(maxsize=32)
+def _unit_sums(tree: Tree, level: int, draws: int, step: int) -> Floats:
+    """The prefix sums of noise on the blocks of one level: the same for every precision.
+
+    At every ``step``-th end, and at the last. Inside a block they are straight lines.
+    """
+    block = tree.blocks[level]
+    blocks = tree.padded // block
     noise = fixed_normals(level, blocks * draws).reshape(blocks, draws)
-    details = np.ascontiguousarray(tree.details(noise, 0, level).T)
-    return np.cumsum(tree.expand(details, 1, level), axis=1)
+    sums = np.zeros((blocks + 1, draws))
+    np.cumsum(tree.details(noise, 0, level), axis=0, out=sums[1:])
+    ends = np.append(np.arange(0, tree.size, step), tree.size)
+    low, part = ends // block, (ends % block / block)[:, None]
+    high = np.minimum(low + 1, blocks)
+    return np.ascontiguousarray((sums[low] + part * (sums[high] - sums[low])).T)
 
 
 @lru_cache(maxsize=16)

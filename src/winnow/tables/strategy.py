@@ -81,7 +81,7 @@ class Geometry:
 
     @cached_property
     def incidence(self) -> Incidence:
-        """Of the tables of cells. Energies are products over columns: of the table, of the space."""
+        """Of the tables of cells; energies are products over columns."""
         numbers, trees = self.numbers, self.trees
         parts = [place for place, part in enumerate(self.parts) if part.starts is None]
         lists = [self.spaces_of(self.parts[place].columns) for place in parts]

@@ -7,6 +7,7 @@ What is measured, and its noise, are chosen as for ``wn.tabulate``: one event of
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,6 +19,7 @@ from winnow.tables.estimates import Layer
 from winnow.tables.parts import TablePart
 from winnow.tables.settings import TablesSettings
 from winnow.wide.fit import Estimator, NoisyTable
+from winnow.wide.junction_tree import Columns
 from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
 
 _LEAST = 1e-6
@@ -79,20 +81,18 @@ def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
     )
 
 
-def closure(workload: Workload) -> Workload:
-    """The tables of a workload, and of some of the columns of each.
+def closure(schema: Schema, sets: Sequence[Columns]) -> Workload:
+    """Tables of these columns, and of some of the columns of each.
 
     The fit needs the small tables well: with noise that is best for the large ones alone its error
     was up to 1.5 times as large.
     """
-    sets = [table_columns(part) or () for part in workload.parts]
     every = {
         tuple(sorted(chosen))
         for each in sets
         for ways in range(1, len(each) + 1)
         for chosen in combinations(each, ways)
     }
-    schema = workload.schema
     ordered = sorted(every, key=lambda columns: (len(columns), columns))
     return Workload(schema, tuple(MarginalPart(schema, columns) for columns in ordered))
 

@@ -74,7 +74,7 @@ def release_wide(
     workload: Any,
     *,
     epsilon: Real,
-    delta: Real,
+    delta: Real = 0.0,
     n: int | None = None,
     rounds: int | None = None,
     share: Real = SELECTION_SHARE,

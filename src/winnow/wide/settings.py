@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial, reduce
 from itertools import combinations
 from typing import Any
 
@@ -16,9 +17,10 @@ from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Maker, Workload
-from winnow.errors import DataError, GuaranteeError, ParameterError
+from winnow.errors import DataError, ParameterError
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
+from winnow.release.crossing.tables import TableNoise
 from winnow.release.mechanism import MeasureMarginals, first_event
 from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 from winnow.wide.at_once import AtOnce, closure, noise_of
@@ -30,6 +32,7 @@ from winnow.wide.rules import (
     MOST_CANDIDATES,
     MOST_FIRST,
     ONCE,
+    PURE_BETTER,
     SELECTION_SHARE,
     Schedule,
     mean_distance,
@@ -64,6 +67,11 @@ class WideRequest:
     model_cells: int | None = None
     accountant: str = "best"
     memory: str | int = "4GB"
+
+    @cached_property
+    def pure(self) -> bool:
+        """Whether there is no delta to use: noise has the Laplace law, and epsilons add up."""
+        return exact("delta", self.delta) == 0 or self.accountant == "pure"
 
     @property
     def left_to_rules(self) -> bool:
@@ -111,20 +119,19 @@ class WideSettings:
     @property
     def sigma(self) -> float:
         """The noise of a count in a measured table, in rows."""
-        return self._sigma(self.mechanism.noise_multiplier)
+        return self._noise(self.mechanism.noise_multiplier).deviation
 
     @property
     def first_sigma(self) -> float:
         """The noise of a count in a first table, in rows."""
-        return self._sigma(self.mechanism.first_multiplier or 1)
+        return self._noise(self.mechanism.first_multiplier or 1).deviation
 
-    def _sigma(self, multiplier: Real) -> float:
-        noise = self.mechanism.noise(multiplier, self.relation, self.rows_per_person)
-        return noise.deviation
+    def _noise(self, multiplier: Real) -> TableNoise:
+        return self.mechanism.noise(multiplier, self.relation, self.rows_per_person)
 
     def penalties(self) -> list[float]:
         """The expected l1 size of the noise of each candidate's table, in rows."""
-        each = math.sqrt(2 / math.pi) * self.sigma
+        each = self._noise(self.mechanism.noise_multiplier).mean_size
         return [each * part.size for part in self.candidates.parts]
 
     def worthwhile(self, total: int) -> list[int]:
@@ -140,25 +147,31 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
     _check(request)
     total = _total(request)
-    workload = _bind(request)
-    sets = [columns for columns in map(table_columns, workload.parts) if columns is not None]
+    workload, sets = _bind(request)
     every = _inside(sets)
     cells = int(request.model_cells or MODEL_CELLS)
     fitting = _candidates(request, every, cells)
     columns = len(request.schema.columns)
-    rho = float(zcdp_rho(request.epsilon, request.delta))
-    nu = pair_noise(
+    rho = None if request.pure else float(zcdp_rho(request.epsilon, request.delta))
+    noise = partial(
+        pair_noise,
         request.schema.shape,
         [each for each in fitting if len(each) == 2] or fitting,
-        rho=rho,
-        moved=math.sqrt(request.relation.people) * int(request.rows_per_person),
+        epsilon=float(request.epsilon),
+        people=request.relation.people,
+        rows_per_person=int(request.rows_per_person),
         rows=total or ASSUMED_ROWS,
     )
-    rule = schedule(columns, nu)
+    nu = noise(rho=rho)
+    rule = schedule(columns, nu, pure=request.pure)
     if request.left_to_rules:
-        once = _at_once(request, workload, sets, total or ASSUMED_ROWS, rule, nu, cells)
+        pairs = [each for each in every if len(each) == 2]
+        once = _at_once(request, workload, sets, pairs, total or ASSUMED_ROWS, rule, nu, cells)
         if once is not None:
             return once
+        pure = noise(rho=None)
+        if request.accountant == "best" and not request.pure and pure <= PURE_BETTER * nu:
+            return wide_settings(replace(request, accountant="pure"))
     if request.model_cells is None:
         cells = model_cells(nu)
         fitting = _candidates(request, every, cells)
@@ -189,27 +202,26 @@ def _check(request: WideRequest) -> None:
             f"model_cells={request.model_cells:,} is more than cells are numbered; give at most "
             f"{_LARGEST_MODEL:,}"
         )
-    if exact("delta", request.delta) == 0 or request.accountant == "pure":
-        raise GuaranteeError(
-            "a graphical release measures whole tables with Gaussian noise, which has no pure "
-            "epsilon; give a delta > 0"
-        )
 
 
 def _at_once(
     request: WideRequest,
     workload: Workload,
     sets: list[Columns],
+    pairs: list[Columns],
     rows: int,
     rule: Schedule,
     nu: float,
     most: int,
 ) -> AtOnce | None:
-    """All tables at once if they are affordable, the columns alone if nothing else is."""
+    """All tables at once if they are affordable, the columns alone if nothing else is.
+
+    ``pairs`` are all pairs of columns that some table joins.
+    """
     schema = request.schema
-    cells = tree_cells(schema.shape, sets)
+    cells = tree_cells(schema.shape, pairs)
     if cells <= most and rule.rounds:
-        planned = _tabulated(request, closure(workload))
+        planned = _tabulated(request, closure(schema, sets))
         noise = noise_of(planned, workload, rows)
         if noise <= ONCE:
             reason = f"noise moves a table by {noise:.2g} of its rows: all at once"
@@ -256,7 +268,7 @@ def _rounds(
     fitting: list[Columns],
     sets: list[Columns],
     rule: Schedule,
-    rho: float,
+    rho: float | None,
     nu: float,
     cells: int,
 ) -> WideSettings:
@@ -267,19 +279,23 @@ def _rounds(
     share = share if request.first_share is None else float(request.first_share)
     how = f"for {columns} columns and noise of {nu:.2g} in a pair"
     how = how if request.rounds is None else "as asked"
-    multiplier = few_digits_up(math.sqrt(columns / (2 * share * rho)))
+    law = "laplace" if rho is None else "gaussian"
+    if rho is None:
+        multiplier = few_digits_up(columns / (share * float(request.epsilon)))
+    else:
+        multiplier = few_digits_up(math.sqrt(columns / (2 * share * rho)))
     plan = calibrate_rounds(
         rounds,
         epsilon=request.epsilon,
         delta=request.delta,
         relation=request.relation,
-        share=exact("share", request.share),
-        measurement="gaussian",
+        share=_share_of_rho(exact("share", request.share)) if rho is None else request.share,
+        measurement=law,
         accountant=request.accountant,
-        initial=first_event(multiplier, columns, request.relation),
+        initial=first_event(multiplier, columns, request.relation, law),
     )
     mechanism = MeasureMarginals(
-        plan.selection_epsilon, plan.noise_multiplier, rounds, columns, multiplier
+        plan.selection_epsilon, plan.noise_multiplier, rounds, columns, multiplier, law
     )
     parts = tuple(MarginalPart(request.schema, each) for each in fitting)
     planned = WideSettings(
@@ -301,11 +317,22 @@ def _rounds(
     return planned
 
 
-def _bind(request: WideRequest) -> Workload:
+def _share_of_rho(share: Fraction) -> Fraction:
+    """What a share of a round's epsilon for the selection is as one of its rho.
+
+    A share s of rho gives the selection 2 sqrt(s/(1-s)) times the epsilon of the measurement.
+    """
+    odds = (share / (1 - share)) ** 2 / 4
+    return odds / (1 + odds)
+
+
+def _bind(request: WideRequest) -> tuple[Workload, list[Columns]]:
+    """The workload, and the columns of each of its tables; others are tables of their own."""
     given = request.workload
     if isinstance(given, Maker):
         given = given.over(request.schema, memory=request.memory)
-    if not isinstance(given, Workload) or None in map(table_columns, given.parts):
+    sets = [table_columns(part) for part in given.parts] if isinstance(given, Workload) else [None]
+    if not isinstance(given, Workload) or None in sets:
         raise ParameterError(
             "a graphical release is for marginal tables; give a workload such as wn.marginals(3)"
         )
@@ -313,14 +340,9 @@ def _bind(request: WideRequest) -> Workload:
         raise ParameterError(
             "the workload is over another schema than the table; bind it to that one"
         )
-    spoken = {c for part in given.parts for c in table_columns(part) or ()}
-    silent = [c.name for i, c in enumerate(request.schema.columns) if i not in spoken]
-    if silent:
-        raise ParameterError(
-            f"no table of the workload speaks of {', '.join(silent)}; leave such columns out with "
-            "table.restrict([...]), or add wn.marginals(1)"
-        )
-    return given
+    spoken = {c for columns in sets for c in columns or ()}
+    silent = [(c,) for c in range(len(request.schema.columns)) if c not in spoken]
+    return given, [*(columns for columns in sets if columns is not None), *silent]
 
 
 def _total(request: WideRequest) -> int | None:
@@ -339,13 +361,11 @@ def _total(request: WideRequest) -> int | None:
 
 def _inside(sets: list[Columns]) -> list[Columns]:
     """All sets of two or more columns inside a table of the workload, small ones first."""
-    every = {
-        tuple(sorted(chosen))
-        for each in sets
-        for ways in range(2, len(each) + 1)
-        for chosen in combinations(each, ways)
-    }
-    return sorted(every, key=lambda c: (len(c), c))
+    every: set[Columns] = set()
+    for each in {tuple(sorted(columns)) for columns in sets}:
+        for ways in range(2, len(each) + 1):
+            every.update(combinations(each, ways))
+    return sorted(sorted(every), key=len)
 
 
 def _candidates(request: WideRequest, every: list[Columns], cells: int) -> list[Columns]:
@@ -354,17 +374,18 @@ def _candidates(request: WideRequest, every: list[Columns], cells: int) -> list[
     alone = sum(shape)
 
     def held(columns: Columns) -> int:  # by a model of this table and the other columns
-        return alone - sum(shape[c] for c in columns) + math.prod(shape[c] for c in columns)
+        sizes = [shape[c] for c in columns]
+        return alone - sum(sizes) + math.prod(sizes)
 
-    fitting = [each for each in every if held(each) <= cells]
-    if not fitting:
+    pairs = [each for each in every if len(each) == 2 and held(each) <= cells]
+    room = max(0, MOST_CANDIDATES - len(pairs))
+    larger = [each for each in every if len(each) > 2 and held(each) <= cells] if room else []
+    if not pairs:
         raise ParameterError(
             "there is no table of two or more columns to select: the workload has none, or all "
             f"have more than model_cells={cells:,}"
         )
-    pairs = [columns for columns in fitting if len(columns) == 2]
-    larger = fitting[len(pairs) :]
-    kept = min(len(larger), max(0, MOST_CANDIDATES - len(pairs)))
+    kept = min(len(larger), room)
     fitting = pairs + [larger[i * len(larger) // kept] for i in range(kept)]
     needed = _BYTES_PER_CELL * sum(math.prod(shape[c] for c in each) for each in fitting)
     needed += _BYTES_PER_MODEL_CELL * cells

@@ -34,7 +34,7 @@ def release_wide(
     workload: Any,
     *,
     epsilon: Real,
-    delta: Real,
+    delta: Real = 0.0,
     rounds: int | None = None,
     share: Real = SELECTION_SHARE,
     first_share: Real | None = None,
@@ -57,7 +57,8 @@ def release_wide(
     columns, each column alone; else there are rounds. Then each column is measured alone first,
     with the part ``first_share`` of the budget; each of ``rounds`` rounds selects a table of the
     workload, or of some columns of one, that the model gets wrong by more than noise (exponential
-    mechanism, ``share`` of a round's budget), and measures it whole (discrete Gaussian noise).
+    mechanism, ``share`` of a round's budget), and measures it whole (discrete Gaussian noise;
+    without a delta discrete Laplace noise, and shares are shares of epsilon).
     Who gives ``rounds`` or ``first_share`` gets rounds. The whole is (epsilon, delta)-DP and
     charged once, before the first draw.
 

@@ -34,10 +34,10 @@ class MarginalPart(Part):
     grid = 1
 
     def __post_init__(self) -> None:
-        columns = tuple(int(i) for i in self.columns)
+        columns = tuple(map(int, self.columns))
         if not columns or len(set(columns)) != len(columns):
             raise ParameterError(f"columns={columns} of a marginal are empty or repeated")
-        if not all(0 <= i < len(self.schema.columns) for i in columns):
+        if min(columns) < 0 or max(columns) >= len(self.schema.columns):
             raise ParameterError(f"columns={columns} are not positions in the schema")
         object.__setattr__(self, "columns", columns)
 

@@ -64,7 +64,8 @@ class Marginals(Maker):
 
     def size(self, schema: Schema) -> int:
         """The cells of all tables."""
-        return sum(math.prod(schema.shape[i] for i in s) for s in self.sets(schema))
+        shape = schema.shape
+        return sum(math.prod([shape[i] for i in columns]) for columns in self.sets(schema))
 
     def own_memory(self, schema: Schema) -> int:
         """A marginal is known by its columns."""

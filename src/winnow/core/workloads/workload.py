@@ -84,7 +84,8 @@ class Workload:
         object.__setattr__(self, "parts", tuple(self.parts))
         if not self.parts:
             raise ParameterError("a workload needs at least one part")
-        if any(part.schema != self.schema for part in self.parts):
+        schema = self.schema
+        if any(part.schema is not schema and part.schema != schema for part in self.parts):
             raise ParameterError("a part of the workload speaks about another schema")
 
     @cached_property

@@ -178,8 +178,16 @@ class TreeTables:
 
 
 def _summed(factors: list[Any], kept: Columns) -> Floats:
-    """The product of tables, each followed by its columns, summed over what is not kept."""
-    return np.asarray(np.einsum(*factors, list(kept), optimize="greedy"))
+    """The product of tables, each followed by its columns, summed over what is not kept.
+
+    numpy takes labels below 52, so columns are numbered anew.
+    """
+    labels: dict[int, int] = {}
+    for columns in (*factors[1::2], kept):
+        for column in columns:
+            labels.setdefault(column, len(labels))
+    named = [[labels[c] for c in each] if place % 2 else each for place, each in enumerate(factors)]
+    return np.asarray(np.einsum(*named, [labels[c] for c in kept], optimize="greedy"))
 
 
 def _first_above(sums: Floats, lines: Integers, targets: Floats) -> Integers:
