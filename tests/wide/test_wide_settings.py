@@ -126,7 +126,7 @@ def test_a_delta_is_left_alone_where_few_columns_have_less_noise_without_it() ->
     plan = settled(schema=few, workload=wn.marginals(2), delta=1e-9)
     assert isinstance(plan, WideSettings) and plan.mechanism.measurement == "laplace"
     assert guarantee_of(plan.rounds.event).epsilon <= 1.0
-    asked = planned(schema=few, workload=wn.marginals(2), delta=1e-9)
+    asked = planned(schema=few, workload=wn.marginals(2), delta=1e-9, public_rows=10**5)
     assert asked.mechanism.measurement == "gaussian"
 
 

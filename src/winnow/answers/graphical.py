@@ -38,11 +38,8 @@ def predict_graphical(request: AnswersRequest) -> Prediction | str:
         rows=request.total or ASSUMED_ROWS,
     )
     bound = model_cells(nu)
-    seconds = rounds_seconds(
-        schedule(len(shape), nu, pure=request.pure).rounds,
-        cells=request.workload.size,
-        model_cells=bound,
-    )
+    rounds = schedule(len(shape), nu, pure=request.pure).rounds
+    seconds = rounds_seconds(rounds, cells=request.workload.size, model_cells=bound)
     moved = sum(distance(nu, len(columns or ())) for columns in sets)
     mean = 2.0 * (request.total or ASSUMED_ROWS) * moved / request.workload.size
     return Prediction("graphical", None, mean, None, seconds, THUMB, _NOTE)

@@ -118,7 +118,8 @@ class Geometry:
         cells = self.incidence
         sizes = [float(self.parts[place].size) for place in cells.parts.tolist()]
         each = (weights[cells.parts] * np.array(sizes))[cells.of] * cells.energies
-        found = np.bincount(cells.spaces, each, len(self.spaces))
+        # numpy makes whole numbers of no weights at all
+        found = np.bincount(cells.spaces, each, len(self.spaces)).astype(np.float64)
         for place, energies in self.ranges.items():
             column = self.parts[place].columns[0]
             sums = weights[place] * energies.sum(axis=1)
