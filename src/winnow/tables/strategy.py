@@ -50,7 +50,8 @@ class Incidence:
 
     def variances(self, precision: Floats) -> Floats:
         """Of a cell of each table, when every subspace has its precision."""
-        return np.bincount(self.of, self.energies / precision[self.spaces], len(self.parts))
+        each = self.energies / precision[self.spaces]
+        return np.bincount(self.of, each, len(self.parts)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

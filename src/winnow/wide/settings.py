@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial, reduce
@@ -208,7 +209,7 @@ def _at_once(
     request: WideRequest,
     workload: Workload,
     sets: list[Columns],
-    pairs: list[Columns],
+    pairs: Sequence[Columns],
     rows: int,
     rule: Schedule,
     nu: float,
