@@ -59,6 +59,14 @@ def test_options_of_text_files_are_those_of_every_command(
         assert done.exit == 0, (words, done)
     drafted = shown("schema", "draft", "t.csv", *written)
     assert drafted.exit == 0 and '"sex"' in drafted.stdout and "m" not in drafted.stdout.split()
-    counts = ("topk", "t.csv", "--item", "a", "--count", "b", "--labels", "public", "-k", 1)
-    refused = shown(*counts, "--delimiter", ";", "--epsilon", 1)
-    assert refused.exit == 2 and "--delimiter is for event logs" in refused.stderr
+    Path("t.csv").write_bytes("f\xf6;5\nm;90\n".encode("latin-1"))
+    named = (*written[:-1], "sex,n")
+    Path("b.csv").write_bytes("1;f\xf6\n".encode("latin-1"))
+    for words in (
+        ("topk", "t.csv", "--item", "sex", "--count", "n", "--labels", "public", "-k", 1, *named),
+        ("select", "t.csv", "--label", "sex", "--score", "n", *named),
+        ("itemsets", "b.csv", "--size", 1, "--basket", "x", "--item", "sex", "--delta", 1e-6,
+         "--one-basket-per-person", *written),
+    ):  # fmt: skip
+        done = shown(*words, "--epsilon", 1, "--seed", 1)
+        assert done.exit == 0, (words, done)

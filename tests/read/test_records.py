@@ -193,7 +193,7 @@ def test_the_option_is_refused_where_it_would_do_nothing(tmp_path: Path) -> None
         wn.read_baskets([["a"]], unit="basket", line_breaks=True)
     with pytest.raises(wn.InputError, match="comma-separated"):
         wn.read_baskets(write(tmp_path / "b.dat", "a\n"), unit="basket", line_breaks=True)
-    with pytest.raises(wn.InputError, match="CSV and TSV"):
+    with pytest.raises(wn.InputError, match="are said of CSV"):
         read_scores(write(tmp_path / "s.json", '{"a": 1}'), line_breaks=True)
 
 

@@ -624,7 +624,9 @@ def test_items_are_read_line_by_line_or_from_one_column(tmp_path: Path) -> None:
     column = tmp_path / "items.csv"
     column.write_text('page\na b\n\n"c,d"\n e\né\n')
     assert read_items(column) == wanted
-    (tmp_path / "bad.txt").write_bytes(b"\xff\xfe")
+    lines.write_text("\n".join(wanted), encoding="utf-16")
+    assert read_items(lines) == wanted
+    (tmp_path / "bad.txt").write_bytes(b"\xff")
     with pytest.raises(InputError, match="not UTF-8"):
         read_items(tmp_path / "bad.txt")
     (tmp_path / "bad.csv").write_text('page\n"a\n')

@@ -290,7 +290,7 @@ class TextOptions:
         option("--delimiter", "CHAR", "What separates fields: ',', ';', '|' or tab.", TEXT),
     ] = None
     encoding: Annotated[
-        str, option("--encoding", "NAME", "utf-8 or latin-1 (which is also Windows-1252).", TEXT)
+        str, option("--encoding", "NAME", "utf-8, latin-1 (also Windows-1252) or utf-16.", TEXT)
     ] = "utf-8"
     names: Annotated[
         str | None,

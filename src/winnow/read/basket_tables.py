@@ -17,14 +17,14 @@ import numpy as np
 from winnow.core.baskets import Baskets
 from winnow.errors import DataError
 from winnow.foreign import plain_type
-from winnow.read.engines.columns import check_columns
+from winnow.read.engines.columns import check_columns, missing_column
+from winnow.read.records import unpacked_name
 from winnow.read.text_format import TextFormat
 
 
 def ending_of(path: Path) -> str:
-    """The ending of a name, without .gz."""
-    name = path.name.lower().removesuffix(".gz")
-    return Path(name).suffix
+    """The ending of a name, without that of a packed file."""
+    return unpacked_name(path).suffix.lower()
 
 
 def pairs_of(
@@ -37,7 +37,7 @@ def pairs_of(
     max_baskets_per_user: int | None,
     salt: str,
     memory: str,
-    line_breaks: bool,
+    text: TextFormat,
 ) -> tuple[Baskets, list[str]]:
     """Baskets from rows (basket, item), each item once per basket; and the labels.
 
@@ -48,7 +48,7 @@ def pairs_of(
     from winnow.read.engines.row_sources import Wanted
 
     texts = {"b": basket, "i": item} | ({} if user is None else {"u": user})
-    with _opened(source, memory, list(texts.values()), line_breaks) as rows:
+    with _opened(source, memory, list(texts.values()), text) as rows:
         check_columns(rows.types, basket=basket, item=item, user=user)
         rows.bring(Wanted(texts, {}, distinct=True), "pairs")
         ask = _Asked(rows.private)
@@ -94,7 +94,7 @@ def indicators_of(
     max_baskets_per_user: int | None,
     salt: str,
     memory: str,
-    line_breaks: bool,
+    text: TextFormat,
 ) -> tuple[Baskets, list[str]]:
     """Baskets from a table with a column for each item: 1, true or yes where a row has it.
 
@@ -104,7 +104,7 @@ def indicators_of(
     from winnow.read.engines.row_sources import Wanted
 
     texts = {} if user is None else {"u": user}
-    with _opened(source, memory, list(texts.values()), line_breaks) as rows:
+    with _opened(source, memory, list(texts.values()), text) as rows:
         named = [c for c in rows.types if c != user] if items is None else list(items)
         check_columns(rows.types, user=user)
         _check_indicators(rows.types, named)
@@ -133,10 +133,7 @@ def _check_indicators(types: dict[str, str], names: Sequence[str]) -> None:
         raise DataError("there is no column beside user=; give a column for each item")
     for place, name in enumerate(names, 1):
         if name not in types:
-            raise DataError(
-                f"there is no column {name!r} among the {len(types)} columns of the source; "
-                "check its name"
-            )
+            raise DataError(missing_column(name, types))
         kind = plain_type(types[name])  # an enum's type quotes its values
         nested = types[name].endswith(("]", ">")) or types[name] == "unknown"
         if nested or kind.upper() in ("STRUCT", "MAP", "UNION", "BLOB", "BINARY", "BYTEA"):
@@ -181,7 +178,7 @@ class _Asked:
 
 
 @contextmanager
-def _opened(source: Any, memory: str, used: list[str], line_breaks: bool) -> Iterator[Any]:
+def _opened(source: Any, memory: str, used: list[str], text: TextFormat) -> Iterator[Any]:
     """The rows of a source, next to a private in-memory database.
 
     ``used`` are the columns that name people, baskets or items.
@@ -190,7 +187,7 @@ def _opened(source: Any, memory: str, used: list[str], line_breaks: bool) -> Ite
     from winnow.read.engines.registry import engine_for
 
     with private_connection(memory) as private:
-        seen = engine_for(source, memory, used, TextFormat.parse(line_breaks=line_breaks))
+        seen = engine_for(source, memory, used, text)
         with seen.rows(private, used) as rows:
             yield rows
 

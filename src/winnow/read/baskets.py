@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from winnow.core.baskets import Baskets
 from winnow.core.checks import count as check_count
-from winnow.core.checks import flag, one_of
+from winnow.core.checks import one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.unit import Unit, at_most
@@ -26,6 +26,7 @@ from winnow.read.basket_tables import ending_of, indicators_of, pairs_of, readab
 from winnow.read.engine import refusing
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
 from winnow.read.scores import repeated
+from winnow.read.text_format import TextFormat
 
 Codes = NDArray[np.uint64]
 
@@ -125,6 +126,9 @@ def read_baskets(
     item: str | None = None,
     separator: str | None = None,
     line_breaks: bool = False,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    names: Sequence[str] | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
     salt: str | None = None,
     memory: str = "2GB",
@@ -137,14 +141,17 @@ def read_baskets(
     never guessed from the content. "pairs": a table with the columns ``basket`` and ``item``.
     "indicators": a table with one column for each item. "auto" takes pairs where ``basket`` and
     ``item`` are named, lines for lists and text files, and indicators otherwise. Text may be
-    gzipped. A table is whatever ``winnow.counts`` reads: a CSV, TSV or Parquet file (a path, a
-    pattern, or a list of them), a pandas, Polars or Arrow table, a Spark data frame, a DuckDB
-    relation, or a pair (connection, table or query) of a DuckDB or psycopg connection.
+    packed with gzip, bzip2 or zstd. A table is whatever ``winnow.counts`` reads: a CSV, TSV or
+    Parquet file (a path, a pattern, or a list of them), a pandas, Polars or Arrow table, a Spark
+    data frame, a DuckDB relation, or a pair (connection, table or query) of a DuckDB or psycopg
+    connection.
 
     A line ends at LF, or CR LF, and nowhere else. In comma-separated lines, and in tables that are
     text files, a double quote encloses a whole field and closes on its line; other quotes are
     refused, because one would swallow other people's lines. ``line_breaks=True`` says that fields
-    between quotes may hold line breaks; a basket or row then may take several lines.
+    between quotes may hold line breaks; a basket or row then may take several lines. ``encoding``
+    is "utf-8", "latin-1" or "utf-16"; ``delimiter`` and ``names`` are for tables, as in
+    ``winnow.counts``.
 
     Say whose presence is protected: ``unit="basket"`` (every basket is a person's only one), or
     ``user=`` names the column of people, of whom at most ``max_baskets_per_user`` baskets each
@@ -161,7 +168,9 @@ def read_baskets(
     what a table may take while it is read; nothing is spilled to disk.
     """
     one_of(LAYOUTS, layout=layout)
-    flag(line_breaks=line_breaks)
+    text = TextFormat.parse(
+        line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
+    )
     bounds = _unit(unit, user, max_baskets_per_user)
     if max_items is not None:
         check_count(max_items=max_items)
@@ -174,17 +183,22 @@ def read_baskets(
     if layout == "lines":
         if user is not None:
             raise ParameterError("lines say nothing about users; give a table, or unit='basket'")
-        data, labels = _from_lines(_rows(source, separator, line_breaks), texts)
+        if delimiter is not None or names is not None:
+            raise ParameterError(
+                "delimiter= and names= are for tables; what stands between the items of a line is "
+                "separator="
+            )
+        data, labels = _from_lines(_rows(source, separator, text), texts)
     else:
         if separator is not None:
-            raise ParameterError("separator= is for lines; a table has the separator of its ending")
+            raise ParameterError("separator= is for lines; give delimiter= for a table")
         how: dict[str, Any] = {
             "user": user,
             "items": texts,
             "max_baskets_per_user": None if user is None else bounds,
             "salt": key.hex(),
             "memory": memory,
-            "line_breaks": line_breaks,
+            "text": text,
         }
         if layout == "pairs":
             if basket is None or item is None:
@@ -295,11 +309,11 @@ def _from_lines(
     return Baskets(ends, flat[np.lexsort((flat, owner))], len(labels)), labels
 
 
-def _rows(source: Any, separator: str | None, line_breaks: bool) -> Iterable[Iterable[str]]:
+def _rows(source: Any, separator: str | None, text: TextFormat) -> Iterable[Iterable[str]]:
     if not isinstance(source, str | Path):
-        if separator is not None or line_breaks:
+        if separator is not None or text.said:
             raise ParameterError(
-                "separator= and line_breaks= are for files; this is a list of baskets"
+                "separator=, line_breaks= and encoding= are for files; this is a list of baskets"
             )
         return _from_list(source)
     path = Path(source)
@@ -312,10 +326,10 @@ def _rows(source: Any, separator: str | None, line_breaks: bool) -> Iterable[Ite
             )
     elif not isinstance(separator, str) or not separator or set(separator) & set("\r\n"):
         raise ParameterError("separator= is a text of one character or more, and no line end")
-    if line_breaks and separator != ",":
+    if text.line_breaks and separator != ",":
         raise ParameterError("line_breaks=True is for comma-separated lines, which may have quotes")
     try:
-        return _cut(text_of(path.read_bytes()), separator, line_breaks)
+        return _cut(text_of(path.read_bytes(), text.encoding), separator, text.line_breaks)
     except InputError as error:
         problem = str(error)
     except OSError as error:

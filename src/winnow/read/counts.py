@@ -20,6 +20,7 @@ from winnow.core.unit import PERSON, ROW, Unit, at_most
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
+from winnow.read.large_counts import PackedLabels
 from winnow.read.records import lines_of_file
 from winnow.read.scores import Scores, SealedScores, repeated
 from winnow.read.text_format import TextFormat
@@ -34,7 +35,7 @@ class SealedCounts:
     """
 
     values: Sealed[Scores]
-    labels: Sequence[Any] | Sealed[list[Any]]
+    labels: Sequence[Any] | Sealed[Sequence[Any]]
     utility: Utility
     max_items_per_user: int | None = None
     """The most items that one person was counted for; None: not bounded."""
@@ -203,7 +204,7 @@ def counts(
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
         return SealedCounts(Sealed(values, what), public, utility, bound, who)
-    labels = sorted(totals)
+    labels: Sequence[Any] = sorted(totals)
     values = np.array([totals[label] for label in labels], np.int64)
     return SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound, who)
 
@@ -238,9 +239,14 @@ def private_counts(
             "labels='private' is for counts of people, to which one person adds at most 1; leave "
             "out sensitivity= and monotone="
         )
+    if isinstance(labels, PackedLabels):
+        some = values > 0
+        order = labels.order if some.all() else labels.order[some[labels.order]]
+        sorted_labels: Sealed[Sequence[Any]] = Sealed(labels.taken(order), "items")
+        return SealedCounts(Sealed(values[order], "counts"), sorted_labels, utility, most)
     with instead(lambda error: DataError(f"at least one label {error}"), ParameterError):
         texts = [label_text(label) for label in labels]
     held = sorted((text, i) for i, text in enumerate(texts) if values[i] > 0)
     kept = np.array([values[i] for _, i in held], np.int64)
-    found = [labels[i] for _, i in held]
+    found: Sequence[Any] = [labels[i] for _, i in held]
     return SealedCounts(Sealed(kept, "counts"), Sealed(found, "items"), utility, most)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from winnow.errors import DataError
@@ -39,6 +40,25 @@ DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 NOBODY = "there are no candidates; give at least one label with its score"
 
 
+def alike(name: str, names: Sequence[str]) -> str:
+    """That a column has nearly this name. What only stands in the source is not repeated.
+
+    A first line may be somebody's row; its place says which name to look at.
+    """
+    plain = [_plain(other) for other in names]
+    near = get_close_matches(_plain(name), plain, n=1, cutoff=0.75)
+    if not near:
+        return ""
+    place = plain.index(near[0]) + 1
+    if near[0] == _plain(name):
+        return f"column {place} has this name but for letter case or spaces: write it as it is"
+    return f"did you mean column {place}, which has nearly this name?"
+
+
+def _plain(name: str) -> str:
+    return "".join(name.split()).casefold()
+
+
 def could_be_data(name: str) -> bool:
     """Whether a first line's field may be a score: it has a digit."""
     return any(character.isdigit() for character in name)
@@ -61,7 +81,9 @@ def two_columns(names: Sequence[str], columns: Columns) -> tuple[int, int]:
     label, score, words = columns[:3]
     for name in (label, score):
         if name is not None and name not in names:
-            raise DataError(f"there is no column {name!r}; {_listed(names, columns)}")
+            near = alike(name, names)
+            near = f"; {near}" if near else ""
+            raise DataError(f"there is no column {name!r}; {_listed(names, columns)}{near}")
     if label is not None and label == score:
         raise DataError(f"the column {label!r} cannot be both label and score; name two columns")
     if (label is None or score is None) and len(names) != 2:

@@ -29,14 +29,15 @@ from winnow.read.file_columns import (
     not_a_number,
     two_columns,
 )
-from winnow.read.records import csv_records, text_of
+from winnow.read.large_counts import PackedLabels, large_counts
+from winnow.read.records import chunks_of, csv_records, sound, text_of, unpacked_name
 from winnow.read.scores import repeated
+from winnow.read.text_format import NOT_PARQUET, TextFormat, delimiter_of, kind_of_file
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
 STDIN = "-"
 LARGE = 4_000_000
-"""Bytes from which on it is worth the start of a database."""
-FORMATS = (".csv", ".tsv", ".json", ".parquet")
+"""Bytes from which on labels are kept packed."""
 
 
 @guarded
@@ -45,40 +46,48 @@ def read_scores(
     *,
     label_column: str | None = None,
     score_column: str | None = None,
-    line_breaks: bool = False,
     header: bool = False,
     options: tuple[str, str] = ("--label", "--score"),
-) -> tuple[list[Any], Scores]:
+    line_breaks: bool = False,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    names: Sequence[str] | None = None,
+) -> tuple[Sequence[Any], Scores]:
     """The public labels and the private scores of a file, or of CSV on stdin for "-".
 
-    The ending of the name says what it holds; text files may be gzipped. A table has a
-    label column and a score column: its only two, or those named. ``options`` are the words
-    with which the user names them, for messages. ``line_breaks`` says that fields between
-    double quotes may hold line breaks. ``header`` says that the file names its columns for
-    certain, so that messages may repeat what only stands there; without it a first line that
-    looks like data is refused.
+    The ending of the name says what it holds, or else the content; text files may be packed. A
+    table has a label column and a score column: its only two, or those named. ``options`` are the
+    words with which the user names them, for messages. ``header`` says that the file names its
+    columns for certain, so that messages may repeat what only stands there; without it a first
+    line that looks like data is refused. The rest says how text is written, as in
+    ``winnow.counts``.
     """
-    columns = Columns(label_column, score_column, options, header)
+    written = TextFormat.parse(
+        line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
+    )
+    columns = Columns(label_column, score_column, options, header or names is not None)
     try:
         if str(source) == STDIN:
-            return _checked(_from_rows(_text(sys.stdin.buffer.read()), ",", columns, line_breaks))
+            return _checked(_from_rows(_text(sys.stdin.buffer.read(), written), ".csv", columns,
+                                       written))  # fmt: skip
         path = Path(source)
-        ending = _ending(path)
-        if line_breaks and ending not in (".csv", ".tsv"):
+        ending = _ending(path, written)
+        if written.said and ending in (".json", ".parquet"):
             raise DataError(
-                "line breaks within fields are for CSV and TSV files; leave out --line-breaks"
+                "line breaks, delimiters, encodings and names are said of CSV and other text "
+                "tables; leave them out"
             )
         match ending:
             case ".parquet":
                 return _from_parquet(path, columns)
             case ".json":
-                return _checked(from_json(_text(path.read_bytes()), columns))
+                return _checked(from_json(_text(path.read_bytes(), written), columns))
             case _:
-                found = _large(path, ending, columns) if not line_breaks else None
+                found = _large(path, ending, columns, written)
                 if found is not None:
                     return found
-                delimiter, text = "\t" if ending == ".tsv" else ",", _text(path.read_bytes())
-                return _checked(_from_rows(text, delimiter, columns, line_breaks))
+                text = _text(path.read_bytes(), written)
+                return _checked(_from_rows(text, ending, columns, written))
     except ExtraMissing:
         raise
     except InputError as error:
@@ -89,25 +98,26 @@ def read_scores(
     raise DataError(f"{file}: {problem}")  # outside the handlers: nothing private is chained
 
 
-def _large(path: Path, ending: str, columns: Columns) -> tuple[list[Any], Scores] | None:
-    """What a database reads of a large file, if both columns are named and all is plain."""
+def _large(
+    path: Path, ending: str, columns: Columns, written: TextFormat
+) -> tuple[PackedLabels, Scores] | None:
+    """What is read without a line at a time, if both columns are named and all is plain."""
     named = columns.label is not None and columns.score is not None
-    if not named or path.stat().st_size < LARGE:
+    if not named or written.line_breaks or path.stat().st_size < LARGE:
         return None
-    from winnow.read.large_counts import large_counts
-
-    return large_counts(path, ending, columns)
+    return large_counts(path, ending, columns, written)
 
 
-def _ending(path: Path) -> str:
-    name = path.name.lower()
-    for ending in FORMATS:
-        if name.endswith(ending) or (ending != ".parquet" and name.endswith(ending + ".gz")):
-            return ending
-    raise DataError(
-        f"the ending of the name is not one of {', '.join(FORMATS)}; rename the file, "
-        "or pipe CSV in with '-' as the file"
-    )
+def _ending(path: Path, written: TextFormat) -> str:
+    """'.json', or what `kind_of_file` says; a text that begins like JSON is JSON."""
+    if unpacked_name(path).suffix.lower() == ".json":
+        return ".json"
+    kind = kind_of_file(path, written.encoding)
+    if kind != ".txt" or written.said:
+        return kind
+    with sound():
+        first = next(chunks_of(path), b"").lstrip()[:1]
+    return ".json" if first in (b"{", b"[") else kind
 
 
 def _unreadable(error: OSError) -> str:
@@ -122,11 +132,8 @@ def _unreadable(error: OSError) -> str:
             return f"the file cannot be read ({reason(error)}); copy it to another place"
 
 
-def _text(data: bytes) -> str:
-    if data[:4] in (b"PAR1", b"PK\x03\x04"):
-        held = "Parquet" if data[:4] == b"PAR1" else "Excel or zip"
-        raise DataError(f"this is a file of the kind {held}, not text; rename it or save as CSV")
-    text = text_of(data)
+def _text(data: bytes, written: TextFormat) -> str:
+    text = text_of(data, written.encoding)
     if "\0" in text:
         raise DataError("this is not plain text (it has NUL bytes); save it again as UTF-8")
     if not text.strip():
@@ -134,10 +141,13 @@ def _text(data: bytes) -> str:
     return text
 
 
-def _from_rows(text: str, delimiter: str, columns: Columns, line_breaks: bool) -> Content:
-    """CSV or TSV with the names of the columns in the first line."""
+def _from_rows(text: str, ending: str, columns: Columns, written: TextFormat) -> Content:
+    """A text table with the names of the columns in its first line, or with names given."""
+    delimiter = delimiter_of(ending, text.partition("\n")[0], written)
     rows, lines = [], []
-    for line, row in csv_records(text, delimiter, line_breaks=line_breaks):
+    if written.names is not None:
+        rows, lines = [list(written.names)], [0]
+    for line, row in csv_records(text, delimiter, line_breaks=written.line_breaks):
         if len(row) > 1 or "".join(row).strip():
             rows.append(row)
             lines.append(line)
@@ -155,8 +165,9 @@ def _from_rows(text: str, delimiter: str, columns: Columns, line_breaks: bool) -
     for line, row in zip(lines[1:], rows[1:], strict=True):
         if len(row) != len(header):
             raise DataError(
-                f"line {line} has {len(row)} fields and the first line has {len(header)}; "
-                "put a label that contains the separator between double quotes"
+                f"line {line} has {len(row)} field{'' if len(row) == 1 else 's'}, and there are "
+                f"{len(header)} columns; put a label that contains the separator between double "
+                "quotes"
             )
         labels.append(row[label_at])
         score = row[score_at].strip()
@@ -178,8 +189,7 @@ def _from_parquet(path: Path, columns: Columns) -> tuple[list[Any], Scores]:
     with instead(ExtraMissing("pyarrow", "parquet", "reading Parquet files"), ImportError):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    damaged = "this is not a Parquet file, or it is damaged or cut off; copy it again"
-    with path.open("rb") as opened, instead(DataError(damaged)):
+    with path.open("rb") as opened, instead(DataError(NOT_PARQUET)):
         file = pq.ParquetFile(opened)
         names = file.schema_arrow.names
         label, score = (names[at] for at in two_columns(names, columns))

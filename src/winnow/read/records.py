@@ -9,17 +9,20 @@ as text, cut at more than that: neither is used on anybody's lines.
 
 from __future__ import annotations
 
+import bz2
+import codecs
 import csv
 import gzip
 import io
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from winnow.errors import DataError, InputError
-from winnow.foreign import reason
+from winnow.errors import DataError, ExtraMissing, InputError
+from winnow.foreign import instead, reason
 from winnow.read.kernels.csv_states import (
     BREAK_INSIDE,
     CRLF_ENDS,
@@ -37,7 +40,9 @@ from winnow.read.kernels.csv_states import (
 )
 
 _BOM = b"\xef\xbb\xbf"
-_GZIP = b"\x1f\x8b"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_PACKINGS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
+PACKED_ENDINGS = (".gz", ".bz2", ".zst")
 _CHUNK = 1 << 22
 
 _LONE = (
@@ -85,20 +90,16 @@ def csv_records(
     check_csv([text.encode()], delimiter, line_breaks=line_breaks)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     while True:
-        try:
+        with instead(lambda _: _huge(reader.line_num), csv.Error):
             row = next(reader, None)
-        except csv.Error:
-            row, huge = None, True
-        else:
-            huge = False
-        if huge:  # raised outside the handler: nothing private is chained
-            raise DataError(
-                f"line {reader.line_num}: a field has more than {csv.field_size_limit():,} "
-                "characters; shorten it"
-            )
         if row is None:
             return
         yield reader.line_num, row
+
+
+def _huge(line: int) -> DataError:
+    limit = csv.field_size_limit()
+    return DataError(f"line {line}: a field has more than {limit:,} characters; shorten it")
 
 
 def check_csv(
@@ -145,28 +146,151 @@ def _read_on(data: bytes, delimiter: bytes, place: ScanState) -> ScanState | Non
     return ScanState(state, place.lines + lines, ends)
 
 
-def is_gzipped(path: Path) -> bool:
-    """Whether a file begins as gzipped ones do."""
+def packing_of(path: Path) -> str:
+    """'gzip', 'bzip2' or 'zstd', by the first bytes of a file; '' where it is not packed."""
     with path.open("rb") as file:
-        return file.read(2) == _GZIP
+        return _packing(file.read(4))
 
 
-def chunks_of(path: Path) -> Iterator[bytes]:
-    """The bytes of a file in chunks, unpacked if it is gzipped."""
-    with gzip.open(path) if is_gzipped(path) else path.open("rb") as file:
+def _packing(first: bytes) -> str:
+    return next((word for mark, word in _PACKINGS.items() if first.startswith(mark)), "")
+
+
+def unpacked_name(path: Path) -> Path:
+    """The path without the ending of a packed file."""
+    return path.with_suffix("") if path.suffix.lower() in PACKED_ENDINGS else path
+
+
+def opened(path: Path) -> Any:
+    """The bytes of a file, unpacked by what it begins with, whatever its name says."""
+    match packing_of(path):
+        case "gzip":
+            return gzip.open(path)
+        case "bzip2":
+            return bz2.open(path)
+        case "zstd":
+            return _arrow().CompressedInputStream(str(path), "zstd")
+        case _:
+            return path.open("rb")
+
+
+def _arrow() -> Any:
+    with instead(ExtraMissing("pyarrow", "parquet", "unpacking zstd"), ImportError):
+        import pyarrow
+    return pyarrow
+
+
+def _unpacked(data: bytes) -> bytes:
+    match _packing(data[:4]):
+        case "gzip":
+            return gzip.decompress(data)
+        case "bzip2":
+            return bz2.decompress(data)
+        case "zstd":
+            arrow = _arrow()
+            held: bytes = arrow.CompressedInputStream(arrow.BufferReader(data), "zstd").read()
+            return held
+        case _:
+            return data
+
+
+def rows_of(path: Path, delimiter: str, encoding: str, width: int) -> Iterator[list[str]]:
+    """The rows of a text file that `check_csv` took, with a field for each of its columns.
+
+    A line with more or fewer fields is refused, and one that is not text. A blank line is no row,
+    but for the only field of a table with one column.
+    """
+    known = "utf-8-sig" if encoding == "utf-8" else encoding
+    with opened(path) as raw, io.TextIOWrapper(raw, encoding=known, newline="") as text:
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        while True:
+            with (
+                instead(lambda _: DataError(_undecoded(path, encoding)), UnicodeError),
+                instead(lambda _: _huge(reader.line_num), csv.Error),
+            ):
+                row = next(reader, None)
+            if row is None:
+                return
+            if row and len(row) != width:
+                raise DataError(
+                    f"line {reader.line_num} has {len(row)} field{'' if len(row) == 1 else 's'}, "
+                    f"and there are {width} columns; put a field that contains the separator "
+                    "between double quotes"
+                )
+            if row or width == 1:
+                yield row or [""]
+
+
+def _undecoded(path: Path, encoding: str) -> str:
+    """Where a file stops being text; only lines of UTF-8 are told by their bytes."""
+    if encoding != "utf-8":
+        return not_text(encoding)
+    decoder, lines = codecs.getincrementaldecoder("utf-8")(), 1
+    for chunk in chunks_of(path):
+        try:
+            decoder.decode(chunk)
+        except UnicodeDecodeError as error:
+            return f"line {lines + error.object[: error.start].count(10)}: {not_text(encoding)}"
+        lines += chunk.count(b"\n")
+    return not_text(encoding)
+
+
+def chunks_of(path: Path, encoding: str = "utf-8") -> Iterator[bytes]:
+    """The bytes of a file in chunks, unpacked; UTF-16 becomes UTF-8."""
+    decoder = codecs.getincrementaldecoder(encoding)() if encoding == "utf-16" else None
+    with opened(path) as file:
         while chunk := file.read(_CHUNK):
-            yield chunk
+            yield chunk if decoder is None else decoder.decode(chunk).encode()
+    if decoder is not None:
+        decoder.decode(b"", final=True)
 
 
-def text_of(data: bytes) -> str:
-    """UTF-8 bytes as text, unpacked if they are gzipped."""
-    try:
-        return (gzip.decompress(data) if data[:2] == _GZIP else data).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        problem = "this is not UTF-8 text; save it again as UTF-8"
-    except (EOFError, OSError, zlib.error):
-        problem = "the gzip file is damaged or cut off; copy it again"
-    raise DataError(problem)  # outside the handlers: nothing private is chained
+def sound(encoding: str | None = "utf-8") -> instead:
+    """Around what unpacks and decodes a file: its own errors become words, with no value."""
+
+    def refusal(error: BaseException) -> DataError:
+        if isinstance(error, UnicodeError):
+            first = error.object[:2] if isinstance(error, UnicodeDecodeError) else b""
+            marked = encoding == "utf-8" and begins_as_utf16(first)
+            return DataError(UTF16 if marked else not_text(encoding))
+        if isinstance(error, OSError) and error.errno is not None:
+            return DataError(f"it cannot be read ({reason(error)}); copy it to another place")
+        return DataError(DAMAGED)
+
+    return instead(refusal, UnicodeError, EOFError, zlib.error, OSError)
+
+
+DAMAGED = "the packed file is damaged or cut off; copy it again"
+UTF16 = "this is UTF-16 text; say so with encoding='utf-16' (--encoding utf-16)"
+
+
+def not_text(encoding: str | None) -> str:
+    """That bytes are no text of an encoding, and what else they may be."""
+    if encoding is None:
+        return "this is not UTF-8 text; save it again as UTF-8"
+    if encoding == "utf-16":
+        return "this is not UTF-16 text that begins with its mark (BOM); save it again as UTF-8"
+    return (
+        "this is not UTF-8 text; if the file is Latin-1 or Windows-1252, say encoding='latin-1' "
+        "(--encoding latin-1)"
+    )
+
+
+def begins_as_utf16(data: bytes) -> bool:
+    """Whether bytes begin with the mark of UTF-16."""
+    return data.startswith(_UTF16_MARKS)
+
+
+def text_of(data: bytes, encoding: str | None = None) -> str:
+    """Bytes as text, unpacked if they are packed.
+
+    None is for public lists, of which nobody says the encoding: UTF-8, or UTF-16 by its mark.
+    """
+    with sound(encoding):
+        held = _unpacked(data)
+        if encoding is None and begins_as_utf16(held):
+            encoding = "utf-16"
+        return held.decode("utf-8-sig" if encoding in (None, "utf-8") else encoding)
 
 
 def lines_of_file(path: str | Path) -> list[str]:

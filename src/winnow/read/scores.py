@@ -21,6 +21,8 @@ from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, plain_type, shown
+from winnow.read.file_columns import alike
+from winnow.read.large_counts import PackedLabels
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
 
@@ -101,9 +103,11 @@ def read_scores_of(
     if labels is not None:
         if own_labels is not None:
             raise DataError("these scores bring their own labels; leave out labels=")
-        own_labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        if not isinstance(labels, PackedLabels):
+            labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        own_labels = labels
     values = _numbers(scores)
-    if own_labels is not None:
+    if own_labels is not None and not isinstance(labels, PackedLabels):  # those were checked
         _check_labels(own_labels, len(values))
     return values, own_labels
 
@@ -252,8 +256,10 @@ def _from_frame(data: Any, label_column: str | None, score_column: str | None) -
         label_column, score_column = label_column or other, score_column or other
     for name in (label_column, score_column):
         if name not in columns:
+            near = alike(str(name), [str(other) for other in columns])
             raise DataError(
-                f"there is no column {shown(name)} among the {len(columns)} columns of the table"
+                f"there is no column {shown(name)} among the {len(columns)} columns of the table; "
+                f"{near or 'check its name'}"
             )
     labels = native.get_column(label_column)
     if labels.null_count() > 0:

@@ -6,9 +6,6 @@ the columns, or the user gives their names.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +14,15 @@ from winnow.core.checks import flag
 from winnow.core.column import check_name
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import shown
-from winnow.read.records import is_gzipped
+from winnow.read.records import UTF16, begins_as_utf16, unpacked_name
 
 ENDINGS = (".csv", ".tsv", ".parquet")
-ENCODINGS = ("utf-8", "latin-1")
+ENCODINGS = ("utf-8", "latin-1", "utf-16")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _WORDS = {"tab": "\t", "\\t": "\t"}
-_PACKED = {
-    b"BZh": "packed with bzip2; unpack it first, as with bunzip2",
-    b"\x28\xb5\x2f\xfd": "packed with zstd; unpack it first, as with unzstd",
-    b"PK\x03\x04": "a zip or Excel file; save the table as CSV",
-    b"\xff\xfe": "UTF-16 text; save it as UTF-8, as with iconv -f UTF-16 -t UTF-8",
-    b"\xfe\xff": "UTF-16 text; save it as UTF-8, as with iconv -f UTF-16 -t UTF-8",
-}
+_ZIP = b"PK\x03\x04"
 _PARQUET = b"PAR1"
+NOT_PARQUET = "this is not a Parquet file, or it is damaged or cut off; copy it again"
 
 
 @dataclass(frozen=True)
@@ -90,25 +82,26 @@ PLAIN = TextFormat()
 """Nothing was said."""
 
 
-def kind_of_file(path: Path) -> str:
-    """'.csv', '.tsv' or '.parquet': by the name, or by the content where the name does not say."""
-    unpacked = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    ending = unpacked.suffix.lower()
+def kind_of_file(path: Path, encoding: str = "utf-8") -> str:
+    """'.csv', '.tsv' or '.parquet': by the name, or by the content where the name does not say.
+
+    A text of which neither says how its fields are separated is '.txt'.
+    """
+    ending = unpacked_name(path).suffix.lower()
     with path.open("rb") as file:
         first = file.read(4)
         file.seek(-min(4, path.stat().st_size), 2)
         last = file.read(4)
-    for mark, what in _PACKED.items():
-        if first.startswith(mark):
-            raise DataError(f"the file {path.name!r} is {what}")
+    if first == _ZIP:
+        raise DataError("this is a zip or Excel file; save the table as CSV")
+    if encoding == "utf-8" and begins_as_utf16(first):
+        raise DataError(UTF16)
     if ending == ".parquet" or (first == _PARQUET and ending not in ENDINGS):
         if not first == last == _PARQUET:
-            raise DataError(
-                f"the file {path.name!r} is not Parquet, or it is damaged or cut off; copy it again"
-            )
+            raise DataError(NOT_PARQUET)
         return ".parquet"
     if first == _PARQUET:
-        raise DataError(f"the file {path.name!r} is Parquet, not text; rename it to .parquet")
+        raise DataError("this is Parquet, not text; rename it to .parquet")
     return ending if ending in ENDINGS else ".txt"
 
 
@@ -139,26 +132,3 @@ def delimiter_of(ending: str, first: str, text: TextFormat) -> str:
             f"(--delimiter {shown_as!r})"
         )
     return usual
-
-
-def wrong_line(path: Path, delimiter: str, encoding: str, width: int) -> str | None:
-    """The first line that is not text, or has more or fewer fields than there are columns."""
-    with gzip.open(path) if is_gzipped(path) else path.open("rb") as raw:
-        text = io.TextIOWrapper(raw, encoding="utf-8-sig" if encoding == "utf-8" else encoding,
-                                newline="")  # fmt: skip
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
-        try:
-            for row in reader:
-                if row and len(row) != width:
-                    return (
-                        f"line {reader.line_num} has {len(row)} fields, and there are {width} "
-                        "columns; put a field that contains the separator between double quotes"
-                    )
-        except UnicodeDecodeError:
-            return (
-                f"about line {reader.line_num + 1} is not UTF-8 text; if the file is Latin-1 or "
-                "Windows-1252, say encoding='latin-1' (--encoding latin-1)"
-            )
-        except csv.Error:
-            return None
-    return None

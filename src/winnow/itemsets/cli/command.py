@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from winnow.cli.options import (
+    PLAIN_TEXT,
     JsonOption,
-    LineBreaksOption,
     OutOption,
     PadToSecondsOption,
     SeedOption,
+    TextOptions,
     Thresholds,
     check_unit_said,
     choices,
@@ -93,7 +94,7 @@ def itemsets(
         typer.Option("--counts", help="Release noisy supports, too, for half of epsilon."),
     ] = False,
     seed: SeedOption = None,
-    line_breaks: LineBreaksOption = False,
+    text: TextOptions = PLAIN_TEXT,
     pad_to: PadToSecondsOption = None,
     items: Annotated[
         Path | None,
@@ -252,13 +253,13 @@ def itemsets(
         unit="basket" if user is None else "user",
         user=user,
         max_baskets_per_user=max_baskets_per_user,
-        items=None if items is None else read_items(items, line_breaks=line_breaks),
+        items=None if items is None else read_items(items, line_breaks=text.line_breaks),
         max_items=max_items,
         layout=str(layout),
         basket=basket,
         item=item,
         separator=separator,
-        line_breaks=line_breaks,
+        **text.said(),
         relation=relation,
         salt=None if seed is None else f"seed {seed}",  # repeatable, too
     )

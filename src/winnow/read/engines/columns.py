@@ -11,6 +11,7 @@ from sqlglot import exp
 from winnow.errors import DataError
 from winnow.foreign import plain_type
 from winnow.read.engines.query import CountQuery
+from winnow.read.file_columns import alike
 
 _WHOLE = {
     *("tinyint", "smallint", "integer", "bigint"),  # DuckDB, Spark
@@ -35,10 +36,7 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
         if name is None:
             continue
         if name not in types:
-            raise DataError(
-                f"there is no column {name!r} (the {role}) among the {len(types)} columns of the "
-                f"source; {alike(name, types) or 'check its name'}"
-            )
+            raise DataError(missing_column(name, types, f" (the {role})"))
         if _base(types[name]) not in _WHOLE | _OTHER | _UNTYPED:
             raise DataError(
                 f"the column {name!r} has the type {plain_type(types[name])}, whose text is not "
@@ -48,11 +46,15 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
         raise DataError(f"the column {roles['item']!r} cannot be both item and user")
 
 
-def alike(name: str, types: Mapping[str, str]) -> str:
-    """That a column has nearly this name. What only stands in the source is not repeated."""
-    plain = "".join(name.split()).casefold()
-    near = sum("".join(other.split()).casefold() == plain for other in types)
-    return "one has this name but for letter case or spaces: write it as it is" if near else ""
+def missing_column(
+    name: str, types: Mapping[str, str], role: str = "", advice: str = "check its name"
+) -> str:
+    """That a column is not there, and which may be meant."""
+    few = "1 column" if len(types) == 1 else f"{len(types)} columns"
+    return (
+        f"there is no column {name!r}{role} among the {few} of the source; "
+        f"{alike(name, list(types)) or advice}"
+    )
 
 
 def is_whole(types: Mapping[str, str], user: str | None) -> bool:

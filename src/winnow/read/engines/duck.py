@@ -20,7 +20,7 @@ from winnow.read.engines.histogram import HistogramQuery
 from winnow.read.engines.packed_pairs import people_of_part
 from winnow.read.engines.private_duck import run
 from winnow.read.engines.query import CountQuery, listed_in_one_text, table_or_query
-from winnow.read.engines.row_sources import RowSource, Wanted, batches, batches_of
+from winnow.read.engines.row_sources import RowSource, Wanted, batches, batches_of, receiver
 
 
 class DuckTable(Engine):
@@ -102,7 +102,7 @@ class _DuckRows(RowSource):
         """Nothing is created or set in the user's database."""
         check_collation(self._table.connection)
         rows = wanted.over(self._table.source, _decoded).sql(dialect="duckdb")
-        run(_Batches(self._table.connection, self._receiver(wanted, table)), rows)
+        run(_Batches(self._table.connection, receiver(self.private, table, wanted.kinds())), rows)
 
 
 class _Batches:

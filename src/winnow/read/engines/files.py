@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import csv
 import glob
-import gzip
 import io
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -26,8 +24,17 @@ from typing import Any, Self
 from sqlglot import exp
 
 from winnow.errors import DataError, InputError, ParameterError
-from winnow.foreign import instead, reason
-from winnow.read.engine import FILES, Counts, Distinct, Engine, Progress, Source, refusing
+from winnow.foreign import reason
+from winnow.read.engine import (
+    FILES,
+    Counts,
+    Distinct,
+    Engine,
+    Progress,
+    Source,
+    own_name,
+    refusing,
+)
 from winnow.read.engines.columns import column_types, is_untyped, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
@@ -38,15 +45,14 @@ from winnow.read.engines.private_duck import (
     private_connection,
 )
 from winnow.read.engines.query import CountQuery, column
-from winnow.read.engines.row_sources import PrivateRows, RowSource
-from winnow.read.records import check_csv, chunks_of, is_gzipped
+from winnow.read.engines.row_sources import PrivateRows, RowSource, batches_of, receiver
+from winnow.read.records import check_csv, chunks_of, packing_of, rows_of, sound
 from winnow.read.text_format import (
     ENDINGS,
     PLAIN,
     TextFormat,
     delimiter_of,
     kind_of_file,
-    wrong_line,
 )
 
 
@@ -95,7 +101,13 @@ def _typed(name: str, kind: str) -> exp.Expression:
     return exp.Alias(this=cast, alias=exp.to_identifier(name, quoted=True))
 
 
-def csv_table(paths: Sequence[Path], delimiter: str, text: TextFormat) -> exp.Expression:
+_SEEN_BY_DUCKDB = {"": "none", "gzip": "gzip", "zstd": "zstd"}
+"""How text may be packed for DuckDB to read it, and its word for that."""
+
+
+def csv_table(
+    connection: Any, paths: Sequence[Path], delimiter: str, text: TextFormat
+) -> exp.Expression:
     """The files as one table of texts, if each of them is plain beyond doubt."""
     headers = [_header(path, delimiter, text) for path in paths]
     if any(header != headers[0] for header in headers):
@@ -103,6 +115,9 @@ def csv_table(paths: Sequence[Path], delimiter: str, text: TextFormat) -> exp.Ex
             "the first lines of the files name different columns, or the same in another order; "
             "write them all alike"
         )
+    packings = {packing_of(path) for path in paths}
+    if len(packings) > 1 or text.encoding == "utf-16" or not packings <= _SEEN_BY_DUCKDB.keys():
+        return _brought(connection, paths, headers[0], delimiter, text)
     columns = [
         exp.PropertyEQ(
             this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR")
@@ -119,12 +134,29 @@ def csv_table(paths: Sequence[Path], delimiter: str, text: TextFormat) -> exp.Ex
         "skip": exp.Literal.number(0),
         "comment": exp.Literal.string(""),
         "strict_mode": exp.true(),
+        "compression": exp.Literal.string(_SEEN_BY_DUCKDB[packings.pop()]),
         # a thread that starts in the middle of a file takes a line inside quotes for a record
         "parallel": exp.Boolean(this=not text.line_breaks),
     }
     if text.encoding != "utf-8":
         options["encoding"] = exp.Literal.string(text.encoding)
     return table_function("read_csv", paths, options)
+
+
+def _brought(
+    connection: Any, paths: Sequence[Path], names: Sequence[str], delimiter: str, text: TextFormat
+) -> exp.Expression:
+    """Files that DuckDB cannot read, as a table in its memory; an empty field is null, too."""
+    table = own_name("rows")
+    receive = receiver(connection, table, dict.fromkeys(names, "VARCHAR"))
+    for path in paths:
+        with _readable(path, text.encoding):
+            rows = rows_of(path, delimiter, text.encoding, len(names))
+            if text.names is None:
+                next(rows, None)
+            for batch in batches_of(rows):
+                receive([[field or None for field in row] for row in batch])
+    return exp.to_table(table)
 
 
 def table_function(
@@ -143,31 +175,27 @@ def table_function(
 
 def _header(path: Path, delimiter: str, text: TextFormat) -> list[str]:
     """The names of the columns of a file whose bytes leave no doubt."""
-    with _readable(path):
-        check_csv(chunks_of(path), delimiter, line_breaks=text.line_breaks, one_ending=True)
+    with _readable(path, text.encoding):
+        chunks = chunks_of(path, text.encoding)
+        check_csv(chunks, delimiter, line_breaks=text.line_breaks, one_ending=True)
         return _names(_beginning(path, text.encoding), delimiter, text.names)
 
 
 def _beginning(path: Path, encoding: str) -> str:
     """The first characters of a text file; they may end within a line."""
-    if is_gzipped(path) is not (path.suffix == ".gz"):  # DuckDB goes by the name
-        raise DataError("its name and its content disagree on whether it is gzipped")
-    known = "utf-8-sig" if encoding == "utf-8" else encoding
-    return next(chunks_of(path), b"").decode(known, errors="replace")
+    known = "latin-1" if encoding == "latin-1" else "utf-8-sig"
+    return next(chunks_of(path, encoding), b"").decode(known, errors="replace")
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _readable(path: Path, encoding: str) -> Iterator[None]:
     """Around what reads a text file: errors name the file, and nothing private is chained."""
     try:
-        yield
+        with sound(encoding):
+            yield
         return
     except InputError as error:
         problem = str(error)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        problem = "the gzip file is damaged or cut off; copy it again"
-    except OSError as error:
-        problem = f"it cannot be read ({reason(error)}); copy it to another place"
     raise DataError(f"the file {path.name!r}: {problem}")  # outside: nothing private is chained
 
 
@@ -221,7 +249,7 @@ class DuckFiles(Engine):
             ):
                 return list(column_types(connection, table_function("read_parquet", [path])))
         delimiter = self.delimiter
-        with _readable(path):
+        with _readable(path, self.text.encoding):
             return _names(_beginning(path, self.text.encoding), delimiter, self.text.names)
 
     def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
@@ -259,13 +287,13 @@ class DuckFiles(Engine):
         """The files as one table; they must agree on the types of the columns ``used``."""
         if self.ending == ".parquet":
             return parquet_table(connection, self.paths, used)
-        return csv_table(self.paths, self.delimiter, self.text)
+        return csv_table(connection, self.paths, self.delimiter, self.text)
 
     @cached_property
     def delimiter(self) -> str:
         """What separates the fields of a text file."""
         path = self.paths[0]
-        with _readable(path):
+        with _readable(path, self.text.encoding):
             first = _beginning(path, self.text.encoding).partition("\n")[0]
             return delimiter_of(self.ending, first, self.text)
 
@@ -281,26 +309,29 @@ class DuckFiles(Engine):
             raise
         except duckdb.Error as error:
             failure = error
-        told = None if self.ending == ".parquet" else self._wrong_line()
-        if told is None:
-            raise failure
-        del failure  # it may quote a row
-        raise DataError(told)
+        damaged = (duckdb.InvalidInputException, duckdb.IOException, duckdb.SerializationException)
+        if self.ending != ".parquet":
+            self._refuse_wrong_line()
+        elif isinstance(failure, damaged):
+            one = len(self.paths) == 1
+            which = f"the file {self.paths[0].name!r}" if one else "at least one of the files"
+            kind = reason(failure)
+            del failure  # it may quote a row
+            raise DataError(f"{which} is damaged Parquet ({kind}); copy it again")
+        raise failure
 
-    def _wrong_line(self) -> str | None:
+    def _refuse_wrong_line(self) -> None:
         width = len(self.names())
         for path in self.paths:
-            with instead(DataError(f"the file {path.name!r} cannot be read")):
-                wrong = wrong_line(path, self.delimiter, self.text.encoding, width)
-            if wrong is not None:
-                return f"the file {path.name!r}: {wrong}"
-        return None
+            with _readable(path, self.text.encoding):
+                for _ in rows_of(path, self.delimiter, self.text.encoding, width):
+                    pass
 
     def _rows(self, connection: Any, source: exp.Expression) -> int:
         """How many rows there are, roughly for text files."""
         if self.ending == ".parquet":  # from the files' own footers
             return number_of_rows(connection, source)
-        packed = 8 if any(path.suffix == ".gz" for path in self.paths) else 1
+        packed = 8 if any(map(packing_of, self.paths)) else 1
         return sum(path.stat().st_size for path in self.paths) * packed // 12
 
 
@@ -321,11 +352,14 @@ def _found(sources: list[str | Path], text: TextFormat) -> tuple[list[Path], str
             raise DataError(f"the file {path.name!r} may not be read; check its permissions")
         if path.stat().st_size == 0:
             raise DataError(f"the file {path.name!r} is empty; its first line names the columns")
-    endings = {kind_of_file(path) for path in paths}
+    endings: set[str] = set()
+    for path in paths:
+        with _readable(path, text.encoding):
+            endings.add(kind_of_file(path, text.encoding))
     if len(endings) != 1:
         raise DataError(
             f"the files are of the kinds {', '.join(sorted(endings))}; give files of one kind: "
-            f"{', '.join(ENDINGS)} (text may be gzipped)"
+            f"{', '.join(ENDINGS)} (text may be packed with gzip, bzip2 or zstd)"
         )
     (ending,) = endings
     if text.said and ending == ".parquet":

@@ -21,7 +21,7 @@ from sqlglot import exp
 from winnow.core.column import Column
 from winnow.errors import DataError
 from winnow.foreign import plain_type
-from winnow.read.engines.columns import alike, check_columns, is_untyped
+from winnow.read.engines.columns import check_columns, is_untyped, missing_column
 
 Dialect = Literal["duckdb", "postgres", "spark"]
 
@@ -128,10 +128,8 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
     """Refuse columns that are not there, or hold another kind of value than is declared."""
     for column in query.columns:
         if column.name not in types:
-            raise DataError(
-                f"there is no column {column.name!r} among the {len(types)} columns of the source; "
-                + (alike(column.name, types) or "the schema and the source must use the same names")
-            )
+            advice = "the schema and the source must use the same names"
+            raise DataError(missing_column(column.name, types, advice=advice))
         if as_text or is_untyped(types[column.name]):
             continue
         found = _content(types[column.name])

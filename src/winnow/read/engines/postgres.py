@@ -14,7 +14,7 @@ from winnow.read.engines.columns import typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
 from winnow.read.engines.query import CountQuery, listed_in_one_text, table_or_query
-from winnow.read.engines.row_sources import RowSource, Wanted, batches
+from winnow.read.engines.row_sources import RowSource, Wanted, batches, receiver
 
 _SETTINGS = (
     "SET LOCAL DateStyle = 'ISO'",  # the text of dates is that of the other engines
@@ -106,7 +106,7 @@ class _PostgresRows(RowSource):
 
     def bring(self, wanted: Wanted, table: str) -> None:
         """Through a cursor of the server, so that it sends no more than a batch at a time."""
-        receive = self._receiver(wanted, table)
+        receive = receiver(self.private, table, wanted.kinds())
         with tuple_cursor(self._table.connection, own_name("rows")) as cursor:
             cursor.execute(wanted.over(self._table.source, _in_bytes).sql(dialect="postgres"))
             for rows in batches(cursor.fetchmany):

@@ -71,19 +71,23 @@ class RowSource(ABC):
     def bring(self, wanted: Wanted, table: str) -> None:
         """Make a table of the wanted rows in the private database."""
 
-    def _receiver(self, wanted: Wanted, table: str) -> Callable[[Sequence[Sequence[Any]]], None]:
-        """An empty table, and what puts a batch of rows into it."""
-        kinds = wanted.kinds()
-        described = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-        self.private.execute(f"CREATE TEMP TABLE {table} ({described})")
-        lists = (f"unnest(${place}::{kind}[])" for place, kind in enumerate(kinds.values(), 1))
-        insert = f"INSERT INTO {table} SELECT {', '.join(lists)}"
 
-        def receive(rows: Sequence[Sequence[Any]]) -> None:
-            if rows:
-                self.private.execute(insert, [list(held) for held in zip(*rows, strict=True)])
+def receiver(
+    private: Any, table: str, kinds: dict[str, str]
+) -> Callable[[Sequence[Sequence[Any]]], None]:
+    """An empty table with columns of these types, and what puts a batch of rows into it."""
+    named = {exp.to_identifier(name, quoted=True).sql("duckdb"): kind
+             for name, kind in kinds.items()}  # fmt: skip
+    described = ", ".join(f"{name} {kind}" for name, kind in named.items())
+    private.execute(f"CREATE TEMP TABLE {table} ({described})")
+    lists = (f"unnest(${place}::{kind}[])" for place, kind in enumerate(kinds.values(), 1))
+    insert = f"INSERT INTO {table} SELECT {', '.join(lists)}"
 
-        return receive
+    def receive(rows: Sequence[Sequence[Any]]) -> None:
+        if rows:
+            private.execute(insert, [list(held) for held in zip(*rows, strict=True)])
+
+    return receive
 
 
 class PrivateRows(RowSource):

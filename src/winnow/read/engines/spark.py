@@ -14,7 +14,7 @@ from winnow.read.engines.columns import typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
 from winnow.read.engines.query import CountQuery
-from winnow.read.engines.row_sources import YES, RowSource, Wanted, batches_of
+from winnow.read.engines.row_sources import YES, RowSource, Wanted, batches_of, receiver
 
 MERGES = "SELECT 'a' = 'A' OR 'a' = 'a ' OR '\u00e9' = 'e\u0301' AS merges"
 """Whether texts are compared by a collation: every one but UTF8_BINARY merges one of the pairs."""
@@ -102,7 +102,7 @@ class _FrameRows(RowSource):
     def bring(self, wanted: Wanted, table: str) -> None:
         """Partition by partition, as Spark has them ready."""
         check_spark_collation(self._frame.sparkSession)
-        receive = self._receiver(wanted, table)
+        receive = receiver(self.private, table, wanted.kinds())
         for rows in batches_of(map(tuple, self._rows(wanted).toLocalIterator())):
             receive(rows)
 

@@ -10,11 +10,11 @@ import typer
 
 from winnow.cli.options import (
     PERMUTE_AND_FLIP,
+    PLAIN_TEXT,
     DeltaOption,
     EpsilonOption,
     HeaderOption,
     JsonOption,
-    LineBreaksOption,
     Mechanism,
     MechanismOption,
     MonotoneOption,
@@ -24,6 +24,7 @@ from winnow.cli.options import (
     RelationOption,
     SeedOption,
     SensitivityOption,
+    TextOptions,
     ThresholdsOption,
     option,
 )
@@ -62,7 +63,7 @@ def select(
         typer.Option("-k", metavar="K", help="Select K items instead of one."),
     ] = None,
     seed: SeedOption = None,
-    line_breaks: LineBreaksOption = False,
+    text: TextOptions = PLAIN_TEXT,
     label: Annotated[
         str | None,
         option(
@@ -115,8 +116,8 @@ def select(
             file,
             label_column=label,
             score_column=score,
-            line_breaks=line_breaks,
             header=header,
+            **text.said(),
         )
         released = winnow_select(
             scores,

@@ -221,7 +221,7 @@ def topk(
     )
     check_source(
         file, count, max_items_per_user, user=user, items=items, memory=memory, header=header,
-        labels=labels, one_row=one_row, text=text,
+        labels=labels, one_row=one_row,
     )  # fmt: skip
     read = named_by(file)
     _check_targets([*read, *([] if items is None else [items])], out, plot, request)
@@ -244,7 +244,7 @@ def topk(
                 choice,
                 seed,
                 budget,
-                line_breaks=text.line_breaks,
+                text=text,
                 header=header,
             )
         else:

@@ -193,7 +193,7 @@ def from_counts(
     seed: int | None,
     budget: Budget | None = None,
     *,
-    line_breaks: bool = False,
+    text: TextOptions = PLAIN_TEXT,
     header: bool = False,
 ) -> Released[list[Any]]:
     """A top k of ready counts, whose items are public or were found in the data."""
@@ -201,9 +201,9 @@ def from_counts(
         file,
         label_column=item,
         score_column=count,
-        line_breaks=line_breaks,
         header=header,
         options=("--item", "--count"),
+        **text.said(),
     )
     if counts.dtype.kind != "i" or (counts < 0).any():
         raise DataError(
@@ -255,7 +255,6 @@ def check_source(
     header: bool,
     labels: str | None,
     one_row: bool,
-    text: TextOptions,
 ) -> None:
     """Refuse options that would do nothing for this kind of file, and what is left unsaid."""
     if count is None:
@@ -286,8 +285,6 @@ def check_source(
             "an item is there"
         )
     said = {"--user": user, "--items": items, "--memory": memory, "--one-row-per-person": one_row}
-    said |= {"--delimiter": text.delimiter, "--names": text.names}
-    said["--encoding"] = text.encoding != PLAIN_TEXT.encoding
     for option, given in said.items():
         if given:
             raise ParameterError(
