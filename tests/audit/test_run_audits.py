@@ -7,7 +7,7 @@ import pytest
 from winnow.audit import AuditResult, run_audits, summary
 from winnow.audit.cases import all_cases
 from winnow.audit.result import KINDS
-from winnow.audit.sampling import plans
+from winnow.audit.sampling import samples
 from winnow.core.laws import Law
 
 pytestmark = pytest.mark.extras  # a long sweep, which needs nothing but time
@@ -32,8 +32,8 @@ def test_every_sampler_is_drawn_from_and_compared_with_its_own_and_another_scale
 ) -> None:
     """On the same draws: the bound on epsilon, the exact probabilities, and wrong ones."""
     results, _ = run
-    for plan in plans(quick=True, seed=SEED):
-        name, relation = plan.case.mechanism.name, str(plan.case.declared.relation)
+    for sample in samples(quick=True, seed=SEED):
+        name, relation = sample.case.mechanism.name, str(sample.case.declared.relation)
         found = [r for r in results if (r.mechanism, r.relation) == (name, relation)]
         assert {"sampling", "fidelity"} <= {r.kind for r in found}
         wrong = (f"{name}, broken on purpose", relation)

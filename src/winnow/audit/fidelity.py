@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.audit.probabilities import Model, model_of
 from winnow.audit.result import AuditResult
-from winnow.audit.sampling import Sampled, plans
+from winnow.audit.sampling import Sampled, samples
 from winnow.core.laws import Law
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.noisy_top.rows import noisy_top_rows
@@ -32,17 +32,17 @@ FALSE_ALARM = 1e-8
 
 def faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """The audit of every sampler, on the draws of the sampling audit, and of grouped maxima."""
-    for plan in plans(quick=quick, seed=seed):
-        yield fidelity_of(plan, model_of(plan.case.mechanism, plan.case.declared.utility))
+    for sample in samples(quick=quick, seed=seed):
+        yield fidelity_of(sample, model_of(sample.case.mechanism, sample.case.declared.utility))
     for i, law in enumerate(Law):
         yield _grouped_maxima(law, 20_000 if quick else 100_000, seed + i)
 
 
-def fidelity_of(plan: Sampled, model: Model) -> AuditResult:
-    """Both sides of the plan's pair against a model (that of the mechanism, or another)."""
-    case = plan.case
-    one, other = plan.tallies()
-    sides = [(plan.pair.scores, one[0] + one[1]), (plan.pair.neighbour, other[0] + other[1])]
+def fidelity_of(sample: Sampled, model: Model) -> AuditResult:
+    """Both sides of the pair of a sample against a model (that of the mechanism, or another)."""
+    case = sample.case
+    one, other = sample.tallies()
+    sides = [(sample.pair.scores, one[0] + one[1]), (sample.pair.neighbour, other[0] + other[1])]
     p_values = []
     for scores, observed in sides:
         probabilities = np.exp(model.log_probabilities(np.array([scores], np.int64))[0])
@@ -57,7 +57,7 @@ def fidelity_of(plan: Sampled, model: Model) -> AuditResult:
         FALSE_ALARM,
         p_value,
         p_value >= FALSE_ALARM,
-        f"p-value at most this, from {plan.draws} draws on each of {plan.pair}; "
+        f"p-value at most this, from {sample.draws} draws on each of {sample.pair}; "
         f"rejected below {FALSE_ALARM:g}",
     )
 

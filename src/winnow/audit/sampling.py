@@ -94,12 +94,12 @@ class Sampled:
 
 def sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """The audit of every mechanism, each on its most telling pair of neighbours."""
-    for plan in plans(quick=quick, seed=seed):
-        yield sample_case(plan)
+    for sample in samples(quick=quick, seed=seed):
+        yield sample_case(sample)
 
 
 @lru_cache(maxsize=4)
-def plans(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
+def samples(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
     """What is drawn: fast samplers often, the others a few hundred times."""
     many, few = (20_000, 300) if quick else (100_000, 700)
     people = counts(Relation.ADD_REMOVE), counts(Relation.SUBSTITUTION)
@@ -119,10 +119,10 @@ def plans(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
     ]
     cases += [(Case(mechanism, people_only), few) for mechanism in on_private_labels() + counted]
     cases.append((Case(PeelGumbel(2.0, 0.01, 2), people_only), many))
-    return tuple(plan_case(case, draws, seed + 2 * i) for i, (case, draws) in enumerate(cases))
+    return tuple(sampled_case(case, draws, seed + 2 * i) for i, (case, draws) in enumerate(cases))
 
 
-def plan_case(case: Case, draws: int, seed: int) -> Sampled:
+def sampled_case(case: Case, draws: int, seed: int) -> Sampled:
     """A case with the pair of neighbours on which so many draws should show most."""
     # for few draws no pair would tell anything, and the fidelity audit needs one with many outputs
     expected = max(draws // 2, _ENOUGH)
@@ -130,11 +130,11 @@ def plan_case(case: Case, draws: int, seed: int) -> Sampled:
     return Sampled(case, pair, draws, seed)
 
 
-def sample_case(plan: Sampled) -> AuditResult:
+def sample_case(sample: Sampled) -> AuditResult:
     """One lower bound on epsilon, against the claim."""
-    case = plan.case
+    case = sample.case
     epsilon, delta = case.claimed
-    bound, event = epsilon_lower_bound(*plan.tallies(), delta=delta)
+    bound, event = epsilon_lower_bound(*sample.tallies(), delta=delta)
     what = f"{case.mechanism.name}, {case.declared.name}"
     return AuditResult(
         "sampling",
@@ -145,8 +145,8 @@ def sample_case(plan: Sampled) -> AuditResult:
         epsilon,
         bound,
         bound <= epsilon,
-        f"lower bound at confidence 1 - {FALSE_ALARM:g} from {plan.draws} draws on each of "
-        f"{plan.pair}; event of {event} outputs chosen on one half"
+        f"lower bound at confidence 1 - {FALSE_ALARM:g} from {sample.draws} draws on each of "
+        f"{sample.pair}; event of {event} outputs chosen on one half"
         + (f"; delta {delta:g} allowed for" if delta else ""),
     )
 

@@ -28,7 +28,7 @@ from winnow.audit.fidelity import fidelity_of
 from winnow.audit.neighbours import Declared, counts, general
 from winnow.audit.probabilities import model_of
 from winnow.audit.result import AuditResult
-from winnow.audit.sampling import plan_case, plans, sample_case
+from winnow.audit.sampling import sample_case, sampled_case, samples
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.inner_product.audit import AdversarialIndexed, AdversarialSlack, BrokenNoCertificate
@@ -217,10 +217,10 @@ def caught(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
 
 def wrong_scales(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """The draws of the honest samplers do not fit the probabilities of another epsilon."""
-    for plan in plans(quick=quick, seed=seed):
-        factor = Fraction(5, 4) if plan.draws >= 20_000 else Fraction(4)
-        other = with_epsilon(plan.case.mechanism, factor)
-        result = fidelity_of(plan, model_of(other, plan.case.declared.utility))
+    for sample in samples(quick=quick, seed=seed):
+        factor = Fraction(5, 4) if sample.draws >= 20_000 else Fraction(4)
+        other = with_epsilon(sample.case.mechanism, factor)
+        result = fidelity_of(sample, model_of(other, sample.case.declared.utility))
         yield _as_twin(f"the scale is off by a factor {float(factor):g}", "Fidelity", result)
 
 
@@ -232,15 +232,15 @@ def by_enumeration(twin: Twin, seed: int = 0) -> AuditResult:
 
 def by_sampling(twin: Twin, seed: int) -> AuditResult:
     """Draws of the twin prove more than the claimed epsilon."""
-    result = sample_case(plan_case(Case(twin.broken, twin.declared), twin.draws, seed))
+    result = sample_case(sampled_case(Case(twin.broken, twin.declared), twin.draws, seed))
     return _as_twin(twin.fault, "Sampling", result)
 
 
 def by_fidelity(twin: Twin, seed: int) -> AuditResult:
     """Draws of the twin do not follow the honest mechanism's probabilities."""
-    plan = plan_case(Case(twin.broken, twin.declared), twin.draws, seed)
+    sample = sampled_case(Case(twin.broken, twin.declared), twin.draws, seed)
     return _as_twin(
-        twin.fault, "Fidelity", fidelity_of(plan, model_of(twin.honest, twin.declared.utility))
+        twin.fault, "Fidelity", fidelity_of(sample, model_of(twin.honest, twin.declared.utility))
     )
 
 
