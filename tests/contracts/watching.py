@@ -33,6 +33,10 @@ class WatchedTape(Tape):
         self.log.append(READ)
         return super().child(label)
 
+    def words(self, first: int, count: int) -> Any:
+        self.log.append(READ)
+        return super().words(first, count)
+
     def chunks(self, first: int, count: int) -> Iterator[Any]:
         self.log.append(READ)
         return super().chunks(first, count)

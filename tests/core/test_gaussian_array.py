@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
-from winnow.core import noise as gaussian_array
-from winnow.core.noise import discrete_gaussian_array
+from winnow.core import noise as module
+from winnow.core.noise import discrete_gaussian_array, discrete_gaussian_of
 from winnow.core.tape import Tape
 
 
@@ -31,13 +31,13 @@ def test_the_law_is_the_discrete_gaussian(variance: Fraction) -> None:
 
 def test_exact_comparisons_give_what_the_filter_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = discrete_gaussian_array(Tape.seeded(3), 200, Fraction(50))
-    noise = gaussian_array.noise
+    noise = module.noise
 
     def doubtful(*arguments: object) -> tuple[np.ndarray, np.ndarray]:
         clock, error = noise(*arguments)  # type: ignore[arg-type]
         return clock, np.full_like(error, np.inf)
 
-    monkeypatch.setattr(gaussian_array, "noise", doubtful)
+    monkeypatch.setattr(module, "noise", doubtful)
     assert discrete_gaussian_array(Tape.seeded(3), 200, Fraction(50)).tolist() == plain.tolist()
 
 
@@ -50,3 +50,20 @@ def test_a_variance_out_of_range_is_refused() -> None:
 def test_many_integers_come_in_parts() -> None:
     drawn = discrete_gaussian_array(Tape.seeded(5), (1 << 15) + 3, Fraction(4))
     assert len(drawn) == (1 << 15) + 3 and 3.8 < drawn.var() < 4.2
+
+
+@pytest.mark.parametrize(
+    "variance", [Fraction(1, 50), Fraction(7, 3), Fraction(10**9), Fraction(2**99)]
+)
+def test_one_draw_has_the_bits_of_the_first_of_many(variance: Fraction) -> None:
+    for seed in range(150):
+        (many,) = discrete_gaussian_array(Tape.seeded(seed), 1, variance).tolist()
+        assert discrete_gaussian_of(Tape.seeded(seed), variance) == many
+
+
+def test_one_draw_is_the_same_where_its_floats_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [discrete_gaussian_of(Tape.seeded(seed), Fraction(40)) for seed in range(40)]
+    monkeypatch.setattr(module, "noise_of_one", lambda *_: None)
+    monkeypatch.setattr(module, "log_of_one", lambda _: 0.0)  # every floor is open
+    found = [discrete_gaussian_of(Tape.seeded(seed), Fraction(40)) for seed in range(40)]
+    assert found == expected

@@ -15,6 +15,7 @@ import pytest
 import winnow as wn
 from winnow import BudgetExceeded, GrantError, InputError, Schema, Sealed, SealedTable
 from winnow.errors import LedgerError
+from winnow.interactive import state_files
 from winnow.interactive.mechanism import RESERVED
 from winnow.interactive.questions import question_of, taken
 from winnow.read.crossing import Rows, group
@@ -284,3 +285,98 @@ def test_closing_waits_for_the_answer_that_is_being_drawn(tmp_path: Path) -> Non
     used = {first.number, *(a.number for a in out)}
     assert again.ask(taken(ASKED, 2)).number not in used
     again.close()
+
+
+def written(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What is appended to state files, in order."""
+    found: list[bytes] = []
+    real = state_files.append
+
+    def append(handle: int, path: Path, content: bytes) -> None:
+        found.append(content)
+        real(handle, path, content)
+
+    monkeypatch.setattr(state_files, "append", append)
+    return found
+
+
+QUESTIONS = [taken(ASKED, query) for query in range(ASKED.size)]
+
+
+def test_questions_asked_together_have_the_answers_of_one_by_one(tmp_path: Path) -> None:
+    one, many = opened(tmp_path / "one", seed=4), opened(tmp_path / "many", seed=4)
+    expected = [one.ask(question) for question in QUESTIONS]
+    assert many.ask_many(QUESTIONS) == expected
+    assert {"fresh", "hypothesis"} == {answer.kind for answer in expected}
+    many.close()
+    again = wn.resume_interactive(table_of(), tmp_path / "many")
+    assert again.updates == one.updates
+    fresh = [place for place, answer in enumerate(expected) if answer.kind == "fresh"]
+    repeated = again.ask_many([QUESTIONS[place] for place in fresh])
+    assert [a.value for a in repeated] == [expected[place].value for place in fresh]
+
+
+def test_questions_asked_together_are_written_once_and_show_no_number_of_releases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many answers are fresh, the state file grows by the same number of bytes."""
+    sizes, fresh = set(), set()
+    for place, threshold in enumerate((0.002, 0.2)):
+        session = opened(tmp_path / f"{place}", threshold=threshold, updates=20)
+        found = written(monkeypatch)
+        answers = session.ask_many(QUESTIONS)
+        monkeypatch.undo()
+        assert len(found) == 2 and found[0].startswith(b'{"reserved"')
+        fresh.add(sum(answer.kind == "fresh" for answer in answers))
+        sizes.add(len(found[1]))
+        session.close()
+    assert len(fresh) > 1 and len(sizes) == 1
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
+def test_together_nothing_is_shown_that_is_not_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    session = opened(tmp_path / "session")
+    session.ask(QUESTIONS[0])
+    before = session.updates
+    fsync = os.fsync
+
+    def fails(handle: int) -> None:
+        content = (tmp_path / "session").read_bytes()
+        if b'"together"' in content:
+            raise error
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises((LedgerError, KeyboardInterrupt)):
+        session.ask_many(QUESTIONS)
+    monkeypatch.undo()
+    for question in QUESTIONS[:3]:  # not from memory either
+        with pytest.raises(GrantError, match="could not be written"):
+            session.ask(question)
+    os.close(session._journal._handle)
+    again = wn.resume_interactive(table_of(), tmp_path / "session")
+    assert again.updates >= before + 1
+
+
+def test_an_interruption_between_questions_writes_down_what_was_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened(tmp_path / "session", threshold=0.002)
+    asked, count = session._rounds.ask, 0
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 20:
+            raise KeyboardInterrupt
+        return asked(*arguments)
+
+    monkeypatch.setattr(session._rounds, "ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        session.ask_many(QUESTIONS)
+    released = session.updates
+    assert released > 2
+    session.close()
+    assert wn.resume_interactive(table_of(), tmp_path / "session").updates == released

@@ -32,6 +32,9 @@ class RiggedTape(Tape):
             yield words
             start += CHUNK
 
+    def words(self, first: int, count: int) -> np.ndarray:
+        return np.concatenate([np.empty(0, np.uint32), *self.chunks(first, count)])
+
     def extension(self, items: np.ndarray, level: int) -> np.ndarray:
         rows = super().extension(items, level).copy()
         begin = 32 + 128 * level

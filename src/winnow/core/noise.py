@@ -9,14 +9,16 @@ the exact rational g.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.arithmetic import Arithmetic
-from winnow.core.bounded import first_clocks, noise, noise_interval
+from winnow.core.arithmetic import Arithmetic, log_of_one
+from winnow.core.bounded import first_clocks, noise, noise_interval, noise_of_one
 from winnow.core.laws import Law
 from winnow.core.tape import CHUNK, BitStream, Tape
 
@@ -180,6 +182,51 @@ def _filled(tape: Tape, size: int, variance: Fraction) -> Integers:
     return result
 
 
+def discrete_gaussian_of(tape: Tape, variance: Fraction) -> int:
+    """``discrete_gaussian_array(tape, 1, variance)[0]``, by Python's own numbers.
+
+    What they leave open is decided by the same exact comparisons as for many.
+    """
+    if not 0 < variance < 2**100:
+        raise ValueError("variance out of range")
+    part, scale, attempt = tape.child("part-0"), _scale(variance), 0
+    rate, wide = float(scale), 2.0 * float(variance)
+    centre = float(variance / scale)
+    while True:
+        here = part.child(f"attempt-{attempt}")
+        candidate = _difference_of_one(here.child("candidates"), scale, rate)
+        clocks = here.child("clocks")
+        extension = int(clocks.extension(_FIRST, 0)[0, 0])
+        clock = noise_of_one(Law.EXPONENTIAL, int(clocks.words(0, 1)[0]), extension)
+        size = float(abs(candidate))
+        exponent = (size - centre) * (size - centre) / wide
+        error = 2.0**-38 * (1.0 + exponent + size * size / wide)  # far above that of ``_kept``
+        if clock is None or not abs(clock - exponent) > error:
+            kept = _exceeds(clocks, 0, candidate, variance)
+        else:
+            kept = clock > exponent
+        if kept:
+            return candidate
+        attempt += 1
+
+
+def _difference_of_one(tape: Tape, scale: Fraction, rate: float) -> int:
+    """``discrete_laplace_array(tape, 1, scale)[0]``."""
+    floors = []
+    for word in tape.words(0, 2).tolist():
+        value = -log_of_one((word + 0.5) * 2.0**-32) * rate
+        error = (0.5 / word + 2.0**-38) * rate + 2.0**-38 * value if word else math.inf
+        floor = math.floor(value)
+        if not error < value - floor < 1.0 - error:
+            return int(discrete_laplace_array(tape, 1, scale)[0])
+        floors.append(floor)
+    return floors[0] - floors[1]
+
+
+_FIRST = np.zeros(1, np.int64)
+
+
+@lru_cache(maxsize=64)
 def _scale(variance: Fraction) -> Fraction:
     return Fraction(isqrt(variance.numerator // variance.denominator) + 1)
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Literal, NoReturn
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from winnow.core.process import Owner
@@ -87,16 +87,24 @@ class Tape:
 
     def words(self, first: int, count: int) -> Words:
         """The first 32 bits of the items first .. first + count - 1."""
-        return np.concatenate([np.empty(0, np.uint32), *map(np.copy, self.chunks(first, count))])
+        if count > CHUNK:
+            return np.concatenate([*map(np.copy, self.chunks(first, count))])
+        stream, skip = self._from(first, count)
+        found = np.frombuffer(bytearray(stream.update(_ZEROS[: 4 * (skip + count)])), "<u4")
+        return found[skip:]
 
-    def chunks(self, first: int, count: int) -> Iterator[Words]:
-        """The same words, CHUNK at a time, each yielded in one reused buffer."""
+    def _from(self, first: int, count: int) -> tuple[CipherContext, int]:
+        """The key stream at the block of an item, and how many words of it come before."""
         self.check_owner()
         if not 0 <= first <= first + count <= _MAX_ITEM:
             raise ValueError("tape address out of range")
         block, skip = divmod(first, 4)  # a cipher block holds four words
         counter = block.to_bytes(16, "big")
-        stream = Cipher(algorithms.AES256(self._key[:32]), modes.CTR(counter)).encryptor()
+        return Cipher(algorithms.AES256(self._key[:32]), modes.CTR(counter)).encryptor(), skip
+
+    def chunks(self, first: int, count: int) -> Iterator[Words]:
+        """The same words, CHUNK at a time, each yielded in one reused buffer."""
+        stream, skip = self._from(first, count)
         if skip:
             stream.update(_ZEROS[: 4 * skip])
         buffer = bytearray(4 * min(count, CHUNK) + 16)

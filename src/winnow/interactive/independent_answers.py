@@ -16,7 +16,7 @@ from typing import ClassVar, NoReturn, Protocol
 
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.mechanism import receipt_of, spend
-from winnow.core.noise import discrete_gaussian_array
+from winnow.core.noise import discrete_gaussian_of
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt
@@ -183,8 +183,7 @@ class OpenAnswers:
         # Named by its scale too: one string of bits at two scales would give the count away.
         variance = self._variance(question.grid)
         own = self._tape.child(f"{question.key.hex()} {question.grid} {variance}")
-        (noise,) = discrete_gaussian_array(own, 1, variance).tolist()
-        return self._counts.count(question) + int(noise)
+        return self._counts.count(question) + discrete_gaussian_of(own, variance)
 
     def _variance(self, grid: int) -> Fraction:
         found = self._variances.get(grid)

@@ -38,7 +38,7 @@ from winnow.core.tape import Tape
 from winnow.errors import DataError, LedgerError
 from winnow.foreign import instead, reason
 from winnow.interactive import state_files
-from winnow.interactive.mechanism import ELSEWHERE, Kept
+from winnow.interactive.mechanism import ELSEWHERE, Kept, Release
 from winnow.interactive.questions import Question
 from winnow.privacy import Event
 from winnow.privacy.ledger import RecordedSession, SessionMark
@@ -183,19 +183,19 @@ class Journal:
             self.tell_ledger(self._updates + self._lost)
             self._begun = True
 
-    def crossed(self, number: int, question: Question, count: int) -> None:
-        """Before a release: this round released this count."""
-        self.answered([(number, question, count)])
+    def crossed(self, releases: Sequence[Release], size: int = 0) -> None:
+        """Before a release: these rounds released these counts; of at least `size` bytes."""
+        self.answered(releases, size)
         self.tell_ledger(self._updates + self._lost)
 
-    def answered(self, releases: Sequence[tuple[int, Question, int]]) -> None:
+    def answered(self, releases: Sequence[Release], size: int = 0) -> None:
         """Before they are shown: these counts, with one write to the disk."""
-        self._append(
-            *(
-                {"update": number, "question": question.to_dict(), "count": count}
-                for number, question, count in releases
-            )
-        )
+        written: list[dict[str, Any]] = [{"together": size}] if size else []
+        written += [
+            {"update": number, "question": question.to_dict(), "count": count}
+            for number, question, count in releases
+        ]
+        self._append(*written, size=size)
 
     def tell_ledger(self, releases: int) -> None:
         """Tell the ledger, where there is one, that so many releases are used up."""
@@ -272,12 +272,13 @@ class Journal:
         self.close(None)
         state_files.discard(self._path)
 
-    def _append(self, *documents: dict[str, Any]) -> None:
+    def _append(self, *documents: dict[str, Any], size: int = 0) -> None:
         self._owner.check("this session", ELSEWHERE)
         lines = [
             json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
             for document in documents
         ]
+        lines[0] += b" " * (size - sum(len(line) + 1 for line in lines))
         state_files.append(self._handle, self._path, b"".join(line + b"\n" for line in lines))
         self._take(lines, list(documents))
 

@@ -7,6 +7,8 @@ guesses. The run ends with the `updates`-th such release.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
@@ -47,6 +49,10 @@ class Crossing:
     count: int | None
 
 
+Release = tuple[int, Question, int]
+"""The number of a round, its question, and the noisy count that it released."""
+
+
 class Keeper(Protocol):
     """Where an open run writes what it must not forget."""
 
@@ -57,8 +63,11 @@ class Keeper(Protocol):
     def reserve(self, rounds: int) -> None:
         """Before a draw: no later run may use the places of the first `rounds` rounds."""
 
-    def crossed(self, number: int, question: Question, count: int) -> None:
-        """Before a release: this round released this count."""
+    def crossed(self, releases: Sequence[Release], size: int = 0) -> None:
+        """Before a release: these rounds released these counts.
+
+        What is written has at least `size` bytes, so that a public size tells of no release.
+        """
 
 
 @dataclass(frozen=True)
@@ -194,6 +203,7 @@ class OpenRounds:
         self._reserved = 0
         self._left = mechanism.updates
         self._broken = False
+        self._together: _Together | None = None
 
     @property
     def left(self) -> int:
@@ -212,6 +222,7 @@ class OpenRounds:
 
     def check(self, question: Question) -> None:
         """Refuse a question that cannot be counted, before a round is spent on it."""
+        self._check_whole()
         self._counts.check(question)
         if question.grid not in self._grids:
             self._mechanism.check(self._rows_per_person, question.grid)
@@ -223,26 +234,56 @@ class OpenRounds:
             raise ParameterError("the guess or the threshold of a round is not a number")
         self._owner.check("this session", ELSEWHERE)
         with self._lock:
-            if self._broken:
-                raise GrantError(
-                    "what this run released could not be written down; go on from its state file"
-                )
+            self._check_whole()
             if self._left <= 0:
                 raise SessionExhausted("all updates of this run were released; open a new run")
             number = self._position
             if self._keeper is not None and number >= self._reserved:
-                self._keeper.reserve(number + RESERVED)
-                self._reserved = number + RESERVED
+                ahead = RESERVED if self._together is None else self._together.ahead()
+                self._keeper.reserve(number + ahead)
+                self._reserved = number + ahead
+            if self._together is not None:
+                self._together.rounds += 1
             self._position = number + 1  # also when it is interrupted: its noise may be known
             noisy = self._counts.count(question) + self._noise_at(number, question.grid)
             if abs(noisy - guess) <= threshold:
                 return Crossing(number, None)
             self._left -= 1
-            if self._keeper is not None:
-                self._broken = True  # until it is on the disk
-                self._keeper.crossed(number, question, noisy)
-                self._broken = False
+            if self._together is not None:
+                self._together.releases.append((number, question, noisy))
+            elif self._keeper is not None:
+                self._write([(number, question, noisy)], 0)
             return Crossing(number, noisy)
+
+    @contextmanager
+    def together(self, questions: Sequence[Question]) -> Iterator[None]:
+        """The rounds of these questions are written down together; show nothing before the end.
+
+        What is written, and told to the ledger, has the same size whatever was released: that it
+        could not be written tells nothing. All of it is written after an error, too.
+        """
+        if self._keeper is None or any(each.codes is None for each in questions):
+            yield  # a query cell by cell is long, and written down alone
+            return
+        self._together = part = _Together(questions, self._left)
+        try:
+            yield
+        finally:
+            self._together = None
+            if part.rounds:
+                self._write(part.releases, part.size)
+
+    def _check_whole(self) -> None:
+        if self._broken:  # guesses, too, may follow from what is not on the disk
+            raise GrantError(
+                "what this run released could not be written down; go on from its state file"
+            )
+
+    def _write(self, releases: list[Release], size: int) -> None:
+        assert self._keeper is not None
+        self._broken = True  # until it is on the disk
+        self._keeper.crossed(releases, size)
+        self._broken = False
 
     def _noise_at(self, number: int, grid: int) -> int:
         first, drawn = self._noise.get(grid, (0, _NOTHING))
@@ -274,6 +315,29 @@ class OpenRounds:
 
     def __repr__(self) -> str:
         return f"<open rounds: {self.rounds} asked, {self.left} updates left>"
+
+
+_ENTRY = 96
+"""More than a line of the state file takes beside its question: names, two numbers of 64 bits."""
+
+
+class _Together:
+    """Rounds that are written down together."""
+
+    def __init__(self, questions: Sequence[Question], most: int) -> None:
+        self._questions, self._most = questions, most
+        self.rounds = 0
+        self.releases: list[Release] = []
+
+    def ahead(self) -> int:
+        """How many places of the tape to reserve: for all of them at once."""
+        return max(RESERVED, len(self._questions) - self.rounds)
+
+    @property
+    def size(self) -> int:
+        """The bytes of as many releases as there could be: a public number."""
+        sizes = sorted((each.written for each in self._questions), reverse=True)
+        return sum(sizes[: self._most]) + _ENTRY * (1 + min(self._most, len(sizes)))
 
 
 def prior_variance(

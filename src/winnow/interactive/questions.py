@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
 import zlib
 from collections.abc import Mapping
@@ -150,6 +151,16 @@ class Question:
             "bound": None if self.bound is None else str(self.bound),
             "label": self.label,
         }
+
+    @property
+    def written(self) -> int:
+        """No fewer bytes than a product set takes as JSON."""
+        assert self.codes is not None
+        digits = [len(str(self.schema.shape[column])) + 1 for column in self.codes]
+        held = sum(
+            len(codes) * size for codes, size in zip(self.codes.values(), digits, strict=True)
+        )
+        return 32 + 24 * len(digits) + held + len(json.dumps(self.label))
 
     @classmethod
     def from_dict(cls, schema: Schema, document: Mapping[str, Any]) -> Question:

@@ -42,6 +42,8 @@ from winnow.privacy.ledger.locks import Hold
 
 LARGEST_STEP = 8.0
 _MOST_REMEMBERED = 500_000
+TOGETHER = 1000
+"""So many questions are written down together."""
 
 __all__ = ["Answer", "Interactive", "SyntheticPasses", "log_step"]
 
@@ -117,23 +119,41 @@ class Interactive(OpenSession[InteractivePlan]):
     def ask_all(self, workload: Any) -> list[Answer]:
         """Answer every query of a workload, in order."""
         asked = questions_of(self.schema, workload)
+        found: list[Answer] = []
         with self._held(asked.size):
-            return [self._ask(taken(asked, query)) for query in range(asked.size)]
+            for first in range(0, asked.size, TOGETHER):
+                part = range(first, min(asked.size, first + TOGETHER))
+                found += self._ask_together([taken(asked, query) for query in part])
+        return found
 
     @guarded
     def ask_many(self, questions: Sequence[Any], *, fresh: int | None = None) -> list[Answer]:
         """Answer several questions in order; after ``fresh`` fresh answers, without testing.
 
         Answers that are not tested come from the hypothesis as it is, and have no error bound.
+        With a state file up to 1,000 answers are written down together, before any is shown.
         """
         asked = [question_of(self.schema, each) for each in questions]
         with self._held(len(asked)), self._lock:
             for question in asked:
                 self._check(question)
+            first = self.updates
+            found: list[Answer] = []
+            for start in range(0, len(asked), TOGETHER):
+                most = None if fresh is None else fresh - (self.updates - first)
+                found += self._ask_together(asked[start : start + TOGETHER], most)
+            return found
+
+    def _ask_together(self, questions: list[Question], fresh: int | None = None) -> list[Answer]:
+        """Answers that are written down together."""
+        with self._lock:
+            for question in questions:
+                self._check(question)
             first, found = self.updates, []
-            for question in asked:
-                tested = fresh is None or self.updates - first < fresh
-                found.append(self._answered(question, again=False, tested=tested))
+            with self._rounds.together(questions):
+                for question in questions:
+                    tested = fresh is None or self.updates - first < fresh
+                    found.append(self._answered(question, again=False, tested=tested))
             return found
 
     def _ask(self, question: Question, *, again: bool = False) -> Answer:

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.schema import Schema, cells_text
-from winnow.core.workloads.part import marginal_table
 from winnow.core.workloads.reductions import sample_cells
 from winnow.errors import ParameterError
 from winnow.interactive.kernels.product_sets import CellSets, KeptTables
@@ -66,10 +65,26 @@ class CellState:
             self._weights += (1 - mix) * product.ravel()
         self._mass = float(self._weights.sum())
         self._shape = schema.shape
+        self._sums: dict[tuple[int, ...], NDArray[np.float64]] = {}
+        """Sums over some columns, by those that are left."""
+        self._summed = 0
         self._tables = KeptTables(schema.shape, self._marginal, max(cells // 8, 1 << 10))
 
     def _marginal(self, columns: tuple[int, ...]) -> Floats:
-        table = marginal_table(self._weights, self._shape, columns)
+        """Summed column by column, the largest first: most tables share their first sums."""
+        left = list(range(len(self._shape)))
+        table = self._weights.reshape(self._shape)
+        dropped = [column for column in left if column not in columns]
+        for column in sorted(dropped, key=lambda place: -self._shape[place]):
+            axis = left.index(column)
+            left.remove(column)
+            found = self._sums.get(tuple(left))
+            if found is None:
+                found = np.add.reduce(table, axis=axis)
+                if self._summed + found.size <= len(self._weights):
+                    self._sums[tuple(left)] = found
+                    self._summed += found.size
+            table = found
         return np.ascontiguousarray(table).ravel()
 
     def check(self, question: Question) -> None:
@@ -90,6 +105,8 @@ class CellState:
     def update(self, question: Question, log_factor: float) -> None:
         """A step on the cells that the question holds; the mass is summed anew."""
         self._tables.clear()
+        self._sums.clear()
+        self._summed = 0
         if question.codes is not None:
             self._sets.scale(self._weights, question.codes, math.exp(log_factor))
         else:

@@ -88,44 +88,43 @@ def mask_of(column: Column, condition: Any) -> Mask:
         values = condition.tolist() if isinstance(condition, np.ndarray) else list(condition)
         if not values:
             raise ParameterError(f"column {column.name!r}: the list of values is empty")
-        return np.asarray(np.logical_or.reduce([_equal(column, value) for value in values]))
-    return _equal(column, condition)
+    else:
+        values = [condition]
+    mask = np.zeros(column.cardinality, np.bool_)
+    mask[[_code(column, value) for value in values]] = True
+    return mask
 
 
-def _equal(column: Column, value: Any) -> Mask:
+def _code(column: Column, value: Any) -> int:
     value = value.item() if isinstance(value, np.generic) else value
     if column.other and type(value) is str and value == column.other_label:
-        code = column.cardinality - 1
-    elif column.missing_label is not None and type(value) is str and value == column.missing_label:
-        code = column.codes
-    elif column.kind == "bins":
+        return column.cardinality - 1
+    if column.missing_label is not None and type(value) is str and value == column.missing_label:
+        return column.codes
+    if column.kind == "bins":
         if value not in column.labels[: column.codes] or not isinstance(value, str):
             raise ParameterError(
                 f"column {column.name!r} has bins and {shown(value)} is not one of them; give a "
                 f"pair (low, high) of edges, or a label such as {column.labels[0]!r}"
             )
-        code = column.labels.index(value)
-    elif column.kind == "codes":
+        return column.labels.index(value)
+    if column.kind == "codes":
         whole = isinstance(value, int) and not isinstance(value, bool)
         if not whole or not 0 <= value < column.codes:
             raise ParameterError(
                 f"column {column.name!r} has the codes 0 to {column.codes - 1}; {shown(value)} is "
                 "none"
             )
-        code = value
-    else:
-        kind = "number" if column.calendar else column.content
-        same = value is None or kind_of(value) == kind
-        if not same or value not in column.values:
-            raise ParameterError(
-                f"{shown(value)} is not a declared value of the column {column.name!r}; it has "
-                f"{', '.join(repr(v) for v in column.values[:10])}"
-                f"{' and others' if len(column.values) > 10 else ''}"
-            )
-        code = column.values.index(value)
-    mask = np.zeros(column.cardinality, np.bool_)
-    mask[code] = True
-    return mask
+        return int(value)
+    kind = "number" if column.calendar else column.content
+    same = value is None or kind_of(value) == kind
+    if not same or value not in column.values:
+        raise ParameterError(
+            f"{shown(value)} is not a declared value of the column {column.name!r}; it has "
+            f"{', '.join(repr(v) for v in column.values[:10])}"
+            f"{' and others' if len(column.values) > 10 else ''}"
+        )
+    return column.values.index(value)
 
 
 def _between(column: Column, pair: tuple[Any, ...]) -> Mask:
