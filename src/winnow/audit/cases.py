@@ -23,6 +23,7 @@ from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.select.sparse_vector import SparseVector
 from winnow.topk.audit.counts import Counted
+from winnow.topk.audit.kept import KeptInEngine
 from winnow.topk.audit.model import (
     LimitedDomainModel,
     StabilityModel,
@@ -202,6 +203,14 @@ def with_noisy_counts() -> list[AuditedMechanism]:
     ]
 
 
+def kept_in_an_engine() -> list[AuditedMechanism]:
+    """Mechanisms whose draws from classes of equal counts break ties in another way."""
+    return [
+        KeptInEngine(Counted(NoisyCounts(EPSILON, 1, 1, with_counts=True), cells=3)),
+        KeptInEngine(OnLabels(StabilityThreshold(2.0, 0.1, 2, 1, with_counts=True), cells=3)),
+    ]
+
+
 def all_cases(*, quick: bool = False) -> list[Case]:
     """Every selection, for counts, general and asymmetric scores, under both relations."""
     declared = declarations()
@@ -210,5 +219,6 @@ def all_cases(*, quick: bool = False) -> list[Case]:
         declared = tuple(d for d in declared if d.monotone or d.sensitivity != 1)
     cases = [Case(mechanism, d) for mechanism in selections(quick=quick) for d in declared]
     people = [d for d in declared if d.monotone]
-    of_people = on_private_labels() + with_noisy_counts() + on_unknown_universes()
+    of_people = on_private_labels() + with_noisy_counts() + kept_in_an_engine()
+    of_people += on_unknown_universes()
     return cases + [Case(mechanism, d) for mechanism in of_people for d in people]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from winnow.audit.cases import (
     AuditedMechanism,
     Case,
+    kept_in_an_engine,
     on_private_labels,
 )
 from winnow.audit.enumeration import Pair
@@ -32,6 +33,7 @@ from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.select.sparse_vector import SparseVector
 from winnow.topk.audit.counts import Counted
+from winnow.topk.audit.kept import KeptInEngine
 from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.mechanisms.gamma import GammaMechanism
 from winnow.topk.mechanisms.joint import Joint
@@ -117,7 +119,10 @@ def samples(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
         Counted(NoisyCounts(2.0, 1, with_counts=True), cells=4),
         Counted(WithCounts(Joint(1.0, 1), 2.0, 1), cells=4),
     ]
-    cases += [(Case(mechanism, people_only), few) for mechanism in on_private_labels() + counted]
+    counted += [*on_private_labels(), *kept_in_an_engine()]
+    counted += [KeptInEngine(LipschitzMechanism(2.0, Law.EXPONENTIAL, 2))]
+    counted += [KeptInEngine(GammaMechanism(2.0, 2)), KeptInEngine(Joint(2.0, 2))]
+    cases += [(Case(mechanism, people_only), few) for mechanism in counted]
     cases.append((Case(PeelGumbel(2.0, 0.01, 2), people_only), many))
     return tuple(sampled_case(case, draws, seed + 2 * i) for i, (case, draws) in enumerate(cases))
 

@@ -44,6 +44,7 @@ from winnow.topk.audit.counts import (
     Counted,
     CountedAtOnce,
 )
+from winnow.topk.audit.kept import BrokenOnePerClass, KeptInEngine
 from winnow.topk.audit.model import to_underpay
 from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
@@ -200,6 +201,13 @@ def enumerated_twins() -> list[Twin]:
             0,
         ),
         *(Twin(*found, people, 0) for found in broken_on_unknown_universes()),
+        Twin(
+            "a class of equal counts has the noise of one candidate",
+            KeptInEngine(BrokenOnePerClass(0.5)),
+            KeptInEngine(LipschitzMechanism(0.5, Law.GUMBEL)),
+            people,
+            0,
+        ),
     ]
 
 

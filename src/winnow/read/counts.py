@@ -14,12 +14,14 @@ from uuid import UUID
 import numpy as np
 
 from winnow.core.checks import count as check_count
+from winnow.core.checks import one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.unit import PERSON, ROW, Unit, at_most
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
+from winnow.read.kept import KEEP, MOST_COLLECTED, KeptCounts
 from winnow.read.large_counts import PackedLabels
 from winnow.read.records import lines_of_file
 from winnow.read.scores import Scores, SealedScores, repeated
@@ -34,7 +36,7 @@ class SealedCounts:
     are private too: which of them exist depends on single persons.
     """
 
-    values: Sealed[Scores]
+    values: Sealed[Scores | KeptCounts]
     labels: Sequence[Any] | Sealed[Sequence[Any]]
     utility: Utility
     max_items_per_user: int | None = None
@@ -135,6 +137,7 @@ def counts(
     memory: str = "2GB",
     parts: int | None = None,
     salt: str | None = None,
+    keep: str = "auto",
     progress: Callable[[int, int], None] | None = None,
 ) -> SealedCounts:
     """Count, for every item, how many people have it; the result is sealed.
@@ -170,6 +173,11 @@ def counts(
     are counted in ``parts`` (rounded up to a power of two), as many as that needs; ``progress``
     is called with (parts done, parts in all). A connection or relation of yours keeps its own
     settings.
+
+    ``keep="engine"`` leaves the counts where they are: a release then asks how many items have
+    each count, and for the names of the items that it draws. ``keep="memory"`` collects them, and
+    "auto" does so up to a million items. The guarantee is the same, and so are the laws of what
+    is released. A source that changes during a release fails it, after the charge.
     """
     from winnow.read.engines.query import CountQuery
     from winnow.read.engines.registry import engine_for
@@ -191,6 +199,7 @@ def counts(
             "person of its own, with one item"
         )
     check_unit(unit, user)
+    one_of(KEEP, keep=keep)
     who = ROW if user is None else at_most(user, max_items_per_user, item)
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
@@ -198,8 +207,14 @@ def counts(
     engine = engine_for(source, memory, used, text)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = CountQuery(item, user, max_items_per_user, key, listed)
-    totals = engine.count(query, parts, progress)
     bound = 1 if user is None else max_items_per_user
+    totals = None
+    if keep != "engine":
+        totals = engine.count(query, parts, progress, MOST_COLLECTED if keep == "auto" else None)
+    if totals is None:
+        kept: Sealed[Scores | KeptCounts] = Sealed(engine.keep(query, parts, progress), "counts")
+        nowhere: Sealed[Sequence[Any]] = Sealed([], "items")  # the engine has them
+        return SealedCounts(kept, nowhere if public is None else public, utility, bound, who)
     if public is not None and listed is not None:
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"

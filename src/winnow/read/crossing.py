@@ -29,6 +29,7 @@ from winnow.core.workloads.workload import Workload
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.read.counts import SealedCounts
+from winnow.read.kept import KeptCounts
 from winnow.read.scores import Scores, SealedScores
 
 Codes = NDArray[np.int32]
@@ -176,7 +177,7 @@ def column_counts(table: SealedTable, column: str) -> SealedCounts | SealedScore
     codes, weights = open_sealed(table.rows)
     counted = bin_counts(codes[place].astype(np.int64), weights, len(labels))
     counted.flags.writeable = False
-    values: Sealed[Scores] = Sealed(counted, f"counts of {len(labels)} values")
+    values: Sealed[Scores | KeptCounts] = Sealed(counted, f"counts of {len(labels)} values")
     utility = Utility.declare(table.rows_per_person, monotone=True, relation=table.relation)
     if table.rows_per_person == 1:
         return SealedCounts(values, labels, utility, max_items_per_user=1, unit=table.unit)

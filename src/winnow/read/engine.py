@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # they need sqlglot
     from winnow.read.engines.histogram import HistogramQuery
     from winnow.read.engines.query import CountQuery
     from winnow.read.engines.row_sources import RowSource
+    from winnow.read.kept import KeptCounts
 
 
 def own_name(what: str) -> str:
@@ -90,8 +91,21 @@ class Engine(ABC):
         """The engine on this source; None where it is not for this engine to read."""
 
     @abstractmethod
-    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
-        """People per item, in parts where the engine does not split the work itself."""
+    def count(
+        self,
+        query: CountQuery,
+        parts: int | None,
+        progress: Progress | None,
+        most: int | None = None,
+    ) -> Counts | None:
+        """People per item, in parts where the engine does not split the work itself.
+
+        None where there are more than ``most`` items.
+        """
+
+    @abstractmethod
+    def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
+        """The same counts, left where they are."""
 
     @abstractmethod
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from winnow.foreign import guarded, instead, plain_type, shown
 from winnow.read.file_columns import alike
 from winnow.read.large_counts import PackedLabels
 
+if TYPE_CHECKING:
+    from winnow.read.kept import KeptCounts
+
 Scores = NDArray[np.int64] | NDArray[np.float64]
 
 
@@ -31,7 +34,7 @@ Scores = NDArray[np.int64] | NDArray[np.float64]
 class SealedScores:
     """One private score for each of `size` public candidates."""
 
-    values: Sealed[Scores]
+    values: Sealed[Scores | KeptCounts]
     size: int
     labels: Sequence[Any] | None = field(repr=False)
     """Public names of the candidates; None: their positions 0, 1, 2, ..."""

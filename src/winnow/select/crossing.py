@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.frames import CountedItems
 from winnow.core.mechanism import spend
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.given import GivenRanks
@@ -33,6 +34,7 @@ from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.foreign import guarded
 from winnow.privacy import Grant, Guarantee, Promise, guarantee_of
 from winnow.read.classes import SealedClasses
+from winnow.read.kept import KeptCounts, held
 from winnow.read.scores import SealedScores, seal_scores
 
 if TYPE_CHECKING:
@@ -89,11 +91,29 @@ class Selection(ABC):
         """The draw of ``release`` on scores that were checked, by its own promise."""
         receipt = spend(self.name, promised, grant, tape)
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
-            chosen, counts = self._select(open_sealed(scores.values), scores.utility, tape)
+            chosen, counts = self._selected(open_sealed(scores.values), scores.utility, tape)
         value = [scores.label(position) for position in chosen]
         if counts is not None:
             value = CountedItems(zip(value, counts, strict=True))
         return value, receipt
+
+    @abstractmethod
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        """The selected places of counts that are known by their classes alone.
+
+        The law is that of ``_draw`` on all of them, equal counts in any order.
+        """
+
+    def _selected(
+        self, content: Scores | KeptCounts, utility: Utility, tape: Tape
+    ) -> tuple[list[int], list[int] | None]:
+        """The same as ``_select``, also of counts that stay in an engine."""
+        if not isinstance(content, KeptCounts):
+            return self._select(content, utility, tape)
+        chosen, counts = content.drawn(lambda classes: self._draw_classes(classes, utility, tape))
+        order = range(len(chosen)) if self.ordered else np.argsort(chosen).tolist()
+        noisy = None if counts is None else [counts[place] for place in order]
+        return [int(chosen[place]) for place in order], noisy
 
     def _select(
         self, scores: Scores, utility: Utility, tape: Tape
@@ -276,7 +296,7 @@ class SparseVectorStream:
                 raise SessionExhausted(
                     "this sparse vector has reached its cutoff; open a new one with a new charge"
                 )
-            reports = self._run.ask(open_sealed(scores.values))
+            reports = self._run.ask(held(open_sealed(scores.values)))
         return Released([bool(report) for report in reports], self.guarantee, self.receipt)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, one_of, positive, probability
 from winnow.core.laws import Law
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.noisy_top.grid import largest
@@ -23,6 +24,7 @@ from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, check_scale
 from winnow.select.margin_counts import MarginCounts
 from winnow.select.margin_search import THRESHOLDS, laplace_tests, stopping_margin
+from winnow.select.ranked_large_margin import RankedLargeMargin
 
 SORTED = 1 << 10
 """So many scores are sorted; of more only counts are needed. Any number gives the same draws."""
@@ -92,6 +94,10 @@ class LargeMargin(Selection):
         if stopped < len(scores):
             noisy_top(scores[stopped:], tape.child("unused"), Law.GUMBEL, scale)
         return [place if near is None else int(np.flatnonzero(near)[place])]
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        same = RankedLargeMargin(self.epsilon, self.delta, self.thresholds)
+        return Drawn([place for _, place in same.draw(classes, utility, tape)])
 
     def _near(
         self, scores: Scores, utility: Utility, tape: Tape

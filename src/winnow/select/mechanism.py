@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_top_places
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.rows import noisy_top_rows
@@ -81,6 +82,10 @@ class LipschitzMechanism(Selection):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         return noisy_top(scores, tape, self.noise, self.scale(utility), self.kappa)
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        noise, scale = self.noise.formulas, self.scale(utility)
+        return Drawn(noisy_top_places(classes, tape, noise, scale, self.kappa))
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int

@@ -15,7 +15,8 @@ from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.classes import SealedClasses
-from winnow.read.scores import labels_word, refuse_found_labels, seal_scores
+from winnow.read.counts import SealedCounts
+from winnow.read.scores import SealedScores, labels_word, refuse_found_labels, seal_scores
 from winnow.select.crossing import FromClasses, SparseVectorStream
 from winnow.select.sparse_vector import AboveAnswer, SparseVector
 from winnow.select.table import from_classes_named, prepared
@@ -97,11 +98,11 @@ def select(
 ) -> Released[Any]:
     """Select the candidate with the (nearly) highest score, privately.
 
-    ``scores`` is a dict, a list, a NumPy array, a pandas, Polars or Arrow column or table, or
-    ``winnow.classes`` of a universe that nobody can list. The list of candidates is public, their
-    scores are private; ``labels="public"`` says so of a Series with an index, a Counter or a
-    table of counts, whose labels could be found in the data. ``epsilon`` is the total for the
-    call.
+    ``scores`` is a dict, a list, a NumPy array, a pandas, Polars or Arrow column or table, what
+    ``winnow.counts`` made of a table for a public list of items, or ``winnow.classes`` of a
+    universe that nobody can list. The list of candidates is public, their scores are private;
+    ``labels="public"`` says so of a Series with an index, a Counter or a table of counts, whose
+    labels could be found in the data. ``epsilon`` is the total for the call.
 
     ``sensitivity`` is the most by which one person can move any score, or (down, up) for
     what adding one person can do; ``monotone=True`` says that adding a person never lowers
@@ -156,7 +157,9 @@ def select(
             "select is for public candidates; for one of the labels found in the data use "
             "winnow.top_k(..., k=1, labels='private', delta=...)"
         )
-    if labels is None:
+    if isinstance(scores, SealedCounts):
+        scores, utility = _of_counts(scores, utility)
+    elif labels is None:
         refuse_found_labels(scores, tables=False)
     sealed = seal_scores(
         scores,
@@ -169,7 +172,8 @@ def select(
     chosen.check(sealed)
     grant = grant_for(promised.event, budget)
     value, receipt = chosen._spend_on(sealed, promised, grant, randomness.tape())
-    return Released(value if k is not None else value[0], guarantee, receipt)
+    released: Released[Any] = Released(value if k is not None else value[0], guarantee, receipt)
+    return released.about(sealed.unit)
 
 
 def release_from_classes(
@@ -190,3 +194,15 @@ def refuse_declared_again(utility: Utility, relation: str | Relation, **given: A
     asked = Relation.parse(relation)
     if asked is not utility.relation:
         raise RelationMismatch(f"these classes speak of {utility.relation} and the call of {asked}")
+
+
+def _of_counts(counts: SealedCounts, said: Utility) -> tuple[SealedScores, Utility]:
+    """Counts as scores, with their own sensitivity; what was said must not contradict it."""
+    utility = counts.utility
+    if said.relation is not utility.relation:
+        raise RelationMismatch(
+            f"these counts speak of {utility.relation} and the call of {said.relation}"
+        )
+    if said.one_sided != 1:
+        raise ParameterError("counts of people move by 1 for one person; leave out sensitivity=")
+    return counts.to_scores(), utility

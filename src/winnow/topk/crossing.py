@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.frames import CountedItems
 from winnow.core.mechanism import spend
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.noisy_top.grid import check_grid
 from winnow.core.opening import open_sealed
@@ -25,21 +26,25 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Grant, Promise, guarantee_of
 from winnow.read.counts import SealedCounts
+from winnow.read.kept import KeptCounts
 from winnow.read.scores import SealedScores
 
 
 def check_on_grid(scores: SealedScores) -> None:
     """Refuse scores that do not fit the public grid, before anything is charged."""
-    check_grid(open_sealed(scores.values), scores.utility)
+    values = open_sealed(scores.values)
+    if not isinstance(values, KeptCounts):  # those are whole numbers of people
+        check_grid(values, scores.utility)
 
 
 def check_whole(scores: SealedScores, scale: Fraction) -> None:
     """Refuse scores or noise that do not add up to a 64-bit integer."""
     values = open_sealed(scores.values)
-    if values.dtype != np.int64:
-        raise DataError("noisy counts are for whole numbers, and these scores are real")
-    if max(int(values.max()), -int(values.min())) > 2**62:
-        raise DataError("counts reach beyond 2^62; give them in larger units")
+    if not isinstance(values, KeptCounts):
+        if values.dtype != np.int64:
+            raise DataError("noisy counts are for whole numbers, and these scores are real")
+        if max(int(values.max()), -int(values.min())) > 2**62:
+            raise DataError("counts reach beyond 2^62; give them in larger units")
     if not SMALLEST_SCALE < scale < 2**50:
         raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
@@ -82,6 +87,10 @@ class UnknownDomain(ABC):
     ) -> tuple[list[int], list[int] | None]:
         """Positions of the released labels, and their noisy counts where released."""
 
+    @abstractmethod
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        """The released places of counts that are known by their classes alone."""
+
     @guarded
     def release(self, counts: SealedCounts, grant: Grant, tape: Tape) -> Released[list[Any]]:
         """Spend the grant on one draw; the value lists at most k labels in order."""
@@ -90,15 +99,21 @@ class UnknownDomain(ABC):
         guarantee = guarantee_of(promised.event, self.delta)
         receipt = spend(self.name, promised, grant, tape)
         with np.errstate(all="ignore"):
-            values = np.asarray(open_sealed(counts.values), np.int64)
-            chosen, noisy = self._draw(values, counts.utility, tape)
-        labels = counts.labels
-        if isinstance(labels, Sealed):
-            labels = open_sealed(labels)
-        value: list[Any] = [labels[position] for position in chosen]
+            value, noisy = self._drawn(counts, tape)
         if noisy is not None:
             value = CountedItems(zip(value, noisy, strict=True))
         return Released(value, guarantee, receipt)
+
+    def _drawn(self, counts: SealedCounts, tape: Tape) -> tuple[list[Any], list[int] | None]:
+        """The released labels, and their noisy counts where released."""
+        content, utility = open_sealed(counts.values), counts.utility
+        if isinstance(content, KeptCounts):
+            return content.drawn(lambda classes: self._draw_classes(classes, utility, tape))
+        chosen, noisy = self._draw(np.asarray(content, np.int64), utility, tape)
+        labels = counts.labels
+        if isinstance(labels, Sealed):
+            labels = open_sealed(labels)
+        return [labels[position] for position in chosen], noisy
 
     def simulate(
         self, counts: NDArray[np.int64], utility: Utility, draws: int, seed: int

@@ -24,6 +24,7 @@ from winnow.read.baskets import read_baskets
 from winnow.read.classes import classes
 from winnow.read.counts import SealedCounts
 from winnow.select.verb import above, open_above, select
+from winnow.topk.audit.kept import ListedCounts
 from winnow.topk.table import PRIVATE, PUBLIC
 from winnow.topk.verb import top_k
 
@@ -151,6 +152,20 @@ def _top_k() -> Iterator[Replay]:
         if mechanism != "limited-domain":  # which releases no counts
             yield _hidden(options | {"with_counts": True}, 2)
         yield _hidden(options, 2, Relation.SUBSTITUTION, FULL_ONLY)
+        yield _hidden(options, 2, kept=True, groups=FULL_ONLY)
+    for mechanism in ("joint", "oneshot", "gamma"):
+        yield _kept({"mechanism": mechanism, "epsilon": EPSILON, "k": 2, "with_counts": True})
+
+
+def _kept(options: dict[str, Any]) -> Replay:
+    def call(people: People, place: ReplayPlace) -> Any:
+        held = Counter(item for person in people for item in person)
+        values: Sealed[Any] = Sealed(ListedCounts([held[item] for item in ITEMS]), "counts")
+        utility = Utility.declare(1, monotone=True)
+        return top_k(SealedCounts(values, ITEMS, utility), seed=place.seed, **options)
+
+    variant = f"{_variant(options)}, public labels, counts kept in an engine"
+    return Replay("top_k", variant, call, HOLDERS, words=options, groups=FULL_ONLY)
 
 
 def _public(
@@ -175,11 +190,15 @@ def _hidden(
     bound: int | None,
     relation: Relation = Relation.ADD_REMOVE,
     groups: tuple[int, int] = (1, 6),
+    *,
+    kept: bool = False,
 ) -> Replay:
     def call(people: People, place: ReplayPlace) -> Any:
         held = Counter(item for person in people for item in person)
         labels = sorted(held)  # as winnow.counts has them: those that somebody has
-        values = np.array([held[label] for label in labels], np.int64)
+        values: Any = np.array([held[label] for label in labels], np.int64)
+        if kept:
+            values = ListedCounts(values, labels)
         utility = Utility.declare(1, monotone=True, relation=relation)
         sealed = SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
         return top_k(sealed, relation=relation, seed=place.seed, **options)
@@ -187,7 +206,7 @@ def _hidden(
     limit = "" if bound is None else f", at most {bound} items each"
     return Replay(
         "top_k",
-        f"{_variant(options)}, private labels{limit}",
+        f"{_variant(options)}, private labels{limit}{', counts kept' if kept else ''}",
         call,
         HOLDERS if bound is None else HOLDERS_OF_TWO,
         relation,

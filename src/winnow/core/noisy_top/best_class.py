@@ -11,6 +11,9 @@ clock of the other child is later by E'/N_other, E' fresh. So every block knows 
 noise inside it, which bounds its noisy score from above, and only blocks whose bound can
 still win are split. The law of the winner is that of noise on every member.
 
+So is the law of those after it: once the first of N members is out, the next clock of its class
+is later by E'/(N - 1), E' fresh. ``best_members`` goes on in this way.
+
 All decisions are exact: float64 intervals first, and where two classes overlap, intervals of
 decimals with the exact integer counts.
 """
@@ -19,16 +22,18 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count as counter
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from winnow.core.arithmetic import Arithmetic, Interval
 from winnow.core.bounded import STAGE1_ERROR, clock_interval
 from winnow.core.laws import Law
+from winnow.core.noisy_top.log_counts import log_of
 from winnow.core.tape import Tape
 
 B = TypeVar("B")
@@ -68,15 +73,39 @@ class Classes(Protocol[B]):
         ...
 
 
+class LargestNoise(Protocol):
+    """Noise as a function of a clock x = exp(-g): early clocks are large noise."""
+
+    def largest_bound(self, g: float, side: float) -> float:
+        """A bound on the noise at one clock: below for side -1, above for side 1."""
+        ...
+
+    def largest_within(self, a: Arithmetic, g: Interval) -> Interval:
+        """An interval around the noise at the clock."""
+        ...
+
+
+class _Clock(NamedTuple):
+    """E_item / (count(block) - taken), added to an earlier clock: its exact definition."""
+
+    item: int
+    block: object
+    taken: int
+    before: _Clock | None
+
+
 class _Node(Generic[B]):
-    """A block with the first clock among its members, as bounds on g = -ln(clock)."""
+    """A block with the first clock among its members, as bounds on g = -ln(clock).
 
-    __slots__ = ("block", "clocks", "g_high", "g_low", "is_class", "lower", "upper")
+    Of a class, `taken` members with earlier clocks are gone.
+    """
 
-    def __init__(self, block: B, clocks: tuple[tuple[int, B], ...], g_low: float, g_high: float):
+    __slots__ = ("block", "clock", "g_high", "g_low", "is_class", "lower", "taken", "upper")
+
+    def __init__(self, block: B, clock: _Clock, g_low: float, g_high: float, taken: int = 0):
         self.block = block
-        self.clocks = clocks
-        """The clock is the sum of E_item / count(block) over these: its exact definition."""
+        self.clock = clock
+        self.taken = taken
         self.g_low = g_low
         self.g_high = g_high
         self.is_class = False
@@ -121,46 +150,142 @@ class _Clocks:
         return item, g - STAGE1_ERROR, g + STAGE1_ERROR, v
 
 
+class Winner(Generic[B]):
+    """The class of a member that was found, and as much of its noisy score as is asked for."""
+
+    def __init__(self, search: _BestFirst[B], node: _Node[B]) -> None:
+        self._search, self._node = search, node
+        self.block = node.block
+
+    def floor(self) -> int:
+        """The noisy score rounded down, exactly; it is an integer with probability 0."""
+        low, high = self._node.lower, self._node.upper
+        if math.isfinite(low) and math.isfinite(high) and math.floor(low) == math.floor(high):
+            return math.floor(low)
+        digits, bits = 40, 128
+        while True:
+            value = self._search.enclose(self._node, Arithmetic(digits), bits)
+            if value.lo.is_finite() and value.hi.is_finite():
+                below, above = (Fraction(end).__floor__() for end in (value.lo, value.hi))
+                if below == above:
+                    return below
+            digits, bits = 2 * digits, 2 * bits
+
+
 def best_class(classes: Classes[B], law: Law, tape: Tape) -> B:
     """The class that holds the member with the largest noisy score."""
-    clocks = _Clocks(tape)
-    heap: list[tuple[float, int, _Node[B]]] = []
-    order = counter()
+    return next(best_members(classes, law.formulas, tape)).block
 
-    def push(node: _Node[B]) -> None:
-        _bound(classes, law, node)
-        heapq.heappush(heap, (-node.upper, next(order), node))
 
-    for block in classes.roots():
-        item, low, high, _ = clocks.take()
-        log_low, log_high = classes.log_count(block)
-        push(_Node(block, ((item, block),), _down(low + log_low), _up(high + log_high)))
-    best: _Node[B] | None = None
+def best_members(classes: Classes[B], noise: LargestNoise, tape: Tape) -> Iterator[Winner[B]]:
+    """The members in decreasing order of their noisy scores, each by its class.
+
+    Members of a class are alike, so which of those left it is, is uniform.
+    """
+    search = _BestFirst(classes, noise, tape)
     while True:
-        if best is not None and (not heap or -heap[0][0] < best.lower):
-            return best.block
-        node = heapq.heappop(heap)[2]
-        if not node.is_class:
-            for child in _split(classes, node, clocks):
-                push(child)
-        elif best is None or _larger(classes, law, tape, node, best):
-            best = node
+        node = search.next()
+        if node is None:
+            return
+        yield Winner(search, node)
+        search.after(node)
 
 
-def _bound(classes: Classes[B], law: Law, node: _Node[B]) -> None:
+class _BestFirst(Generic[B]):
+    """The blocks whose bounds are known, the most promising first."""
+
+    def __init__(self, classes: Classes[B], noise: LargestNoise, tape: Tape) -> None:
+        self.classes, self.noise, self.tape = classes, noise, tape
+        self._clocks = _Clocks(tape)
+        self._heap: list[tuple[float, int, _Node[B]]] = []
+        self._order = counter()
+        for block in classes.roots():
+            item, low, high, _ = self._clocks.take()
+            log_low, log_high = classes.log_count(block)
+            clock = _Clock(item, block, 0, None)
+            self._push(_Node(block, clock, _down(low + log_low), _up(high + log_high)))
+
+    def _push(self, node: _Node[B]) -> None:
+        _bound(self.classes, self.noise, node)
+        self._keep(node)
+
+    def _keep(self, node: _Node[B]) -> None:
+        heapq.heappush(self._heap, (-node.upper, next(self._order), node))
+
+    def next(self) -> _Node[B] | None:
+        """The class of the member with the largest noisy score that is left."""
+        best: _Node[B] | None = None
+        passed: list[_Node[B]] = []
+        while self._heap and (best is None or -self._heap[0][0] >= best.lower):
+            node = heapq.heappop(self._heap)[2]
+            if not node.is_class:
+                for child in _split(self.classes, node, self._clocks):
+                    self._push(child)
+            elif best is None or self._larger(node, best):
+                passed += [] if best is None else [best]
+                best = node
+            else:
+                passed.append(node)
+        for node in passed:
+            self._keep(node)
+        return best
+
+    def after(self, node: _Node[B]) -> None:
+        """Go on with the members of a class behind the one that was found."""
+        taken = node.taken + 1
+        left = self.classes.count(node.block) - taken
+        if left == 0:
+            return
+        item, low, high, _ = self._clocks.take()
+        log_low, log_high = log_of(left)
+        g_low = _minus_log_sum(node.g_low, _down(low + log_low))
+        g_high = _minus_log_sum(node.g_high, _up(high + log_high))
+        clock = _Clock(item, node.block, taken, node.clock)
+        self._push(_Node(node.block, clock, _down(g_low), _up(g_high), taken))
+
+    def _larger(self, one: _Node[B], other: _Node[B]) -> bool:
+        """Whether the noisy score of one class exceeds another's, refined as far as needed."""
+        if one.lower > other.upper or one.upper < other.lower:
+            return one.lower > other.upper
+        digits, bits = 32, 96
+        while True:
+            arithmetic = Arithmetic(digits)
+            mine = self.enclose(one, arithmetic, bits)
+            others = self.enclose(other, arithmetic, bits)
+            if mine.lo > others.hi:
+                return True
+            if mine.hi < others.lo:
+                return False
+            digits, bits = 2 * digits, 2 * bits
+
+    def enclose(self, node: _Node[B], arithmetic: Arithmetic, bits: int) -> Interval:
+        """An interval around the noisy score of a class's first member that is left."""
+        clock = Interval(Decimal(0), Decimal(0))
+        part: _Clock | None = node.clock
+        while part is not None:
+            block: Any = part.block
+            members = self.classes.count(block) - part.taken
+            arrival = clock_interval(arithmetic, self.tape, part.item, bits)
+            clock = arithmetic.add(clock, arithmetic.times(arrival, Fraction(1, members)))
+            part = part.before
+        z = self.noise.largest_within(arithmetic, arithmetic.negate(arithmetic.ln(clock)))
+        return arithmetic.add(z, arithmetic.fraction(self.classes.score(node.block)))
+
+
+def _bound(classes: Classes[B], noise: LargestNoise, node: _Node[B]) -> None:
     """Float64 bounds on the noisy score of the block's first member, at the best score."""
     node.is_class = classes.is_class(node.block)
     score = classes.rough_score(node.block)
     slack = 2.0**-50 * abs(score)
-    low = law.formulas.largest_bound(node.g_low, -1.0)
-    high = law.formulas.largest_bound(node.g_high, 1.0)
+    low = noise.largest_bound(node.g_low, -1.0)
+    high = noise.largest_bound(node.g_high, 1.0)
     node.lower, node.upper = _down(score - slack + low), _up(score + slack + high)
 
 
 def _split(classes: Classes[B], node: _Node[B], clocks: _Clocks) -> list[_Node[B]]:
     blocks = classes.split(node.block)
     if len(blocks) == 1:
-        return [_Node(blocks[0], node.clocks, node.g_low, node.g_high)]
+        return [_Node(blocks[0], node.clock, node.g_low, node.g_high)]
     first, second = blocks
     logs = [classes.log_count(block) for block in blocks]
     item, low, high, uniform = clocks.take()
@@ -172,8 +297,8 @@ def _split(classes: Classes[B], node: _Node[B], clocks: _Clocks) -> list[_Node[B
     later_low = _minus_log_sum(node.g_low, _down(low + logs[1][0]))
     later_high = _minus_log_sum(node.g_high, _up(high + logs[1][1]))
     return [
-        _Node(first, node.clocks, node.g_low, node.g_high),
-        _Node(second, (*node.clocks, (item, second)), _down(later_low), _up(later_high)),
+        _Node(first, node.clock, node.g_low, node.g_high),
+        _Node(second, _Clock(item, second, 0, node.clock), _down(later_low), _up(later_high)),
     ]
 
 
@@ -229,31 +354,3 @@ def _down(x: float) -> float:
 def _up(x: float) -> float:
     """A bound above x that covers the rounding of a few float64 operations."""
     return x + 2.0**-46 * abs(x) + STAGE1_ERROR if math.isfinite(x) else x
-
-
-def _larger(classes: Classes[B], law: Law, tape: Tape, one: _Node[B], other: _Node[B]) -> bool:
-    """Whether the noisy score of one class exceeds that of another, refined as far as needed."""
-    if one.lower > other.upper or one.upper < other.lower:
-        return one.lower > other.upper
-    digits, bits = 32, 96
-    while True:
-        arithmetic = Arithmetic(digits)
-        mine = _enclose(classes, law, tape, one, arithmetic, bits)
-        others = _enclose(classes, law, tape, other, arithmetic, bits)
-        if mine.lo > others.hi:
-            return True
-        if mine.hi < others.lo:
-            return False
-        digits, bits = 2 * digits, 2 * bits
-
-
-def _enclose(
-    classes: Classes[B], law: Law, tape: Tape, node: _Node[B], arithmetic: Arithmetic, bits: int
-) -> Interval:
-    clock = Interval(Decimal(0), Decimal(0))
-    for item, block in node.clocks:
-        arrival = clock_interval(arithmetic, tape, item, bits)
-        clock = arithmetic.add(clock, arithmetic.times(arrival, Fraction(1, classes.count(block))))
-    g = arithmetic.negate(arithmetic.ln(clock))
-    z = law.formulas.largest_within(arithmetic, g)
-    return arithmetic.add(z, arithmetic.fraction(classes.score(node.block)))

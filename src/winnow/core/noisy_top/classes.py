@@ -6,6 +6,7 @@ import math
 from bisect import insort
 from fractions import Fraction
 from math import comb
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,6 +170,14 @@ CanonicalBlock = tuple[int, int, int, int]
 and its last item has rank t."""
 
 
+class Descending(Protocol):
+    """Scores in descending order, by rank from 0."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rank: int, /) -> Any: ...
+
+
 class CanonicalClasses:
     """All k-subsets of d ranked items by head h and tail t [Canonical, Def 3.4 as in the errata].
 
@@ -180,7 +189,7 @@ class CanonicalClasses:
 
     def __init__(
         self,
-        scores: NDArray[np.int64],
+        scores: Descending,
         k: int,
         gamma: Fraction,
         scale: Fraction,

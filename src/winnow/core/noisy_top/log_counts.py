@@ -139,3 +139,10 @@ def _log_difference(a: float, b: float, side: float) -> float:
         min(gap, 700.0)
     )
     return value + side * rounding
+
+
+def log_of(n: int) -> tuple[float, float]:
+    """Bounds on ln n for a positive integer of any length."""
+    value = math.log(n)
+    error = 2.0**-48 * (1.0 + abs(value))
+    return value - error, value + error

@@ -8,7 +8,6 @@ and for explicit counts (below, for audits and small lists).
 
 from __future__ import annotations
 
-import math
 from bisect import insort
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
@@ -199,10 +198,3 @@ class Without:
             found = self._ranked.unseen(stream)
             if found is None or found not in self._unseen:
                 return found
-
-
-def log_of(n: int) -> tuple[float, float]:
-    """Bounds on ln n for a positive integer of any length."""
-    value = math.log(n)
-    error = 2.0**-48 * (1.0 + abs(value))
-    return value - error, value + error

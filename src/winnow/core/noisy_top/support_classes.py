@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from winnow.core.noisy_top.ranked import Ranked, log_of
+from winnow.core.noisy_top.log_counts import log_of
+from winnow.core.noisy_top.ranked import Ranked
 
 Block = tuple[int, int]
 """All candidates with low <= count <= high."""

@@ -17,10 +17,18 @@ from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source
 from winnow.read.engines.columns import column_types, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
+from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
 from winnow.read.engines.packed_pairs import people_of_part
-from winnow.read.engines.private_duck import run
-from winnow.read.engines.query import CountQuery, listed_in_one_text, table_or_query
+from winnow.read.engines.private_duck import DuckAsking, run
+from winnow.read.engines.query import (
+    CountQuery,
+    listed_in_one_text,
+    no_more_than,
+    numbered_in_one_text,
+    table_or_query,
+)
 from winnow.read.engines.row_sources import RowSource, Wanted, batches, batches_of, receiver
+from winnow.read.kept import KeptCounts
 
 
 class DuckTable(Engine):
@@ -44,12 +52,25 @@ class DuckTable(Engine):
             return self.connection.column_types()
         return column_types(self.connection, self.source)
 
-    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+    def count(
+        self,
+        query: CountQuery,
+        parts: int | None,
+        progress: Progress | None,
+        most: int | None = None,
+    ) -> Counts | None:
         """The counts, in the given number of parts, rounded up to a power of two."""
         with refusing("the source cannot be counted", TABLE):
             query = typed(query, self.types())
             source = self._exact_texts(query)
-            return self._counted(source, query, parts or 1, progress)
+            return self._counted(source, query, parts or 1, progress, most)
+
+    def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
+        """Nothing is asked before a release; DuckDB splits the work itself."""
+        with refusing("the source cannot be counted", TABLE):
+            query = typed(query, self.types())
+            source = self._exact_texts(query)
+        return _DuckKept(self.connection, source, query)
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows."""
@@ -62,15 +83,22 @@ class DuckTable(Engine):
         yield _DuckRows(private, self)
 
     def _counted(
-        self, source: exp.Expression, query: CountQuery, parts: int, progress: Progress | None
-    ) -> Counts:
+        self,
+        source: exp.Expression,
+        query: CountQuery,
+        parts: int,
+        progress: Progress | None,
+        most: int | None,
+    ) -> Counts | None:
         parts = 1 << (parts - 1).bit_length()
         totals, listed = Counts(), listed_in_one_text(query.items)
         for part in range(parts):
             split = people_of_part(query.user or query.item, part, parts)
-            asked = query.over(source.copy(), *split, listed=listed)
+            asked = no_more_than(most, query.over(source.copy(), *split, listed=listed))
             for item, count in run(self.connection, asked.sql(dialect="duckdb")):
                 totals[item] = totals.get(item, 0) + count
+            if most is not None and len(totals) > most:
+                return None
             if progress is not None:
                 progress(part + 1, parts)
         return totals
@@ -89,6 +117,38 @@ class DuckTable(Engine):
                 value = _decoded(exp.cast(value, "TEXT"))
             columns.append(exp.alias_(value, name, quoted=True))
         return exp.select(*columns).from_(self.source.copy()).subquery("exact_texts")
+
+
+class _DuckKept(EngineKept):
+    """Counts in the user's own database, in one transaction where none is open yet."""
+
+    def __init__(self, connection: Any, source: exp.Expression, query: CountQuery) -> None:
+        super().__init__(query, TABLE)
+        self._connection, self._source = connection, source
+
+    @contextmanager
+    def asking(self) -> Iterator[tuple[Asking, KeptQuery]]:
+        """A relation does not show its connection; it has the checks of sizes alone."""
+        check_collation(self._connection)
+        listed = listed_in_one_text(self.query.items)
+        counts = self.query.over(self._source.copy(), listed=listed)
+        asked = KeptQuery(self.query, counts, numbered_in_one_text(self.query.items))
+        relation = isinstance(self._connection, RelationConnection)
+        own = not relation and not _in_transaction(self._connection)  # the user's is as good
+        if own:
+            self._connection.execute("BEGIN TRANSACTION")
+        try:
+            yield DuckAsking(self._connection), asked
+        finally:
+            if own:
+                self._connection.execute("ROLLBACK")
+
+
+def _in_transaction(connection: Any) -> bool:
+    """Whether one is open: to begin another would abort it, and each question alone has its own."""
+    asked = "SELECT txid_current()"
+    first, second = (connection.execute(asked).fetchall() for _ in range(2))
+    return bool(first == second)
 
 
 class _DuckRows(RowSource):

@@ -15,7 +15,7 @@ import glob
 import io
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from glob import escape
 from pathlib import Path
@@ -46,6 +46,7 @@ from winnow.read.engines.private_duck import (
 )
 from winnow.read.engines.query import CountQuery, column
 from winnow.read.engines.row_sources import PrivateRows, RowSource, batches_of, receiver
+from winnow.read.kept import KeptCounts
 from winnow.read.records import check_csv, chunks_of, packing_of, rows_of, sound
 from winnow.read.text_format import (
     ENDINGS,
@@ -252,20 +253,43 @@ class DuckFiles(Engine):
         with _readable(path, self.text.encoding):
             return _names(_beginning(path, self.text.encoding), delimiter, self.text.names)
 
-    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+    def count(
+        self,
+        query: CountQuery,
+        parts: int | None,
+        progress: Progress | None,
+        most: int | None = None,
+    ) -> Counts | None:
         """The counts of all files together."""
+        with (
+            private_connection(self.memory) as connection,
+            self._counter(connection, query) as (
+                counter,
+                rows,
+            ),
+        ):
+            return counter.count(parts, progress, rows, most)
+
+    def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
+        """The counts as a table of a private database, which lives as long as they do."""
+        with ExitStack() as stack:
+            connection = stack.enter_context(private_connection(self.memory))
+            with self._counter(connection, query) as (counter, rows):
+                kept = counter.keep(parts, progress, rows)
+            return kept.closed_by(stack.pop_all().close)
+
+    @contextmanager
+    def _counter(self, connection: Any, query: CountQuery) -> Iterator[tuple[PartsCounter, int]]:
+        """What counts the files, and how many rows they have."""
         size = gigabytes(self.memory)
         used = [name for name in (query.item, query.user) if name is not None]
         with (
-            private_connection(self.memory) as connection,
             refusing(f"{self.paths[0].name} cannot be counted", FILES, self.memory),
             self._explaining(),
         ):
             source = self.source(connection, used)
             query = typed(query, column_types(connection, source))
-            rows = self._rows(connection, source)
-            counter = PartsCounter(connection, source, query, size)
-            return counter.count(parts, progress, rows)
+            yield PartsCounter(connection, source, query, size), self._rows(connection, source)
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows; those of text files are texts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Self
 
 from sqlglot import exp
@@ -23,6 +23,7 @@ from winnow.read.engines.private_duck import (
 )
 from winnow.read.engines.query import CountQuery
 from winnow.read.engines.row_sources import PrivateRows, RowSource
+from winnow.read.kept import KeptCounts
 
 
 class DuckFrame(Engine):
@@ -48,21 +49,46 @@ class DuckFrame(Engine):
             frame = _checked_pandas(frame, source.used)
         return cls(frame, source.memory)
 
-    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+    def count(
+        self,
+        query: CountQuery,
+        parts: int | None,
+        progress: Progress | None,
+        most: int | None = None,
+    ) -> Counts | None:
         """The counts of the whole table."""
+        with (
+            private_connection(self.memory) as connection,
+            self._counter(connection, query) as (
+                counter,
+                rows,
+            ),
+        ):
+            return counter.count(parts, progress, rows, most)
+
+    def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
+        """The counts as a table of a private database, which lives as long as they do."""
+        with ExitStack() as stack:
+            connection = stack.enter_context(private_connection(self.memory))
+            with self._counter(connection, query) as (counter, rows):
+                kept = counter.keep(parts, progress, rows)
+            return kept.closed_by(stack.pop_all().close)
+
+    @contextmanager
+    def _counter(self, connection: Any, query: CountQuery) -> Iterator[tuple[PartsCounter, int]]:
+        """What counts the table, and how many rows it has."""
         size, source = gigabytes(self.memory), exp.to_table("winnow_source")
         kind = type(self.frame).__name__
         unknown = DataError(
             f"a {kind} cannot be counted; give a file, a pandas, Polars or Arrow table, a Spark "
             "data frame, or (connection, table)"
         )
-        with private_connection(self.memory) as connection:
-            with instead(unknown):  # whatever is not a table
-                connection.register("winnow_source", self.frame)
-            with refusing("the table cannot be counted", FRAME, self.memory):
-                query = typed(query, column_types(connection, source))
-                counter = PartsCounter(connection, source, query, size)
-                return counter.count(parts, progress, number_of_rows(connection, source))
+        with instead(unknown):  # whatever is not a table
+            connection.register("winnow_source", self.frame)
+        with refusing("the table cannot be counted", FRAME, self.memory):
+            query = typed(query, column_types(connection, source))
+            rows = number_of_rows(connection, source)
+            yield PartsCounter(connection, source, query, size), rows
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows."""

@@ -13,8 +13,16 @@ from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source
 from winnow.read.engines.columns import typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
-from winnow.read.engines.query import CountQuery, listed_in_one_text, table_or_query
+from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
+from winnow.read.engines.query import (
+    CountQuery,
+    listed_in_one_text,
+    no_more_than,
+    numbered_in_one_text,
+    table_or_query,
+)
 from winnow.read.engines.row_sources import RowSource, Wanted, batches, receiver
+from winnow.read.kept import KeptCounts
 
 _SETTINGS = (
     "SET LOCAL DateStyle = 'ISO'",  # the text of dates is that of the other engines
@@ -34,23 +42,62 @@ class PostgresTable(Engine):
         pair = source.connected_by("psycopg")
         return None if pair is None else cls(pair[0], table_or_query(pair[1], "postgres"))
 
-    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+    def count(
+        self,
+        query: CountQuery,
+        parts: int | None,
+        progress: Progress | None,
+        most: int | None = None,
+    ) -> Counts | None:
         """The counts, in a transaction that is rolled back with its settings.
 
         Texts are compared by their bytes, whatever the columns' collations.
         """
         with (
             refusing("Postgres cannot count this source", TABLE),
+            self._settled() as cursor,
+        ):
+            query = self._typed(query, cursor)
+            listed = listed_in_one_text(query.items)
+            asked = no_more_than(most, query.over(self.source.copy(), listed=listed))
+            cursor.execute(asked.sql(dialect="postgres"))
+            found = {item: int(count) for item, count in cursor.fetchall()}
+            return None if most is not None and len(found) > most else found
+
+    def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
+        """Nothing is asked before a release but the types of the columns."""
+        with refusing("Postgres cannot count this source", TABLE), self._settled() as cursor:
+            return _PostgresKept(self, self._typed(query, cursor))
+
+    @contextmanager
+    def _settled(self) -> Iterator[Any]:
+        """A cursor inside a transaction that is rolled back with its settings."""
+        with (
             self.connection.transaction(force_rollback=True),
             tuple_cursor(self.connection) as cursor,
         ):
             for setting in _SETTINGS:
                 cursor.execute(setting)
-            query = replace(typed(query, self._types(cursor)), collation="C")
-            listed = listed_in_one_text(query.items)
-            asked = query.over(self.source.copy(), listed=listed)
-            cursor.execute(asked.sql(dialect="postgres"))
-            return {item: int(count) for item, count in cursor.fetchall()}
+            yield cursor
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Any]:
+        """The same in a transaction that sees one state of the database.
+
+        A transaction that the user has open, and that sees more than one, is left as it is: what
+        changed is then noticed by its size.
+        """
+        from psycopg.pq import TransactionStatus
+
+        idle = self.connection.info.transaction_status == TransactionStatus.IDLE
+        with self.connection.transaction(force_rollback=True):
+            if idle:
+                self.connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            with self._settled() as cursor:
+                yield cursor
+
+    def _typed(self, query: CountQuery, cursor: Any) -> CountQuery:
+        return replace(typed(query, self._types(cursor)), collation="C")
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """In a transaction that is rolled back, so that a failure leaves the user's own alone."""
@@ -77,6 +124,34 @@ class PostgresTable(Engine):
         nothing = exp.select("*").from_(self.source.copy()).limit(0)
         cursor.execute(nothing.sql(dialect="postgres"))
         return _types(cursor)
+
+
+class _PostgresKept(EngineKept):
+    """Counts that the server makes anew for each question of a release."""
+
+    def __init__(self, table: PostgresTable, query: CountQuery) -> None:
+        super().__init__(query, TABLE)
+        self._table = table
+
+    @contextmanager
+    def asking(self) -> Iterator[tuple[Asking, KeptQuery]]:
+        """In one transaction, rolled back."""
+        listed = listed_in_one_text(self.query.items)
+        counts = self.query.over(self._table.source.copy(), listed=listed)
+        asked = KeptQuery(self.query, counts, numbered_in_one_text(self.query.items))
+        with self._table.snapshot() as cursor:
+            yield _PostgresAsking(cursor), asked
+
+
+class _PostgresAsking(Asking):
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        """The answer."""
+        self._cursor.execute(query.sql(dialect="postgres"))
+        found: list[tuple[Any, ...]] = self._cursor.fetchall()
+        return found
 
 
 def tuple_cursor(connection: Any, name: str = "") -> Any:

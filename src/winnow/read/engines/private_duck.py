@@ -8,7 +8,8 @@ spilled to disk: a part that does not fit is split further.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -16,7 +17,8 @@ from sqlglot import exp
 
 from winnow.errors import ParameterError
 from winnow.foreign import shown
-from winnow.read.engine import Counts, Progress
+from winnow.read.engine import FILES, Counts, Progress
+from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
 from winnow.read.engines.packed_pairs import (
     CODES,
     ITEMS,
@@ -26,7 +28,12 @@ from winnow.read.engines.packed_pairs import (
     call,
     people_of_part,
 )
-from winnow.read.engines.query import CountQuery, column, listed_in_one_text
+from winnow.read.engines.query import (
+    CountQuery,
+    column,
+    listed_in_one_text,
+    numbered_in_one_text,
+)
 
 
 def run(connection: Any, sql: str) -> list[tuple[Any, ...]]:
@@ -69,6 +76,7 @@ def _run_here(connection: Any, sql: str) -> list[tuple[Any, ...]]:
     raise KeyboardInterrupt
 
 
+_PARTS, _KEPT = "winnow_parts", "winnow_kept"
 _MOST_PARTS = 1 << 14
 _FEW_ROWS = 1_000_000
 _BYTES_PER_PAIR = 64  # of a table of distinct pairs
@@ -86,31 +94,69 @@ class PartsCounter:
         self.bytes = gigabytes * 1e9
         self.packed = PackedPairs(query, source)
 
-    def count(self, parts: int | None, progress: Progress | None, rows: int) -> Counts:
-        """The counts of all parts, added up; ``parts`` is rounded up to a power of two."""
+    def count(
+        self, parts: int | None, progress: Progress | None, rows: int, most: int | None
+    ) -> Counts | None:
+        """The counts of all parts, added up; None: there are more than ``most`` items."""
+        totals = Counts()
+        limit = "" if most is None else f" LIMIT {most + 1}"
+
+        def add(counts: str) -> bool:
+            for item, count in run(self.connection, f"SELECT * FROM ({counts}){limit}"):
+                totals[item] = totals.get(item, 0) + count
+            return most is None or len(totals) <= most
+
+        return totals if self._by_parts(add, parts, progress, rows) else None
+
+    def keep(self, parts: int | None, progress: Progress | None, rows: int) -> PrivateKept:
+        """The counts as a table of the connection, and nothing else in it."""
+        run(self.connection, f"CREATE TEMP TABLE {_PARTS} (i VARCHAR, n BIGINT)")
+
+        def add(counts: str) -> bool:
+            run(self.connection, f"INSERT INTO {_PARTS} {counts}")
+            return True
+
+        self._by_parts(add, parts, progress, rows)
+        added = f"SELECT i, CAST(SUM(n) AS BIGINT) AS n FROM {_PARTS} GROUP BY i"
+        run(self.connection, f"CREATE TEMP TABLE {_KEPT} AS {added}")
+        for table in (_PARTS, ITEMS, PEOPLE, LEAST):
+            run(self.connection, f"DROP TABLE IF EXISTS {table}")
+        return PrivateKept(self.connection, self.query)
+
+    def _by_parts(
+        self,
+        take: Callable[[str], bool],
+        parts: int | None,
+        progress: Progress | None,
+        rows: int,
+    ) -> bool:
+        """Have ``take`` the query of every part, until it refuses.
+
+        ``parts`` is rounded up to a power of two; a part that does not fit is split.
+        """
         import duckdb
 
         use_packed = self._prepared()
         parts = _power_of_two(parts or self._parts(rows, use_packed))
         waiting = [(part, parts) for part in reversed(range(parts))]
-        done, totals = 0, Counts()
+        done = 0
         while waiting:
             part, of = waiting.pop()
-            counted = None
+            taken = None
             try:
-                counted = self._part(part, of, use_packed)
+                taken = take(self._part(part, of, use_packed))
             except duckdb.OutOfMemoryException:
                 if of >= _MOST_PARTS:
                     raise
-            if counted is None:
+            if taken is None:
                 waiting += [(part + of, 2 * of), (part, 2 * of)]
                 continue
-            for item, count in counted:
-                totals[item] = totals.get(item, 0) + count
+            if not taken:
+                return False
             done += 1
             if progress is not None:
                 progress(done, done + len(waiting))
-        return totals
+        return True
 
     def _prepared(self) -> bool:
         """Make the table of items, if the query is bounded and its items fit."""
@@ -142,12 +188,13 @@ class PartsCounter:
         each = 120 + 16 * self.packed.heap
         return max(1, round(int(found) * each / allowed))
 
-    def _part(self, part: int, parts: int, use_packed: bool) -> list[tuple[str, int]]:
+    def _part(self, part: int, parts: int, use_packed: bool) -> str:
+        """The query of the counts of one part, its tables made."""
         split = people_of_part(self.query.user or self.query.item, part, parts)
         if not use_packed:
             listed = listed_in_one_text(self.query.items)
             asked = self.query.over(self.source.copy(), *split, listed=listed)
-            return run(self.connection, asked.sql(dialect="duckdb"))
+            return asked.sql(dialect="duckdb")
         for table in (LEAST, PEOPLE):  # of the part before
             run(self.connection, f"DROP TABLE IF EXISTS {table}")
         if not self.query.whole:
@@ -157,7 +204,38 @@ class PartsCounter:
             run(self.connection, self.packed.least(*split))
             ((unsure,),) = run(self.connection, self.packed.unsure())
             exactly = unsure > 0
-        return run(self.connection, self.packed.counts(*split, exactly=exactly))
+        return self.packed.counts(*split, exactly=exactly)
+
+
+class PrivateKept(EngineKept):
+    """Counts in a private database, which closes when nobody has them any more."""
+
+    def __init__(self, connection: Any, query: CountQuery) -> None:
+        super().__init__(query, FILES)
+        self._connection = connection
+
+    def closed_by(self, close: Callable[[], None]) -> PrivateKept:
+        """The counts, with what is to be done when they are gone."""
+        weakref.finalize(self, close)
+        return self
+
+    @contextmanager
+    def asking(self) -> Iterator[tuple[Asking, KeptQuery]]:
+        """Nobody else can change the table."""
+        counts = exp.select("i", "n").from_(_KEPT)
+        listed = numbered_in_one_text(self.query.items)
+        yield DuckAsking(self._connection), KeptQuery(self.query, counts, listed)
+
+
+class DuckAsking(Asking):
+    """A DuckDB connection that is asked about kept counts."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        """The answer."""
+        return run(self._connection, query.sql(dialect="duckdb"))
 
 
 def number_of_rows(connection: Any, source: exp.Expression) -> int:

@@ -149,12 +149,37 @@ def listed_in_one_text(labels: tuple[str, ...] | None) -> exp.Select | None:
     """
     if labels is None:
         return None
+    texts = exp.Anonymous(this="STRING_TO_ARRAY", expressions=list(_one_text(labels)))
+    return exp.select(exp.alias_(exp.Anonymous(this="UNNEST", expressions=[texts]), "i"))
+
+
+def _one_text(labels: tuple[str, ...]) -> tuple[exp.Expression, exp.Expression]:
+    """All labels in one literal, the first one twice, and what separates them."""
     wanted = [*labels, labels[0]]
     candidates = (f"\x1f{n}\x1f" for n in itertools.count())
     separator = next(s for s in candidates if s.join(wanted).split(s) == wanted)
-    literals = [exp.Literal.string(t) for t in (separator.join(wanted), separator)]
-    texts = exp.Anonymous(this="STRING_TO_ARRAY", expressions=literals)
-    return exp.select(exp.alias_(exp.Anonymous(this="UNNEST", expressions=[texts]), "i"))
+    return exp.Literal.string(separator.join(wanted)), exp.Literal.string(separator)
+
+
+def numbered_in_one_text(labels: tuple[str, ...] | None) -> exp.Select | None:
+    """The public items i with their places p from 0, from the same literal."""
+    if labels is None:
+        return None
+    texts, separator = _one_text(labels)
+    array = exp.Anonymous(this="STRING_TO_ARRAY", expressions=[texts, separator])
+    whole = exp.select(exp.alias_(array, "a")).subquery("s")
+    item = exp.Anonymous(this="UNNEST", expressions=[exp.column("a")])
+    first = exp.Literal.number(1)
+    place = exp.Anonymous(this="GENERATE_SUBSCRIPTS", expressions=[exp.column("a"), first])
+    pairs = exp.select(exp.alias_(item, "i"), exp.alias_(place, "j")).from_(whole)
+    from_0 = exp.cast(exp.column("j") - 1, "BIGINT")
+    listed = exp.select("i", exp.alias_(from_0, "p")).from_(pairs.subquery("t"))
+    return listed.where(exp.column("j") <= len(labels))  # one of them stands there twice
+
+
+def no_more_than(most: int | None, query: exp.Select) -> exp.Select:
+    """A query that need not be answered whole where it has more than ``most`` rows."""
+    return query if most is None else query.limit(most + 1)
 
 
 def column(name: str) -> exp.Column:

@@ -13,8 +13,11 @@ from winnow.read.engine import SPARK, Counts, Distinct, Engine, Progress, Source
 from winnow.read.engines.columns import typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
-from winnow.read.engines.query import CountQuery
-from winnow.read.engines.row_sources import YES, RowSource, Wanted, batches_of, receiver
+from winnow.read.engines.kept import Asking, EngineKept, KeptQuery, Wanted
+from winnow.read.engines.query import CountQuery, no_more_than
+from winnow.read.engines.row_sources import YES, RowSource, batches_of, receiver
+from winnow.read.engines.row_sources import Wanted as WantedRows
+from winnow.read.kept import KeptCounts
 
 MERGES = "SELECT 'a' = 'A' OR 'a' = 'a ' OR '\u00e9' = 'e\u0301' AS merges"
 """Whether texts are compared by a collation: every one but UTF8_BINARY merges one of the pairs."""
@@ -40,21 +43,41 @@ class SparkFrame(Engine):
         """A data frame of PySpark."""
         return cls(source.given) if source.module == "pyspark" else None
 
-    def count(self, query: CountQuery, parts: int | None, progress: Progress | None) -> Counts:
+    def count(
+        self,
+        query: CountQuery,
+        parts: int | None,
+        progress: Progress | None,
+        most: int | None = None,
+    ) -> Counts | None:
         """The counts; Spark splits the work itself."""
         query = typed(query, dict(self.frame.dtypes))
+        with refusing("Spark cannot count this data frame", SPARK), self.asked(query) as asked:
+            counts = no_more_than(most, asked.counts).sql(dialect="spark")
+            rows = self.frame.sparkSession.sql(counts).collect()
+        found = {row["i"]: int(row["n"]) for row in rows}
+        return None if most is not None and len(found) > most else found
+
+    def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
+        """Nothing is asked before a release."""
+        return _SparkKept(self, typed(query, dict(self.frame.dtypes)))
+
+    @contextmanager
+    def asked(self, query: CountQuery) -> Iterator[KeptQuery]:
+        """The counts over views of the frame and of the public list, which are then dropped."""
         session = self.frame.sparkSession
         source, labels = own_name("source"), own_name("labels")
-        listed = None if query.items is None else exp.select("i").from_(labels)
+        numbered = listed = None
         try:
-            with refusing("Spark cannot count this data frame", SPARK):
-                self._exact_texts(query).createOrReplaceTempView(source)
-                if query.items is not None:
-                    texts = session.createDataFrame([(text,) for text in query.items], "i string")
-                    texts.createOrReplaceTempView(labels)
-                sql = query.over(exp.to_table(source), listed=listed).sql(dialect="spark")
-                check_spark_collation(session)
-                return {row["i"]: int(row["n"]) for row in session.sql(sql).collect()}
+            check_spark_collation(session)
+            self._exact_texts(query).createOrReplaceTempView(source)
+            if query.items is not None:
+                texts = [(text, place) for place, text in enumerate(query.items)]
+                frame = session.createDataFrame(texts, "i string, p bigint")
+                frame.createOrReplaceTempView(labels)
+                listed = exp.select("i").from_(labels)
+                numbered = exp.select("i", "p").from_(labels)
+            yield KeptQuery(query, query.over(exp.to_table(source), listed=listed), numbered)
         finally:
             for view in (source, labels):
                 session.catalog.dropTempView(view)
@@ -92,6 +115,53 @@ class SparkFrame(Engine):
         return self.frame.select(*columns)
 
 
+class _SparkKept(EngineKept):
+    """Counts that Spark makes anew for each question; nothing is persisted.
+
+    Spark has no snapshot of a frame: what changed is noticed by its size.
+    """
+
+    def __init__(self, frame: SparkFrame, query: CountQuery) -> None:
+        super().__init__(query, SPARK)
+        self._frame = frame
+
+    @contextmanager
+    def asking(self) -> Iterator[tuple[Asking, KeptQuery]]:
+        """Views for as long as the questions take."""
+        asking = _SparkAsking(self._frame.frame.sparkSession)
+        with self._frame.asked(self.query) as asked:
+            try:
+                yield asking, asked
+            finally:
+                asking.close()
+
+
+class _SparkAsking(Asking):
+    """What is asked for comes as a view: Spark writes the text of a query into its event log."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._views: list[str] = []
+
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        """The answer."""
+        return [tuple(row) for row in self._session.sql(query.sql(dialect="spark")).collect()]
+
+    def table(self, wanted: list[Wanted]) -> exp.Expression:
+        """A view of the values."""
+        kind = "string" if isinstance(wanted[0][1], str) else "bigint"
+        view = own_name("wanted")
+        self._views.append(view)
+        frame = self._session.createDataFrame(wanted, f"n bigint, b {kind}")
+        frame.createOrReplaceTempView(view)
+        return exp.to_table(view, alias="w")
+
+    def close(self) -> None:
+        """Drop the views."""
+        for view in self._views:
+            self._session.catalog.dropTempView(view)
+
+
 class _FrameRows(RowSource):
     """A Spark data frame."""
 
@@ -99,14 +169,14 @@ class _FrameRows(RowSource):
         self._frame = frame
         super().__init__(private, dict(frame.dtypes))
 
-    def bring(self, wanted: Wanted, table: str) -> None:
+    def bring(self, wanted: WantedRows, table: str) -> None:
         """Partition by partition, as Spark has them ready."""
         check_spark_collation(self._frame.sparkSession)
         receive = receiver(self.private, table, wanted.kinds())
         for rows in batches_of(map(tuple, self._rows(wanted).toLocalIterator())):
             receive(rows)
 
-    def _rows(self, wanted: Wanted) -> Any:
+    def _rows(self, wanted: WantedRows) -> Any:
         texts = {alias: self._text(name) for alias, name in wanted.texts.items()}
         from pyspark.sql import functions as f
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.laws import Law
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_top_places
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.relation import Relation
@@ -81,3 +82,7 @@ class ApproximateOneshot(Selection):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         return noisy_top(scores, tape, Law.LAPLACE, self.scale(utility, len(scores)), self.k)
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        noise, scale = Law.LAPLACE.formulas, self.scale(utility, classes.size)
+        return Drawn(noisy_top_places(classes, tape, noise, scale, self.k))

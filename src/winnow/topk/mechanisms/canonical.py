@@ -9,7 +9,8 @@ from typing import ClassVar
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
-from winnow.core.noisy_top.classes import CanonicalClasses
+from winnow.core.noisy_top.classes import CanonicalClasses, Descending
+from winnow.core.noisy_top.count_classes import CountClasses, DescendingCounts, Drawn
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import Grid
 from winnow.core.noisy_top.ranking import Ranking
@@ -94,8 +95,13 @@ class Canonical(Selection):
         grid = Grid.of(utility, scores)
         in_steps = grid.utility
         ranking = Ranking(grid.steps(scores))
-        ranked = ranking.ascending()[::-1]  # losses are differences
-        scale = self.scale(in_steps)
+        ranks = self._ranks(ranking.ascending()[::-1], in_steps, tape)  # losses are differences
+        return sorted(ranking.positions(ranks))
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        return Drawn(classes.places(self._ranks(DescendingCounts(classes), utility, tape)))
+
+    def _ranks(self, ranked: Descending, in_steps: Utility, tape: Tape) -> list[int]:
         if self.rounded:
             # ceil of (x[h+1] - x[t])/2 people, each worth one_sided steps; the exponent is
             # epsilon/2 per person
@@ -107,7 +113,7 @@ class Canonical(Selection):
                 rounded_by=in_steps.one_sided,
             )
         else:
+            scale = self.scale(in_steps)
             classes = CanonicalClasses(ranked, self.k, exact("gamma", self.gamma), scale)
         winner = best_class(classes, self.noise, tape.child("class"))
-        ranks = classes.sample(winner, tape.child("member").stream())
-        return sorted(ranking.positions(ranks))
+        return classes.sample(winner, tape.child("member").stream())

@@ -14,6 +14,8 @@ from winnow.core.arithmetic import Arithmetic, Interval
 from winnow.core.bounded import first_clocks, noise, noise_interval
 from winnow.core.checks import exact
 from winnow.core.laws import Law
+from winnow.core.noisy_top.class_noise import CubeNoise
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_top_places
 from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.relation import Relation
 from winnow.core.tape import CHUNK, Tape
@@ -67,6 +69,10 @@ class GammaMechanism(TopKList):
             if certain:
                 return [int(place) for place in close[:k]]
         return _refine([int(place) for place in close], scores, scale, clocks, directions, k)
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        cube = CubeNoise(tape.child("radius"), classes.size)
+        return Drawn(noisy_top_places(classes, tape, cube, self.scale(utility), self.k))
 
 
 def _radius(clocks: Tape, count: int, *, fine: bool) -> tuple[float, float]:

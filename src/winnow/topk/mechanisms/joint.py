@@ -10,6 +10,7 @@ from winnow.core.checks import exact
 from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.classes import JointClasses
+from winnow.core.noisy_top.count_classes import ClassRanking, CountClasses, Drawn
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import Grid
 from winnow.core.noisy_top.ranking import Ranking
@@ -58,6 +59,13 @@ class Joint(TopKList):
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         grid = Grid.of(utility, scores)
         ranking = Ranking(grid.steps(scores), self.k)
-        classes = JointClasses(ranking, self.k, self.scale(grid.utility), grid.cell)
+        return ranking.positions(self._ranks(ranking, self.scale(grid.utility), grid.cell, tape))
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        ranks = self._ranks(ClassRanking(classes), self.scale(utility), 1, tape)
+        return Drawn(classes.places(ranks))
+
+    def _ranks(self, ranking: Ranking, scale: Fraction, cell: int, tape: Tape) -> list[int]:
+        classes = JointClasses(ranking, self.k, scale, cell)
         winner = best_class(classes, Law.GUMBEL, tape.child("class"))
-        return ranking.positions(classes.sample(winner[1], tape.child("member").stream()))
+        return classes.sample(winner[1], tape.child("member").stream())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.noise import discrete_laplace_array
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_counts_of
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
@@ -37,7 +38,8 @@ class NoisyCounts(Selection):
         a person moves at most L counts by at most one_sided each, so the l1 sensitivity is
         L one_sided; replacing a person moves up to 2 L counts by one, so it is 2 L one_sided
         there. [Dwork-McSherry-Nissim-Smith 2006; discrete law: Canonne-Kamath-Steinke 2020]
-        Ties of noisy counts are broken by position, which is post-processing.
+        Ties of noisy counts are broken by position, or at random where the counts stay in an
+        engine; both are post-processing.
     """
 
     epsilon: Real
@@ -86,6 +88,10 @@ class NoisyCounts(Selection):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         return [int(p) for p in largest(self._noisy(scores, utility, tape), self.k)]
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        drawn = noisy_counts_of(classes, tape, self.scale(utility), self.k)
+        return drawn if self.with_counts else Drawn(drawn.places)
 
     def _select(
         self, scores: Scores, utility: Utility, tape: Tape
@@ -161,6 +167,11 @@ class WithCounts(Selection):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         return self.selection._draw(scores, utility, tape.child("selection"))
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        places = self.selection._draw_classes(classes, utility, tape.child("selection")).places
+        drawn = discrete_laplace_array(tape.child("counts"), len(places), self.scale(utility))
+        return Drawn(places, [n + int(z) for (n, _), z in zip(places, drawn, strict=True)])
 
     def _select(
         self, scores: Scores, utility: Utility, tape: Tape

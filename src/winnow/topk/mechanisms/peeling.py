@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.laws import Law
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.filter import Scores
+from winnow.core.noisy_top.ranked import Without
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -31,6 +33,7 @@ from winnow.privacy import (
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, TopKList, check_scale, check_size
 from winnow.select.mechanism import ExponentialMechanism
+from winnow.select.ranked import RankedNoisyMax
 
 
 @lru_cache(maxsize=256)
@@ -92,6 +95,12 @@ class PeelPermuteAndFlip(TopKList):
             left[winner], places[winner] = left[last], places[last]
         return chosen
 
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        once = RankedNoisyMax(exact("epsilon", self.epsilon) / self.k, Law.EXPONENTIAL)
+        universe = Without(classes)
+        rounds = [once.take(universe, utility, tape.child(f"round-{r}")) for r in range(self.k)]
+        return Drawn([found[1] for found in rounds if found is not None])
+
 
 @dataclass(frozen=True)
 class PeelGumbel(Selection):
@@ -147,6 +156,9 @@ class PeelGumbel(Selection):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         return self._mechanism()._draw(scores, utility, tape)
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        return self._mechanism()._draw_classes(classes, utility, tape)
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int

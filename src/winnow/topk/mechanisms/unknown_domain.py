@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import exact, set_counts
 from winnow.core.laws import Law
 from winnow.core.noise import discrete_laplace_array
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_counts_of
 from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
 from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
@@ -137,6 +138,11 @@ class LimitedDomain(UnknownDomain):
             chosen.append(int(best[place]))
         return chosen, None
 
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        """On the largest counts alone: equal ones are ranked by their place, a fixed order."""
+        ranks, _ = self._draw(classes.leaders((self.reach or 0) + 1), utility, tape)
+        return Drawn(classes.places(ranks))
+
 
 @dataclass(frozen=True)
 class StabilityThreshold(UnknownDomain):
@@ -213,3 +219,8 @@ class StabilityThreshold(UnknownDomain):
         best = largest(noisy, min(self.k, len(noisy)))
         chosen = [int(p) for p in best if noisy[p] >= threshold]
         return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        threshold = self.threshold(utility)
+        drawn = noisy_counts_of(classes, tape, self.scale(utility), self.k, threshold)
+        return drawn if self.with_counts else Drawn(drawn.places)

@@ -1,0 +1,170 @@
+"""Counts by their classes: how many candidates have each count, and nothing of who they are.
+
+An engine that holds very many counts tells these numbers and, at the end, the names of a few
+places. Everything is drawn from them, exactly: candidates with one count are alike, so a draw
+names a class and a uniform place in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.noisy_top.best_class import LargestNoise, Winner, best_members
+from winnow.core.noisy_top.class_noise import SpreadLaplace
+from winnow.core.noisy_top.ranked import Without
+from winnow.core.noisy_top.ranking import Ranking
+from winnow.core.noisy_top.support_classes import Block, SupportClasses
+from winnow.core.tape import BitStream, Tape
+
+Integers = NDArray[np.int64]
+Place = tuple[int, int]
+"""A count, and a place among the candidates that have it."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The places that were drawn, in order, and their noisy counts where these are released."""
+
+    places: list[Place]
+    noisy: list[int] | None = None
+
+
+class CountClasses:
+    """A ``Ranked`` universe whose members are places. Private, it stays inside mechanisms."""
+
+    floor = 1
+
+    def __init__(self, sizes: Mapping[int, int]) -> None:
+        """``sizes`` has the number of candidates for each count, from 0."""
+        self.counts = np.array(sorted(sizes, reverse=True), np.int64)
+        """Decreasing; 0 is among them where candidates of that count exist."""
+        self.sizes = [sizes[count] for count in self.counts.tolist()]
+        self.ends = list(accumulate(self.sizes))
+        self.total: int | None = self.size
+        self._unseen = sizes.get(0, 0)
+        self._seen = self.counts[: len(self.counts) - (self._unseen > 0)]
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+        return self.ends[-1] if self.ends else 0
+
+    def top(self, reach: int = 0) -> int:
+        """The largest count."""
+        return int(self.counts[0]) if len(self.counts) else 0
+
+    def lower(self, floor: int) -> None:
+        """Everything is listed."""
+
+    def classes(self) -> tuple[Integers, list[int]]:
+        """Positive counts, decreasing, and their classes' sizes."""
+        return self._seen, self.sizes[: len(self._seen)]
+
+    def member(self, count: int, index: int) -> Place:
+        """A place of this count."""
+        return count, index
+
+    def unseen(self, stream: BitStream) -> Place:
+        """A uniform place of count 0."""
+        return 0, stream.below(self._unseen)
+
+    def count_at(self, rank: int) -> int:
+        """The count at a rank from 0."""
+        return int(self.counts[bisect_right(self.ends, rank)])
+
+    def places(self, ranks: list[int]) -> list[Place]:
+        """The places of ranks: equal counts are ranked by their place."""
+        found = []
+        for rank in ranks:
+            which = bisect_right(self.ends, rank)
+            before = self.ends[which - 1] if which else 0
+            found.append((int(self.counts[which]), rank - before))
+        return found
+
+    def leaders(self, most: int) -> Integers:
+        """The largest counts, at most so many of them, largest first."""
+        capped = np.minimum(np.array(self.sizes, np.int64), most)
+        return np.repeat(self.counts, capped)[:most]
+
+
+class ClassRanking(Ranking):
+    """The ranks of all candidates, from their classes alone."""
+
+    def __init__(self, classes: CountClasses) -> None:
+        self._classes = classes
+        self.size = classes.size
+        self.lowest = int(classes.counts[-1])
+        self._values = classes.counts[::-1] - self.lowest
+        above = np.array([0, *classes.ends], np.int64)
+        self._reaching = (above[-1:0:-1]).copy()
+        """How many candidates have each value or more."""
+
+    def leaders(self, k: int) -> Integers:
+        """The k largest, largest first, counted from the lowest one."""
+        return self._classes.leaders(k) - self.lowest
+
+    def at_least(self, thresholds: Integers) -> Integers:
+        """How many reach each of some thresholds, counted from the lowest one."""
+        reaching = np.append(self._reaching, 0)
+        return reaching[np.searchsorted(self._values, thresholds)]
+
+
+class DescendingCounts:
+    """All counts in descending order, as if they were an array of one for each candidate."""
+
+    def __init__(self, classes: CountClasses) -> None:
+        self._classes = classes
+
+    def __len__(self) -> int:
+        return self._classes.size
+
+    def __getitem__(self, rank: int) -> int:
+        return self._classes.count_at(rank)
+
+
+def noisy_members(
+    classes: CountClasses, tape: Tape, noise: LargestNoise, scale: Fraction
+) -> Iterator[Winner[Block]]:
+    """All candidates by decreasing ``scale`` count + noise, each by its class."""
+    reach = int(min(Fraction(2**62), 40 / scale))
+    return best_members(SupportClasses(classes, scale, reach), noise, tape)
+
+
+def noisy_top_places(
+    classes: CountClasses, tape: Tape, noise: LargestNoise, scale: Fraction, k: int
+) -> list[Place]:
+    """The places with the k largest of ``scale`` count + noise, largest first."""
+    winners = islice(noisy_members(classes, tape.child("class"), noise, scale), k)
+    return _uniform(classes, [winner.block[0] for winner in winners], tape)
+
+
+def _uniform(classes: CountClasses, counts: list[int], tape: Tape) -> list[Place]:
+    """A uniform place for each of some counts, none twice."""
+    stream, universe = tape.child("member").stream(), Without(classes)
+    found = (universe.take(count, stream) for count in counts)
+    return [place for place in found if place is not None]
+
+
+def noisy_counts_of(
+    classes: CountClasses, tape: Tape, scale: Fraction, k: int, threshold: int | None = None
+) -> Drawn:
+    """The k largest counts with discrete Laplace noise, those that reach the threshold.
+
+    Ties of noisy counts are in random order, whatever the true counts are.
+    """
+    found: list[tuple[int, int]] = []
+    noise = SpreadLaplace(scale)
+    for winner in islice(noisy_members(classes, tape.child("class"), noise, Fraction(1)), k):
+        noisy = winner.floor()
+        if threshold is not None and noisy < threshold:
+            break
+        found.append((winner.block[0], noisy))
+    places = _uniform(classes, [count for count, _ in found], tape)
+    return Drawn(places, [noisy for _, noisy in found])

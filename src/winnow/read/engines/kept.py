@@ -1,0 +1,202 @@
+"""The questions about counts that stay in an engine, as SQL.
+
+    f: key, count and bucket of every item; those of a public list that nobody has count 0
+    sizes: how many items have each count
+    spots: how many items of some counts lie in each bucket, where a class is large
+    names: the keys of a small class, or of one bucket of a large one
+
+The key of an item is its place in the public list, or its text. Its bucket is a stretch of the
+list, or begins its MD5: so the items of a class have a fixed order, by bucket and key, and one of
+10^8 is found without sorting them. What is asked for (which counts, which buckets) is private, and
+comes as a table of values, not as text of the query, where an engine writes queries into its log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from winnow.core.noisy_top.count_classes import Place
+from winnow.read.engine import refusing
+from winnow.read.engines.query import CountQuery
+from winnow.read.kept import KeptCounts, Snapshot, changed
+
+_SMALL = 1 << 14
+"""A class of so many items is asked for as a whole."""
+_DIGITS = 4
+"""Of MD5, in hexadecimal, for a bucket: 65,536 of them."""
+_LEAST_STRETCH = 1 << 10
+
+Wanted = tuple[int, str | int]
+"""A count and a bucket, or the count and what stands for all its buckets."""
+
+
+class Asking(ABC):
+    """An engine that answers queries about one state of its source."""
+
+    @abstractmethod
+    def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
+        """The answer."""
+
+    def table(self, wanted: list[Wanted]) -> exp.Expression:
+        """Values as a table w of the columns n and b."""
+        return exp.values(wanted, alias="w", columns=["n", "b"])
+
+
+class EngineKept(KeptCounts):
+    """Counts that an engine can be asked about."""
+
+    def __init__(self, query: CountQuery, check: str) -> None:
+        self.query, self._check = query, check
+
+    @abstractmethod
+    def asking(self) -> AbstractContextManager[tuple[Asking, KeptQuery]]:
+        """One state of the source."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Every question in the one state; errors of the engine show nothing."""
+        with refusing("the counts cannot be read", self._check), self.asking() as (asking, query):
+            yield _Snapshot(asking, query)
+
+
+@dataclass(frozen=True)
+class KeptQuery:
+    """The counts (columns i and n) and the public list (i and p, from 0), as queries."""
+
+    query: CountQuery
+    counts: exp.Select
+    listed: exp.Select | None = None
+
+    @property
+    def everything(self) -> str | int:
+        """What stands for all buckets."""
+        return "" if self.listed is None else -1
+
+    @property
+    def stretch(self) -> int:
+        """How many places of the public list are one bucket."""
+        size = len(self.query.items or ())
+        return max(_LEAST_STRETCH, -(-size // (1 << 4 * _DIGITS)))
+
+    def full(self) -> exp.Select:
+        """The key k, the count n and the bucket b of every item."""
+        if self.listed is None:
+            text = exp.column("i", "c")
+            bucket = exp.Substring(
+                this=exp.MD5(this=text.copy()),
+                start=exp.Literal.number(1),
+                length=exp.Literal.number(_DIGITS),
+            )
+            columns = (exp.alias_(text, "k"), exp.column("n", "c"), exp.alias_(bucket, "b"))
+            return exp.select(*columns).from_(self.counts.subquery("c"))
+        place = exp.column("p", "l")
+        rest = exp.Mod(this=place.copy(), expression=exp.Literal.number(self.stretch))
+        first = exp.Sub(this=place.copy(), expression=exp.Paren(this=rest))
+        count = exp.Coalesce(this=exp.column("n", "c"), expressions=[exp.Literal.number(0)])
+        same = exp.EQ(this=self.query.text(exp.column("i", "l")), expression=exp.column("i", "c"))
+        return (
+            exp.select(exp.alias_(place, "k"), exp.alias_(count, "n"), exp.alias_(first, "b"))
+            .from_(self.listed.subquery("l"))
+            .join(self.counts.subquery("c"), on=same, join_type="left")
+        )
+
+    def sizes(self) -> exp.Select:
+        """How many items have each count."""
+        number = exp.alias_(exp.Count(this=exp.Star()), "m")
+        return exp.select("n", number).from_(self.full().subquery("f")).group_by("n")
+
+    def spots(self, wanted: exp.Expression) -> exp.Select:
+        """How many items of the wanted counts each bucket has."""
+        number = exp.alias_(exp.Count(this=exp.Star()), "m")
+        found = exp.select("f.n", "f.b", number).from_(self.full().subquery("f"))
+        return found.join(wanted, on="f.n = w.n").group_by("f.n", "f.b")
+
+    def names(self, wanted: exp.Expression) -> exp.Select:
+        """The keys in the wanted buckets."""
+        every = exp.EQ(this=exp.column("b", "w"), expression=_literal(self.everything))
+        same = exp.EQ(this=exp.column("b", "w"), expression=exp.column("b", "f"))
+        found = exp.select("f.n", "f.b", "f.k").from_(self.full().subquery("f"))
+        return found.join(wanted, on=exp.and_("f.n = w.n", exp.or_(every, same)))
+
+    def bucket(self, key: Any) -> str | int:
+        """The bucket of a key."""
+        if self.listed is None:
+            digest = hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()
+            return digest[:_DIGITS]
+        return int(key) - int(key) % self.stretch
+
+
+def _literal(value: str | int) -> exp.Expression:
+    return exp.Literal.string(value) if isinstance(value, str) else exp.Literal.number(value)
+
+
+class _Snapshot(Snapshot):
+    """The sizes are asked for once; all names of a draw in one question, or two."""
+
+    def __init__(self, asking: Asking, query: KeptQuery) -> None:
+        self._asking, self._query = asking, query
+        self._sizes: dict[int, int] = {}
+
+    def sizes(self) -> dict[int, int]:
+        """Also those that nobody has, of a public list."""
+        found = self._asking.rows(self._query.sizes())
+        self._sizes = {int(count): int(size) for count, size in found}
+        listed = self._query.query.items
+        if listed is not None and sum(self._sizes.values()) != len(listed):
+            raise changed()
+        return self._sizes
+
+    def members(self, places: Sequence[Place]) -> list[Any]:
+        """By bucket and key; classes and buckets must be as large as before."""
+        if not places:
+            return []
+        spots = self._spots({count for count, _ in places if self._sizes[count] > _SMALL})
+        inside: dict[Place, tuple[Wanted, int]] = {}
+        expected: dict[Wanted, int] = {}
+        for place in places:
+            count, index = place
+            wanted: Wanted = (count, self._query.everything)
+            size = self._sizes[count]
+            for bucket, members in spots.get(count, ()):
+                wanted, size = (count, bucket), members
+                if index < members:
+                    break
+                index -= members
+            inside[place], expected[wanted] = (wanted, index), size
+        keys = self._keys(expected)
+        return [keys[wanted][index] for wanted, index in (inside[place] for place in places)]
+
+    def _spots(self, counts: set[int]) -> dict[int, list[tuple[str | int, int]]]:
+        """The buckets of large classes in order, with their sizes."""
+        if not counts:
+            return {}
+        table = self._asking.table([(count, self._query.everything) for count in sorted(counts)])
+        found: dict[int, list[tuple[str | int, int]]] = {count: [] for count in counts}
+        for count, bucket, members in self._asking.rows(self._query.spots(table)):
+            found[int(count)].append((bucket, int(members)))
+        for count, buckets in found.items():
+            if sum(members for _, members in buckets) != self._sizes[count]:
+                raise changed()
+            buckets.sort()
+        return found
+
+    def _keys(self, expected: dict[Wanted, int]) -> dict[Wanted, list[Any]]:
+        """The keys of each wanted class or bucket, in order."""
+        every, bucket_of = self._query.everything, self._query.bucket
+        keys: dict[Wanted, list[Any]] = {wanted: [] for wanted in expected}
+        table = self._asking.table(sorted(expected))
+        for count, bucket, key in self._asking.rows(self._query.names(table)):
+            whole = (int(count), every)
+            keys[whole if whole in keys else (int(count), bucket)].append(key)
+        for wanted, found in keys.items():
+            if len(found) != expected[wanted]:
+                raise changed()
+            found.sort(key=lambda key: (bucket_of(key), key))
+        return keys

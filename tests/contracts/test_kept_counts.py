@@ -1,0 +1,222 @@
+"""The contract of counts that stay in an engine: the same list as from counts in memory.
+
+A draw sees of an engine how many items have each count, and the items at some places. Where both
+are those of the slow twin in plain Python, every list is the same for every seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import winnow as wn
+from contracts.test_engines import Put, put  # noqa: F401  # the sources of the engines' contract
+from reference.bounded_counts import bounded_counts
+from winnow.core.noisy_top.count_classes import Place
+from winnow.core.opening import open_sealed
+from winnow.core.sealed import Sealed
+from winnow.errors import DataError, ParameterError
+from winnow.read.engines import kept as engine
+from winnow.read.kept import KeptCounts
+from winnow.topk.audit.kept import ListedCounts
+
+TWINS = [("u9", "caf\u00e9"), ("u9", "cafe\u0301"), ("u8", "A"), ("u7", "a"), ("u7", "a ")]
+"""Texts that a collation takes for one."""
+ROWS = [*((f"u{i % 31}", f"item {(i * i + i // 31) % 47}") for i in range(600)), *TWINS]
+ITEMS = [f"item {i}" for i in range(50)] + ["caf\u00e9", "nobody's", "A", "'; --"]
+
+
+def asked(rows: list[Any], made: Put, **options: Any) -> wn.SealedCounts:
+    source = made(rows, {"who": "text", "what it": "text"})
+    options = {"max_items_per_user": 5, "salt": "s", "keep": "engine", **options}
+    return wn.counts(source, item="what it", user="who", **options)
+
+
+def by_place(counts: dict[str, int]) -> dict[int, list[str]]:
+    """The items of each count in the order of MD5 and text."""
+    found: dict[int, list[str]] = {}
+    for item in sorted(counts, key=lambda item: (md5(item.encode()).hexdigest()[:4], item)):
+        found.setdefault(counts[item], []).append(item)
+    return found
+
+
+def members(counts: wn.SealedCounts, places: Sequence[Place]) -> tuple[dict[int, int], list[Any]]:
+    content = open_sealed(counts.values)
+    assert isinstance(content, KeptCounts)
+    with content.snapshot() as snapshot:
+        return snapshot.sizes(), snapshot.members(places)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("small", [engine._SMALL, 1], ids=["whole classes", "buckets"])
+def test_an_engine_has_the_classes_and_places_of_the_slow_twin(
+    put: Put,  # noqa: F811
+    small: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "_SMALL", small)
+    monkeypatch.setattr(engine, "_LEAST_STRETCH", 8)
+    expected = by_place(bounded_counts(ROWS, 5, "s"))
+    places = [(n, j) for n, items in expected.items() for j in range(len(items))]
+    sizes, found = members(asked(ROWS, put), places)
+    assert sizes == {count: len(items) for count, items in expected.items()}
+    assert found == [expected[n][j] for n, j in places]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_public_list_has_a_class_of_items_that_nobody_has(
+    put: Put,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "_SMALL", 3)
+    monkeypatch.setattr(engine, "_LEAST_STRETCH", 8)
+    held = bounded_counts([row for row in ROWS if row[1] in ITEMS], 5, "s")
+    memory = ListedCounts([held.get(item, 0) for item in ITEMS])
+    sizes = memory.sizes()
+    places = [(n, j) for n in sizes for j in range(sizes[n])]
+    assert members(asked(ROWS, put, items=ITEMS), places) == (sizes, memory.members(places))
+    assert sizes[0] >= 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_engine_draws_the_list_of_counts_in_memory(put: Put) -> None:  # noqa: F811
+    kept, memory = (asked(ROWS, put, items=ITEMS, keep=keep) for keep in ("engine", "memory"))
+    for seed in range(2):
+        lists = [
+            wn.top_k(c, k=4, epsilon=0.3, mechanism="joint", seed=seed) for c in (kept, memory)
+        ]
+        assert lists[0].value == lists[1].value and lists[0].receipt == lists[1].receipt
+
+
+def database() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE log (u VARCHAR, i VARCHAR)")
+    connection.executemany("INSERT INTO log VALUES (?, ?)", ROWS)
+    return connection
+
+
+def kept_log(connection: Any, **options: Any) -> wn.SealedCounts:
+    source = (connection, "log")
+    return wn.counts(source, item="i", user="u", keep="engine", salt="s", **options)
+
+
+@pytest.mark.parametrize("seeds", [4, pytest.param(200, marks=pytest.mark.extras)])
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        ("joint", {}),
+        ("canonical", {"noise": "logistic"}),
+        ("oneshot", {"noise": "gumbel"}),
+        ("laplace", {"with_counts": True}),
+    ],
+)
+def test_duckdb_draws_what_its_counts_in_memory_would_give(
+    mechanism: str, options: Any, seeds: int
+) -> None:
+    """At an epsilon where noise dominates, by the same draws from the classes."""
+    connection = database()
+    kept = kept_log(connection, max_items_per_user=5, items=ITEMS)
+    held = bounded_counts([row for row in ROWS if row[1] in ITEMS], 5, "s")
+    listed: Sealed[Any] = Sealed(ListedCounts([held.get(item, 0) for item in ITEMS]), "counts")
+    memory = wn.SealedCounts(listed, ITEMS, kept.utility, 5, kept.unit)
+    for seed in range(seeds):
+        drawn = [
+            wn.top_k(c, k=5, epsilon=0.2, mechanism=mechanism, seed=seed, **options)
+            for c in (kept, memory)
+        ]
+        assert drawn[0].value == drawn[1].value
+
+
+def test_a_change_during_a_release_fails_it_after_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files know no transactions: the view of a file changes when the file does."""
+    connection, path = duckdb.connect(), tmp_path / "log.csv"
+    path.write_text("u,i\n" + "".join(f"u{n},i{n % 3}\n" for n in range(30)))
+    connection.execute(f"CREATE VIEW log AS SELECT * FROM read_csv('{path}')")
+    kept = kept_log(connection, max_items_per_user=1, items=["i0", "i1", "i2"])
+    names = engine.KeptQuery.names
+
+    def changed(self: Any, wanted: Any) -> Any:
+        path.write_text("u,i\nu1,i1\n")
+        return names(self, wanted)
+
+    monkeypatch.setattr(engine.KeptQuery, "names", changed)
+    session = wn.Session(epsilon=1.0)
+    with pytest.raises(DataError, match=r"the source changed .* the charge stands"):
+        session.top_k(kept, k=2, epsilon=0.75)
+    assert session.budget.left.amount == 0.25
+
+
+def test_the_questions_of_a_release_see_one_state_of_the_database(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connection = database()
+    kept = kept_log(connection, max_items_per_user=5, items=ITEMS)
+    before = wn.top_k(kept, k=5, epsilon=1.0, seed=1).value
+    names, other = engine.KeptQuery.names, connection.cursor()
+
+    def written(self: Any, wanted: Any) -> Any:
+        other.execute("INSERT INTO log SELECT 'new ' || i, i FROM log")
+        return names(self, wanted)
+
+    monkeypatch.setattr(engine.KeptQuery, "names", written)
+    assert wn.top_k(kept, k=5, epsilon=1.0, seed=1).value == before
+    assert connection.execute("SELECT COUNT(*) FROM log").fetchone() == (2 * len(ROWS),)
+
+
+def test_the_transaction_of_a_user_is_left_open() -> None:
+    connection = database()
+    connection.execute("BEGIN TRANSACTION")
+    connection.execute("INSERT INTO log VALUES ('x', 'uncommitted')")
+    kept = kept_log(connection, max_items_per_user=5)
+    wn.top_k(kept, k=3, epsilon=1.0, delta=1e-6)
+    connection.execute("ROLLBACK")
+    assert connection.execute("SELECT COUNT(*) FROM log").fetchone() == (len(ROWS),)
+
+
+def test_few_items_are_collected_and_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = database()
+    source, options = (connection, "log"), {"item": "i", "user": "u"}
+    assert not isinstance(open_sealed(wn.counts(source, **options).values), KeptCounts)
+    monkeypatch.setattr("winnow.read.counts.MOST_COLLECTED", 10)
+    for given in (source, connection.table("log"), connection.table("log").df()):
+        many = wn.counts(given, **options)
+        assert isinstance(open_sealed(many.values), KeptCounts)
+        assert repr(many) == "<sealed counts of items that are private too>"
+        held = wn.counts(given, keep="memory", **options)
+        assert not isinstance(open_sealed(held.values), KeptCounts)
+
+
+def test_kept_counts_are_refused_where_each_of_them_is_needed() -> None:
+    kept = kept_log(database(), items=ITEMS)
+    with pytest.raises(ParameterError, match="keep='memory'"):
+        wn.open_above(threshold=3, epsilon=1.0, monotone=True).ask(kept.to_scores())
+    with pytest.raises(ParameterError, match="keep='disk'"):
+        wn.counts((database(), "log"), item="i", keep="disk")
+
+
+def test_select_takes_counts_wherever_they_are() -> None:
+    connection = database()
+    for keep in ("engine", "memory"):
+        counts = wn.counts((connection, "log"), item="i", user="u", items=ITEMS, keep=keep)
+        assert wn.select(counts, epsilon=50.0, k=2, seed=1).value[0] in ITEMS
+        assert wn.select(counts, epsilon=1.0, delta=1e-6, mechanism="large-margin").value in ITEMS
+        with pytest.raises(ParameterError, match="leave out sensitivity"):
+            wn.select(counts, epsilon=1.0, sensitivity=2)
+        with pytest.raises(wn.RelationMismatch):
+            wn.select(counts, epsilon=1.0, relation="substitution")
+
+
+def test_a_failing_engine_shows_nothing_of_what_was_asked() -> None:
+    connection = database()
+    kept = kept_log(connection, max_items_per_user=5)
+    connection.execute("DROP TABLE log")
+    with pytest.raises(wn.WinnowError) as caught:
+        wn.top_k(kept, k=3, epsilon=1.0, delta=1e-6)
+    assert "winnow" not in str(caught.value).lower() and "item" not in str(caught.value)
