@@ -522,8 +522,27 @@ def universes(document: Document) -> str:
     return table(["", "candidates", "classes", *kinds], lines, right=2 + len(kinds))
 
 
+@measured("gamma")
+def canonical_gamma(document: Document) -> str:
+    """The epsilon for the true top k by gamma, relative to 1/2."""
+    gammas = document.get("gammas", [])
+    rows = document.get("rows", [])
+    lines = [
+        [
+            row["profile"],
+            str(row["k"]),
+            short(row["epsilon"]),
+            *("never" if each is None else f"{each:.2f}" for each in row["relative"]),
+        ]
+        for row in rows
+    ]
+    heads = ["counts", "k", "ε at 1/2", *(f"γ = {gamma:g}" for gamma in gammas)]
+    return table(heads, lines, right=2 + len(gammas))
+
+
 TABLES = (
     universes,
+    canonical_gamma,
     query_errors,
     update_errors,
     selection_speed,

@@ -95,7 +95,7 @@ def test_json_is_the_release_and_nothing_else(votes: Path) -> None:
     ("given", "mechanism"),
     [
         (["--mechanism", "joint"], "joint, k=2"),
-        (["--any-order"], "canonical (exponential noise, gamma=0.5), k=2"),
+        (["--any-order"], "canonical (exponential noise, gamma=0.6), k=2"),
         (["--ordered"], "joint, k=2"),
         (
             ["--mechanism", "canonical", "--noise", "gumbel", "--gamma", 1],

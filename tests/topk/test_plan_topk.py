@@ -158,8 +158,8 @@ def test_the_numbers_of_a_row_are_those_of_the_mechanism(compared):
     assert joint.signed_quantile <= joint.signed_bound
     assert joint.great_chance is None and joint.tail_quantile is None
     gumbel = compared.rows[2]
-    assert gumbel.name == "canonical (gumbel noise, gamma=0.5), k=3"
-    assert gumbel.top_chance == top_chance(Canonical(0.2, 3, noise=Law.GUMBEL), counts)
+    assert gumbel.name == "canonical (gumbel noise, gamma=0.6), k=3"
+    assert gumbel.top_chance == top_chance(Canonical(0.2, 3, 0.6, Law.GUMBEL), counts)
     assert gumbel.top_chance <= gumbel.great_chance <= gumbel.good_chance <= 1
     assert gumbel.tail_quantile <= gumbel.tail_bound
     assert gumbel.sequence_chance is None
@@ -175,13 +175,46 @@ def test_the_epsilon_for_the_target_is_in_every_row_that_knows_its_chance(compar
             needed = epsilon_for_top(row.mechanism, counts, 3, 0.9)
             assert row.epsilon_for_target == pytest.approx(needed, rel=1e-6)
         if row.top_chance is None:
-            assert row.epsilon_for_target is None
+            assert row.for_list == (row.mechanism == "peel-permute-and-flip")
+            assert (row.epsilon_for_target is None) != row.for_list
     alone = plan.top_k(COUNTS, k=3, target_chance=0.9, draws=0)
     assert alone.epsilon is None
     for row in alone.rows:
         assert row.epsilon == pytest.approx(row.epsilon_for_target, rel=1e-6)
-        assert row.top_chance == pytest.approx(0.9, abs=1e-6)
+        reached = row.sequence_chance if row.for_list else row.top_chance
+        assert reached == pytest.approx(0.9, abs=1e-6)
     assert "no epsilon is known" in alone.skipped["gamma"]
+
+
+def test_the_best_gamma_is_that_of_a_plain_search() -> None:
+    counts = [round(5000 / rank) for rank in range(1, 101)]
+    gammas = [step / 20 for step in range(1, 21)]
+
+    def at(gamma, **how):
+        return plan.top_k(counts, k=5, mechanism="canonical", noise="gumbel", gamma=gamma,
+                          draws=0, **how).rows[0]  # fmt: skip
+
+    found = at("best", epsilon=0.02)
+    assert found.top_chance == max(at(gamma, epsilon=0.02).top_chance for gamma in gammas)
+    target = at("best", target_chance=0.9)
+    assert target.epsilon == min(at(gamma, target_chance=0.9).epsilon for gamma in gammas)
+    with pytest.raises(wn.ParameterError, match="'best'"):
+        at("most", epsilon=1)
+
+
+def test_shares_of_great_and_good_draws_are_those_of_their_chances() -> None:
+    """Canonical's events are known exactly; the simulated shares agree (400 draws, seed 0)."""
+    counts = [round(3000 / rank**0.5) for rank in range(1, 200)]
+    row = plan.top_k(counts, k=20, epsilon=0.3, mechanism="canonical", draws=400).rows[0]
+    for exactly, share in (
+        (row.great_chance, row.simulated_great),
+        (row.good_chance, row.simulated_good),
+    ):
+        assert abs(exactly - share) < 5 * (exactly * (1 - exactly) / 400) ** 0.5 + 1e-9
+    assert row.top_chance < row.great_chance < row.good_chance
+    table = plan.top_k(counts, k=20, epsilon=0.3, draws=20).table()
+    assert table[0][4:6] == ["GREAT", "GOOD"]
+    assert all(line[4].startswith("~") for line in table[1:] if "canonical" not in line[0])
 
 
 def test_the_best_row_has_the_smallest_simulated_error(compared):

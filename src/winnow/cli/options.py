@@ -203,7 +203,7 @@ GammaOption = Annotated[
         "--gamma",
         "G",
         "For canonical: how much the last item counts against the first one missed, 0 to 1 "
-        "(default 0.5).",
+        "(default 0.6; 0.5 with --rounded).",
         _MECHANISM,
     ),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from winnow.privacy import ApproxDP, Event, Repeat, calibrate
 from winnow.select.ranked import RankedSelection, Repeated
 from winnow.topk.mechanisms.peeling import calibrated_rounds
 from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE
+from winnow.topk.table import GAMMA
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ def chosen_for_classes(
     if mechanism == AUTO:
         mechanism, reason = _automatic(k, exact("delta", delta), ordered, total)
     row = row_named(CLASSES, mechanism)
+    if "gamma" in row.options and options.gamma is None:
+        options = replace(options, gamma=GAMMA)
     found = built(row, epsilon=epsilon, delta=delta, k=k, options=options)
     if ordered and not found.ordered:
         raise ParameterError(f"{mechanism} releases a set; leave out ordered=, or use joint")

@@ -68,6 +68,17 @@ def is_top_set(scores: ArrayLike, rows: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray((np.sort(values[lists], axis=1) == best).all(axis=1))
 
 
+def is_near_top(scores: ArrayLike, rows: ArrayLike, head: int, tail: int) -> NDArray[np.bool_]:
+    """Whether the items hold the best `head` and none beyond rank `tail`, up to ties.
+
+    With the ranks of Canonical's GREAT and GOOD these are its events.
+    """
+    values, lists = _checked(scores, rows)
+    best = _ranked(values, min(max(tail, lists.shape[1]), len(values)))
+    own = np.sort(values[lists], axis=1)[:, ::-1]
+    return np.asarray((own[:, :head] == best[:head]).all(axis=1) & (own[:, -1] >= best[-1]))
+
+
 def is_top_sequence(scores: ArrayLike, rows: ArrayLike) -> NDArray[np.bool_]:
     """Whether the list is in the order of the highest scores, up to ties."""
     return np.asarray((_differences(scores, rows) == 0).all(axis=1))

@@ -340,7 +340,9 @@ def lists_and_sets(epsilon: float, *, quick: bool) -> Iterator[Selection]:
     yield from (PeelGumbel(epsilon, Fraction(1, 100), k) for k in ((2,) if quick else (2, 3)))
     yield from (Canonical(epsilon, 2, gamma=Fraction(1, 2), noise=law) for law in Law)
     for law in (Law.GUMBEL, Law.EXPONENTIAL):
-        yield from (Canonical(epsilon, 2, gamma=gamma, noise=law) for gamma in (0, 1))
+        yield from (
+            Canonical(epsilon, 2, gamma=gamma, noise=law) for gamma in (0, Fraction(3, 5), 1)
+        )
         yield Canonical(epsilon, 2, noise=law, rounded=True)
     yield from (GammaMechanism(epsilon, k) for k in (1, 2))
     yield ApproximateOneshot(Fraction(1, 5), Fraction(1, 20), 2)

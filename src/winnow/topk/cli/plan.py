@@ -11,7 +11,6 @@ import typer
 from winnow.cli.options import (
     ASKED,
     ConfidenceOption,
-    GammaOption,
     HeaderOption,
     JsonOption,
     LineBreaksOption,
@@ -137,7 +136,16 @@ def topk(
         ),
     ] = "compare",
     noise: TopKNoiseOption = None,
-    gamma: GammaOption = None,
+    gamma: Annotated[
+        str | None,
+        option(
+            "--gamma",
+            "G",
+            "For canonical: how much the last item counts against the first one missed, 0 to 1 "
+            "(default 0.6), or best, which finds the one with the highest chance.",
+            _MECHANISM,
+        ),
+    ] = None,
     draws: Annotated[
         int,
         option(
@@ -180,7 +188,7 @@ def topk(
         "max_items_per_user": max_items_per_user,
         "relation": relation,
         "confidence": confidence,
-        **({} if gamma is None else {"gamma": gamma}),
+        "gamma": _gamma(gamma),
     }
     slow = len(assumed) * max(draws, 1) > _SLOW
     with working("planning") if slow else nullcontext():
@@ -206,6 +214,18 @@ def topk(
     if plot is not None:
         with working("drawing") if slow else nullcontext():
             draw_curves(plot, planned, assumed, question)
+
+
+def _gamma(said: str | None) -> float | str | None:
+    """The number, or the word."""
+    from winnow.foreign import instead
+
+    if said is None or said == "best":
+        return said
+    number = None
+    with instead(ParameterError("--gamma is a number from 0 to 1, or best"), ValueError):
+        number = float(said)
+    return number
 
 
 def _assumed(

@@ -97,12 +97,17 @@ def show_plan(planned: TopKPlan) -> None:
     columns: list[tuple[str, Callable[[TopKRow], str], str]] = [
         ("gives", lambda row: "list" if row.ordered else "set", "a list in order, or a set"),
         ("epsilon", lambda row: f"{row.epsilon:.4g}", "the privacy loss that is planned for"),
-        ("chance", _chance, "of the true top k as a set; ~: share of the simulated draws"),
+        ("chance", lambda row: _share(row.top_chance, row.simulated_top),
+         "of the true top k as a set; ~: share of the simulated draws"),
+        ("GREAT", lambda row: _share(row.great_chance, row.simulated_great),
+         "of the best k/10, and none beyond rank 1.1 k"),
+        ("GOOD", lambda row: _share(row.good_chance, row.simulated_good),
+         "of the best k/100, and none beyond rank 1.5 k"),
         ("error", lambda row: _error(row, "median"), f"median of max |c_i - c_(s_i)| {of}"),
         (f"error\n{confident}", lambda row: _error(row, "upper"), "what it does not exceed"),
         (f"bound\n{confident}", lambda row: _short(row.signed_bound), "for any counts"),
-        ("for\ntarget", lambda row: _short(row.epsilon_for_target), _target(planned)),
-    ]
+        ("for\ntarget", _wanted, _target(planned)),
+    ]  # fmt: skip
     columns = [column for column in columns if any(column[1](row) != "-" for row in planned.rows)]
     if planned.epsilon is None:
         columns = [column for column in columns if column[0] != "for\ntarget"]
@@ -176,7 +181,9 @@ def _chances(row: TopKRow, counts: Any, question: dict[str, Any]) -> Chances:
     asked = {**question, "mechanism": row.mechanism, "draws": 0, "noise": None}
     if row.mechanism != "peel-gumbel":
         asked["delta"] = 0.0
-    if row.mechanism != "canonical":
+    if row.mechanism == "canonical":
+        asked["gamma"] = float(row.name.partition("gamma=")[2].partition(")")[0])
+    else:
         asked.pop("gamma", None)
     if row.mechanism in ("canonical", "oneshot"):
         asked["noise"] = _noise(row)
@@ -199,12 +206,16 @@ def _noise(row: TopKRow) -> str:
     return row.name.partition("(")[2].partition(" noise")[0]
 
 
-def _chance(row: TopKRow) -> str:
-    if row.top_chance is None:
-        return "-" if row.simulated_top is None else f"~{row.simulated_top:.3g}"
-    if 0 < 1.0 - row.top_chance < 1e-4:
-        return f"1 - {1.0 - row.top_chance:.1g}"
-    return f"{row.top_chance:.4g}"
+def _share(exactly: float | None, simulated: float | None) -> str:
+    if exactly is None:
+        return "-" if simulated is None else f"~{simulated:.3g}"
+    if 0 < 1.0 - exactly < 1e-4:
+        return f"1 - {1.0 - exactly:.1g}"
+    return f"{exactly:.4g}"
+
+
+def _wanted(row: TopKRow) -> str:
+    return _short(row.epsilon_for_target) + (" (list)" if row.for_list else "")
 
 
 def _error(row: TopKRow, part: str) -> str:
@@ -212,7 +223,7 @@ def _error(row: TopKRow, part: str) -> str:
 
 
 def _target(planned: TopKPlan) -> str:
-    return f"the epsilon with a chance of {planned.target_chance}"
+    return f"the epsilon with a chance of {planned.target_chance}; (list): of the list in order"
 
 
 def _short(value: float | None) -> str:

@@ -40,6 +40,10 @@ class Canonical(Selection):
         The loss moves no further than the scores do, and adding a constant to all scores
         changes all losses by the same amount, so Delta is the utility's `half_width`: 1/2 for
         counts under add/remove. [Canonical, Thm 3.5, 4.1 and A.15]
+        For every gamma in [0, 1], in one line: the loss is (1-gamma) M - gamma m, M the larger of
+        x[k] and the best score outside the subset, m the worst inside. Scores that move within
+        [a, b] move M and m within [a, b], so the loss moves within an interval of length
+        (1-gamma)(b-a) + gamma (b-a) = b - a.
         ``rounded=True`` rounds the loss at gamma = 1/2 up to whole people [Canonical, Lemma
         3.1]. The shift argument does not survive rounding: there Delta is `one_sided`.
 

@@ -50,8 +50,10 @@ def epsilon_for_top(
 
     For a name, or for a mechanism, whose own epsilon is then of no matter. 0 means that a
     blind draw reaches it; None that the chance is not known or that no allowed epsilon
-    reaches it. The chance grows with epsilon for all mechanisms here but joint, for which
-    that is not proven: there the result reaches the target, and a smaller one might too.
+    reaches it. Where only the chance of the list in order is known (peel-permute-and-flip),
+    that has to reach it; then so does the set. The chance grows with epsilon for all mechanisms
+    here but joint, for which that is not proven: there the result reaches the target, and a
+    smaller one might too.
     """
     probability(target=target)
     values = public_scores(scores)
@@ -73,7 +75,8 @@ def epsilon_for_top(
     gap = float(ranked[k - 1]) - float(worse[0])
 
     def chance(epsilon: float) -> float | None:
-        return top_chance(replace(chosen, epsilon=epsilon), values, utility)
+        exactly = chances_of(replace(chosen, epsilon=epsilon), values, utility)
+        return exactly.sequence if exactly.top is None else exactly.top
 
     start = min(2.0 * float(utility.half_width) / max(gap, 1e-300), highest)
     if chance(start) is None:

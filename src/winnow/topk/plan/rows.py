@@ -16,6 +16,7 @@ from winnow.select.crossing import Selection
 from winnow.topk import errors as topk_error
 from winnow.topk.plan.known import chances_of, simplest, top_k_bound
 from winnow.topk.plan.probabilities import epsilon_for_top
+from winnow.topk.plan.subsets import good, great
 
 _METRICS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
     name: getattr(topk_error, name) for name in topk_error.METRICS
@@ -56,7 +57,7 @@ class TopKRow:
     """Exactly: that the list is in their order, ties included."""
     great_chance: float | None
     good_chance: float | None
-    """GREAT-k and GOOD-k of Canonical, by rank."""
+    """GREAT-k and GOOD-k of Canonical, by rank; exactly, for canonical."""
     signed_quantile: float | None
     """Exactly: what max_i (c_i - c_{s_i}) does not exceed at the confidence (joint)."""
     tail_quantile: float | None
@@ -70,7 +71,12 @@ class TopKRow:
     """l_infinity, l_1, k_relative and signed_maximum over the draws."""
     simulated_top: float | None
     """The share of draws that were the top k as a set."""
+    simulated_great: float | None
+    simulated_good: float | None
+    """The shares that were GREAT and GOOD, up to ties."""
     epsilon_for_target: float | None
+    for_list: bool
+    """Whether that is the epsilon for the list in order, because no chance of the set is known."""
     citation: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,7 +112,8 @@ class PlanQuestion:
         exactly = chances_of(mechanism, scores, utility)
         signed = exactly.signed_quantile(self.confidence)
         tail = exactly.tail_quantile(self.confidence)
-        simulated, simulated_top = self._simulate(mechanism)
+        simulated, shares = self._simulate(mechanism)
+        target = self.epsilon_for_target(mechanism)
         return TopKRow(
             mechanism=word,
             name=mechanism.name,
@@ -123,8 +130,11 @@ class PlanQuestion:
             tail_bound=bound.tail,
             bound_statement=bound.statement,
             simulated=simulated,
-            simulated_top=simulated_top,
-            epsilon_for_target=self.epsilon_for_target(mechanism),
+            simulated_top=shares[0],
+            simulated_great=shares[1],
+            simulated_good=shares[2],
+            epsilon_for_target=target,
+            for_list=target is not None and exactly.top is None,
             citation=f"{promised.citation}; bound: {bound.citation}",
         )
 
@@ -138,9 +148,9 @@ class PlanQuestion:
 
     def _simulate(
         self, mechanism: Selection
-    ) -> tuple[dict[str, SimulatedError] | None, float | None]:
+    ) -> tuple[dict[str, SimulatedError] | None, tuple[float | None, ...]]:
         if self.draws == 0:
-            return None, None
+            return None, (None, None, None)
         rows = simplest(mechanism).simulate(self.scores, self.utility, self.draws, self.seed)
         if not self.as_lists:
             rows = topk_error.best_order(self.scores, rows)
@@ -148,4 +158,7 @@ class PlanQuestion:
             name: SimulatedError.of(metric(self.scores, rows), self.confidence)
             for name, metric in _METRICS.items()
         }
-        return found, float(topk_error.is_top_set(self.scores, rows).mean())
+        right = [topk_error.is_top_set(self.scores, rows)]
+        ranks = (great(self.k), good(self.k))
+        right += [topk_error.is_near_top(self.scores, rows, *within) for within in ranks]
+        return found, tuple(float(each.mean()) for each in right)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.laws import Law
+from winnow.core.noisy_top.draw import Scores
 from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
@@ -15,9 +19,12 @@ from winnow.foreign import guarded, shown
 from winnow.mechanisms import TOP_K, row_named
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.select.crossing import Selection
+from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.plan.known import chances_of_canonical
+from winnow.topk.plan.probabilities import epsilon_for_top
 from winnow.topk.plan.profile import public_scores
 from winnow.topk.plan.rows import PlanQuestion, TopKRow
-from winnow.topk.table import PUBLIC, TopKOptions, top_k_named
+from winnow.topk.table import GAMMA, PUBLIC, TopKOptions, top_k_named
 
 
 @dataclass(frozen=True)
@@ -51,16 +58,15 @@ class Wishes:
 
     k: int
     delta: Real
-    gamma: Real
+    gamma: Real | None
     noise: str | Law | None
     max_items_per_user: int | None
     lists_only: bool
 
     def one(self, word: str) -> Candidate:
         """The mechanism of this word; wishes that it cannot meet are refused."""
-        gamma = self.gamma if word == "canonical" or exact("gamma", self.gamma) * 2 != 1 else None
         most = self.max_items_per_user if word == "laplace" else None
-        options = TopKOptions(noise=self.noise, gamma=gamma, max_items_per_user=most)
+        options = TopKOptions(noise=self.noise, gamma=self.gamma, max_items_per_user=most)
         candidate = Candidate(word, self.k, self.delta, options)
         if self.lists_only and not candidate.at_any().ordered:
             raise ParameterError(
@@ -157,7 +163,8 @@ class TopKPlan(InNotebook):
     def table(self) -> list[list[str]]:
         """The plan as a table, its first line the headings."""
         confident = f"{100 * self.confidence:.6g} %"
-        headings = ["mechanism", "epsilon", "gives", "Pr[top k]", "l_inf", f"l_inf {confident}"]
+        headings = ["mechanism", "epsilon", "gives", "Pr[top k]", "GREAT", "GOOD"]
+        headings += ["l_inf", f"l_inf {confident}"]
         headings += ["l_1", "k-relative", f"bound {confident}"]
         if self.target_chance is not None:
             headings.append(f"epsilon for {self.target_chance:.6g}")
@@ -165,7 +172,9 @@ class TopKPlan(InNotebook):
         for row in self.rows:
             errors = row.simulated
             cells = [row.name.split(", k=")[0], _shown(row.epsilon)]
-            cells += ["list" if row.ordered else "set", _chance(row)]
+            cells += ["list" if row.ordered else "set", _chance(row.top_chance, row.simulated_top)]
+            cells += [_chance(row.great_chance, row.simulated_great)]
+            cells += [_chance(row.good_chance, row.simulated_good)]
             if errors is None:
                 cells += ["-"] * 4
             else:
@@ -174,7 +183,7 @@ class TopKPlan(InNotebook):
                 cells += [_shown(errors[name].median) for name in ("l_1", "k_relative")]
             cells.append(_shown(row.signed_bound))
             if self.target_chance is not None:
-                cells.append(_shown(row.epsilon_for_target))
+                cells.append(_shown(row.epsilon_for_target) + (" (list)" if row.for_list else ""))
             lines.append(cells)
         return lines
 
@@ -202,7 +211,8 @@ class TopKPlan(InNotebook):
             f"of released {self.judged}."
             if self.draws
             else "Nothing was simulated.",
-            "~: share of simulated draws; no formula is known.",
+            "GREAT: the best ceil(k/10) and none beyond rank 1.1 k. GOOD: the best ceil(k/100) and "
+            "none beyond rank 1.5 k. ~: share of simulated draws; no formula is known.",
             "bound: on max_i (c_i - c_{s_i}), for any data.",
             *(f"Left out: {name} ({reason})." for name, reason in self.skipped.items()),
             self.scope,
@@ -219,7 +229,7 @@ def top_k(
     delta: Real = 0.0,
     mechanism: str = "compare",
     ordered: bool | None = None,
-    gamma: Real = 0.5,
+    gamma: Real | str | None = None,
     noise: str | Law | None = None,
     max_items_per_user: int | None = None,
     sensitivity: Real | tuple[Real, Real] = 1.0,
@@ -250,8 +260,14 @@ def top_k(
     ``ordered=False`` judges all as sets, each listed by true score. By default lists are
     judged if every mechanism in the plan gives one, and sets otherwise.
 
-    ``target_chance`` asks for the epsilon at which the chance of the true top k reaches it.
-    Without ``epsilon`` every mechanism is planned at that epsilon of its own.
+    ``gamma`` is that of canonical, as in ``winnow.top_k``; ``gamma="best"`` finds the one with the
+    highest chance of the true top k on these scores (without ``epsilon``: with the least epsilon
+    for the target), in steps of 0.05. Its row says which; give that to ``winnow.top_k``.
+
+    ``target_chance`` asks for the epsilon at which the chance of the true top k reaches it; for
+    peel-permute-and-flip, whose chance is known for the list in order alone, the epsilon at which
+    that does, which is enough for the set, too. Without ``epsilon`` every mechanism is planned at
+    that epsilon of its own.
     """
     one_of(("compare", *PUBLIC), mechanism=mechanism)
     count(k=k)
@@ -271,6 +287,10 @@ def top_k(
     values = public_scores(scores)
     if k > len(values):
         raise ParameterError(f"k={k} exceeds {len(values)} candidates; lower k")
+    if gamma == "best":
+        gamma = _best_gamma(values, utility, int(k), epsilon, target_chance)
+    elif isinstance(gamma, str):
+        raise ParameterError(f"gamma={shown(gamma)} is no number; give one from 0 to 1, or 'best'")
     wishes = Wishes(int(k), delta, gamma, noise, max_items_per_user, ordered is True)
     skipped: dict[str, str] = {}
     if mechanism == "compare":
@@ -330,19 +350,42 @@ def _row(
     return question.row(candidate.word, mechanism, float(epsilon))
 
 
+def _best_gamma(
+    values: Scores, utility: Utility, k: int, epsilon: Real | None, target: Real | None
+) -> Fraction:
+    """The gamma of the highest chance, or of the least epsilon; Gumbel noise stands for all."""
+
+    @cache
+    def worth(step: int) -> tuple[float, int]:
+        gamma = Fraction(step, 20)
+        if epsilon is not None:
+            found = chances_of_canonical(
+                Canonical(epsilon, k, gamma, Law.GUMBEL), values, utility
+            ).log_top
+        else:
+            needed = epsilon_for_top(
+                Canonical(1, k, gamma, Law.GUMBEL), values, k, float(target or 0), utility=utility
+            )
+            found = -math.inf if needed is None else -needed
+        return round(found, 12), -abs(step - int(20 * GAMMA))  # equally good: the usual one
+
+    rough = max(range(2, 21, 2), key=worth)
+    return Fraction(max((rough - 1, rough, min(rough + 1, 20)), key=worth), 20)
+
+
 def _l_infinity(row: TopKRow) -> tuple[float, float]:
     assert row.simulated is not None
     found = row.simulated["l_infinity"]
     return found.median, found.mean
 
 
-def _chance(row: TopKRow) -> str:
+def _chance(exactly: float | None, simulated: float | None) -> str:
     """The exact chance, or the simulated share marked as such."""
-    if row.top_chance is None:
-        return "-" if row.simulated_top is None else f"~{row.simulated_top:.3g}"
-    if 0 < 1.0 - row.top_chance < 1e-5:
-        return f"1 - {1.0 - row.top_chance:.2g}"
-    return f"{row.top_chance:.4g}"
+    if exactly is None:
+        return "-" if simulated is None else f"~{simulated:.3g}"
+    if 0 < 1.0 - exactly < 1e-5:
+        return f"1 - {1.0 - exactly:.2g}"
+    return f"{exactly:.4g}"
 
 
 def _shown(value: float | None) -> str:
