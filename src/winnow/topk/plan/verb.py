@@ -10,7 +10,7 @@ from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.laws import Law
-from winnow.core.noisy_top.draw import Scores
+from winnow.core.noisy_top.filter import Scores
 from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
