@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from winnow.audit.replay.commands import shown
-from winnow.cli.reporting import weak_promises
+from winnow.cli.reporting import as_typed, options_of_command, weak_promises
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,18 @@ def test_options_of_text_files_are_those_of_every_command(
     ):  # fmt: skip
         done = shown(*words, "--epsilon", 1, "--seed", 1)
         assert done.exit == 0, (words, done)
+
+
+def test_messages_speak_of_options_as_they_are_typed() -> None:
+    options = {"item": "--item", "epsilon": "--epsilon", "one_row": "--one-row-per-person",
+               "delimiter": "--delimiter", "monotone": "--monotone", "k": "-k"}  # fmt: skip
+    options_of_command.set(options)
+    for said, typed in (
+        ("epsilon=-1.5 is not positive", "--epsilon -1.5 is not positive"),
+        ("give item=, epsilon=1e-06.", "give --item, --epsilon 1e-06."),
+        ("say delimiter=';' (--delimiter ';') or unit='row'",
+         "say --delimiter ';' or --one-row-per-person"),
+        ("monotone=True and k=3; not monotone=False", "--monotone and -k 3; not monotone=False"),
+        ("item='a b' and 'item=3', x.item=4", "--item 'a b' and 'item=3', x.item=4"),
+    ):  # fmt: skip
+        assert as_typed(said) == typed

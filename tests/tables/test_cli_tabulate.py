@@ -46,7 +46,7 @@ def test_json_alone_and_small_tables_on_the_terminal(folder) -> None:
     assert found["value"]["total"] == {"estimate": 500.0, "standard_error": 0.0}
     assert [row["town"] for row in found["value"]["tables"][0]["rows"]] == ["Bonn", "Ulm"]
     shown = run(f"{TABLE} --by town --seed 3").stdout
-    assert "Bonn" in shown and "standard_error" in shown and "seeded" in shown
+    assert "Bonn" in shown and "standard error" in shown and "seeded" in shown
 
 
 def test_a_ledger_is_charged(folder) -> None:
@@ -84,3 +84,14 @@ def test_the_plan_needs_no_data(folder) -> None:
     found = json.loads(run(f"{line} --error 12 --json --out plan.csv").stdout)
     assert found["rows"][0]["largest"] <= 12 and len(pd.read_csv("plan.csv")) == 1
     assert run(line).exit_code == 2
+
+
+def test_counts_are_shown_whole_and_intervals_outwards(folder) -> None:
+    shown = run(f"{TABLE} --by town --epsilon 0.1 --seed 3").stdout
+    rows = [line.split() for line in shown.split("\n") if line.split()[:1] in (["Bonn"], ["Ulm"])]
+    held = json.loads(run(f"{TABLE} --by town --epsilon 0.1 --seed 3 --json").stdout)
+    exact = held["value"]["tables"][0]["rows"]
+    assert len(rows) == len(exact) == 2
+    for (_, estimate, _, low, high), row in zip(rows, exact, strict=True):
+        assert int(estimate) == round(row["estimate"])
+        assert int(low) <= row["low"] < int(low) + 1 and int(high) - 1 < row["high"] <= int(high)

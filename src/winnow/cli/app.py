@@ -21,7 +21,7 @@ from typer.core import TyperCommand
 
 from winnow._version import __version__
 from winnow.cli import audit, demo, ledger, reproduce, schema
-from winnow.cli.reporting import report, weak_promises
+from winnow.cli.reporting import options_of_command, report, weak_promises
 from winnow.interactive.cli import command as ask
 from winnow.interactive.cli import plan as plan_interactive
 from winnow.itemsets.cli import command as itemsets
@@ -68,8 +68,8 @@ def _options(bundle: type[Any], kind: Any) -> list[Parameter]:
     ]
 
 
-class PlottingCommand(TyperCommand):
-    """A command whose ``--plot`` may stand alone.
+class OwnCommand(TyperCommand):
+    """A command whose messages speak of its options, and whose ``--plot`` may stand alone.
 
     It does where nothing or another option follows it, so it comes last or before an option;
     ``winnow lp --plot model.mps`` names the figure model.mps, which is refused by its ending.
@@ -84,6 +84,12 @@ class PlottingCommand(TyperCommand):
             if argument == "--plot" and (following is None or following.startswith("-")):
                 filled.append(f"{self.name}.png")
         return super().parse_args(ctx, filled)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it, with its options known to messages."""
+        flags = {param.name: max(param.opts, key=len) for param in self.params if param.name}
+        options_of_command.set({name: flag for name, flag in flags.items() if flag[0] == "-"})
+        return super().invoke(ctx)
 
 
 EXAMPLES = """\
@@ -153,7 +159,7 @@ def _add(to: typer.Typer, name: str, command: Callable[..., None], panel: str, e
     paragraphs = (getdoc(command) or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     shown = unbundled(command)
-    to.command(name, cls=PlottingCommand, help=text, epilog=epilog, rich_help_panel=panel)(
+    to.command(name, cls=OwnCommand, help=text, epilog=epilog, rich_help_panel=panel)(
         _warned(shown) if panel == RELEASE else shown
     )
 

@@ -9,10 +9,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import MappingProxyType
 
 import typer
 
@@ -34,7 +37,7 @@ def reported() -> Iterator[None]:
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
     except WinnowError as error:
-        report(f"error: {error}")
+        report(f"error: {as_typed(str(error))}")
         code = error.exit_code
     except KeyboardInterrupt:
         report(INTERRUPTED)
@@ -53,6 +56,44 @@ def reported() -> Iterator[None]:
     else:
         return
     raise typer.Exit(code)
+
+
+_WORD = re.compile(
+    r"""(?<![\w.'"=-])(?P<name>[a-z][a-z_]*)="""  # a parameter of the library
+    r"""(?:(?P<quote>['"])(?P<text>[^'"]*)(?P=quote)|(?P<bare>-?[\w<>]+(?:[.+-]\w+)*))?"""
+    r"""(?P<hint>[ ]\(--[^()]*\))?"""  # the option, where a message names both
+)
+_OTHER_NAMES = {
+    "label_column": ("label", "item"),
+    "score_column": ("score", "count"),
+    "unit": ("one_row", "one_basket"),
+    "key_file": ("ledger_key",),
+}
+
+
+options_of_command: ContextVar[Mapping[str, str]] = ContextVar(
+    "options_of_command", default=MappingProxyType({})
+)
+"""The options of the command that runs, by the names of its parameters."""
+
+
+def as_typed(message: str) -> str:
+    """A message of the library in the words of the command that runs: --item, not item=."""
+    options = options_of_command.get()
+
+    def typed(found: re.Match[str]) -> str:
+        name, text, bare = found["name"], found["text"], found["bare"]
+        known = next((n for n in (name, *_OTHER_NAMES.get(name, ())) if n in options), None)
+        if known is None or bare == "False":
+            return found[0]
+        flag = options[known]
+        if bare == "True" or name == "unit" or (text is None and bare is None):
+            return flag
+        said = bare or text
+        plain = bare is not None or re.fullmatch(r"[\w./-]+", said)
+        return f"{flag} {said}" if plain else f"{flag} '{said}'"
+
+    return _WORD.sub(typed, message)
 
 
 def saving(what: str = "the result is released and printed") -> instead:

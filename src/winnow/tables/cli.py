@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -248,8 +249,8 @@ def _show(
 
     show = console()
     for table in released.value:
-        if whole:
-            show.print(_grid(table))
+        for each in _grids(table) if whole else ():
+            show.print(each)
     lines = pairs()
     for what, path in written:
         lines.add_row(what, Text(visible(path), style="bold green"))
@@ -257,22 +258,23 @@ def _show(
     assert total is not None
     error = float(total.standard_error)
     known = "public" if not error else f"±{error:,.3g} (1 sd)"
-    lines.add_row("rows", f"{float(total.estimate):,.6g}, {known}")
+    lines.add_row("rows", f"{float(total.estimate):,.0f}, {known}")
     add_receipt(lines, released)
     show.print(lines)
 
 
-def _grid(table: ReleasedTable) -> Any:
+def _grids(table: ReleasedTable) -> Iterator[Any]:
+    """The counts, then the sums and means: a grid for each, so that it fits a terminal."""
     from winnow.cli.printing import grid
 
-    columns = table.to_columns()
-    named = [(name, "left" if name in table.columns else "right") for name in columns]
-    lists = [column.tolist() for column in columns.values()]
-    return grid(named, ([_text(cell) for cell in row] for row in zip(*lists, strict=True)))
-
-
-def _text(cell: Any) -> str:
-    return f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
+    columns = list(table.readable().items())
+    labels, answers = columns[: len(table.columns)], columns[len(table.columns) :]
+    for start in range(0, len(answers), 4):
+        shown = [*labels, *answers[start : start + 4]]
+        heads = ("standard error", "low", "high")
+        named = [(name, "left") for name, _ in labels]
+        named += [(answers[start][0].replace("_", " "), "right"), *((h, "right") for h in heads)]
+        yield grid(named, zip(*(column.tolist() for _, column in shown), strict=True))
 
 
 PLAN_EXAMPLES = """\

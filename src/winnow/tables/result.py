@@ -28,6 +28,14 @@ _HALF = 0.5
 """Counts are whole, and so is the noise: an interval reaches half a unit further."""
 
 
+def _digits(errors: Floats, *, counts: bool) -> int:
+    """How many decimals a number with such errors is worth: up to the second digit of the least."""
+    least = min((error for error in errors.tolist() if error > 0), default=1.0)
+    if counts and least >= 1:
+        return 0
+    return min(max(1 - math.floor(math.log10(least)), 0), 6)
+
+
 @dataclass(frozen=True, eq=False)
 class Estimates:
     """Unbiased estimates with their standard errors."""
@@ -129,6 +137,30 @@ class ReleasedTable(InNotebook, Framed, Estimates):
                 found[key] = np.rint(held.ravel()).astype(np.int64) if whole else held.ravel()
         return found
 
+    def readable(self, level: float = 0.95) -> Columns:
+        """The same as texts for people: as many digits as the errors leave.
+
+        Counts are whole where their error is 1 or more; the ends of intervals are rounded outwards.
+        """
+        columns = self.to_columns(level)
+        names = list(columns)
+        found = {name: columns[name].astype(str) for name in names[: len(self.columns)]}
+        answers = names[len(self.columns) :]
+        for start in range(0, len(answers), 4):
+            each = answers[start : start + 4]
+            estimate, error, low, high = (columns[name] for name in each)
+            digits = _digits(error, counts=start == 0)
+            unit = 10.0**digits
+            for name, held in zip((each[0], *each[2:]),
+                                  (estimate, np.floor(low * unit) / unit,
+                                   np.ceil(high * unit) / unit), strict=True):  # fmt: skip
+                rounded = np.round(held, digits) + 0.0  # no -0
+                found[name] = np.array(
+                    ["-" if value != value else f"{value:,.{digits}f}" for value in rounded]
+                )
+            found[each[1]] = np.array([number_text(value) for value in error.tolist()])
+        return {name: found[name] for name in names}
+
     def _answers(self) -> Iterator[tuple[str, Estimates]]:
         yield "", self
         for name, held in self.sums.items():
@@ -149,7 +181,7 @@ class ReleasedTable(InNotebook, Framed, Estimates):
     def _card(self) -> Card:
         title = f"{self.part.title}: {self.estimate.size:,} estimates"
         return replace(
-            columns_card(title, self.to_columns(), len(self.columns)), picture=self._picture
+            columns_card(title, self.readable(), len(self.columns)), picture=self._picture
         )
 
     def _picture(self) -> bytes:
