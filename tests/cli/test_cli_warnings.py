@@ -79,6 +79,7 @@ def test_messages_speak_of_options_as_they_are_typed() -> None:
     for said, typed in (
         ("epsilon=-1.5 is not positive", "--epsilon -1.5 is not positive"),
         ("give item=, epsilon=1e-06.", "give --item, --epsilon 1e-06."),
+        ("Pure(epsilon=1) (epsilon=2)", "Pure(epsilon=1) (--epsilon 2)"),
         ("say delimiter=';' (--delimiter ';') or unit='row'",
          "say --delimiter ';' or --one-row-per-person"),
         ("monotone=True and k=3; not monotone=False", "--monotone and -k 3; not monotone=False"),

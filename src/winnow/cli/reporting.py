@@ -59,7 +59,7 @@ def reported() -> Iterator[None]:
 
 
 _WORD = re.compile(
-    r"""(?<![\w.'"=-])(?P<name>[a-z][a-z_]*)="""  # a parameter of the library
+    r"""(?<![\w.'"=-])(?<!\w\()(?P<name>[a-z][a-z_]*)="""  # a parameter of the library
     r"""(?:(?P<quote>['"])(?P<text>[^'"]*)(?P=quote)|(?P<bare>-?[\w<>]+(?:[.+-]\w+)*))?"""
     r"""(?P<hint>[ ]\(--[^()]*\))?"""  # the option, where a message names both
 )
