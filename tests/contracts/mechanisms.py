@@ -247,10 +247,10 @@ def _rounds() -> Iterator[Subject]:
         return run
 
     refused = (
-        (MeasureMarginals(1, HUGE, 2, 1, 3), counted()),
-        (MeasureMarginals(1, 2, 2, 2, 3), counted()),
+        (MeasureMarginals(1, HUGE, 2, (3,)), counted()),
+        (MeasureMarginals(1, 2, 2, (3, 3)), counted()),
     )
-    made = MeasureMarginals(1, 2, 2, 1, 3)
+    made = MeasureMarginals(1, 2, 2, (3,))
     yield Subject("wide, rounds", made, counted, measured, refused, state=lambda run: run)
 
 

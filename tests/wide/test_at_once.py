@@ -19,6 +19,7 @@ from winnow.wide.rules import (
     MODEL_CELLS,
     MOST_MODEL_CELLS,
     distance,
+    first_parts,
     mean_distance,
     model_cells,
     pair_noise,
@@ -58,7 +59,7 @@ def test_what_noise_spares_is_measured_at_once_and_what_it_drowns_not_at_all() -
     assert [len(part.columns) for part in few.tables.parts] == [1] * 4
     between = settled(public_rows=1000)
     assert isinstance(between, WideSettings) and "in a pair" in between.reason
-    unheard = settled(public_rows=60)  # rounds would not hear a single pair
+    unheard = settled(public_rows=15)  # rounds would not hear a single pair
     assert isinstance(unheard, AtOnce) and "each column alone" in unheard.reason
 
 
@@ -106,6 +107,22 @@ def test_rounds_follow_the_noise_of_a_pair() -> None:
 
 
 @pytest.mark.slow
+def test_long_columns_get_more_of_the_first_budget() -> None:
+    shape = (100, 8, 2)
+    for pure in (False, True):
+        best = first_parts(shape, pure=pure)
+        assert sum(best) == pytest.approx(1) and best == sorted(best, reverse=True)
+
+        def error(parts: list[float], pure: bool = pure) -> float:
+            noise = [1 / part if pure else part**-0.5 for part in parts]
+            return sum(size * each for size, each in zip(shape, noise, strict=True))
+
+        for place in range(3):  # no other parts are better
+            moved = [part + (0.01 if i == place else -0.005) for i, part in enumerate(best)]
+            assert min(moved) <= 0 or error(moved) >= error(best)
+        assert error(best) < error([1 / 3] * 3)
+
+
 def test_models_grow_and_errors_fall_with_the_noise_of_a_pair() -> None:
     noises = (1.0, 0.01, 0.002, 0.001, 1e-6)
     cells = [model_cells(nu) for nu in noises]

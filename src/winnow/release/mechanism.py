@@ -7,6 +7,7 @@ set of columns and a noisy table, and answers with the tables of a new public mo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -72,9 +73,8 @@ class MeasureMarginals:
     """Of one selection."""
     noise_multiplier: Real
     rounds: int
-    first: int = 0
-    """How many tables are measured before the first round."""
-    first_multiplier: Real | None = None
+    first: tuple[Real, ...] = ()
+    """The noise multiplier of each table that is measured before the first round."""
     measurement: str = "gaussian"
     title: ClassVar[str] = "measure-marginals"
 
@@ -82,20 +82,14 @@ class MeasureMarginals:
         positive(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
         one_of(tuple(MEASUREMENTS), measurement=self.measurement)
         set_counts(self, rounds="rounds")
-        if self.first:
-            set_counts(self, first="first")
-        if (self.first_multiplier is None) is not (not self.first):
-            raise ParameterError(
-                "give first_multiplier with the number of first tables, or neither"
-            )
-        if self.first_multiplier is not None:
-            positive(first_multiplier=self.first_multiplier)
+        for multiplier in self.first:
+            positive(first=multiplier)
 
     @property
     def name(self) -> str:
         """What the receipt calls it."""
         rounds = counted(self.rounds, "round")
-        tables = counted(self.first, "table")
+        tables = counted(len(self.first), "table")
         first = f"{tables}, then " if self.first else ""
         return (
             f"{self.title}, {first}{rounds} of the exponential mechanism over marginal tables "
@@ -107,9 +101,8 @@ class MeasureMarginals:
         selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
         measured = _additive(self.measurement, self.noise_multiplier, relation)
         event: Event = Repeat(Compose((selection.event, measured.event)), self.rounds)
-        if self.first_multiplier is not None:
-            first = first_event(self.first_multiplier, self.first, relation, self.measurement)
-            event = Compose((first, event))
+        if self.first:
+            event = Compose((first_event(self.first, relation, self.measurement), event))
         return Promise(
             event,
             f"McKenna-Miklau-Sheldon 2021; {selection.citation}; counts: {measured.citation}",
@@ -132,7 +125,7 @@ class MeasureMarginals:
         """Refuse what cannot be selected or measured, before anything is charged."""
         count(rows_per_person=rows_per_person)
         check_scale(self.exponent(relation, int(rows_per_person), 2**20))
-        for multiplier in (self.noise_multiplier, self.first_multiplier or 1):
+        for multiplier in {self.noise_multiplier, *self.first}:
             if not self.noise(multiplier, relation, int(rows_per_person)).fits:
                 raise ParameterError(
                     "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
@@ -154,14 +147,16 @@ class MeasureMarginals:
         ``first`` holds the counts of the marginals in ``tables``, one after another.
         """
         self.check(relation, rows_per_person)
-        if (0 if tables is None or first is None else len(tables.parts)) != self.first:
-            raise ParameterError(f"the run is for {self.first} first tables; give their counts")
+        if (0 if tables is None or first is None else len(tables.parts)) != len(self.first):
+            raise ParameterError(
+                f"the run is for {len(self.first)} first tables; give their counts"
+            )
         promised = self.promise(relation)
         receipt = spend(self.name, promised, grant, tape)
         measured: tuple[Counts, ...] = ()
-        if first is not None and tables is not None and self.first_multiplier is not None:
-            noise = self.noise(self.first_multiplier, relation, int(rows_per_person))
-            measured = first_tables(first, tables.offsets, noise, tape.child("first"))
+        if first is not None and tables is not None:
+            noises = [self.noise(each, relation, int(rows_per_person)) for each in self.first]
+            measured = first_tables(first, tables.offsets, noises, tape.child("first"))
         return MarginalRun(self, measured, receipt, tape, relation, int(rows_per_person))
 
 
@@ -275,11 +270,14 @@ class MarginalRounds:
 
 
 def first_event(
-    multiplier: Real, tables: int, relation: Relation, measurement: str = "gaussian"
+    multipliers: Sequence[Real], relation: Relation, measurement: str = "gaussian"
 ) -> Event:
-    """The event of measuring so many tables before the first round."""
-    one = _additive(measurement, multiplier, relation).event
-    return one if tables == 1 else Repeat(one, tables)
+    """The event of measuring tables with these multipliers before the first round."""
+    events: list[Event] = []
+    for multiplier, tables in Counter(multipliers).items():
+        one = _additive(measurement, multiplier, relation).event
+        events.append(one if tables == 1 else Repeat(one, tables))
+    return events[0] if len(events) == 1 else Compose(tuple(events))
 
 
 def _additive(measurement: str, multiplier: Real, relation: Relation) -> Promise:

@@ -162,9 +162,12 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
     first = None if initial is None else initial.noise_multiplier
     mechanism: SelectAndMeasure | MeasureMarginals
     if whole:
-        numbers = plan.rounds, 0 if first is None else 1, first
         mechanism = MeasureMarginals(
-            plan.selection_epsilon, plan.noise_multiplier, *numbers, plan.measurement
+            plan.selection_epsilon,
+            plan.noise_multiplier,
+            plan.rounds,
+            () if first is None else (first,),
+            plan.measurement,
         )
         rounds = [plan.rounds] * len(parts)
     else:

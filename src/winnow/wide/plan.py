@@ -36,7 +36,7 @@ class WidePlan(InNotebook):
     """How many tables are measured: those of single columns, then one in each round."""
     rounds: int
     first_noise: float
-    """Of a count of a single column, a standard deviation in rows."""
+    """Of a count of a single column, a standard deviation in rows: the mean over columns."""
     noise: float
     """Of a count of a usual table, a standard deviation in rows."""
     distance: float
@@ -116,8 +116,8 @@ def release_wide(
 
 def _in_rounds(planned: WideSettings) -> tuple[str, int, int, float, float]:
     rounds = planned.mechanism.rounds
-    tables = planned.mechanism.first + rounds
-    return "rounds", tables, rounds, planned.first_sigma, planned.sigma
+    first = planned.first_sigmas
+    return "rounds", len(first) + rounds, rounds, sum(first) / len(first), planned.sigma
 
 
 def _at_once(planned: AtOnce) -> tuple[str, int, int, float, float]:

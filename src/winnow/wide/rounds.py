@@ -39,8 +39,10 @@ def fit_wide(
     The table is handed on sealed; only what the rounds release is looked at.
     """
     released = [
-        NoisyTable(_columns(part), counts, planned.first_sigma)
-        for part, counts in zip(planned.first.parts, run.first, strict=True)
+        NoisyTable(_columns(part), counts, sigma)
+        for part, counts, sigma in zip(
+            planned.first.parts, run.first, planned.first_sigmas, strict=True
+        )
     ]
     total = planned.total if planned.total is not None else _total(released)
     every = planned.mechanism.rounds
@@ -118,5 +120,5 @@ def _columns(part: Part) -> tuple[int, ...]:
 def _total(first: list[NoisyTable]) -> int:
     """The number of rows, from the sums of the noisy tables, weighted by their accuracy."""
     sums = [float(table.counts.sum()) for table in first]
-    weights = [1.0 / table.counts.size for table in first]
+    weights = [1.0 / (table.counts.size * table.sigma**2) for table in first]
     return max(1, round(float(np.average(sums, weights=weights))))

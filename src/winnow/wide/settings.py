@@ -36,6 +36,7 @@ from winnow.wide.rules import (
     PURE_BETTER,
     SELECTION_SHARE,
     Schedule,
+    first_parts,
     mean_distance,
     model_cells,
     pair_noise,
@@ -123,9 +124,9 @@ class WideSettings:
         return self._noise(self.mechanism.noise_multiplier).deviation
 
     @property
-    def first_sigma(self) -> float:
-        """The noise of a count in a first table, in rows."""
-        return self._noise(self.mechanism.first_multiplier or 1).deviation
+    def first_sigmas(self) -> list[float]:
+        """The noise of a count in each first table, in rows."""
+        return [self._noise(each).deviation for each in self.mechanism.first]
 
     def _noise(self, multiplier: Real) -> TableNoise:
         return self.mechanism.noise(multiplier, self.relation, self.rows_per_person)
@@ -170,8 +171,8 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
         once = _at_once(request, workload, sets, pairs, total or ASSUMED_ROWS, rule, nu, cells)
         if once is not None:
             return once
-        pure = noise(rho=None)
-        if request.accountant == "best" and not request.pure and pure <= PURE_BETTER * nu:
+        without = noise(rho=None) * math.sqrt(max(1, rule.rounds) / columns)
+        if request.accountant == "best" and not request.pure and without <= PURE_BETTER * nu:
             return wide_settings(replace(request, accountant="pure"))
     if request.model_cells is None:
         cells = model_cells(nu)
@@ -281,10 +282,13 @@ def _rounds(
     how = f"for {columns} columns and noise of {nu:.2g} in a pair"
     how = how if request.rounds is None else "as asked"
     law = "laplace" if rho is None else "gaussian"
+    parts_of_first = first_parts(request.schema.shape, pure=rho is None)
     if rho is None:
-        multiplier = few_digits_up(columns / (share * float(request.epsilon)))
+        spent = [share * float(request.epsilon) * each for each in parts_of_first]
+        first = tuple(few_digits_up(1 / each) for each in spent)
     else:
-        multiplier = few_digits_up(math.sqrt(columns / (2 * share * rho)))
+        spent = [share * rho * each for each in parts_of_first]
+        first = tuple(few_digits_up(1 / math.sqrt(2 * each)) for each in spent)
     plan = calibrate_rounds(
         rounds,
         epsilon=request.epsilon,
@@ -293,11 +297,9 @@ def _rounds(
         share=_share_of_rho(exact("share", request.share)) if rho is None else request.share,
         measurement=law,
         accountant=request.accountant,
-        initial=first_event(multiplier, columns, request.relation, law),
+        initial=first_event(first, request.relation, law),
     )
-    mechanism = MeasureMarginals(
-        plan.selection_epsilon, plan.noise_multiplier, rounds, columns, multiplier, law
-    )
+    mechanism = MeasureMarginals(plan.selection_epsilon, plan.noise_multiplier, rounds, first, law)
     parts = tuple(MarginalPart(request.schema, each) for each in fitting)
     planned = WideSettings(
         request.schema,

@@ -73,12 +73,17 @@ class MeasuredTable:
 
 
 def first_tables(
-    counts: Sealed[Counts], offsets: Counts, noise: TableNoise, tape: Tape
+    counts: Sealed[Counts], offsets: Counts, noises: Sequence[TableNoise], tape: Tape
 ) -> tuple[Counts, ...]:
-    """Noisy tables that are measured before any selection, cut at the offsets."""
-    true = open_sealed(counts)
-    noisy = true + noise.draw(tape, len(true))
-    return tuple(np.split(noisy, offsets[1:-1]))
+    """Noisy tables that are measured before any selection, cut at the offsets; each its own noise.
+
+    Every table has a stream of its own: no two share a random number.
+    """
+    tables = np.split(open_sealed(counts), offsets[1:-1])
+    return tuple(
+        true + noise.draw(tape.child(f"table-{number}"), len(true))
+        for number, (true, noise) in enumerate(zip(tables, noises, strict=True))
+    )
 
 
 class TableRounds:
