@@ -27,8 +27,8 @@ to 500,000 cells were no better than of 100,000.
 Without a delta (Laplace noise, epsilons that add up) the rounds of ``schedule`` were chosen on
 books, generated-12 and movies-6 with epsilon .3, 1 and 10, two runs each.
 
-That long columns get more of the first budget follows from a formula; on books (2-way error 0.95 and
-0.97 at epsilon .1 and 1) and generated-12 (1.00, 0.99) it was not worse.
+That long columns get more of the first budget follows from a formula; on books (2-way error 0.95
+and 0.97 at epsilon .1 and 1) and generated-12 (1.00, 0.99) it was not worse.
 
 Two rules are younger. Models that grow where noise is weak were added because of retail, one of
 the seven, and helped there; on made-up rows (nine columns, 500,000 rows, epsilon 1) they changed
