@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from winnow.answers.strategies import LinearStrategy
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
-from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
-from winnow.read.crossing import SealedTable
+from winnow.read.crossing import SealedTable, all_rows
 from winnow.tables.crossing import check_rows
 
 
@@ -20,7 +19,7 @@ def noisy_numbers(
 ) -> NDArray[np.int64]:
     """Every number with its noise; the caller has paid for it."""
     check_rows(table)
-    codes, weights = open_sealed(table.rows)
+    codes, weights = all_rows(table)
     true = strategy.numbers(codes, weights)
     draw = discrete_gaussian_array if law == "gaussian" else discrete_laplace_array
     drawn: NDArray[np.int64] = draw(tape.child("numbers"), true.size, Fraction(noise))

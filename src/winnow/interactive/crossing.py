@@ -7,12 +7,11 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.opening import open_sealed
 from winnow.core.workloads.part import cell_counts, marginal_counts, sum_of
 from winnow.errors import ParameterError
 from winnow.interactive.kernels.product_sets import CellSets, KeptTables
 from winnow.interactive.questions import Question
-from winnow.read.crossing import SealedTable
+from winnow.read.crossing import SealedTable, all_rows
 
 _DENSE = 1 << 23  # domains up to so many cells are kept as one histogram
 _LARGEST_GRID = 2**31 - 1
@@ -24,7 +23,7 @@ class PrivateCounts:
 
     def __init__(self, table: SealedTable) -> None:
         self._schema = table.schema
-        self._codes, self._weights = open_sealed(table.rows)
+        self._codes, self._weights = all_rows(table)
         self._total = sum_of(self._weights)
         self._histogram: NDArray[np.int64] | None = None
         if table.schema.cells <= _DENSE:

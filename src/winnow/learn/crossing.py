@@ -39,7 +39,7 @@ from winnow.learn.features import UNKNOWN, Feature
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
 from winnow.learn.rules import RuleClass
 from winnow.privacy import Compose, Grant, Promise, guarantee_of, promise
-from winnow.read.crossing import SealedTable
+from winnow.read.crossing import SealedTable, all_rows
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import check_scale
 from winnow.select.mechanism import PermuteAndFlip
@@ -105,7 +105,7 @@ def labelled_table(table: SealedTable, target: str, *, many: bool = False) -> Se
             "hypotheses='additive'"
         )
     place = table.schema.position(target)
-    codes, weights = open_sealed(table.rows)
+    codes, weights = all_rows(table)
     features = tuple(held for i, held in enumerate(codes) if i != place)
     rows = LabelledRows(features, codes[place], weights)
     return SealedLabelled(

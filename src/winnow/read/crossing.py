@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,12 +24,13 @@ from winnow.core.schema import Schema, cells_text
 from winnow.core.sealed import Sealed
 from winnow.core.unit import ROW, Unit
 from winnow.core.utility import Utility
-from winnow.core.workloads.part import bin_counts, sum_of
+from winnow.core.workloads.interval import IntervalPart
+from winnow.core.workloads.part import Part, bin_counts, sum_of, table_columns
 from winnow.core.workloads.workload import Workload
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.read.counts import SealedCounts
-from winnow.read.kept import KeptCounts
+from winnow.read.kept import KeptCounts, KeptRows
 from winnow.read.scores import Scores, SealedScores
 
 Codes = NDArray[np.int32]
@@ -53,7 +54,7 @@ class SealedTable(InNotebook):
     """
 
     schema: Schema
-    rows: Sealed[Rows]
+    rows: Sealed[Rows | KeptRows]
     rows_per_person: int = 1
     relation: Relation = Relation.SUBSTITUTION
     unit: Unit = ROW
@@ -72,7 +73,7 @@ class SealedTable(InNotebook):
         number of rows.
         """
         if self.relation.size_is_public and self.rows_per_person == 1:
-            return sum_of(open_sealed(self.rows).weights)
+            return sum_of(rows_for(self, [()]).of(()).weights)
         return None
 
     @guarded
@@ -89,7 +90,10 @@ class SealedTable(InNotebook):
         """The table of some of its columns."""
         places = self.schema.positions(columns)
         schema = self.schema.subset(columns)
-        codes, weights = open_sealed(self.rows)
+        content = open_sealed(self.rows)
+        if isinstance(content, KeptRows):
+            return replace(self, schema=schema, rows=Sealed(_SomeColumns(content, places), "rows"))
+        codes, weights = content
         rows = group(tuple(codes[i] for i in places), weights, schema.shape)
         return replace(self, schema=schema, rows=Sealed(rows, "rows"))
 
@@ -107,6 +111,53 @@ class SealedTable(InNotebook):
             f"<sealed table of {len(self.schema.columns)} columns, "
             f"{cells_text(self.schema.cells)} cells, {unit}>"
         )
+
+
+class RowsFor:
+    """Rows as far as some sets of columns need them."""
+
+    def __init__(self, found: Mapping[tuple[int, ...], Rows]) -> None:
+        self._found = found
+
+    def of(self, columns: Sequence[int]) -> Rows:
+        """Rows that hold these columns; they may hold nothing of others, or fewer of them."""
+        wanted = set(columns)
+        return next(rows for held, rows in self._found.items() if wanted <= set(held))
+
+
+def rows_for(table: SealedTable, sets: Iterable[Sequence[int]] | None = None) -> RowsFor:
+    """The rows of a table for sets of its columns (None: all of them), opened.
+
+    Of a table that stays in its engine only the cells of these sets travel.
+    """
+    content, width = open_sealed(table.rows), len(table.schema.columns)
+    every = tuple(range(width))
+    if not isinstance(content, KeptRows):
+        return RowsFor({every: content})
+    wanted = {every} if sets is None else {tuple(sorted(set(each))) for each in sets}
+    largest = [a for a in sorted(wanted) if not any(set(a) < set(b) for b in wanted)]
+    found = {}
+    nothing = np.empty(0, np.int32)  # to read a column that was not asked for is an error
+    for columns, (codes, weights) in zip(largest, content.tables(largest), strict=True):
+        held = dict(zip(columns, codes, strict=True))
+        found[columns] = Rows(tuple(held.get(i, nothing) for i in every), weights)
+    return RowsFor(found)
+
+
+def all_rows(table: SealedTable) -> Rows:
+    """All distinct rows; those of a table in an engine travel for it."""
+    return rows_for(table).of(range(len(table.schema.columns)))
+
+
+class _SomeColumns(KeptRows):
+    """Some columns of a table in an engine."""
+
+    def __init__(self, whole: KeptRows, places: Sequence[int]) -> None:
+        self._whole, self._places = whole, tuple(places)
+
+    def tables(self, sets: Sequence[tuple[int, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
+        """Those of the whole table."""
+        return self._whole.tables([tuple(self._places[i] for i in each) for each in sets])
 
 
 def check_dropping(drops: bool, relation: Relation, rows_per_person: int) -> None:
@@ -135,14 +186,37 @@ def true_counts(table: SealedTable, workload: Workload) -> Sealed[Counts]:
                 f"the column {column.name!r} is declared differently in the workload's schema and "
                 "in the table's; bind the workload to the table's schema"
             )
-    codes, weights = open_sealed(table.rows)
-    # Grids stay below 2^31, so this refuses tables of four thousand million rows and more only.
-    if max(part.grid for part in workload.parts) * sum_of(weights) >= 2**63:
-        raise DataError("counts in grid units do not fit 64 bits; use a coarser grid")
     places = table.schema.positions(workload.schema.names)
-    counted = workload.counts([codes[i] for i in places], weights)
+    kept = isinstance(open_sealed(table.rows), KeptRows) and workload.schema.cells > FEW_CELLS
+    each = [_columns_of(part) if kept else range(len(places)) for part in workload.parts]
+    sets = [[places[i] for i in columns] for columns in each]
+    rows = rows_for(table, sets)
+    # Grids stay below 2^31, so this refuses tables of four thousand million rows and more only.
+    if max(part.grid for part in workload.parts) * sum_of(rows.of(sets[0]).weights) >= 2**63:
+        raise DataError("counts in grid units do not fit 64 bits; use a coarser grid")
+    if kept:
+        parts = []
+        for part, wanted in zip(workload.parts, sets, strict=True):
+            codes, weights = rows.of(wanted)
+            parts.append(part.counts([codes[i] for i in places], weights))
+        counted = np.concatenate(parts)
+    else:
+        codes, weights = rows.of(places)
+        counted = workload.counts([codes[i] for i in places], weights)
     counted.flags.writeable = False
     return Sealed(counted, f"answers of {workload.size} queries")
+
+
+FEW_CELLS = 1 << 14
+"""A table of so many cells comes from its engine as a whole."""
+
+
+def _columns_of(part: Part) -> Sequence[int]:
+    """The columns that a part of a workload looks at."""
+    whole = table_columns(part)
+    if whole is not None:
+        return whole
+    return (part.column,) if isinstance(part, IntervalPart) else range(len(part.schema.columns))
 
 
 def group(codes: tuple[Codes, ...], weights: Counts, shape: tuple[int, ...]) -> Rows:
@@ -174,7 +248,7 @@ def column_counts(table: SealedTable, column: str) -> SealedCounts | SealedScore
     """
     (place,) = table.schema.positions([column])
     labels = table.schema.columns[place].labels
-    codes, weights = open_sealed(table.rows)
+    codes, weights = rows_for(table, [(place,)]).of((place,))
     counted = bin_counts(codes[place].astype(np.int64), weights, len(labels))
     counted.flags.writeable = False
     values: Sealed[Scores | KeptCounts] = Sealed(counted, f"counts of {len(labels)} values")
@@ -186,7 +260,7 @@ def column_counts(table: SealedTable, column: str) -> SealedCounts | SealedScore
 
 def fingerprint(table: SealedTable) -> bytes:
     """SHA-256 of the schema's names, and of the distinct rows and weights in their order."""
-    codes, weights = open_sealed(table.rows)
+    codes, weights = all_rows(table)
     digest = hashlib.sha256(json.dumps([list(table.schema.names), len(weights)]).encode())
     order = np.lexsort(codes[::-1]) if codes else np.arange(len(weights))
     columns: list[NDArray[Any]] = [*codes, weights]
@@ -209,6 +283,6 @@ def fingerprint_of_files(files: Iterable[Path]) -> bytes:
 
 def unsafe_true_answers(table: SealedTable, workload: Workload) -> NDArray[np.float64]:
     """The true answers of a workload as fractions of the true number of rows: NOT private."""
-    rows = max(1, int(open_sealed(table.rows).weights.sum()))
+    rows = max(1, int(all_rows(table).weights.sum()))
     counts = open_sealed(true_counts(table, workload))
     return np.asarray(counts / (workload.grids * rows), np.float64)

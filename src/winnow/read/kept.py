@@ -57,6 +57,17 @@ class KeptCounts(ABC):
             return asked.members(drawn.places), drawn.noisy
 
 
+class KeptRows(ABC):
+    """The rows of a table that an engine holds: asked for whole tables of some of its columns."""
+
+    @abstractmethod
+    def tables(self, sets: Sequence[tuple[int, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
+        """For each set of columns their codes in its cells, and the number of rows in each.
+
+        All of them in one question, so in one state of the source.
+        """
+
+
 def held(content: Scores | KeptCounts) -> Scores:
     """Scores in memory, for what needs every one of them."""
     if isinstance(content, KeptCounts):

@@ -7,12 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import count as check_count
+from winnow.core.checks import one_of
 from winnow.core.column import Column
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
@@ -22,7 +23,12 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.read.counts import check_unit
 from winnow.read.crossing import SealedTable, check_dropping, group
+from winnow.read.kept import KeptRows, changed
 from winnow.read.text_format import TextFormat
+
+if TYPE_CHECKING:  # they need sqlglot
+    from winnow.read.engine import Engine
+    from winnow.read.engines.histogram import HistogramQuery
 
 Codes = NDArray[np.int32]
 _BOOLEANS = {"true": True, "True": True, "TRUE": True}
@@ -106,6 +112,42 @@ def _looked_up(held: NDArray[Any], known: dict[Any, int]) -> Codes:
     return np.fromiter((known.get(value, -1) for value in values), np.int32, len(values))
 
 
+KEEP_TABLES = ("memory", "engine")
+
+
+class _KeptTable(KeptRows):
+    """A table that is asked for its cells; the number of its rows must stay what it was."""
+
+    def __init__(self, engine: Engine, query: HistogramQuery, memory: str) -> None:
+        self._engine, self._query, self._memory = engine, query, memory
+        self._rows: int | None = None
+
+    def tables(self, sets: Sequence[tuple[int, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
+        """Sets of columns in one query, each with the codes of its cells."""
+        from winnow.read.engine import refusing
+
+        if self._rows is not None and not any(sets):  # it is compared with every answer
+            return [((), np.array([self._rows]))] * len(sets)
+        asked = tuple(dict.fromkeys((*sets, ())))
+        columns = self._query.columns
+        with refusing("the source cannot be read", memory=self._memory):
+            (held, weights), as_text = self._engine.distinct(replace(self._query, sets=asked))
+            width = len(columns)
+            summed = np.array([np.asarray(each) for each in held[width:]], np.int64)
+            found = {}
+            for each in asked:
+                wanted = np.array([i not in each for i in range(width)], np.int64)
+                here = np.flatnonzero((summed == wanted[:, None]).all(axis=0))
+                codes = tuple(encode(columns[i], held[i][here], as_text=as_text) for i in each)
+                shape = tuple(columns[i].cardinality for i in each)
+                found[each] = group(codes, weights[here], shape)
+        total = int(found[()].weights.sum())
+        if self._rows is not None and total != self._rows:
+            raise changed()
+        self._rows = total
+        return [(found[each].codes, found[each].weights) for each in sets]
+
+
 @guarded
 def read_table(
     source: Any,
@@ -122,6 +164,7 @@ def read_table(
     names: Sequence[str] | None = None,
     memory: str = "2GB",
     salt: str | None = None,
+    keep: str = "memory",
 ) -> SealedTable:
     """Read a private table over a public schema; the result is sealed.
 
@@ -152,6 +195,11 @@ def read_table(
 
     ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
     when a person has one row; under 'add-remove' it is private.
+
+    ``keep="engine"`` leaves the rows where they are: a release asks for the cells of the marginal
+    tables that it needs, all in one question, however many rows there are. Then a value outside
+    the schema is noticed by the release, after the charge, and 'drop' is refused. Methods that
+    look at whole rows bring the distinct ones.
     """
     from winnow.read.engine import refusing
     from winnow.read.engines.histogram import HistogramQuery
@@ -182,6 +230,20 @@ def read_table(
     check_dropping(drops, related, int(max_rows_per_person))
     used = [*declared.names, *([] if person is None else [person])]
 
+    one_of(KEEP_TABLES, keep=keep)
+    if keep == "engine":
+        if drops:
+            raise ParameterError(
+                "a column declares \"drop\", which needs every row; read with keep='memory', or "
+                'declare "other" instead'
+            )
+        with refusing("the source cannot be read", memory=memory):
+            seen = engine_for(source, memory, used, text)
+            kept = _KeptTable(seen, query, memory)
+            kept.tables([()])  # what cannot be read is refused before anything is charged
+        return SealedTable(
+            declared, Sealed(kept, "rows"), int(max_rows_per_person), related, who, drops
+        )
     with refusing("the source cannot be read", memory=memory):
         seen = engine_for(source, memory, used, text)
         (values, weights), as_text = seen.distinct(query)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
-from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
 from winnow.core.workloads.part import marginal_counts, sum_of
 from winnow.errors import DataError
-from winnow.read.crossing import SealedTable
+from winnow.read.crossing import Codes, SealedTable, rows_for
 from winnow.tables.measured import NoisyForm, SummedColumn
 from winnow.tables.trees import Tree
 
@@ -25,7 +24,7 @@ MOST_ROWS = 1 << 34
 
 def check_rows(table: SealedTable) -> None:
     """Refuse a table whose sums might leave 64 bits, before anything is charged."""
-    if sum_of(open_sealed(table.rows).weights) >= MOST_ROWS:
+    if sum_of(rows_for(table, [()]).of(()).weights) >= MOST_ROWS:
         raise DataError("the table has 2^34 rows or more; tabulate parts of it")
 
 
@@ -61,10 +60,10 @@ class _Sums:
     ) -> None:
         self._trees, self._values = trees, values
         self._shape = table.schema.shape
-        self._codes, self._weights = open_sealed(table.rows)
+        sets = {(each.values, each.table.columns) for each in measured}
+        self._rows = rows_for(table, [self._looked_at(*each) for each in sets])
         self._known: dict[tuple[int | None, Columns], Integers] = {}
         self._holding: dict[tuple[int | None, int], set[Columns]] = {}
-        sets = {(each.values, each.table.columns) for each in measured}
         for which, columns in sorted(sets, key=lambda key: -len(key[1])):
             self._known[which, columns] = self._table(which, columns)
             for column in columns:
@@ -87,17 +86,22 @@ class _Sums:
             best = min(larger, key=lambda known: (self._known[values, known].size, known))
             rest = tuple(axis for axis, column in enumerate(best) if column not in columns)
             return np.asarray(self._known[values, best].sum(axis=rest))
+        codes, weights = self._rows.of(self._looked_at(values, columns))
         if values is None:
-            return self._counted(self._weights, columns)
+            return self._counted(codes, weights, columns)
         held = self._values[values]
         # Whole numbers from 0 to 2 reach, so that sums of floats on the way stay exact.
-        raised = np.array(held.weights, np.int64)[self._codes[held.column]] + held.reach
-        lowered = held.reach * self._counted(self._weights, columns)
-        return self._counted(raised * self._weights, columns) - lowered
+        raised = np.array(held.weights, np.int64)[codes[held.column]] + held.reach
+        lowered = held.reach * self._counted(codes, weights, columns)
+        return self._counted(codes, raised * weights, columns) - lowered
+
+    def _looked_at(self, values: int | None, columns: Columns) -> Columns:
+        """The columns of a table, and the one whose values it sums."""
+        return columns if values is None else (*columns, self._values[values].column)
 
     def _of(self, values: int | None) -> set[Columns]:
         return {columns for value, columns in self._known if value == values}
 
-    def _counted(self, weights: Integers, columns: Columns) -> Integers:
+    def _counted(self, codes: Sequence[Codes], weights: Integers, columns: Columns) -> Integers:
         shape = tuple(self._shape[column] for column in columns)
-        return marginal_counts(self._codes, weights, self._shape, columns).reshape(shape)
+        return marginal_counts(codes, weights, self._shape, columns).reshape(shape)

@@ -41,15 +41,16 @@ def duck_distinct(
     check_types(query, types, as_text=as_text)
     asked = query.over(source.copy(), types, "duckdb", as_text=as_text)
     found: Any = run(_Arrays(connection), asked.sql(dialect="duckdb"))[0]
-    columns = [found[f"c{i}"] for i in range(len(query.columns))]
+    columns = [found[name] for name in query.fields]
     return columns, np.asarray(found["n"]).astype(np.int64)
 
 
 def distinct_of_rows(rows: list[tuple[Any, ...]], query: HistogramQuery) -> Distinct:
     """Rows of a driver as one array for each column."""
-    width = len(query.columns)
+    contents = list(query.fields.values())
+    width = len(contents)
     turned = list(zip(*rows, strict=True)) if rows else [()] * (width + 1)
-    columns = [_array(values, query.columns[i].content) for i, values in enumerate(turned[:width])]
+    columns = [_array(values, contents[i]) for i, values in enumerate(turned[:width])]
     return columns, np.array(turned[width], np.int64)
 
 

@@ -5,6 +5,9 @@
     r: with a bound L: the rank of each row among those of its person, by a keyed hash
     rows of rank up to L, grouped, with their number
 
+Grouped by all columns, or by several sets of them at once (GROUPING SETS): then a column g says of
+each column whether the row is summed over it, and texts that the schema does not list are one.
+
 The hash of a row is MD5 of a secret salt, the person and the row's own values; rows of one
 person with equal hashes are equal or ranked by their values. So the rows kept of a person
 depend on the person's own rows and the salt only: adding or removing one person adds or
@@ -14,7 +17,7 @@ removes at most L rows. MD5 only chooses here and protects nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sqlglot import exp
 
@@ -52,6 +55,16 @@ class HistogramQuery:
     person: str | None = None
     max_rows: int = 1
     salt: str = ""
+    sets: tuple[tuple[int, ...], ...] | None = None
+    """The sets of columns to group by; None: one, of all columns."""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The columns of the answer but for n, and what each holds."""
+        held: dict[str, str] = {f"c{i}": column.content for i, column in enumerate(self.columns)}
+        if self.sets is None:
+            return held
+        return held | {f"g{i}": "number" for i in range(len(self.columns))}
 
     def over(
         self, source: exp.Expression, types: dict[str, str], dialect: Dialect, *, as_text: bool
@@ -70,7 +83,7 @@ class HistogramQuery:
         ).from_(source)
         binned = [binned_of(name, column) for name, column in each]
         if self.person is None:
-            return _grouped(exp.select(*binned).from_(values.subquery("v")), names)
+            return self._grouped(exp.select(*binned).from_(values.subquery("v")))
         person = _column(self.person)
         filled = exp.Not(this=exp.Is(this=person.copy(), expression=exp.Null()))
         values = values.select(exp.alias_(_text(person, dialect), "u")).where(filled)
@@ -87,7 +100,34 @@ class HistogramQuery:
         )
         ranked = exp.select(*names, exp.alias_(rank, "r")).from_(rows.subquery("a"))
         kept = exp.select(*names).from_(ranked.subquery("b"))
-        return _grouped(kept.where(exp.column("r") <= self.max_rows), names)
+        return self._grouped(kept.where(exp.column("r") <= self.max_rows))
+
+    def _grouped(self, rows: exp.Select) -> exp.Select:
+        names = [f"c{i}" for i in range(len(self.columns))]
+        number = exp.Count(this=exp.Star()).as_("n")
+        if self.sets is None:
+            return exp.select(*names, number).from_(rows.subquery("k")).group_by(*names)
+        listed = [
+            exp.alias_(_listed(column, exp.column(name)), name)
+            for name, column in zip(names, self.columns, strict=True)
+        ]
+        every = exp.select(*listed).from_(rows.subquery("k"))
+        used = {i for each in self.sets for i in each}
+        held = [exp.column(n) if i in used else exp.null() for i, n in enumerate(names)]
+        summed = [
+            exp.Anonymous(this="GROUPING", expressions=[exp.column(name)])
+            if i in used
+            else exp.Literal.number(1)
+            for i, name in enumerate(names)
+        ]
+        sets = [exp.Tuple(expressions=[exp.column(names[i]) for i in each]) for each in self.sets]
+        asked = exp.select(
+            *(exp.alias_(node, name) for name, node in zip(names, held, strict=True)),
+            *(exp.alias_(node, f"g{i}") for i, node in enumerate(summed)),
+            number,
+        ).from_(every.subquery("d"))
+        asked.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+        return asked
 
     def _value(self, column: Column, kind: str, dialect: Dialect, as_text: bool) -> exp.Expression:
         node: exp.Expression = _column(column.name)
@@ -265,9 +305,26 @@ def _numeral(
     )
 
 
-def _grouped(rows: exp.Select, names: list[str]) -> exp.Select:
-    counted = exp.select(*names, exp.Count(this=exp.Star()).as_("n"))
-    return counted.from_(rows.subquery("k")).group_by(*names)
+def _listed(column: Column, value: exp.Expression) -> exp.Expression:
+    """The value, or one for all that the schema does not list: cells travel, not what is outside.
+
+    What stands for them is outside, too.
+    """
+    inside: Any
+    if column.kind == "codes":
+        whole = exp.EQ(this=value.copy(), expression=exp.Floor(this=value.copy()))
+        low, high = exp.Literal.number(0), exp.Literal.number(column.codes - 1)
+        inside = exp.and_(exp.Between(this=value.copy(), low=low, high=high), whole)
+        other: exp.Expression = exp.Literal.number(-1)
+    elif column.kind == "categories" and column.content == "text":
+        texts = [str(text) for text in column.values if text is not None]
+        literals: list[exp.Expression] = [exp.Literal.string(text) for text in texts]
+        inside = exp.In(this=value.copy(), expressions=literals or [exp.null()])
+        other = exp.Literal.string(max(["", *texts], key=len) + "-")
+    else:
+        return value
+    missing = exp.Is(this=value.copy(), expression=exp.Null())
+    return exp.Case().when(missing, exp.null()).when(inside, value.copy()).else_(other)
 
 
 def _column(name: str) -> exp.Column:
