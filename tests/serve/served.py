@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import httpx
 import uvicorn
 
+from serve.loading import free_port
 from winnow.serve.app import Server
 from winnow.serve.config import Config, Limits, check_config
 from winnow.serve.declarations import Declaration, Questions
@@ -62,13 +62,6 @@ def config_of(folder: Path, **settings: Any) -> Config:
     config = Config(folder=str(folder), **{"datasets": declarations()} | given)
     check_config(config)
     return config
-
-
-def free_port() -> int:
-    """A port on this machine that nobody uses."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 PEOPLE = {

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, assert_never
 
@@ -24,7 +25,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import count as check_count
 from winnow.core.schema import Schema
-from winnow.core.workloads.conditions import Predicates
+from winnow.core.workloads.conditions import Predicates, mask_of, where
+from winnow.core.workloads.conjunction import set_words
 from winnow.core.workloads.forms import (
     BitMatrix,
     CodeRanges,
@@ -37,6 +39,9 @@ from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import ParameterError
 
 Integers = NDArray[np.int64]
+
+_MOST_KNOWN = 100_000
+"""Conditions that are kept at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +194,46 @@ def question_of(schema: Schema, asked: Any) -> Question:
             f"this workload has {found.size:,} queries; ask them one by one, or all with ask_all"
         )
     return taken(found, 0)
+
+
+class KnownConditions:
+    """Questions of ``where`` for whoever asks many: each condition is looked up once."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._known: dict[Any, tuple[int, Integers | None, str]] = {}
+
+    def question(self, conditions: Mapping[str, Any]) -> Question:
+        """The question that ``where(conditions)`` is, over the schema."""
+        if not conditions:
+            return question_of(self._schema, where(conditions))  # which refuses it
+        found = [self._condition(name, given) for name, given in conditions.items()]
+        found.sort(key=itemgetter(0))
+        codes = {place: held for place, held, _ in found if held is not None}
+        label = ", ".join(words for _, _, words in found)
+        return Question._of_masks(self._schema, codes, label)
+
+    def _condition(self, name: str, given: Any) -> tuple[int, Integers | None, str]:
+        key = (name, _typed(given))
+        found = self._known.get(key)
+        if found is None:
+            place = self._schema.position(name)
+            mask = mask_of(self._schema.columns[place], given)
+            (held,) = mask.nonzero()
+            held.flags.writeable = False
+            words = set_words(self._schema, place, mask)
+            found = place, held if len(held) < len(mask) else None, words
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = found
+        return found
+
+
+def _typed(given: Any) -> Any:
+    """A condition as a key: 1, 1.0 and True are different values of a column."""
+    if isinstance(given, list | tuple):
+        return type(given), *((type(each), each) for each in given)
+    return type(given), given
 
 
 def questions_of(schema: Schema, asked: Any) -> Workload:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import time
 from typing import Any
 
 import msgspec
@@ -15,6 +16,44 @@ from winnow.serve.principals import ROLES, Principal, Role, Token, check_princip
 from winnow.serve.store import ServerStore
 
 _PREFIX = "wnw_"
+_KNOWN_SECONDS = 1.0
+_MOST_KNOWN = 10_000
+
+
+class Known:
+    """Who was looked up within the last second, so that not every request waits for the store.
+
+    What is changed by this process counts at once; beside it, a second later.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[float, Principal, frozenset[str]]] = {}
+        self._by_token: dict[str, str] = {}
+
+    def put(self, found: Principal, secret: str, seen: list[str]) -> None:
+        """Remember a principal and what it may see."""
+        if len(self._held) >= _MOST_KNOWN:
+            self.clear()
+        name = token_hash(secret)
+        self._held[name] = (time.monotonic() + _KNOWN_SECONDS, found, frozenset(seen))
+        self._by_token[found.token] = name
+
+    def get(self, secret: str) -> Principal | None:
+        """Whose token this was a moment ago."""
+        until, found, _ = self._held.get(token_hash(secret), _NOBODY)
+        return found if time.monotonic() < until else None
+
+    def seen_by(self, principal: Principal) -> frozenset[str] | None:
+        """What a principal could see a moment ago; None: that is too long ago."""
+        until, _, seen = self._held.get(self._by_token.get(principal.token, ""), _NOBODY)
+        return seen if time.monotonic() < until else None
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._held, self._by_token = {}, {}
+
+
+_NOBODY: tuple[float, Principal | None, frozenset[str]] = (0.0, None, frozenset())
 
 
 class Accounts:
@@ -22,6 +61,7 @@ class Accounts:
 
     def __init__(self, store: ServerStore) -> None:
         self._store = store
+        self._known = Known()
 
     def note(self, who: str, what: str, **detail: Any) -> None:
         """Add a line to the audit log."""
@@ -101,12 +141,20 @@ class Accounts:
             self._store.note_in(view, by, "token revoke", {"token": identity})
             return True
 
-        return self._store.change(ended)
+        done = self._store.change(ended)
+        self._known.clear()
+        return done
 
     def principal(self, secret: str) -> Principal | None:
         """Whose token this is; None: nobody's, or it ended."""
-        hashed = token_hash(secret)
-        return self._principal("t.hash = ?", hashed)
+        found = self._principal("t.hash = ?", token_hash(secret))
+        if found is not None:
+            self._known.put(found, secret, self.seen_by(found))
+        return found
+
+    def known(self, secret: str) -> Principal | None:
+        """The same without waiting: for a second after it was looked up."""
+        return self._known.get(secret)
 
     def _principal(self, condition: str, value: str) -> Principal | None:
         row = self._store.read(
@@ -198,7 +246,8 @@ class Accounts:
 
     def may_see(self, principal: Principal, dataset: str) -> bool:
         """Whether a principal may see a dataset."""
-        return dataset in self.seen_by(principal)
+        seen = self._known.seen_by(principal)
+        return dataset in (self.seen_by(principal) if seen is None else seen)
 
     def grants(self, dataset: str) -> list[str]:
         """Who may see a dataset, besides owners."""
@@ -229,7 +278,9 @@ class Accounts:
             self._store.note_in(view, by, what, {"dataset": dataset, "analyst": analyst})
             return True
 
-        return self._store.change(changed)
+        done = self._store.change(changed)
+        self._known.clear()
+        return done
 
 
 def token_hash(secret: str) -> str:

@@ -42,6 +42,8 @@ class Endpoint:
     spends: bool = False
     """Whether it needs an Idempotency-Key."""
     status: int = 200
+    quick: bool = False
+    """Whether it only puts something into a queue, and may run in the loop."""
     query: tuple[str, ...] = ()
     text: str = "application/json"
     """The type of what is answered."""
@@ -90,7 +92,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "POST", "/v1/datasets/{dataset}/questions", "ask", "ask", ANALYST, replies.AnswersAnswer,
         lambda c: c.service.ask(c.who, c.path["dataset"], c.body, _key(c)),
-        bodies.QuestionsBody, spends=True,
+        bodies.QuestionsBody, spends=True, quick=True,
     ),
     Endpoint(
         "GET", "/v1/jobs", "listJobs", "read", BOTH, replies.JobList,

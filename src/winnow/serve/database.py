@@ -11,6 +11,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +26,11 @@ _PATIENCE = 20.0
 _TABLE = re.compile(r"{(\w+)}")
 
 
+@lru_cache(maxsize=256)
+def _named(query: str, prefix: str) -> str:
+    return _TABLE.sub(rf"{prefix}\1", query)
+
+
 class View:
     """Rows of the tables, inside one transaction; names of tables stand in braces."""
 
@@ -33,7 +39,7 @@ class View:
 
     def all(self, query: str, *values: Any) -> list[Any]:
         """The rows that a query finds."""
-        return self._run(_TABLE.sub(rf"{self._prefix}\1", query), values)
+        return self._run(_named(query, self._prefix), values)
 
     def one(self, query: str, *values: Any) -> Any:
         """The first of them; None: there is none."""

@@ -232,7 +232,12 @@ def _maker(piece: bodies.WorkloadPiece) -> Maker:
 
 def question_of(conditions: bodies.Where) -> Any:
     """The predicate that conditions describe."""
-    return where({column: _condition(given) for column, given in conditions.items()})
+    return where(conditions_of(conditions))
+
+
+def conditions_of(conditions: bodies.Where) -> dict[str, Any]:
+    """Conditions as ``where`` takes them."""
+    return {column: _condition(given) for column, given in conditions.items()}
 
 
 def _condition(given: Any) -> Any:

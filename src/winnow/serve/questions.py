@@ -20,14 +20,15 @@ from typing import Any
 
 import msgspec
 
-from winnow.errors import ParameterError, SessionExhausted, WinnowError
+from winnow.errors import SessionExhausted, WinnowError
 from winnow.interactive.opening import Opened
+from winnow.interactive.questions import KnownConditions
 from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.serve import bodies, replies
 from winnow.serve.datasets import Catalogue, OpenDataset
 from winnow.serve.declarations import HOUSE
 from winnow.serve.jobs import body_digest, check_same_key, same_request
-from winnow.serve.orders import question_of
+from winnow.serve.orders import conditions_of
 from winnow.serve.problems import Refusal
 from winnow.serve.requests import DONE, Request, Requests
 
@@ -41,9 +42,17 @@ _CLOSED = "the session of this dataset is not open now; try again later"
 class _Waiting:
     who: str
     key: str
-    digest: str
-    questions: list[Any]
+    questions: list[bodies.Where]
     reply: Future[replies.AnswersAnswer]
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Under which it is known again."""
+        return self.who, self.key
+
+    def digest(self, dataset: str) -> str:
+        """What tells it from other requests."""
+        return body_digest(dataset, "questions", msgspec.json.encode(self.questions).decode())
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,9 @@ class Actor:
         self._thread = threading.Thread(target=self._run, name=f"questions {opened.name}")
         self._thread.daemon = True
         self.problem = ""
+        self._about: tuple[str, dict[str, Any]] = ("", {})
+        assert opened.table is not None  # by its declaration
+        self._made = KnownConditions(opened.table.schema)
 
     def start(self) -> None:
         """Open the session, or go on with it, and begin to answer."""
@@ -108,27 +120,16 @@ class Actor:
         }
 
     def ask(self, who: str, key: str, questions: list[bodies.Where]) -> Future[Any]:
-        """Put questions into the queue; the answer comes when the actor got to them."""
-        if self._opened.table is None:
-            raise ParameterError("questions are asked of a table")
-        made = [question_of(each) for each in questions]
-        schema = self._opened.table.schema
-        for each in made:
-            each.over(schema)  # an unknown column or value is refused before anything is drawn
-        digest = body_digest(
-            self._opened.name, "questions", msgspec.json.encode(questions).decode()
-        )
+        """Put questions into the queue; the answer comes when the actor got to them.
+
+        It does nothing that takes time: it may be called in the loop of the server.
+        """
         reply: Future[replies.AnswersAnswer] = Future()
-        before = self._requests.requested(who, key)
-        if before is not None:
-            reply.set_result(self._stored(same_request(before, digest)))
-            return reply
+        full = False
         try:
-            self._queue.put_nowait(_Waiting(who, key, digest, made, reply))
+            self._queue.put_nowait(_Waiting(who, key, questions, reply))
         except queue.Full:
             full = True
-        else:
-            full = False
         if full:
             raise Refusal("busy", "as many questions as may wait are waiting; try again later")
         return reply
@@ -155,21 +156,25 @@ class Actor:
         """Answer what waits: asked of the session, written down together, then shown."""
         if self._session is None:
             self._go_on()
-        first: dict[tuple[str, str], _Waiting] = {}
+        first: dict[tuple[str, str], str] = {}
         kept: list[_Kept] = []
+        try:
+            before, had = self._requests.asked(self._opened.name, [each.name for each in batch])
+        except Exception as error:
+            for waiting in batch:
+                self._failed(waiting, error)
+            return
         for waiting in batch:
-            name = (waiting.who, waiting.key)
             try:
-                if name in first:  # the same key twice at one moment: one answer for both
-                    check_same_key(waiting.key, first[name].digest, waiting.digest)
-                    continue
-                before = self._requests.requested(*name)
-                if before is not None:
-                    same_request(before, waiting.digest)
-                    waiting.reply.set_result(self._stored(before))
-                    continue
-                first[name] = waiting
-                kept.append(self._answered(waiting, kept))
+                digest = waiting.digest(self._opened.name)
+                if waiting.name in before:
+                    found = same_request(before[waiting.name], digest)
+                    waiting.reply.set_result(self._stored(found))
+                elif waiting.name in first:  # the same key twice at one moment: one answer
+                    check_same_key(waiting.key, first[waiting.name], digest)
+                else:
+                    kept.append(self._answered(waiting, digest, had))
+                    first[waiting.name] = digest
             except Exception as error:
                 self._failed(waiting, error)
         try:
@@ -180,32 +185,33 @@ class Actor:
         except Exception as error:
             for each in kept:
                 self._failed(each.waiting, error)
+        leaders = {each.waiting.name: each for each in kept}
         for each in kept:
             if not each.waiting.reply.done():
                 each.waiting.reply.set_result(each.answer)
         for waiting in batch:
             if not waiting.reply.done():
-                _follow(first[waiting.who, waiting.key].reply, waiting.reply)
+                _follow(leaders[waiting.name].waiting.reply, waiting.reply)
 
-    def _answered(self, waiting: _Waiting, kept: list[_Kept]) -> _Kept:
+    def _answered(self, waiting: _Waiting, digest: str, had: dict[str, tuple[int, int]]) -> _Kept:
+        """Ask the session; ``had`` is what each principal has had, and grows."""
         session, settings = self._session, self._settings
         if session is None:
             raise Refusal("busy", _CLOSED)
-        questions, fresh = self._requests.asked(waiting.who, self._opened.name)
-        mine = [each for each in kept if each.waiting.who == waiting.who]
-        questions += sum(each.questions for each in mine)
-        fresh += sum(each.fresh for each in mine)
+        questions, fresh = had[waiting.who]
         number = len(waiting.questions)
         if settings.each is not None and questions + number > settings.each:
             raise SessionExhausted(
                 f"{number:,} questions, and {max(0, settings.each - questions):,} of your "
                 f"{settings.each:,} are left"
             )
+        asked = [self._made.question(conditions_of(each)) for each in waiting.questions]
         most = None if settings.fresh_each is None else max(0, settings.fresh_each - fresh)
-        found = session.ask_many(waiting.questions, fresh=most)
+        found = session.ask_many(asked, fresh=most)
         new = sum(
             each.kind in ("fresh", "independent") and each.number is not None for each in found
         )
+        had[waiting.who] = questions + number, fresh + new
         items = [
             replies.AnswerItem(a.question, a.value, a.count, a.kind, a.error, a.confidence)
             for a in found
@@ -214,17 +220,12 @@ class Actor:
         now = self._requests.now()
         request = Request(
             secrets.token_hex(16), waiting.who, waiting.key, self._opened.name, "questions",
-            waiting.digest, "", DONE, None, "", now, 0.0, now,
-            msgspec.json.encode((items, left)).decode(),
+            digest, "", DONE, None, "", now, 0.0, now, msgspec.json.encode((items, left)).decode(),
         )  # fmt: skip
         return _Kept(waiting, self._reply(items, left), request, number, new)
 
     def _reply(self, items: list[replies.AnswerItem], left: int | None) -> replies.AnswersAnswer:
-        session = self._session
-        if session is None:
-            raise Refusal("busy", _CLOSED)
-        about = str(session.guarantee), session.receipt.to_dict()
-        return replies.AnswersAnswer(self._opened.name, items, *about, left)
+        return replies.AnswersAnswer(self._opened.name, items, *self._about, left)
 
     def _stored(self, request: Request) -> replies.AnswersAnswer:
         kept = msgspec.json.decode(
@@ -254,7 +255,8 @@ class Actor:
         if time.monotonic() < self._again:
             return
         try:
-            self._session = self._opened_session()
+            session = self._session = self._opened_session()
+            self._about = str(session.guarantee), session.receipt.to_dict()
             self._pause, self.problem = 1.0, ""
         except WinnowError as error:
             self.problem = str(error)

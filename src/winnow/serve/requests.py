@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from winnow.serve.database import View
 from winnow.serve.store import ServerStore
@@ -140,15 +142,29 @@ class Requests:
 
         self._store.change(kept)
 
-    def asked(self, principal: str, dataset: str) -> tuple[int, int]:
-        """How many questions and how many fresh answers a principal has had."""
-        row = self._store.read(
-            lambda view: view.one(
-                "SELECT questions, fresh FROM {quotas} WHERE principal = ? AND dataset = ?",
-                principal, dataset,
-            )
-        )  # fmt: skip
-        return (0, 0) if row is None else (int(row[0]), int(row[1]))
+    def asked(
+        self, dataset: str, waiting: Iterable[tuple[str, str]]
+    ) -> tuple[dict[tuple[str, str], Request], dict[str, tuple[int, int]]]:
+        """Of principals and keys that wait: what was answered before, and what each has asked.
+
+        The second are numbers of questions and of fresh answers.
+        """
+        names = list(waiting)
+
+        def found(view: View) -> Any:
+            before = {name: self._requested(view, *name) for name in names}
+            had = {}
+            for who in {who for who, _ in names}:
+                row = view.one(
+                    "SELECT questions, fresh FROM {quotas} WHERE principal = ? AND dataset = ?",
+                    who, dataset,
+                )  # fmt: skip
+                had[who] = (0, 0) if row is None else (int(row[0]), int(row[1]))
+            return {name: each for name, each in before.items() if each is not None}, had
+
+        answered: tuple[dict[tuple[str, str], Request], dict[str, tuple[int, int]]]
+        answered = self._store.read(found)
+        return answered
 
     def file(self, identity: str, name: str) -> str | None:
         """A file of a release; None: there is none of this name."""
