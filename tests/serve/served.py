@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 
 from serve.loading import free_port
-from winnow.serve.app import Server
+from winnow.serve.app import Server, http_server
 from winnow.serve.config import Config, Limits, check_config
 from winnow.serve.declarations import Declaration, Questions
 from winnow.serve.service import Service
@@ -131,11 +130,7 @@ def running(service: Service) -> Iterator[tuple[Server, httpx.Client]]:
     """A service behind a real socket, in a thread of this process."""
     server = Server(service)
     host, port = service.config.address
-    http = uvicorn.Server(
-        uvicorn.Config(
-            server.app, host=host, port=port, lifespan="on", log_level="critical", access_log=False
-        )
-    )
+    http = http_server(server)
     thread = threading.Thread(target=http.run, daemon=True)
     thread.start()
     deadline = time.monotonic() + 60

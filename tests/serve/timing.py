@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+
 from serve.loading import Client, question, running
 
 SLEEPER = """

@@ -208,6 +208,7 @@ def test_keys_from_a_public_list_and_from_the_data() -> None:
     assert found.labels[0] == ("a", "b", "c", "nobody") and abs(found.estimate[3]) < 20
     none = wn.tabulate(wn.counts(log.head(2), item="page"), epsilon=0.1, delta=1e-9, seed=1)
     assert len(none.value) == 0 and none.value.to_dict() == {"total": None, "tables": []}
+    assert {name: len(held) for name, held in none.value.to_columns().items()} == {"table": 0}
     with pytest.raises(wn.InputError, match="delta"):
         wn.tabulate(private, epsilon=1.0)
     with pytest.raises(wn.InputError, match="leave out by"):

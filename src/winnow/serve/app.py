@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -169,6 +170,25 @@ class Server:
             health = replies.Health(False, "the store or the ledger cannot be used")
         status = 200 if health.ok else 503
         return Response(msgspec.json.encode(health), status, media_type="application/json")
+
+
+def http_server(server: Server) -> uvicorn.Server:
+    """One process with one worker; requests are not logged, and nothing says what answers."""
+    host, port = server.service.config.address
+    return uvicorn.Server(
+        uvicorn.Config(
+            server.app,
+            host=host,
+            port=port,
+            lifespan="on",
+            access_log=False,
+            server_header=False,
+            log_level="warning",
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=30,
+            proxy_headers=False,
+        )
+    )
 
 
 def _secret(request: Request) -> str:

@@ -63,9 +63,7 @@ def _run(service: Service) -> None:
     import logging
     import sys
 
-    import uvicorn
-
-    from winnow.serve.app import Server
+    from winnow.serve.app import Server, http_server
 
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
@@ -75,21 +73,7 @@ def _run(service: Service) -> None:
     address = service.config.metrics_address
     if address is not None:
         server.metrics.serve(*address)
-    host, port = service.config.address
-    uvicorn.Server(
-        uvicorn.Config(
-            server.app,
-            host=host,
-            port=port,
-            lifespan="on",
-            access_log=False,
-            server_header=False,
-            log_level="warning",
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=30,
-            proxy_headers=False,
-        )
-    ).run()
+    http_server(server).run()
 
 
 @reported()

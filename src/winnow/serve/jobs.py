@@ -7,7 +7,8 @@
 
 Killed anywhere between, the same request is done again when the server starts: before the charge it
 is charged now; after it, the ledger knows the charge, and the key brings the same noise. The data
-have to be the same, too; where they are not, the release ends as failed, and stays charged.
+have to be the same, too; where they are not, the release ends as failed, and stays charged. What
+failed for another reason is tried again when the server starts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import msgspec
 
 from winnow.core.released import Released
 from winnow.core.tape import WrittenKey
-from winnow.errors import DataError, ParameterError, WinnowError
+from winnow.errors import DataError, LedgerError, ParameterError, WinnowError
 from winnow.privacy.ledger import RecordedBudget
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.serve import bodies, orders, replies
@@ -71,6 +72,7 @@ class Jobs:
         self._slots = [0.0] * at_once
         """When each slot is free, by the public times of what is in it."""
         self._running = 0
+        self._closing = threading.Event()
 
     def order(self, opened: OpenDataset, order: bodies.AnyOrder, who: str, key: str) -> Request:
         """Accept a release, or find the one that its key names; a refusal costs nothing."""
@@ -128,22 +130,32 @@ class Jobs:
 
     def close(self) -> None:
         """Wait for what runs; what waits is done when the server starts again."""
+        self._closing.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _finish(self, request: Request) -> None:
-        """One release, from its charge to its result; nothing leaves this thread but the store."""
-        try:
-            state, document, files = self._outcome(request)
-            self._step("before the result is written")
-            self._requests.finish(
-                request.id, state, json.dumps(document), self._shown(request), files
-            )
-            self._step("after the result is written")
-        except Exception as error:  # the store failed: done again at the next start
-            self._log("a release could not be written down", error)
-        finally:
-            with self._lock:
-                self._running -= 1
+        """One release, from its charge to its result; nothing leaves this thread but the store.
+
+        Where the ledger or the store cannot be used, the same release is tried again later.
+        """
+        pause, done = _PAUSE, False
+        while not done and not self._closing.is_set():
+            try:
+                self._complete(request)
+                done = True
+            except Exception as error:
+                self._log("a release waits until it can be written down", error)
+                self._closing.wait(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        with self._lock:
+            self._running -= 1
+
+    def _complete(self, request: Request) -> None:
+        state, document, files = self._outcome(request)
+        self._step("before the result is written")
+        shown = self._shown(request)
+        self._requests.finish(request.id, state, json.dumps(document), shown, files)
+        self._step("after the result is written")
 
     def _shown(self, request: Request) -> float:
         """When the result appears: at its due time, or at twice, four times as long."""
@@ -156,6 +168,8 @@ class Jobs:
         try:
             result = self._released(request)
             return DONE, result.document, result.files
+        except LedgerError:
+            raise
         except WinnowError as error:
             told = refusal_of(error)
             if told is not None:
@@ -200,6 +214,8 @@ class _Stepping(RecordedBudget):
         return grant
 
 
+_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds until a release is tried again, doubled each time."""
 _MOST_ROWS = 100_000
 """Of a synthetic table to download."""
 

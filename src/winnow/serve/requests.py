@@ -97,9 +97,7 @@ class Requests:
         """Releases that were begun and have no result: a process was killed meanwhile."""
         rows = self._store.read(
             lambda view: view.all(
-                f"SELECT {_REQUEST} FROM {{requests}} WHERE state = ? AND kind <> 'questions' "
-                "ORDER BY accepted",
-                RUNNING,
+                f"SELECT {_REQUEST} FROM {{requests}} WHERE tape IS NOT NULL ORDER BY accepted"
             )
         )
         return [Request(*row) for row in rows]
@@ -111,13 +109,15 @@ class Requests:
     def finish(
         self, identity: str, state: str, result: str, shown: float, files: dict[str, str]
     ) -> None:
-        """Write a result down with its files, and forget the key of its noise."""
+        """Write a result down with its files; unless it failed, forget the key of its noise."""
 
         def finished(view: View) -> None:
             for name, content in files.items():
                 view.do("INSERT INTO {files} VALUES (?, ?, ?)", identity, name, content)
+            if state != FAILED:
+                view.do("UPDATE {requests} SET tape = NULL WHERE id = ?", identity)
             view.do(
-                "UPDATE {requests} SET state = ?, result = ?, shown = ?, tape = NULL WHERE id = ?",
+                "UPDATE {requests} SET state = ?, result = ?, shown = ? WHERE id = ?",
                 state, result, shown, identity,
             )  # fmt: skip
 

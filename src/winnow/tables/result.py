@@ -244,6 +244,8 @@ class ReleasedTables(InNotebook, Framed):
     def to_columns(self, level: float = 0.95) -> Columns:
         """The rows of all tables; a column that a table does not have is None there."""
         parts = [(table.part.title, table.to_columns(level)) for table in self.tables]
+        if not parts:  # no key reached the threshold
+            return {"table": np.zeros(0, object)}
         if len(parts) == 1:
             return parts[0][1]
         attributes = dict.fromkeys(n for table in self.tables for n in table.columns)

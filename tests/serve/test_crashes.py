@@ -1,0 +1,167 @@
+"""Killed between any two steps of a release: done again, once charged, from the same key."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from serve.served import config_of, declarations, write_data
+from winnow.core.tape import WrittenKey
+from winnow.errors import LedgerError
+from winnow.privacy import Budget
+from winnow.serve import bodies, orders
+from winnow.serve.jobs import result_of
+from winnow.serve.requests import DONE, FAILED, Request
+from winnow.serve.service import Service
+
+STEPS = (
+    "before the request is written",
+    "after the request is written",
+    "before the charge",
+    "after the charge",
+    "before the result is written",
+    "after the result is written",
+)
+ORDER = bodies.TablesOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.5)
+
+
+def service_of(folder: Path, step: Callable[[str], None] = lambda _: None) -> Service:
+    people = msgspec.structs.replace(declarations()["people"], questions=None)
+    return Service(config_of(folder, datasets={"people": people}), step=step)
+
+
+def released(service: Service) -> Request:
+    """One release under one key, waited for."""
+    opened = service.catalogue.get("people")
+    assert opened is not None
+    request = service.jobs.order(opened, ORDER, "ann", "the key")
+    for _ in range(3000):
+        found = service.requests.request(request.id)
+        if found is not None and found.shown is not None:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("it did not end")
+
+
+def die_at_each_step(root: Path) -> None:
+    """In a process of its own: one child for each step, which is killed there."""
+    import os
+
+    for number, step in enumerate(STEPS):
+        child = os.fork()
+        if not child:
+            service = service_of(
+                root / str(number), lambda name, at=step: name == at and os.kill(os.getpid(), 9)
+            )
+            service.start()
+            released(service)
+            os._exit(1)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), step
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each step, left behind by a server that was killed there."""
+    root = tmp_path_factory.mktemp("killed")
+    for number in range(len(STEPS)):
+        write_data(root / str(number))
+    tests = str(Path(__file__).parents[1])
+    program = (
+        f"import sys; sys.path.insert(0, {tests!r})\nfrom pathlib import Path\n"
+        f"from serve.test_crashes import die_at_each_step\ndie_at_each_step(Path({str(root)!r}))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=120)
+    return root
+
+
+@pytest.fixture
+def started(request: pytest.FixtureRequest, killed: Path) -> Iterator[tuple[Service, Any]]:
+    """The server of a step, started again; and the key that it had written down."""
+    service = service_of(killed / str(STEPS.index(request.param)))
+    begun = service.requests.unfinished()
+    keys = [service.vault.unseal(each.tape or b"", each.id) for each in begun]
+    service.start()
+    yield service, keys
+    service.stop()
+
+
+@pytest.mark.parametrize("started", STEPS, indirect=True)
+def test_a_release_that_was_killed_is_completed_for_one_charge(
+    started: tuple[Service, list[bytes]],
+) -> None:
+    service, keys = started
+    found = released(service)
+    assert found.state == DONE and service.ledger.dataset("people").charges == 1
+    assert released(service) == found, "the same key is the same answer, uncharged"
+    assert service.ledger.dataset("people").charges == 1
+    assert service.ledger.verify().ok and service.store.verify_audit_log() == ""
+    assert found.tape is None, "the key is forgotten when the result is there"
+    opened = service.catalogue.get("people")
+    assert opened is not None
+    for key in keys:  # by the library alone, from the key that was written before the charge
+        budget = Budget(20.0, 1e-4, relation="substitution")
+        again = result_of(orders.run(opened, ORDER, budget, WrittenKey(key)), 1)
+        assert json.loads(found.result or "")["value"] == again.document["value"]
+
+
+def test_changed_data_are_not_released_for_an_old_charge(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    service = service_of(tmp_path)
+    service.start()
+    opened = service.catalogue.get("people")
+    assert opened is not None
+    with (tmp_path / "people.csv").open("a") as file:
+        file.write("red,3,another\n")
+    service.jobs._finish = lambda _: None  # type: ignore[method-assign]  # as if it were killed
+    service.jobs.order(opened, ORDER, "ann", "the key")
+    service.stop()
+    again = service_of(tmp_path)
+    again.start()
+    assert released(again).state == FAILED
+    assert again.ledger.dataset("people").charges == 0
+    again.stop()
+
+
+def test_a_store_that_cannot_be_written_shows_nothing_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a full disk: the release waits, and is completed once there is room."""
+    write_data(tmp_path)
+    service = service_of(tmp_path)
+    service.start()
+    finish, failures = service.requests.finish, []
+
+    def full(*given: Any) -> None:
+        if not failures:
+            failures.append(service.requests.request(given[0]))
+            raise LedgerError("the store of the server cannot be used: disk full")
+        finish(*given)
+
+    monkeypatch.setattr(service.requests, "finish", full)
+    monkeypatch.setattr("winnow.serve.jobs._PAUSE", 0.01)
+    assert released(service).state == DONE
+    assert failures and failures[0].shown is None
+    assert service.ledger.dataset("people").charges == 1
+    service.stop()
+
+
+def test_a_store_that_is_damaged_or_of_another_key_is_refused(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    service_of(tmp_path)
+    key = tmp_path / "winnow-serve.key"
+    held = key.read_text()
+    key.write_text("0" * 64 + "\n")
+    with pytest.raises(Exception, match="restore both"):
+        service_of(tmp_path)
+    key.write_text(held)
+    (tmp_path / "winnow-serve.db").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(LedgerError, match="cannot be used") as caught:
+        service_of(tmp_path)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None

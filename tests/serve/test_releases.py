@@ -1,0 +1,149 @@
+"""Releases and questions: charged once, the same again for the same key, and nothing private."""
+
+import json
+import logging
+
+import pytest
+
+from serve.served import CANARY, Served
+
+ORDERS = [
+    ("people", {"kind": "select", "column": "colour", "epsilon": 0.2}),
+    ("people", {"kind": "top-k", "column": "colour", "k": 2, "epsilon": 0.2, "with_counts": True}),
+    ("people", {"kind": "tables", "by": [{"marginals": 2}, {"prefixes": "age"}], "epsilon": 0.2,
+                "delta": 1e-7, "values": ["age"]}),
+    ("people", {"kind": "queries", "workload": [{"marginals": 1}], "epsilon": 0.2, "delta": 1e-7}),
+    pytest.param(
+        "people", {"kind": "wide", "workload": [{"marginals": 2}], "epsilon": 0.2, "delta": 1e-7},
+        marks=pytest.mark.extras,
+    ),
+    ("log", {"kind": "top-k", "k": 3, "epsilon": 0.2, "delta": 1e-7}),
+    ("log", {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 0.2, "delta": 1e-7}),
+    ("baskets", {"kind": "itemsets", "size": 2, "k": 2, "epsilon": 0.2, "delta": 1e-7}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dataset", "order"), ORDERS, ids=lambda each: each["kind"] if isinstance(each, dict) else each
+)
+def test_a_release_costs_what_its_plan_says_and_shows_no_private_text(
+    served: Served, dataset: str, order: dict[str, object]
+) -> None:
+    at = f"/v1/datasets/{dataset}"
+    planned = served.call("ann", "POST", f"{at}/plans", json={"order": order}).json()
+    assert planned["fits"], planned
+    before = served.service.ledger.dataset(dataset)
+    job = served.released("ann", dataset, f"costs {dataset} {order['kind']}", **order)
+    assert job["state"] == "done", job
+    after = served.service.ledger.dataset(dataset)
+    assert after.charges == before.charges + 1
+    charged = served.call("olga", "GET", f"{at}/spending").json()["charges"][-1]
+    assert (charged["analyst"], charged["charged"]) == ("ann", planned["charged"])
+    real = served.service.store.clock
+    served.service.store.clock = lambda: real() + 1e6
+    try:
+        release = served.call("ann", "GET", job["release"])
+        files = [
+            served.call("ann", "GET", f"{job['release']}/{name}").text
+            for name in release.json()["downloads"]
+        ]
+    finally:
+        served.service.store.clock = real
+    assert release.json()["receipt"]["randomness"] == "os"
+    head = release.json()["receipt"]["ledger"]
+    verified = served.call("olga", "GET", "/v1/ledger/verify", params={"head": head}).json()
+    assert verified["ok"], verified
+    assert CANARY not in "".join([release.text, *files])
+
+
+def test_the_same_key_is_the_same_release_and_another_body_is_refused(served: Served) -> None:
+    order = {"order": {"kind": "select", "column": "colour", "epsilon": 0.01}}
+    first = served.call("ann", "POST", "/v1/datasets/people/releases", "again", json=order)
+    charges = served.service.ledger.dataset("people").charges
+    served.waited("ann", first.json()["id"])
+    again = served.call("ann", "POST", "/v1/datasets/people/releases", "again", json=order)
+    assert again.json()["id"] == first.json()["id"]
+    assert served.service.ledger.dataset("people").charges <= charges + 1
+    order["order"]["epsilon"] = 0.02
+    other = served.call("ann", "POST", "/v1/datasets/people/releases", "again", json=order)
+    assert (other.status_code, other.json()["type"]) == (422, "urn:winnow:problem:other-body")
+    mine = served.call("bob", "POST", "/v1/datasets/people/releases", "again", json=order)
+    assert mine.status_code == 202, "keys belong to whoever chose them"
+
+
+def test_what_passes_the_share_is_refused_with_what_would_fit(served: Served) -> None:
+    served.call("olga", "PUT", "/v1/datasets/people/shares/bob", json={"part": 0.1})
+    order = {"kind": "select", "column": "colour", "epsilon": 3.0}
+    planned = served.call("bob", "POST", "/v1/datasets/people/plans", json={"order": order}).json()
+    assert not planned["fits"] and "would fit" in planned["refused"]
+    refused = served.call(
+        "bob", "POST", "/v1/datasets/people/releases", "too much", json={"order": order}
+    )
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:winnow:problem:budget")
+    assert "would fit" in refused.json()["detail"]
+
+
+def test_a_wanted_error_gives_the_epsilon_that_brings_it(served: Served) -> None:
+    for order in (
+        {"kind": "tables", "by": [{"marginals": 2}], "delta": 1e-7, "error": 40.0},
+        {"kind": "select", "column": "colour", "error": 40.0},
+        {"kind": "top-k", "column": "colour", "k": 2, "error": 40.0},
+    ):
+        found = served.call("ann", "POST", "/v1/datasets/people/plans", json={"order": order})
+        planned = found.json()
+        assert found.status_code == 200, planned
+        assert planned["error"] <= 40.0 * 1.001
+        given = {**order, "epsilon": planned["epsilon"] * 0.9}
+        del given["error"]
+        less = served.call("ann", "POST", "/v1/datasets/people/plans", json={"order": given})
+        assert less.json()["error"] > 40.0 * 0.99
+
+
+def test_questions_are_answered_again_as_they_were(served: Served) -> None:
+    body = {"questions": [{"colour": "red"}, {"colour": ["red", "blue"], "age": {"to": 5}}]}
+    at = "/v1/datasets/people/questions"
+    first = served.call("ann", "POST", at, "q1", json=body)
+    assert first.status_code == 200, first.text
+    assert [len(first.json()["answers"])] == [2]
+    assert served.call("ann", "POST", at, "q1", json=body).json() == first.json()
+    body["questions"].pop()
+    assert served.call("ann", "POST", at, "q1", json=body).status_code == 422
+    missing = served.call("ann", "POST", at, json=body)
+    assert missing.status_code == 422 and "Idempotency-Key" in missing.json()["detail"]
+    unknown = served.call("ann", "POST", at, "q2", json={"questions": [{"colour": "mauve"}]})
+    assert unknown.status_code == 422 and "mauve" in unknown.json()["detail"]
+
+
+def test_no_private_text_in_logs_metrics_or_answers(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    from prometheus_client import generate_latest
+
+    with caplog.at_level(logging.DEBUG):
+        said = [
+            served.call("ann", "GET", f"/v1/datasets/{name}/schema").text
+            for name in ("people", "log", "baskets")
+        ]
+        said.append(served.call("olga", "GET", "/v1/ledger/export").text)
+        said.append(served.call("olga", "GET", "/v1/audit").text)
+        for name in ("people", "log", "baskets"):
+            for order in ({"kind": "select", "column": CANARY, "epsilon": 0.1},):
+                answer = served.call(
+                    "ann", "POST", f"/v1/datasets/{name}/plans", json={"order": order}
+                )
+                assert answer.status_code == 422
+                said.append(answer.text.replace(f"'{CANARY}'", "what was given"))
+    said.append(generate_latest(served.server.metrics.registry).decode())
+    said.append(caplog.text)
+    assert CANARY not in json.dumps(said)
+
+
+def test_the_openapi_describes_every_endpoint(served: Served) -> None:
+    from winnow.serve.api import ENDPOINTS
+
+    document = served.call(None, "GET", "/v1/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    described = {
+        each["operationId"] for methods in document["paths"].values() for each in methods.values()
+    }
+    assert described == {endpoint.name for endpoint in ENDPOINTS}
