@@ -23,6 +23,7 @@ MATRIX = {
                 "delta": 1e-7}}, (401, 403, 202, 403, 403, 404)),
     "ask": ("/v1/datasets/people/questions", {"questions": [{"colour": "red"}]},
             (401, 403, 200, 403, 403, 200)),
+    "listAnswers": ("/v1/answers", None, (401, 200, 200, 200, 403, 200)),
     "listJobs": ("/v1/jobs", None, (401, 200, 200, 200, 403, 200)),
     "getJob": ("/v1/jobs/{of_ann}", None, (401, 200, 200, 404, 403, 404)),
     "getRelease": ("/v1/releases/{of_ann}", None, (401, 200, 200, 404, 403, 404)),

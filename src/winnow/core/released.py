@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -11,7 +12,7 @@ from winnow.core.frames import Columns, Framed, list_columns
 from winnow.core.notebook import Card, InNotebook, columns_card, pairs_card
 from winnow.core.unit import Unit
 from winnow.errors import ParameterError
-from winnow.privacy import Event, Guarantee, describe, to_json
+from winnow.privacy import Event, Guarantee, describe, from_json, to_json
 
 T = TypeVar("T")
 
@@ -49,6 +50,11 @@ class Receipt(InNotebook):
         }
         said = {"reason": self.reason, "held": self.held, "schema": self.schema}
         return document | {name: text for name, text in said.items() if text}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Receipt:
+        """The receipt that ``to_dict`` wrote."""
+        return cls(**{**document, "event": from_json(document["event"])})
 
     def lines(self) -> list[tuple[str, str]]:
         """The receipt as rows of a table."""

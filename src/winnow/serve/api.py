@@ -10,6 +10,7 @@ from winnow.errors import ParameterError
 from winnow.serve import bodies, replies
 from winnow.serve.jobs import check_key
 from winnow.serve.principals import Principal
+from winnow.serve.problems import Refusal
 from winnow.serve.service import Service
 
 
@@ -47,6 +48,17 @@ class Endpoint:
     query: tuple[str, ...] = ()
     text: str = "application/json"
     """The type of what is answered."""
+
+    def allows(self, who: Principal) -> bool:
+        """Whether a principal may use it, here and on the pages that stand on it."""
+        return who.role in self.roles and self.scope in who.scopes
+
+    def check(self, who: Principal) -> None:
+        """Refuse whoever may not use it."""
+        if not self.allows(who):
+            raise Refusal(
+                "not-allowed", f"this needs the scope {self.scope!r} of: {', '.join(self.roles)}"
+            )
 
 
 BOTH, OWNER, ANALYST = ("owner", "analyst"), ("owner",), ("analyst",)
@@ -93,6 +105,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "POST", "/v1/datasets/{dataset}/questions", "ask", "ask", ANALYST, replies.AnswersAnswer,
         lambda c: c.service.ask(c.who, c.path["dataset"], c.body, _key(c)),
         bodies.QuestionsBody, spends=True, quick=True,
+    ),
+    Endpoint(
+        "GET", "/v1/answers", "listAnswers", "read", BOTH, replies.PastList,
+        lambda c: c.service.past_answers(c.who),
     ),
     Endpoint(
         "GET", "/v1/jobs", "listJobs", "read", BOTH, replies.JobList,

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from winnow.errors import WinnowError
 from winnow.serve import replies
 from winnow.serve.api import ENDPOINTS, Call, Endpoint
-from winnow.serve.gate import Gate, check_depth
+from winnow.serve.gate import Gate, decoded
 from winnow.serve.limits import Buckets
 from winnow.serve.metrics import Metrics
 from winnow.serve.openapi import openapi
@@ -81,12 +81,16 @@ class Server:
         """Count a request of a principal against its rate."""
         self._buckets.take(f"principal {who.name}")
 
+    def take_unknown(self, request: Request) -> None:
+        """Count a request without a valid token against the rate of its address."""
+        self._buckets.take(f"address {request.client.host if request.client else ''}")
+
     def _endpoint(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         decoder: Any = None if endpoint.body is None else msgspec.json.Decoder(endpoint.body)
 
         def called(request: Request, content: bytes, known: Principal | None) -> Any:
             who = self._authorized(request, endpoint, known)
-            body = None if decoder is None else _decoded(decoder, content)
+            body = None if decoder is None else decoded(decoder, content)
             return endpoint.run(
                 Call(
                     self.service,
@@ -124,18 +128,14 @@ class Server:
         if who is None and secret:
             who = self.service.accounts.principal(secret)
         if who is None:
-            self._buckets.take(f"address {request.client.host if request.client else ''}")
+            self.take_unknown(request)
             raise Refusal(
                 "no-token",
                 "send the header 'Authorization: Bearer' with a token that the owner gave you",
                 headers={"www-authenticate": "Bearer"},
             )
         self.take(who)
-        if who.role not in endpoint.roles or endpoint.scope not in who.scopes:
-            raise Refusal(
-                "not-allowed",
-                f"this needs the scope {endpoint.scope!r} of: {', '.join(endpoint.roles)}",
-            )
+        endpoint.check(who)
         return who
 
     def _told(self, error: WinnowError) -> Response:
@@ -205,15 +205,3 @@ def problem_response(told: ProblemBody, headers: dict[str, str] | None = None) -
         headers=headers,
         media_type="application/problem+json",
     )
-
-
-def _decoded(decoder: msgspec.json.Decoder[Any], content: bytes) -> Any:
-    check_depth(content)
-    problem = ""
-    try:
-        return decoder.decode(content)
-    except msgspec.ValidationError as error:
-        word, problem = "invalid", str(error)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        word, problem = "unreadable", "the body is not JSON in UTF-8"
-    raise Refusal(word, problem)

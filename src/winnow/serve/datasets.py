@@ -26,6 +26,7 @@ from winnow.read.counts import SealedCounts, counts
 from winnow.read.crossing import Rows, SealedTable, fingerprint_of_files
 from winnow.read.table import read_table
 from winnow.serve import replies
+from winnow.serve.bodies import Value
 from winnow.serve.declarations import Declaration
 from winnow.serve.vault import Vault
 
@@ -238,4 +239,4 @@ def fitting(opened: OpenDataset, kind: str) -> None:
 
 
 def _plain(labels: Any) -> list[Any]:
-    return [each if isinstance(each, str | int | float | bool) else str(each) for each in labels]
+    return [each if isinstance(each, Value) else str(each) for each in labels]

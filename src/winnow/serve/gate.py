@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from winnow.serve.problems import ProblemBody, Refusal, internal
 from winnow.serve.service import log_failure
 from winnow.serve.ticker import Ticker
 
+T = TypeVar("T")
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -162,3 +163,16 @@ def check_depth(body: bytes) -> None:
         depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
         if depth > MOST_DEPTH:
             raise Refusal("unreadable", f"the body is nested deeper than {MOST_DEPTH} levels")
+
+
+def decoded(decoder: msgspec.json.Decoder[T], content: bytes) -> T:
+    """The body of a request; what is wrong with it is said by the names of its fields."""
+    check_depth(content)
+    problem = ""
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError as error:
+        word, problem = "invalid", str(error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        word, problem = "unreadable", "the body is not JSON in UTF-8"
+    raise Refusal(word, problem)

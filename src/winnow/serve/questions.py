@@ -228,10 +228,7 @@ class Actor:
         return replies.AnswersAnswer(self._opened.name, items, *self._about, left)
 
     def _stored(self, request: Request) -> replies.AnswersAnswer:
-        kept = msgspec.json.decode(
-            request.result or "", type=tuple[list[replies.AnswerItem], int | None]
-        )
-        return self._reply(*kept)
+        return self._reply(*kept_answers(request))
 
     def _failed(self, asked: _Waiting, error: Exception) -> None:
         """Tell whoever asked; an error that is not public ends this opening of the session."""
@@ -284,3 +281,10 @@ class Actor:
 def _follow(leader: Future[Any], follower: Future[Any]) -> None:
     error = leader.exception()
     follower.set_exception(error) if error is not None else follower.set_result(leader.result())
+
+
+def kept_answers(request: Request) -> tuple[list[replies.AnswerItem], int | None]:
+    """The answers that were given to a request, and how many questions were left after it."""
+    return msgspec.json.decode(
+        request.result or "", type=tuple[list[replies.AnswerItem], int | None]
+    )

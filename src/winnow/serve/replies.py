@@ -163,6 +163,22 @@ class AnswersAnswer(msgspec.Struct, frozen=True):
     """How many questions you may still ask; None: no number was set."""
 
 
+class PastAnswers(msgspec.Struct, frozen=True):
+    """Questions that were asked before, with the answers that were given."""
+
+    asked: float
+    """When, in seconds since 1970."""
+    analyst: str
+    dataset: str
+    answers: list[AnswerItem]
+
+
+class PastList(msgspec.Struct, frozen=True):
+    """What was asked, the latest first."""
+
+    past: list[PastAnswers]
+
+
 class ShareList(msgspec.Struct, frozen=True):
     """All shares of a dataset."""
 

@@ -81,12 +81,15 @@ class Requests:
         )
         return None if row is None else Request(*row)
 
-    def requests(self, *, principal: str | None = None, most: int = 200) -> list[Request]:
-        """The latest releases, of one principal or of all."""
+    def requests(
+        self, *, principal: str | None = None, most: int = 200, questions: bool = False
+    ) -> list[Request]:
+        """The latest releases, or the latest questions, of one principal or of all."""
+        sign = "=" if questions else "<>"
         condition, values = ("", ()) if principal is None else ("AND principal = ? ", (principal,))
         rows = self._store.read(
             lambda view: view.all(
-                f"SELECT {_REQUEST} FROM {{requests}} WHERE kind <> 'questions' {condition}"
+                f"SELECT {_REQUEST} FROM {{requests}} WHERE kind {sign} 'questions' {condition}"
                 f"ORDER BY accepted DESC LIMIT {int(most)}",
                 *values,
             )

@@ -29,7 +29,7 @@ from winnow.serve.expectations import expected
 from winnow.serve.jobs import Jobs, Steps, job_of, release_of
 from winnow.serve.principals import Principal
 from winnow.serve.problems import Refusal
-from winnow.serve.questions import Actor
+from winnow.serve.questions import Actor, kept_answers
 from winnow.serve.requests import Request, Requests
 from winnow.serve.store import ServerStore
 from winnow.serve.vault import Vault
@@ -37,6 +37,9 @@ from winnow.serve.vault import Vault
 LOG = logging.getLogger("winnow.serve")
 _LOOK_AGAIN = 2.0
 """Seconds after which datasets that were added beside the server are looked for."""
+
+_PAST = 50
+"""So many requests with questions are listed."""
 
 
 class Service:
@@ -255,6 +258,19 @@ class Service:
         if actor is None:
             raise Refusal("invalid", f"the dataset {name!r} takes no questions; see its releases")
         return actor.ask(who.name, key, body.questions)
+
+    def past_answers(self, who: Principal) -> replies.PastList:
+        """My latest questions with their answers, or everyone's for an owner."""
+        mine = None if who.role == "owner" else who.name
+        found = self.requests.requests(principal=mine, most=_PAST, questions=True)
+        return replies.PastList(
+            [
+                replies.PastAnswers(
+                    each.accepted, each.principal, each.dataset, kept_answers(each)[0]
+                )
+                for each in found
+            ]
+        )
 
     # What owners do
 

@@ -12,9 +12,16 @@ from winnow.serve.principals import Principal
 from winnow.serve.problems import Refusal
 from winnow.serve.service import Service
 
-COOKIE = "__Host-winnow"
 CSRF_FIELD = "csrf"
 _LOGIN_SECONDS = 8 * 3600
+
+
+def cookie_name(service: Service) -> str:
+    """The cookie of a session: with TLS one that no other host can set, on loopback a plain one.
+
+    Browsers keep a ``__Host-`` cookie of an address with TLS only; some do so on loopback, too.
+    """
+    return "__Host-winnow" if service.config.behind_tls_proxy else "winnow"
 
 
 def log_in(service: Service, response: Response, token: str) -> Principal | None:
@@ -23,11 +30,11 @@ def log_in(service: Service, response: Response, token: str) -> Principal | None
     if who is None:
         return None
     response.set_cookie(
-        COOKIE,
+        cookie_name(service),
         service.accounts.login(who, _LOGIN_SECONDS),
         max_age=_LOGIN_SECONDS,
         path="/",
-        secure=True,
+        secure=service.config.behind_tls_proxy,
         httponly=True,
         samesite="strict",
     )
@@ -36,21 +43,28 @@ def log_in(service: Service, response: Response, token: str) -> Principal | None
 
 def log_out(service: Service, request: Request, response: Response) -> None:
     """End the session of a browser."""
-    secret = request.cookies.get(COOKIE)
+    secret = _secret(service, request)
     if secret:
         service.accounts.logout(secret)
-    response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="strict")
+    secure = service.config.behind_tls_proxy
+    response.delete_cookie(
+        cookie_name(service), path="/", secure=secure, httponly=True, samesite="strict"
+    )
+
+
+def _secret(service: Service, request: Request) -> str:
+    return request.cookies.get(cookie_name(service), "")
 
 
 def logged_in(service: Service, request: Request) -> Principal | None:
     """Who uses this browser; None: nobody logged in."""
-    secret = request.cookies.get(COOKIE)
+    secret = _secret(service, request)
     return service.accounts.logged_in(secret) if secret else None
 
 
 def csrf_token(service: Service, request: Request) -> str:
     """What a form of this session carries: another site cannot know it."""
-    return service.vault.mark("csrf", request.cookies.get(COOKIE, "").encode())
+    return service.vault.mark("csrf", _secret(service, request).encode())
 
 
 def check_form(service: Service, request: Request, given: str) -> None:
@@ -64,8 +78,12 @@ def check_origin(service: Service, request: Request) -> None:
     """Refuse what another site made the browser send."""
     site = request.headers.get("sec-fetch-site", "same-origin")
     origin = request.headers.get("origin")
-    if site not in ("same-origin", "none") or origin not in (None, service.config.origin):
-        raise Refusal("wrong-origin", "requests are taken from this server's own pages only")
+    own = service.config.origin
+    owns = {None, own}
+    if not service.config.public_origin:
+        owns.add(own.replace("//127.0.0.1:", "//localhost:"))  # people write either
+    if site not in ("same-origin", "none") or origin not in owns:
+        raise Refusal("wrong-origin", f"forms are taken from this server's own pages, at {own}")
 
 
 def new_nonce() -> str:
@@ -76,6 +94,6 @@ def new_nonce() -> str:
 def page_policy(nonce: str) -> str:
     """The Content-Security-Policy of a page: our own files only, and no inline script."""
     return (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; "
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self'; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     )

@@ -1,0 +1,149 @@
+"""What a page shows of a release: tables with headers, and pictures; all from what was released."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+from winnow.serve import charts, replies
+
+_MOST_ROWS = 200
+"""Of a table on a page; the rest is in the file."""
+_MOST_TABLES = 12
+_SAMPLED = 20_000
+"""So many synthetic rows are counted for the pictures."""
+_MOST_VALUES = 12
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table with a caption; the names of its columns are headers."""
+
+    caption: str
+    heads: list[str]
+    rows: list[list[Any]]
+    picture: Markup | None = None
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A release as a page shows it."""
+
+    headline: str = ""
+    ranked: list[str] = field(default_factory=list)
+    """Items in their order, where they have no counts."""
+    grids: list[Grid] = field(default_factory=list)
+    note: str = ""
+
+
+def shown(
+    release: replies.ReleaseAnswer, synthetic: str | None, labels: dict[str, list[Any]]
+) -> Shown:
+    """The parts of a page for the value of a release; labels give columns their order."""
+    value = release.value
+    if isinstance(value, dict) and "tables" in value:
+        return _tables(value)
+    if isinstance(value, dict) and "itemsets" in value:
+        return _itemsets(value)
+    if synthetic is not None and isinstance(value, dict):
+        return _synthetic(value, synthetic, labels)
+    if isinstance(value, list):
+        return _ranking(value)
+    return Shown(headline=str(value))
+
+
+def _ranking(value: list[Any]) -> Shown:
+    if value and all(_counted(each) for each in value):
+        rows = [[_name(item), count] for item, count in value]
+        picture = charts.bars([charts.Bar(name, count) for name, count in rows], "Noisy counts")
+        return Shown(
+            grids=[_grid("Items with their noisy counts", ["item", "count"], rows, picture)]
+        )
+    return Shown(ranked=[_name(each) for each in value])
+
+
+def _counted(each: Any) -> bool:
+    """Whether something is an item with its count, and no itemset of two."""
+    return (
+        isinstance(each, list)
+        and len(each) == 2
+        and isinstance(each[1], int | float)
+        and not isinstance(each[1], bool)
+    )
+
+
+def _name(item: Any) -> str:
+    return " + ".join(map(str, item)) if isinstance(item, list) else str(item)
+
+
+def _itemsets(value: dict[str, Any]) -> Shown:
+    supports = {_name(items): noisy for items, noisy in value["supports"]}
+    error = float(value["standard_error"])
+    rows = [[_name(items), supports[_name(items)], error] for items in value["itemsets"]]
+    drawn = [charts.Bar(name, n, n - 2 * error, n + 2 * error) for name, n, _ in rows]
+    heads = ["itemset", "support", "standard error"]
+    picture = charts.bars(drawn, "Noisy supports")
+    return Shown(grids=[_grid("Itemsets with their noisy supports", heads, rows, picture)])
+
+
+def _tables(value: dict[str, Any]) -> Shown:
+    grids = []
+    for table in value["tables"][:_MOST_TABLES]:
+        columns, rows = table["columns"], table["rows"]
+        further = [name for name in (rows[0] if rows else {}) if name not in columns]
+        drawn = [
+            charts.Bar(
+                ", ".join(str(row[name]) for name in columns),
+                row["estimate"], row.get("low"), row.get("high"),
+            )
+            for row in rows
+        ]  # fmt: skip
+        picture = charts.bars(drawn, f"Estimated counts by {table['table']}") if drawn else None
+        cells = [[row.get(name) for name in (*columns, *further)] for row in rows]
+        grids.append(_grid(table["table"], [*columns, *further], cells, picture))
+    left_out = len(value["tables"]) - len(grids)
+    note = f"{left_out:,} further tables are in the file." if left_out else ""
+    total = value.get("total")
+    headline = ""
+    if total:
+        headline = f"{charts.short(total['estimate'])} in all"
+        if total["standard_error"]:
+            headline += f", standard error {charts.short(total['standard_error'])}"
+    return Shown(headline=headline, grids=grids, note=note)
+
+
+def _synthetic(value: dict[str, Any], content: str, labels: dict[str, list[Any]]) -> Shown:
+    """The columns of a synthetic table, one picture for each: counting it again costs nothing."""
+    reader = csv.reader(io.StringIO(content))
+    heads = next(reader, [])
+    counted: list[Counter[str]] = [Counter() for _ in heads]
+    number = 0
+    for row in reader:
+        if number == _SAMPLED:
+            break
+        number += 1
+        for column, cell in zip(counted, row, strict=False):
+            column[cell] += 1
+    grids = []
+    for name, column in list(zip(heads, counted, strict=True))[:_MOST_TABLES]:
+        order = {str(label): place for place, label in enumerate(labels.get(name, []))}
+        found = column.most_common(_MOST_VALUES)
+        found.sort(key=lambda each: order.get(each[0], len(order)))
+        drawn = [charts.Bar(label, count) for label, count in found]
+        picture = charts.bars(drawn, f"Synthetic rows by {name}")
+        grids.append(Grid(name, [name, "synthetic rows"], [list(each) for each in found], picture))
+    headline = f"A synthetic table of {value['rows']:,} rows and {len(heads)} columns"
+    note = f"The pictures count the first {number:,} synthetic rows."
+    return Shown(headline=headline, grids=grids, note=note if number == _SAMPLED else "")
+
+
+def _grid(caption: str, heads: list[str], rows: Sequence[Any], picture: Markup | None) -> Grid:
+    kept = list(rows[:_MOST_ROWS])
+    return Grid(caption, heads, kept, picture, len(rows) - len(kept))

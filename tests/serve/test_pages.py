@@ -1,0 +1,209 @@
+"""Pages show what the API would tell the same principal, and take forms from themselves only."""
+
+import html
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from serve.served import CANARY, Served
+from winnow.serve.screens import PAGES
+
+
+class Browser:
+    """A browser without scripts: cookies, the hidden fields of forms, and the origin."""
+
+    def __init__(self, served: Served, who: str) -> None:
+        self.origin = served.service.config.origin
+        self.client = httpx.Client(base_url=self.origin, timeout=60, trust_env=False)
+        answer = self.post("/login", {"token": served.tokens[who]}, csrf=False)
+        assert answer.status_code == 303 and answer.headers["location"] == "/"
+
+    def get(self, path: str) -> httpx.Response:
+        return self.client.get(path)
+
+    def post(self, path: str, fields: dict[str, object], *, csrf: bool = True, **headers: str):
+        token = {"csrf": hidden(self.get("/history").text, "csrf")} if csrf else {}
+        sent = {"origin": self.origin} | headers
+        return self.client.post(path, data=token | fields, headers=sent)
+
+
+def hidden(text: str, name: str) -> str:
+    found = re.search(rf'name="{name}"[^>]* value="([^"]*)"', text)
+    assert found is not None, name
+    return html.unescape(found[1])
+
+
+@contextmanager
+def visiting(served: Served, who: str) -> Iterator[Browser]:
+    browser = Browser(served, who)
+    try:
+        yield browser
+    finally:
+        browser.client.close()
+
+
+# For an owner, an analyst with the dataset, one with the scope read, an owner with the scope
+# audit, an analyst without the dataset. POST without fields: 422 is 'allowed, but incomplete'.
+WHO = ("olga", "ann", "reader", "auditor", "bob")
+ROWS = {
+    ("GET", "/"): (200, 200, 200, 403, 200),
+    ("GET", "/history"): (200, 200, 200, 403, 200),
+    ("GET", "/datasets/{dataset}"): (200, 200, 404, 403, 404),
+    ("GET", "/datasets/{dataset}/compose"): (200, 200, 404, 403, 404),
+    ("POST", "/datasets/{dataset}/compose"): (422, 422, 404, 403, 404),
+    ("POST", "/datasets/{dataset}/releases"): (403, 400, 403, 403, 400),
+    ("GET", "/datasets/{dataset}/questions"): (404, 404, 404, 403, 404),
+    ("POST", "/datasets/{dataset}/questions"): (404, 404, 404, 403, 404),
+    ("POST", "/datasets/{dataset}/shares"): (422, 403, 403, 403, 403),
+    ("POST", "/datasets/{dataset}/grants"): (404, 403, 403, 403, 403),
+    ("GET", "/releases/{release}"): (404, 404, 404, 403, 404),
+    ("GET", "/releases/{release}/receipt.json"): (404, 404, 404, 403, 404),
+    ("GET", "/releases/{release}/files/{file}"): (404, 404, 404, 403, 404),
+    ("GET", "/tokens"): (200, 403, 403, 403, 403),
+    ("POST", "/tokens"): (422, 403, 403, 403, 403),
+    ("POST", "/tokens/revoke"): (404, 403, 403, 403, 403),
+    ("GET", "/ledger"): (200, 403, 403, 200, 403),
+    ("GET", "/ledger/export.json"): (200, 403, 403, 200, 403),
+    ("GET", "/audit"): (200, 403, 403, 200, 403),
+}
+NAMES = {"dataset": "log", "release": "0" * 32, "file": "table.csv"}
+
+
+def test_each_role_gets_the_pages_of_its_row_and_nobody_gets_any(served: Served) -> None:
+    assert set(ROWS) == {(page.method, page.path) for page in PAGES}
+    found: dict[tuple[str, str], list[int]] = {row: [] for row in ROWS}
+    for who in WHO:
+        with visiting(served, who) as browser:
+            csrf = served.service.vault.mark("csrf", browser.client.cookies["winnow"].encode())
+            for method, path in ROWS:
+                given = {"data": {"csrf": csrf}} if method == "POST" else {}
+                answer = browser.client.request(
+                    method, path.format(**NAMES), headers={"origin": browser.origin}, **given
+                )
+                found[method, path].append(answer.status_code)
+                assert CANARY not in answer.text
+    assert {row: tuple(codes) for row, codes in found.items()} == ROWS
+    for method, path in ROWS:
+        answer = served.client.request(method, path.format(**NAMES))
+        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+
+
+def test_a_page_allows_no_inline_script_and_no_other_host(served: Served) -> None:
+    with visiting(served, "ann") as browser:
+        answer = browser.get("/datasets/people")
+        again = browser.get("/datasets/people")
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
+    nonce = re.search(r"'nonce-([^']+)'", policy)
+    assert nonce is not None and f'nonce="{nonce[1]}"' in answer.text
+    assert nonce[1] not in again.text
+    assert not re.search(r"<script(?![^>]* src=\"/static)", answer.text)
+    assert not re.search(r"\s(style|on\w+)=", answer.text)
+    assert not re.search(r"(src|href|action)=\"(https?:)?//", answer.text)
+    assert len(answer.content) % 512 == 0
+
+
+@pytest.mark.parametrize(
+    ("csrf", "headers"),
+    [
+        ("", {}),
+        ("0" * 64, {}),
+        (None, {"origin": "https://elsewhere.example"}),
+        (None, {"origin": "null"}),
+        (None, {"sec-fetch-site": "same-site"}),
+        (None, {"sec-fetch-site": "cross-site"}),
+    ],
+)
+def test_a_form_from_elsewhere_is_refused(
+    served: Served, csrf: str | None, headers: dict[str, str]
+) -> None:
+    before = len(served.service.accounts.tokens())
+    with visiting(served, "olga") as browser:
+        fields = {"name": "mallory"} | ({} if csrf is None else {"csrf": csrf})
+        answer = browser.post("/tokens", fields, csrf=csrf is None, **headers)
+    assert answer.status_code == 403
+    assert len(served.service.accounts.tokens()) == before
+
+
+def test_the_cookie_of_a_session_ends_with_its_log_out_and_its_token(served: Served) -> None:
+    with visiting(served, "ann") as browser:
+        kept = {"cookie": f"winnow={browser.client.cookies['winnow']}"}
+        assert "httponly" in (said := _cookie(served, "ann").lower()) and "samesite=strict" in said
+        browser.post("/logout", {})
+        assert served.client.get("/", headers=kept).status_code == 303
+    identity, secret = served.service.accounts.new_token("tess", "analyst", by="test")
+    served.tokens["tess"] = secret
+    with visiting(served, "tess") as browser:
+        assert browser.get("/").status_code == 200
+        served.service.accounts.revoke(identity, by="test")
+        assert browser.get("/").status_code == 303
+
+
+def _cookie(served: Served, who: str) -> str:
+    origin = {"origin": served.service.config.origin}
+    answer = served.client.post("/login", data={"token": served.tokens[who]}, headers=origin)
+    served.client.cookies.clear()
+    return answer.headers["set-cookie"]
+
+
+def test_a_release_is_planned_confirmed_and_read_without_scripts(served: Served) -> None:
+    with visiting(served, "ann") as browser:
+        fields = {"kind": "tables", "ways": "1", "by": "error", "error": "40", "delta": "1e-7"}
+        planned = browser.post("/datasets/people/compose", fields)
+        assert planned.status_code == 200 and "<svg" in planned.text
+        order, key = hidden(planned.text, "order"), hidden(planned.text, "key")
+        confirmed = [
+            browser.post("/datasets/people/releases", {"order": order, "key": key})
+            for _ in range(2)
+        ]
+        place = confirmed[0].headers["location"]
+        assert {answer.headers["location"] for answer in confirmed} == {place}
+        job = served.waited("ann", place.rpartition("/")[2])
+        assert job["state"] == "done"
+        real = served.service.store.clock
+        served.service.store.clock = lambda: real() + 60.0
+        try:
+            shown = browser.get(place).text
+            file = browser.get(f"{place}/files/table.csv")
+            receipt = browser.get(f"{place}/receipt.json")
+        finally:
+            served.service.store.clock = real
+        assert "<svg" in shown and "winnow.ledger#" in shown
+        assert file.headers["content-disposition"] == 'attachment; filename="table.csv"'
+        assert receipt.json()["ledger"] in html.unescape(shown)
+    with visiting(served, "bob") as other:
+        assert other.get(place).status_code == 404
+
+
+def test_a_question_is_one_answer_however_often_its_form_is_sent(served: Served) -> None:
+    with visiting(served, "ann") as browser:
+        form = browser.get("/datasets/people/questions").text
+        fields = {"key": hidden(form, "key"), "is:colour": ["0", "2"], "from:age": "3"}
+        answers = [browser.post("/datasets/people/questions", fields).text for _ in range(2)]
+        asked = [re.search(r'class="big">([^<]+)<', text)[1] for text in answers]  # type: ignore[index]
+        assert asked[0] == asked[1] and "age in " in html.unescape(answers[0])
+        assert "age in " in html.unescape(browser.get("/history").text)
+        wrong = browser.post("/datasets/people/questions", {"key": "k", "is:colour": "7"})
+        assert wrong.status_code == 422 and "no such value" in wrong.text
+    with visiting(served, "bob") as other:
+        assert "age in " not in html.unescape(other.get("/history").text)
+
+
+def test_an_owner_makes_a_token_that_is_shown_once_and_sets_a_share(served: Served) -> None:
+    name = "<b>eve"
+    with visiting(served, "olga") as browser:
+        made = browser.post("/tokens", {"name": name, "datasets": ["log"], "days": "1"})
+        token = re.search(r'id="new-token">(wnw_[^<]+)<', made.text)
+        assert token is not None and served.service.accounts.principal(token[1]) is not None
+        listed = browser.get("/tokens").text
+        assert token[1] not in listed
+        assert name not in listed and html.escape(name) in listed
+        browser.post("/datasets/log/shares", {"analyst": name, "percent": "12.5"})
+        assert "12.5 %" in browser.get("/datasets/log").text
+        browser.post("/datasets/log/grants", {"analyst": name, "granted": "no"})
+        assert name not in served.service.accounts.grants("log")
+        verified = browser.get("/ledger?verify=yes").text
+        assert "entries are as they were written" in verified
