@@ -4,12 +4,14 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import winnow as wn
 from winnow import InputError
-from winnow.core.tape import CHUNK, Randomness, Tape
+from winnow.core.tape import CHUNK, Randomness, Tape, WrittenKey
 
 
 @given(first=st.integers(0, 1000), count=st.integers(0, 50))
@@ -80,3 +82,22 @@ def test_a_stream_reads_bits_in_sequence_without_gaps() -> None:
     for part, size in zip(parts, (1, 32, 4063, 4904), strict=True):
         joined = (joined << size) | part
     assert joined == whole
+
+
+def test_a_written_key_draws_the_same_release_again_and_is_as_secret_as_noise() -> None:
+    key = WrittenKey.fresh()
+    table = wn.read_table(pd.DataFrame({"a": [0, 1, 2] * 200}), schema={"a": {"codes": 3}})
+    first, again = (
+        wn.tabulate(table, ["a"], epsilon=1.0, seed=WrittenKey(key.secret)) for _ in range(2)
+    )
+    assert first.to_dict() == again.to_dict() and first.receipt.randomness == "os"
+    other = wn.tabulate(table, ["a"], epsilon=0.01, seed=WrittenKey.fresh())
+    assert (
+        other.to_dict()
+        != wn.tabulate(table, ["a"], epsilon=0.01, seed=WrittenKey.fresh()).to_dict()
+    )
+    assert key.secret.hex() not in repr(key) and repr(key.secret) not in repr(key)
+    with pytest.raises(TypeError, match="secret"):
+        pickle.dumps(key)
+    with pytest.raises(wn.ParameterError, match="64"):
+        WrittenKey(b"short")

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -677,3 +678,60 @@ def test_what_was_checked_of_a_question_cannot_be_changed_afterwards() -> None:
     question = question_of(SCHEMA, wn.where(a=1))
     with pytest.raises(TypeError):
         question.codes[0] = np.array([1, 1, 1, 1])
+
+
+def test_many_questions_at_once_are_those_one_by_one() -> None:
+    """With one seed both sessions draw the same noise, so that every answer is the same."""
+    table = wn.read_table(
+        pd.DataFrame({"a": [0, 1, 2, 3] * 500, "b": [0, 1] * 1000}),
+        schema={"a": {"codes": 4}, "b": {"codes": 2}},
+    )
+    asked = [wn.where(a=i % 4, b=i % 2) for i in range(6)] + [wn.where(a=[0, 1])]
+    for method in ("multiplicative-weights", "independent"):
+        options = {"epsilon": 3.0, "delta": 1e-6, "max_queries": 50, "method": method, "seed": 5}
+        with (
+            wn.open_interactive(table, **options) as single,
+            wn.open_interactive(table, **options) as together,
+        ):
+            assert [single.ask(each) for each in asked] == together.ask_many(asked)
+            assert single.rounds == together.rounds
+
+
+def test_fresh_answers_can_be_limited() -> None:
+    table = wn.read_table(pd.DataFrame({"a": [0] * 3000}), schema={"a": {"codes": 8}})
+    asked = [wn.where(a=i) for i in range(8)]
+    options = {"epsilon": 8.0, "delta": 1e-6, "max_queries": 50, "seed": 5}
+    with wn.open_interactive(table, method="multiplicative-weights", **options) as weights:
+        kinds = [each.kind for each in weights.ask_many(asked, fresh=0)]
+        assert kinds == ["unchecked"] * 8 and weights.rounds == 0
+        assert sum(each.kind == "fresh" for each in weights.ask_many(asked, fresh=1)) == 1
+    with wn.open_interactive(table, method="independent", **options) as single:
+        with pytest.raises(wn.SessionExhausted, match="3 fresh answers"):
+            single.ask_many(asked, fresh=3)
+        assert single.rounds == 0
+        single.ask_many(asked[:3], fresh=3)
+        assert single.ask_many(asked[:3], fresh=0) == [
+            replace(each, number=None) for each in single.ask_many(asked[:3])
+        ]
+
+
+def test_known_conditions_make_the_question_that_where_makes() -> None:
+    from winnow.interactive.questions import KnownConditions, question_of
+
+    schema = wn.Schema.parse(
+        {"n": {"codes": 5}, "b": {"values": [True, False]}, "age": {"edges": [0, 10, 20, 30]}}
+    )
+    known = KnownConditions(schema)
+    for conditions in (
+        {"n": 1},
+        {"n": (1, 3), "b": True},
+        {"b": [False], "n": [0, 4]},
+        {"age": (None, 20), "n": (0, None)},
+        {"age": (0, 30)},
+    ):
+        for _ in range(2):
+            made, plain = known.question(conditions), question_of(schema, wn.where(conditions))
+            assert (made.key, made.label) == (plain.key, plain.label)
+    for wrong in ({}, {"n": True}, {"n": 1.0}, {"b": 1}, {"nobody": 1}, {"n": 9}):
+        with pytest.raises(wn.ParameterError):
+            known.question(wrong)

@@ -33,6 +33,11 @@ WITHOUT_PRIVATE_DATA = {
     "plan interactive": "takes a public schema",
     "ledger init": "makes an empty ledger",
     "ledger share": "takes names and public numbers",
+    "serve demo": "makes its data up",
+    "serve check": "looks at settings and names of files",
+    "serve token": "takes names",
+    "serve dataset": "takes a declaration; a running server reads the data",
+    "serve share": "takes names and public numbers",
 }
 """The commands that see nobody's data, and why there is nothing to replay."""
 
