@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+import msgspec
 import pytest
 from starlette.requests import Request as WebRequest
 
@@ -122,16 +123,22 @@ def _browser(headers: dict[str, str]) -> WebRequest:
     return WebRequest({"type": "http", "method": "POST", "path": "/", "headers": raw})
 
 
-def test_forms_are_taken_from_our_own_pages_only(served: Served) -> None:
+@pytest.mark.parametrize("tls", [True, False])
+def test_forms_are_taken_from_our_own_pages_only(
+    served: Served, monkeypatch: pytest.MonkeyPatch, tls: bool
+) -> None:
     from starlette.responses import Response
 
     service, response = served.service, Response()
+    if tls:
+        proxied = {"behind_tls_proxy": True, "public_origin": "https://data.example"}
+        monkeypatch.setattr(service, "config", msgspec.structs.replace(service.config, **proxied))
     assert web.log_in(service, response, "wnw_wrong") is None
     assert web.log_in(service, response, served.tokens["ann"]) is not None
     cookie = response.headers["set-cookie"].split(";")[0]
     flags = response.headers["set-cookie"].lower()
-    assert cookie.startswith("__Host-") and "samesite=strict" in flags
-    assert "httponly" in flags and "secure" in flags and "path=/" in flags
+    assert cookie.startswith("__Host-" if tls else "winnow=") and "samesite=strict" in flags
+    assert "httponly" in flags and "path=/" in flags and ("secure" in flags) is tls
     origin = service.config.origin
     ours = _browser({"cookie": cookie, "origin": origin, "sec-fetch-site": "same-origin"})
     found = web.logged_in(service, ours)
@@ -142,7 +149,7 @@ def test_forms_are_taken_from_our_own_pages_only(served: Served) -> None:
         {"cookie": cookie, "origin": "https://evil.example"},
         {"cookie": cookie, "origin": origin, "sec-fetch-site": "cross-site"},
         {"cookie": cookie, "origin": "null"},
-        {"cookie": "__Host-winnow=another", "origin": origin},
+        {"cookie": f"{web.cookie_name(service)}=another", "origin": origin},
     ):
         with pytest.raises(Refusal):
             web.check_form(service, _browser(headers), token)
