@@ -37,7 +37,7 @@ def test_a_draft_holds_the_names_and_nothing_else_of_the_file() -> None:
     assert "Ulm" not in drafted.stdout and "2024-03-05" not in drafted.stdout
     Path("t.csv").write_text('age,sex,town,visit\n"a stray" quote and \xff\n')
     assert shown("schema", "draft", "t.csv").stdout == drafted.stdout  # the rest is not even read
-    with pytest.raises(wn.InputError, match="4 columns are not declared well"):
+    with pytest.raises(wn.InputError, match="are still to be filled in"):
         wn.Schema.parse(document)
 
 
@@ -163,3 +163,18 @@ def test_a_check_agrees_with_the_reader() -> None:
             assert checked.exit == 1, form
         else:
             assert checked.exit == 0, form
+
+
+def test_blanks_around_values_and_columns_left_open_are_said_once() -> None:
+    Path("b.csv").write_text("sex, town, x, y\nF, Ulm, 1, 2\nM, Bonn, 1, 2\nF, Rom, 1, 2\n")
+    Path("b.json").write_text(
+        json.dumps({"town": {"values": ["Ulm", "Bonn"], "other": True}, "x": {}, "y": {}})
+    )
+    document = json.loads(shown("schema", "check", "b.csv", "--schema", "b.json", "--json").stdout)
+    assert document["columns"][0]["outside"] == 3
+    assert '2 would fit with "trim": true' in document["columns"][0]["consequence"]
+    assert len(document["problems"]) == 1
+    assert "columns 'x', 'y' are still to be filled in" in document["problems"][0]
+    Path("c.csv").write_text("column,type,values,trim\ntown,text,Ulm|Bonn,yes\n")
+    drafted = shown("schema", "draft", "b.csv", "--from-codebook", "c.csv")
+    assert json.loads(drafted.stdout)["town"]["trim"] is True

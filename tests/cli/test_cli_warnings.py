@@ -86,3 +86,26 @@ def test_messages_speak_of_options_as_they_are_typed() -> None:
         ("item='a b' and 'item=3', x.item=4", "--item 'a b' and 'item=3', x.item=4"),
     ):  # fmt: skip
         assert as_typed(said) == typed
+
+
+def test_a_default_ledger_serves_commands_on_tables_and_on_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("sex\n" + "f\nm\n" * 60)
+    Path("s.json").write_text('{"sex": {"values": ["f", "m"]}}')
+    record = ("--ledger", "l.db", "--dataset", "d", "--epsilon", 0.4, "--one-row-per-person")
+    for neighbours in ("add-remove", "substitution"):
+        Path("l.db").unlink(missing_ok=True)
+        Path("l.db.key").unlink(missing_ok=True)
+        cap = ("--epsilon", 1, "--delta", 1e-5, "--relation", neighbours)
+        assert shown("ledger", "init", "l.db", "--dataset", "d", *cap).exit == 0
+        for words in (
+            ("tabulate", "t.csv", "--schema", "s.json", "--by", "sex"),
+            ("topk", "t.csv", "--item", "sex", "-k", 1, "--delta", 1e-6),
+        ):
+            done = shown(*words, *record)
+            assert done.exit == 0 and neighbours in done.stdout, (words, done)
+    refused = shown("tabulate", "t.csv", "--schema", "s.json", "--by", "sex", *record,
+                    "--relation", "add-remove")  # fmt: skip
+    assert refused.exit == 2 and "give --relation substitution" in refused.stderr

@@ -143,9 +143,12 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
     charges = [entry for entry in entries if entry.kind == "charge"]
     if charges:
         screen.print(f"The latest {min(len(charges), 10)} of {len(charges)} charges", style="bold")
-        columns = [("entry", "right")]
-        columns += [(name, "left") for name in ("time (UTC)", "dataset", "analyst", "charged")]
-        screen.print(grid(columns, [_charge_row(entry) for entry in charges[-10:]]))
+        rows = [_charge_row(entry) for entry in charges[-10:]]
+        heads = ("entry", "time (UTC)", "dataset", "analyst", "charged")
+        named = any(row[3] for row in rows)  # without analysts the charges have more room
+        kept = [place for place in range(len(heads)) if named or place != 3]
+        columns = [(heads[place], "left" if place else "right") for place in kept]
+        screen.print(grid(columns, [[row[place] for place in kept] for row in rows]))
     if entries:
         screen.print(f"head {entries[-1].head}", style="dim", soft_wrap=True)
 

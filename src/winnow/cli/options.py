@@ -328,12 +328,13 @@ def padding_of(text: str | None) -> float | str | None:
         return text
 
 
-def relation_of_people(panel: str) -> Any:
-    """The option for the neighbours of counts of people."""
+def relation_of_people(panel: str, usual: Relation | None = None) -> Any:
+    """The option for the neighbours of counts of people; ``usual`` where no ledger says them."""
+    told = "" if usual is None else f" Default: as the dataset of the ledger, or {usual}."
     return option(
         "--relation",
         "NAME",
-        "Neighbours: add-remove (one person more or less) or substitution (one replaced).",
+        f"Neighbours: add-remove (one person more or less) or substitution (one replaced).{told}",
         panel,
     )
 

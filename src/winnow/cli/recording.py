@@ -51,6 +51,18 @@ class Record:
     ledger_key: LedgerKeyOption = None
     analyst: AnalystOption = ""
 
+    def account(self, asked: Relation | None, usual: Relation) -> tuple[Relation, Budget | None]:
+        """The neighbours of a release, and its budget.
+
+        Where nothing is asked for, they are those that the dataset is recorded under, if it is.
+        """
+        if asked is None and self.ledger is not None and self.dataset is not None:
+            from winnow.cli.ledger import opened
+
+            asked = opened(self.ledger, self.ledger_key).cap(self.dataset).relation
+        relation = usual if asked is None else asked
+        return relation, self.budget(relation)
+
     def budget(self, relation: Relation) -> Budget | None:
         """The recorded budget that the options name; None: the receipt says 'unrecorded'."""
         if self.ledger is None:

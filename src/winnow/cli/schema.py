@@ -24,9 +24,9 @@ winnow schema draft people.csv --out schema.json
 
 winnow schema draft people.csv --from-codebook codebook.csv --out schema.json
 
-A codebook is a CSV file: column,type,values,range,bins,outside,missing. Types are text, integer, \
-real, boolean, date, or year, quarter, month, weekday and hour of a date; values are joined by |, \
-and a range is low..high.
+A codebook is a CSV file: column,type,values,range,bins,outside,missing,trim. Types are text, \
+integer, real, boolean, date, or year, quarter, month, weekday and hour of a date; values are \
+joined by |, and a range is low..high.
 """
 CHECK_EXAMPLES = """\
 Examples:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.column import Column, check_name
-from winnow.core.declaration import COMMENT, is_comment
+from winnow.core.declaration import COMMENT, FORMS, is_comment
 from winnow.core.notebook import MOST_ROWS, Card, InNotebook
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason, shown
@@ -156,15 +156,25 @@ class Schema(InNotebook):
 
 def parsed_columns(declared: Mapping[str, Any]) -> tuple[list[Column], list[str]]:
     """The columns that are declared well, and what is wrong with the others, all at once."""
-    columns, problems = [], []
+    columns, problems, left_open = [], [], []
     for name, form in declared.items():
         if name == COMMENT and is_comment(form):
             continue
         try:
             columns.append(Column.parse(name, form))
         except ParameterError as error:
-            problems.append(str(error))
-    return columns, problems
+            if isinstance(form, Mapping) and set(form) <= {COMMENT}:
+                left_open.append((name, str(error)))
+            else:
+                problems.append(str(error))
+    if len(left_open) > 1:
+        names = _listed(tuple(name for name, _ in left_open))
+        problems.append(
+            f"columns {names} are still to be filled in; leave out those that nobody needs, and "
+            f"give one of {FORMS} for each of the others"
+        )
+        return columns, problems
+    return columns, problems + [problem for _, problem in left_open]
 
 
 def cells_text(cells: int) -> str:

@@ -131,7 +131,7 @@ def learn(
             rich_help_panel=_MECHANISM,
         ),
     ] = 0.95,
-    relation: Annotated[Relation, relation_of_people(_DATA)] = Relation.SUBSTITUTION,
+    relation: Annotated[Relation | None, relation_of_people(_DATA, Relation.SUBSTITUTION)] = None,
     person: Annotated[
         str | None,
         typer.Option(
@@ -195,7 +195,7 @@ def learn(
         refuse_overwriting([table, schema, *([] if test is None else [test])], "--out", out)
     asked = parse(hypotheses)
     declared = Schema.parse(schema)
-    budget = record.budget(relation)
+    relation, budget = record.account(relation, Relation.SUBSTITUTION)
     warn_of_other_labels(budget, [table])
     if test is not None:  # what cannot be read is refused before anything is spent
         public = read_table(test, schema=declared, **text.said())

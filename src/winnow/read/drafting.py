@@ -67,7 +67,7 @@ def _declarations(text: str, names: Sequence[str]) -> dict[str, Any]:
     if "column" not in header or not {"values", "range", "type"} & set(header):
         raise DataError(
             "its first line must name the columns column, type, and values or range (as well as "
-            "bins, outside and missing where wanted)"
+            "bins, outside, missing and trim where wanted)"
         )
     found: dict[str, Any] = {}
     for line, row in rows[1:]:
@@ -118,8 +118,9 @@ def _form(name: str, said: dict[str, str]) -> dict[str, Any] | None:
         form = {"values": [False, True]}
     else:
         return None
-    if said.get("missing"):
-        form["missing"] = True
+    for way in ("missing", "trim"):
+        if said.get(way):
+            form[way] = True
     outside = said.get("outside", "")
     if outside:
         if outside not in ("other", "clip", "drop"):

@@ -46,6 +46,8 @@ class ColumnCheck:
     """Rows to which the declaration gives no code, but for 'other'."""
     problem: str = ""
     """What is wrong with the column as a whole."""
+    trimmed: int = 0
+    """Rows outside that would fit without the blanks around their values."""
 
     @property
     def refused(self) -> bool:
@@ -63,7 +65,8 @@ class ColumnCheck:
         ways += [f"counted as {column.other_label!r}"] if column.other else []
         ways += ["row left out"] if column.drop else []
         ways += ["the table is refused"] if self.refused else []
-        return " or ".join(ways) or "fits"
+        hint = f'; {self.trimmed:,} would fit with "trim": true' if self.trimmed else ""
+        return (" or ".join(ways) or "fits") + hint
 
 
 @guarded
@@ -83,12 +86,17 @@ def _checked(engine: Engine, column: Column) -> ColumnCheck:
         return ColumnCheck(column, problem=str(error))
     declared = bare.missing_code is not None
     nothing = codes == bare.missing_code if declared else _nulls(values) & (codes < 0)
-    outside = (codes < 0) & ~nothing
+    outside = int(weights[(codes < 0) & ~nothing].sum())
+    trimmed = 0
+    if outside and not column.trim:
+        codes, _, still = _coded(engine, replace(bare, trim=True))
+        trimmed = outside - int(still[codes < 0].sum())
     return ColumnCheck(
         column,
-        outside=int(weights[outside].sum()),
+        outside=outside,
         missing=int(weights[nothing].sum()),
         unplaced=int(again[placed < 0].sum()),
+        trimmed=max(trimmed, 0),
     )
 
 

@@ -124,7 +124,7 @@ def tabulate(
     person: PersonOption = None,
     one_row: OneRowOption = False,
     max_rows_per_person: MaxRowsPerPersonOption = 1,
-    relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
+    relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -159,7 +159,7 @@ def tabulate(
     if out is not None and out.suffix.lower() == ".csv":
         refuse_overwriting(read, "--out", receipt_path(out))
     declared, asked, summed = _asked(schema, by, workload, values)
-    budget = record.budget(relation)
+    relation, budget = record.account(relation, Relation.SUBSTITUTION)
     known = relation is Relation.SUBSTITUTION and max_rows_per_person == 1 and rows is None
     planned = tables_settings(
         TableRequest(

@@ -101,7 +101,7 @@ def ask(
             rich_help_panel=TABLE,
         ),
     ] = None,
-    relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
+    relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -201,7 +201,7 @@ def ask(
         if out is not None:
             refuse_overwriting([batch, schema], "--out", out)
     check_unit_said(person, one_row, "--person")
-    budget = record.budget(relation)
+    relation, budget = record.account(relation, Relation.SUBSTITUTION)
     if person is not None and state is not None and salt is None:
         raise ParameterError(
             "with --person and --state give --salt, so that the same rows are kept"

@@ -165,7 +165,7 @@ def itemsets(
         BasketLayout,
         typer.Option("--layout", help="How baskets lie in the file.", rich_help_panel=_BASKETS),
     ] = BasketLayout.AUTO,
-    relation: Annotated[Relation, relation_of_people(_BASKETS)] = Relation.ADD_REMOVE,
+    relation: Annotated[Relation | None, relation_of_people(_BASKETS, Relation.ADD_REMOVE)] = None,
     mechanism: Annotated[
         ItemsetMechanism,
         typer.Option(
@@ -246,7 +246,7 @@ def itemsets(
     check_targets(read, out, plot)
     check_targets([*read, *([] if out is None else [out])], rules, None, out_option="--rules")
     check_confidence(min_confidence)
-    budget = record.budget(relation)
+    relation, budget = record.account(relation, Relation.ADD_REMOVE)
     warn_of_other_labels(budget, [file])
     baskets = read_baskets(
         file,

@@ -146,7 +146,7 @@ def release(
     person: PersonOption = None,
     one_row: OneRowOption = False,
     max_rows_per_person: MaxRowsPerPersonOption = 1,
-    relation: Annotated[Relation, relation_of_people(TABLE)] = Relation.SUBSTITUTION,
+    relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -273,6 +273,7 @@ def release(
     from winnow.release.cli.view import running, show_plan, show_result
 
     check_unit_said(person, one_row, "--person")
+    relation, budget = record.account(relation, Relation.SUBSTITUTION)
     order = ReleaseOrder(
         table=table,
         schema=schema,
@@ -301,7 +302,6 @@ def release(
     name = title or (read[0].stem if len(read) == 1 else "Synthetic table")
     targets = Targets(out, answers, report, plot, sample, unsafe_show_private, name)
     targets.check([*read, *order.files()], printed=json)
-    budget = record.budget(relation)
     request = order.request(budget)
     with working(f"reading {table}") if are_large(read) else nullcontext():
         sealed = order.read(request)

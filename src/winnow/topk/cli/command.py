@@ -137,7 +137,7 @@ def topk(
             _COLUMNS,
         ),
     ] = None,
-    relation: Annotated[Relation, relation_of_people(_COLUMNS)] = Relation.ADD_REMOVE,
+    relation: Annotated[Relation | None, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)] = None,
     mechanism: TopKMechanismOption = AUTO,
     ordered: Annotated[
         bool | None,
@@ -203,7 +203,7 @@ def topk(
     from winnow.topk.cli.view import draw, show_top, top_rows
 
     with_counts = with_counts or plot is not None
-    budget = record.budget(relation)
+    relation, budget = record.account(relation, Relation.ADD_REMOVE)
     request = TopKRequest(
         k=k,
         epsilon=epsilon,
