@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from winnow.core.checks import Real, exact
+from winnow.core.checks import Real, exact, kept
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -111,6 +111,14 @@ class Utility:
     def one_sided(self) -> Fraction:
         """The most by which one person moves a score in either direction."""
         return max(self.down, self.up)
+
+
+@kept(Relation)
+def declared(
+    sensitivity: Real | tuple[Real, Real], monotone: bool, relation: str | Relation
+) -> Utility:
+    """``Utility.declare``, kept for the next call."""
+    return Utility.declare(sensitivity, monotone=monotone, relation=relation)
 
 
 def _at_least(name: str, value: object) -> Fraction:

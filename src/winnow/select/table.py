@@ -5,7 +5,7 @@ from __future__ import annotations
 from winnow.core.checks import Real, exact, kept
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
-from winnow.core.utility import Utility
+from winnow.core.utility import Utility, declared
 from winnow.errors import ParameterError
 from winnow.mechanisms import CLASSES, SELECT, row_named
 from winnow.privacy import Guarantee, Promise
@@ -86,7 +86,7 @@ def prepared(
     relation: str | Relation,
 ) -> Prepared:
     """A selection before it sees any scores; no parameter of it is private."""
-    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+    utility = declared(sensitivity, monotone, relation)
     chosen = selection_named(
         mechanism, epsilon=epsilon, delta=delta, k=k, noise=noise, thresholds=thresholds
     )

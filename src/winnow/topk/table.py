@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from winnow.core.checks import Real, exact
+from winnow.core.checks import Real, exact, kept
 from winnow.core.laws import Law
+from winnow.core.relation import Relation
 from winnow.core.unit import counted
 from winnow.errors import ParameterError
 from winnow.mechanisms import TOP_K, MechanismRow, row_named, words
+from winnow.privacy import Guarantee, Promise
 from winnow.select.crossing import Selection
 from winnow.topk.crossing import UnknownDomain
 
@@ -67,6 +69,42 @@ class Choice:
 
     mechanism: Selection | UnknownDomain
     reason: str = ""
+    _promised: dict[Relation, tuple[Promise, Guarantee]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def promised(self, relation: Relation) -> tuple[Promise, Guarantee]:
+        """What a mechanism on a public list promises; worked out once."""
+        found = self._promised.get(relation)
+        if found is None:
+            assert isinstance(self.mechanism, Selection)
+            promised = self.mechanism.promise(relation)
+            found = self._promised[relation] = promised, self.mechanism.guarantee(promised)
+        return found
+
+
+@kept(Law)
+def chosen(
+    mechanism: str,
+    epsilon: Real,
+    delta: Real,
+    k: int,
+    ordered: bool | None,
+    public: bool,
+    noise: str | Law | None,
+    gamma: Real | None,
+    rounded: bool,
+    reach: int | None,
+    max_items_per_user: int | None,
+    with_counts: bool,
+    accountant: str,
+) -> Choice:
+    """``choose`` by its parameters, all of them public."""
+    options = TopKOptions(noise, gamma, rounded, reach, max_items_per_user, with_counts, accountant)
+    return choose(
+        mechanism, epsilon=epsilon, delta=delta, k=k, ordered=ordered, options=options,
+        public=public,
+    )  # fmt: skip
 
 
 def choose(

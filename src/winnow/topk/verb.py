@@ -11,7 +11,7 @@ from winnow.core.mechanism import grant_for, rounds_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
-from winnow.core.utility import Utility
+from winnow.core.utility import declared
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
 from winnow.privacy import Budget
@@ -27,7 +27,7 @@ from winnow.read.scores import (
 from winnow.select.crossing import FromClasses
 from winnow.select.verb import refuse_declared_again, release_from_classes
 from winnow.topk.classes import RankedOptions, chosen_for_classes
-from winnow.topk.table import Choice, TopKOptions, choose
+from winnow.topk.table import Choice, chosen
 
 
 @guarded
@@ -125,14 +125,11 @@ def top_k(
         max_items_per_user = bound
         if counts.domain_known:
             sealed = counts.to_scores()
-    options = TopKOptions(
-        noise, gamma, rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget)
-    )
     if isinstance(sealed, SealedCounts):
         if labels is not None or label_column is not None or score_column is not None:
             raise ParameterError("these counts have their labels already; do not give others")
     else:
-        utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+        utility = declared(sensitivity, monotone, relation)
         if isinstance(sealed, SealedScores):
             utility = sealed.utility
         word = labels_word(labels)
@@ -148,15 +145,10 @@ def top_k(
             # they are released from before this call returns, so that no copy is needed
             given = None if word else labels
             sealed = seal_scores(sealed, utility, labels=given, copy=False, **columns)
-    choice = choose(
-        mechanism,
-        epsilon=epsilon,
-        delta=delta,
-        k=k,
-        ordered=ordered,
-        options=options,
-        public=not isinstance(sealed, SealedCounts),
-    )
+    choice = chosen(
+        mechanism, epsilon, delta, k, ordered, not isinstance(sealed, SealedCounts), noise, gamma,
+        rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget),
+    )  # fmt: skip
     return release_chosen(choice, sealed, budget=budget, seed=seed)
 
 
@@ -169,12 +161,21 @@ def release_chosen(
 ) -> Released[list[Any]]:
     """Check, charge, draw and release; the receipt says why this mechanism ran."""
     randomness = Randomness(seed)
-    chosen: Any = choice.mechanism
-    chosen.check(sealed.utility if isinstance(sealed, SealedCounts) else sealed)
-    grant = grant_for(chosen.promise(sealed.utility.relation).event, budget)
-    released: Released[list[Any]] = chosen.release(sealed, grant, randomness.tape())
-    released = released.about(sealed.unit)
-    return replace(released, receipt=replace(released.receipt, reason=choice.reason))
+    relation, unit = sealed.utility.relation, sealed.unit
+    mechanism: Any = choice.mechanism
+    if isinstance(sealed, SealedCounts):
+        mechanism.check(sealed.utility)
+        grant = grant_for(mechanism.promise(relation).event, budget)
+        released: Released[list[Any]] = mechanism.release(sealed, grant, randomness.tape())
+        released = released.about(unit)
+        return replace(released, receipt=replace(released.receipt, reason=choice.reason))
+    mechanism.check(sealed)
+    promised, guarantee = choice.promised(relation)
+    grant = grant_for(promised.event, budget)
+    value, receipt = mechanism._spend_on(sealed, promised, grant, randomness.tape())
+    if unit is not guarantee.unit:
+        guarantee = guarantee.about(unit)
+    return Released(value, guarantee, replace(receipt, reason=choice.reason, schema=unit.notes))
 
 
 def _relation_of(counts: SealedCounts, relation: str | Relation) -> Relation:

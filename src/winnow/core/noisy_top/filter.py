@@ -50,12 +50,9 @@ def gaps_to(top: Any, scores: Scores) -> Floats:
     The difference of two int64 may not fit an int64, but as an unsigned number it does.
     """
     if scores.dtype == np.int64:
-        return _unsigned_gaps(top, scores).astype(np.float64)
+        unsigned = np.subtract(np.uint64(int(top) % 2**64), scores.view(np.uint64))
+        return unsigned.astype(np.float64)
     return np.asarray(top - scores, np.float64)
-
-
-def _unsigned_gaps(top: Any, scores: Scores) -> NDArray[np.uint64]:
-    return np.subtract(np.uint64(int(top) % 2**64), scores.view(np.uint64))
 
 
 @dataclass(repr=False)
@@ -72,25 +69,32 @@ class Filter:
     _limit: float = np.inf
     """Items with larger keys are certain not to."""
     _lows: Floats | None = None
+    _loose: int = 0
+    """How many items came since the bound was raised."""
 
     def __post_init__(self) -> None:
         self._top = self.scores.max()
+        self._unsigned_top = np.uint64(int(self._top) % 2**64)  # of integers
+        size = min(len(self.scores), CHUNK)  # in buffers, because fresh memory takes time
+        self._found, self._gaps = np.empty(size), np.empty(size, np.uint64)
+        self._rounded = np.empty(size, np.float32)
 
     def keys(self, first: int, words: Words) -> Floats:
         """The keys of the items from `first` on, rounded down."""
         part = slice(first, first + len(words))
         factor = self.scale * _BELOW * UNIT
-        found: Floats
+        size = len(words)
+        found, gaps, rounded = self._found[:size], self._gaps[:size], self._rounded[:size]
         if self.scores.dtype == np.int64:
-            gaps = _unsigned_gaps(self._top, self.scores[part])
-            found = np.multiply(gaps, factor, dtype=np.float64)
+            np.subtract(self._unsigned_top, self.scores[part].view(np.uint64), out=gaps)
+            np.multiply(gaps, factor, out=found)
         else:
-            found = np.subtract(self._top, self.scores[part])
+            np.subtract(self._top, self.scores[part], out=found)
             found *= factor
         if self.counts is not None:
-            approx = self.counts.approx[part]
-            found -= (approx + self._margin(part)) * UNIT
-        found += words.astype(np.float32).view(np.int32)
+            found -= (self.counts.approx[part] + self._margin(part)) * UNIT
+        rounded[...] = words
+        found += rounded.view(np.int32)
         if not words.min():
             found[words == 0] = -np.inf  # the noise has no bound yet
         return found
@@ -125,22 +129,34 @@ class Filter:
     def add(self, first: int, words: Words) -> tuple[Integers, Words, Floats] | None:
         """The items of a chunk that may be among the k largest, with their words and keys."""
         keys = self.keys(first, words)
+        near: Integers | None
         if self.k == 1 and self.counts is None:
             place = int(keys.argmin())
             if keys[place] > self._limit:
                 return None
             self._raise(self.bounds_of_one(first + place, int(words[place]))[0])
+            near = np.flatnonzero(keys <= self._limit)
         else:
-            seeds = self._seeds(keys)
-            lows = self.lows(first + seeds, words[seeds])
-            if self._lows is not None:
-                lows = np.concatenate([self._lows, lows])
-            if len(lows) >= self.k:
-                lows = np.partition(lows, len(lows) - self.k)[len(lows) - self.k :]
-                self._raise(float(lows[0]))
-            self._lows = lows
-        near = np.flatnonzero(keys <= self._limit)
+            near = np.flatnonzero(keys <= self._limit) if self._limit < np.inf else None
+            self._loose += len(keys) if near is None else len(near)
+            if self._loose > 4 * self.k or self._lows is None:
+                self._tighten(first, words, keys, near)
+                self._loose = 0
+                near = np.flatnonzero(keys <= self._limit) if near is None else near
+                near = near[keys[near] <= self._limit]
+            assert near is not None
         return first + near, words[near], keys[near]
+
+    def _tighten(self, first: int, words: Words, keys: Floats, near: Integers | None) -> None:
+        """Raise the bound by the items of a chunk; `near` are those within it now."""
+        seeds = self._seeds(keys) if near is None or len(near) > 8 * self.k else near
+        lows = self.lows(first + seeds, words[seeds])
+        if self._lows is not None:
+            lows = np.concatenate([self._lows, lows])
+        if len(lows) >= self.k:
+            lows = np.partition(lows, len(lows) - self.k)[len(lows) - self.k :]
+            self._raise(float(lows[0]))
+        self._lows = lows
 
     def _raise(self, best: float) -> None:
         if best > self.best:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,17 @@ class Grid:
     @classmethod
     def of(cls, utility: Utility, scores: Scores) -> Grid:
         """The grid of a utility, or its equal in ones for integers."""
+        return cls._of(utility, bool(scores.dtype == np.int64))
+
+    @classmethod
+    @lru_cache(maxsize=256)  # a release asks for it three times
+    def _of(cls, utility: Utility, integers: bool) -> Grid:
         smallest = min(part for part in (utility.down, utility.up) if part > 0)
         power = _floor_log2(smallest) - _FINENESS
         unit = Fraction(2) ** power
         down, up = (Fraction(-(-part // unit)) for part in (utility.down, utility.up))
         unchanged = down * unit == utility.down and up * unit == utility.up
-        if scores.dtype == np.int64 and smallest >= 1 and power <= 0 and unchanged:
+        if integers and smallest >= 1 and power <= 0 and unchanged:
             return cls(0, utility)
         return cls(power, Utility(utility.relation, down, up))
 

@@ -102,6 +102,11 @@ class PeelPermuteAndFlip(TopKList):
         return Drawn([found[1] for found in rounds if found is not None])
 
 
+@lru_cache(maxsize=256)
+def _all_rounds(per_round: float, k: int) -> ExponentialMechanism:
+    return ExponentialMechanism(exact("epsilon", per_round) * k, kappa=k)
+
+
 @dataclass(frozen=True)
 class PeelGumbel(Selection):
     """k rounds of the exponential mechanism, drawn at once with Gumbel noise (CDP-Peel).
@@ -138,8 +143,7 @@ class PeelGumbel(Selection):
         return calibrated_rounds(epsilon, delta, self.k, lost, relation, self.accountant)
 
     def _mechanism(self) -> ExponentialMechanism:
-        per_round = exact("epsilon", self.calibrated().parameter)
-        return ExponentialMechanism(per_round * self.k, kappa=self.k)
+        return _all_rounds(self.calibrated().parameter, self.k)
 
     @property
     def ordered(self) -> bool:
