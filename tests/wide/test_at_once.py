@@ -11,6 +11,7 @@ import pytest
 
 import winnow as wn
 from winnow import Relation, Schema
+from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
 from winnow.privacy import guarantee_of, single_use_grant
 from winnow.tables.estimates import layer_of
@@ -69,7 +70,8 @@ def test_who_asks_for_rounds_gets_them() -> None:
 
 
 def test_a_model_that_cannot_hold_all_tables_is_made_in_rounds() -> None:
-    assert isinstance(settled(public_rows=10**6, model_cells=119), WideSettings)
+    assert isinstance(settled(public_rows=3_000, model_cells=119), WideSettings)
+    assert getattr(settled(public_rows=10**6, model_cells=119), "some", None) == 119
     assert isinstance(settled(public_rows=10**6, model_cells=120), AtOnce)
 
 
@@ -205,6 +207,41 @@ def test_noise_of_a_plan_falls_with_rows_and_counts_the_workload_only() -> None:
     )
     assert noise_of(plan.tables, ones, 10_000) < noise_of(plan.tables, threes, 10_000)
     assert len(closure(SCHEMA, [(0, 1, 2), (1, 3, 2)]).parts) == 11
+
+
+LONG = {f"c{i}": 30 for i in range(6)}
+
+
+def long_people(rows: int = 40_000) -> wn.read.SealedTable:
+    """c1 follows c0; the other columns are their own."""
+    generator = np.random.default_rng(4)
+    codes = {name: np.minimum(generator.geometric(0.1, rows) - 1, 29) for name in LONG}
+    codes["c1"] = np.where(generator.random(rows) < 0.8, codes["c0"], codes["c1"])
+    return wn.read_table(codes, schema=LONG)
+
+
+def test_pairs_that_no_model_can_hold_are_answered_by_their_tables() -> None:
+    people, pairs = long_people(), wn.marginals(2)
+    released = wn.release_wide(people, pairs, epsilon=100, delta=1e-6, model_cells=4_000, seed=1)
+    value = released.value
+    assert "a model of some" in released.receipt.reason and value.tables is not None
+    assert ("c0", "c1") in value.cliques  # the strongest pair
+    assert sum(np.prod([LONG[c] for c in each]) for each in value.cliques) <= 4_000
+    truth = pairs.over(people.schema).counts(*open_sealed(people.rows))
+    errors = np.abs(value.counts() - truth)
+    expected = [table.standard_error.mean() for table in value.tables.tables]
+    assert errors.mean() < 1.1 * np.mean(expected)  # 0.8 standard errors in the mean
+    other = value.counts(wn.marginals(2))  # the model's: another workload object
+    assert other.min() >= 0 and np.abs(other - truth).mean() > errors.mean()
+    plan = wn.plan.release_wide(LONG, pairs, epsilon=100, delta=1e-6, n=40_000, model_cells=4_000)
+    assert plan.strategy == "all at once, a model of some" and plan.tables == 15
+
+
+def test_a_release_is_told_exactly_where_all_tables_are_measured() -> None:
+    plan = wn.plan.release(LONG, wn.marginals(2), n=10**7, epsilon=10, delta=1e-6)
+    best = plan.best()
+    assert best.method == "graphical" and best.kind == "exact formula"
+    assert best.mean < plan.plain.mean and best.largest < plan.plain.largest
 
 
 def test_a_plan_says_what_will_happen() -> None:

@@ -11,15 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
 from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Workload
 from winnow.tables.estimates import Layer
 from winnow.tables.parts import TablePart
+from winnow.tables.result import ReleasedTables
 from winnow.tables.settings import TablesSettings
+from winnow.tables.strategy import Geometry
 from winnow.wide.fit import Estimator, NoisyTable
 from winnow.wide.junction_tree import Columns
+from winnow.wide.kernels.elimination import within
 from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
 
 _LEAST = 1e-6
@@ -37,10 +42,16 @@ class AtOnce:
     seconds: float
     distance: float
     """About the mean total variation distance of the workload's tables: a rule of thumb."""
+    some: int | None = None
+    """The most cells of a model of some tables; None: it holds them all."""
 
 
-def white_tables(layer: Layer, schema: Schema) -> list[NoisyTable]:
+def white_tables(
+    layer: Layer, schema: Schema, held: Sequence[Columns] | None = None
+) -> list[NoisyTable]:
     """Tables with independent noise that tell the same as estimates of subspaces.
+
+    Of all columns, or of those inside the ``held`` sets.
 
     A table c with white noise of precision w has the precision w / (cells of c outside S) in
     each subspace S below it. From the largest tables down, each gets the precision that those
@@ -51,6 +62,9 @@ def white_tables(layer: Layer, schema: Schema) -> list[NoisyTable]:
     """
     shape, found = schema.shape, []
     left = {s: p for s, p in layer.precision.items() if s and p > 0.0}
+    if held is not None:
+        inside = {chosen for c in held for k in range(len(c)) for chosen in combinations(c, k + 1)}
+        left = {s: p for s, p in left.items() if tuple(column for column, _ in s) in inside}
     for space in sorted(left, key=lambda s: (-len(s), s)):
         precision = left[space]
         if precision <= _LEAST * layer.precision[space]:
@@ -68,7 +82,8 @@ def white_tables(layer: Layer, schema: Schema) -> list[NoisyTable]:
 def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
     """The model of released estimates; post-processing."""
     total = max(1, round(float(layer.details[()])))
-    tables = white_tables(layer, planned.schema)
+    held = None if planned.some is None else held_together(planned, layer)
+    tables = white_tables(layer, planned.schema, held)
     fitted = Estimator(planned.schema.shape, total).settled(tables)
     return WideSynthetic(
         planned.schema,
@@ -78,7 +93,42 @@ def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
         rests_on=RESTS_ON,
         marginals=tuple(measured_marginal(planned.schema, each) for each in tables),
         fit=fitted.quality,
+        tables=None
+        if planned.some is None
+        else ReleasedTables(planned.tables.parts, (layer,), planned.tables.strategy.mechanism.law),
     )
+
+
+def held_together(planned: AtOnce, layer: Layer) -> list[Columns]:
+    """The tables that a model of ``some`` cells holds: the strongest pairs first, as released.
+
+    A pair is as strong as its table lies from independent columns, less what noise would do. Then
+    come larger tables whose pairs are all held.
+    """
+    schema, most = planned.schema, planned.some or 0
+    shape, total = schema.shape, max(1.0, float(layer.details[()]))
+    sets = [tuple(sorted(part.columns)) for part in planned.tables.parts]
+    alone = {c: layer.cells(TablePart(schema, (c,))) / total for c in range(len(shape))}
+    strength = {}
+    for pair in sorted({pair for each in sets for pair in combinations(each, 2)}):
+        part = TablePart(schema, pair)
+        found = layer.cells(part) / total - np.outer(alone[pair[0]], alone[pair[1]])
+        variance = Geometry((part,), layer.geometry.trees).variance(0, layer.precision)
+        noise = math.sqrt(2 / math.pi * float(variance.mean())) / total
+        strength[pair] = float(np.abs(found).sum()) - noise * found.size
+    held: list[Columns] = [(c,) for c in range(len(shape))]
+
+    def take(columns: Columns) -> None:
+        if within(shape, held, [columns], most)[0]:
+            held.append(columns)
+
+    for pair in sorted(strength, key=lambda each: (-strength[each], each)):
+        if strength[pair] > 0.0:
+            take(pair)
+    for columns in sorted({each for each in sets if len(each) > 2}):
+        if all(pair in held for pair in combinations(columns, 2)):
+            take(columns)
+    return held
 
 
 def closure(schema: Schema, sets: Sequence[Columns]) -> Workload:

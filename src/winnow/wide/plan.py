@@ -31,7 +31,7 @@ class WidePlan(InNotebook):
     delta: float
     relation: str
     strategy: str
-    """"rounds", "all at once" or "columns alone"."""
+    """"rounds", "all at once", "all at once, a model of some" or "columns alone"."""
     tables: int
     """How many tables are measured: those of single columns, then one in each round."""
     rounds: int
@@ -125,5 +125,7 @@ def _at_once(planned: AtOnce) -> tuple[str, int, int, float, float]:
     alone = [each.rms for part, each in parts if len(part.columns) == 1]
     larger = [each.rms for part, each in parts if len(part.columns) > 1]
     strategy = "all at once" if larger else "columns alone"
-    every = larger or alone
+    if planned.some is not None:
+        strategy = "all at once, a model of some"
+    every, alone = larger or alone, alone or larger
     return strategy, len(parts), 0, sum(alone) / len(alone), sum(every) / len(every)

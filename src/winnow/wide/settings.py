@@ -35,11 +35,13 @@ from winnow.wide.rules import (
     ONCE,
     PURE_BETTER,
     SELECTION_SHARE,
+    TABLES_BETTER,
     Schedule,
     first_parts,
     mean_distance,
     model_cells,
     pair_noise,
+    plain_distance,
     rounds_seconds,
     schedule,
 )
@@ -171,6 +173,9 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
         once = _at_once(request, workload, sets, pairs, total or ASSUMED_ROWS, rule, nu, cells)
         if once is not None:
             return once
+        once = _too_many_to_hold(request, workload, sets, total or ASSUMED_ROWS, rho, nu)
+        if once is not None:
+            return once
         without = noise(rho=None) * math.sqrt(max(1, rule.rounds) / columns)
         if request.accountant == "best" and not request.pure and without <= PURE_BETTER * nu:
             return wide_settings(replace(request, accountant="pure"))
@@ -231,6 +236,38 @@ def _at_once(
             reason = f"{reason}; {planned.reason}"
             return AtOnce(schema, workload, planned, reason, seconds, FITTED * noise)
     return None if rule.rounds else _columns_alone(request, workload, sets, nu)
+
+
+def _too_many_to_hold(
+    request: WideRequest,
+    workload: Workload,
+    sets: list[Columns],
+    rows: int,
+    rho: float | None,
+    nu: float,
+) -> AtOnce | None:
+    """All tables at once where noise on them is less than what a model of some would miss."""
+    schema = request.schema
+    plain = plain_distance(
+        [math.prod(schema.shape[c] for c in columns) for columns in sets],
+        epsilon=float(request.epsilon),
+        rho=rho,
+        people=request.relation.people,
+        rows_per_person=int(request.rows_per_person),
+        rows=rows,
+    )
+    if plain > TABLES_BETTER * mean_distance(nu, map(len, sets)):
+        return None
+    parts = tuple(MarginalPart(schema, columns) for columns in sets)
+    planned = _tabulated(request, Workload(schema, parts))
+    noise = noise_of(planned, workload, rows)
+    cells = int(request.model_cells or model_cells(nu))
+    reason = (
+        f"noise moves a table by {noise:.2g} of its rows, less than a model would: all at once, "
+        f"and a model of some; {planned.reason}"
+    )
+    seconds = 3.0 + 2e-4 * cells + 5e-3 * len(sets)
+    return AtOnce(schema, workload, planned, reason, seconds, noise, cells)
 
 
 def _columns_alone(

@@ -14,6 +14,7 @@ from winnow.core.tape import Tape
 from winnow.errors import ParameterError
 from winnow.foreign import instead
 from winnow.release.synthetic import SyntheticDistribution
+from winnow.tables.result import ReleasedTables
 from winnow.wide.fit import FitQuality, NoisyTable
 from winnow.wide.junction_tree import JunctionTree
 from winnow.wide.kernels.tree_tables import TreeTables
@@ -126,6 +127,9 @@ class WideSynthetic(SyntheticDistribution):
     """Every released table, in order."""
     fit: FitQuality | None = None
     """How good the fit is; None for models made otherwise."""
+    tables: ReleasedTables | None = None
+    """The workload's tables themselves, with standard errors, where the model holds only some:
+    ``answers()`` to that workload are their unbiased estimates."""
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
@@ -142,6 +146,12 @@ class WideSynthetic(SyntheticDistribution):
 
     def _whole(self) -> Floats | None:
         return None  # the weights of all cells are nowhere stored
+
+    def _fractions(self, bound: Any) -> Floats:
+        if self.tables is None or bound is not self.workload:
+            return super()._fractions(bound)
+        asked = self.tables.tables[: len(bound.parts)]
+        return np.concatenate([table.estimate.ravel() for table in asked]) / self.total
 
     def to_dict(self) -> dict[str, Any]:
         """The distribution as plain data, ready for JSON; ``from_dict`` reads it back."""
