@@ -73,6 +73,7 @@ from winnow.release.synthetic import SyntheticDistribution as SyntheticDistribut
 from winnow.select.large_margin import LargeMargin as LargeMargin
 from winnow.select.mechanism import ExponentialMechanism as ExponentialMechanism
 from winnow.select.mechanism import LipschitzMechanism as LipschitzMechanism
+from winnow.select.mechanism import NoisyTopWithLeads as NoisyTopWithLeads
 from winnow.select.mechanism import PermuteAndFlip as PermuteAndFlip
 from winnow.select.mechanism import ReportNoisyMax as ReportNoisyMax
 from winnow.select.sparse_vector import AboveThreshold as AboveThreshold

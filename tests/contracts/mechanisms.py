@@ -180,6 +180,12 @@ def _threshold() -> Iterator[Subject]:
     yield Subject("open above", made, scores, opened, refused, state=lambda stream: stream)
 
 
+def _with_leads() -> Iterator[Subject]:
+    made = wn.NoisyTopWithLeads(1, "laplace", 2)
+    yield Subject("select with leads", made, scores, _released,
+                  ((made, scores(sensitivity=10**290)),), looks=True)  # fmt: skip
+
+
 def _with_counts() -> Iterator[Subject]:
     made = WithCounts(Joint(1, 2), 1, 2)
     yield Subject("top-k with counts", made, scores, _released,
@@ -346,6 +352,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *(_with_a_word(row) for row in TABLE),
     *_threshold(),
     *_with_counts(),
+    *_with_leads(),
     *_inner_products(),
     *_rounds(),
     *_tables(),

@@ -25,7 +25,7 @@ from winnow.privacy import (
 SELECTION_LAWS = ("gumbel", "exponential", "laplace", "logistic", "half-logistic")
 INTEGER_LAWS = ("discrete-laplace", "discrete-gaussian")
 REDUCTIONS = (
-    "argmax", "top-set", "top-sequence", "peeled-sequence", "joint", "canonical",
+    "argmax", "top-set", "top-sequence", "top-leads", "peeled-sequence", "joint", "canonical",
     "first-above", "large-margin", "indexed", "indexed-slack", "additive",
     "additive-joint",
 )  # fmt: skip
@@ -34,7 +34,8 @@ COVERED = {
     *((law, "argmax") for law in SELECTION_LAWS),
     *((law, "top-set") for law in SELECTION_LAWS),
     *((law, "canonical") for law in SELECTION_LAWS),
-    ("gumbel", "top-sequence"),
+    *((law, "top-sequence") for law in SELECTION_LAWS),
+    *((law, "top-leads") for law in SELECTION_LAWS),
     ("gumbel", "joint"),
     ("gumbel", "indexed"),
     ("gumbel", "indexed-slack"),
@@ -100,7 +101,7 @@ def test_an_unknown_law_is_refused_with_the_list_of_laws() -> None:
 def test_only_gumbel_noise_has_a_bounded_range(relation: Relation) -> None:
     assert promise("gumbel", "argmax", relation, epsilon=1).event == BoundedRange(1, relation)
     for law in SELECTION_LAWS[1:]:
-        for reduction in ("argmax", "top-set"):
+        for reduction in ("argmax", "top-set", "top-sequence", "top-leads"):
             assert promise(law, reduction, relation, epsilon=1).event == PureDP(1, relation)
 
 

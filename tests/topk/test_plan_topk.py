@@ -268,7 +268,7 @@ def test_lists_are_judged_in_their_order_and_sets_without():
     lists = plan.top_k(COUNTS, k=3, epsilon=0.3, ordered=True, draws=60)
     assert lists.judged == "lists" and all(row.ordered for row in lists.rows)
     assert "set" in lists.skipped["canonical"]
-    assert lists.row("oneshot").name.startswith("oneshot lipschitz (gumbel noise)")
+    assert lists.row("oneshot").name == "oneshot lipschitz (exponential noise), in order, k=3"
     sets = plan.top_k(COUNTS, k=3, epsilon=0.3, ordered=False, mechanism="joint", draws=60)
     alone = plan.top_k(COUNTS, k=3, epsilon=0.3, mechanism="joint", draws=60)
     assert sets.judged == "sets" and alone.judged == "lists"

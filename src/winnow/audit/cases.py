@@ -18,6 +18,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.inner_product.audit import ADVERSARIES, AdversarialIndexed, AdversarialSlack
 from winnow.privacy import Promise, pure_cost
+from winnow.select.audit.leads import with_leads
 from winnow.select.audit.ranked import on_unknown_universes
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
@@ -166,6 +167,8 @@ def selections(*, quick: bool = False) -> list[AuditedMechanism]:
     for kappa in (2,) if quick else (2, 3):
         found += [LipschitzMechanism(epsilon, law, kappa) for law in Law]
         found.append(UnorderedGumbel(epsilon, Law.GUMBEL, kappa))
+    found += [LipschitzMechanism(epsilon, law, 2, in_order=True) for law in Law]
+    found += with_leads(epsilon)
     found += lists_and_sets(epsilon, quick=quick)
     found += [SparseVector(epsilon, 0, cutoff) for cutoff in (1, 2)]
     found.append(AdversarialIndexed(epsilon, adversary="worst"))

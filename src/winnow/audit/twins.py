@@ -32,6 +32,7 @@ from winnow.audit.sampling import sample_case, sampled_case, samples
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.inner_product.audit import AdversarialIndexed, AdversarialSlack, BrokenNoCertificate
+from winnow.select.audit.leads import broken_leads
 from winnow.select.audit.ranked import broken_on_unknown_universes
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism, PermuteAndFlip
@@ -201,6 +202,7 @@ def enumerated_twins() -> list[Twin]:
             0,
         ),
         *(Twin(*found, people, 0) for found in broken_on_unknown_universes()),
+        Twin(*broken_leads(), people, 0),
         Twin(
             "a class of equal counts has the noise of one candidate",
             KeptInEngine(BrokenOnePerClass(0.5)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -40,11 +41,18 @@ class CountedItems(list[Any]):
     """A list of pairs: an item and its noisy count."""
 
 
+class LeadItems(list[Any]):
+    """A list of pairs: an item, and by how much it leads the next one; None: not released."""
+
+
 def list_columns(value: list[Any]) -> Columns:
     """The columns of a released list: the items in their order, and counts where there are."""
     if isinstance(value, CountedItems):
         counts = np.array([noisy for _, noisy in value], np.int64)
         return {"item": plain_column([item for item, _ in value]), "count": counts}
+    if isinstance(value, LeadItems):
+        leads = np.array([math.nan if lead is None else lead for _, lead in value], np.float64)
+        return {"item": plain_column([item for item, _ in value]), "lead": leads}
     return {"item": plain_column(value)}
 
 

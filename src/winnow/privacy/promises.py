@@ -79,6 +79,8 @@ _ONE = "the index of the largest noisy score, and nothing else"
 _SET = "the unordered set of the kappa indices with the largest noisy scores"
 _SEQUENCE = "the kappa indices with the largest noisy scores, largest first"
 
+_ORDER = "order and leads: Ding-Wang-Zhang-Kifer 2019, Thm 2; proved beside the mechanism"
+
 _SUBSET = "the unordered k-subset with the largest noisy canonical score"
 
 _CANONICAL = "Canonical, Thm 3.5, 4.1"
@@ -109,8 +111,25 @@ TABLE: tuple[Row, ...] = (
     Row("laplace", "top-set", Charge.PURE, _SET, "Canonical, Thm 4.1, A.9 and A.11"),
     Row("logistic", "top-set", Charge.PURE, _SET, "Canonical, Thm 4.1 and A.13"),
     Row("half-logistic", "top-set", Charge.PURE, _SET, "Canonical, Thm 4.1 and A.12"),
-    # Theorem 4.1 speaks of the set, so no other law has an order to give.
     Row("gumbel", "top-sequence", Charge.PEELED_RANGE, _SEQUENCE, _PEELING),
+    *(
+        Row(law, "top-sequence", Charge.PURE, _SEQUENCE, _ORDER)
+        for law in ("exponential", "laplace", "logistic", "half-logistic")
+    ),
+    *(
+        Row(
+            law,
+            "top-leads",
+            Charge.PURE,
+            f"{_SEQUENCE}, and by how much each leads the next",
+            _ORDER,
+        )
+        for law in ("laplace", "logistic")
+    ),
+    *(
+        Row(law, "top-leads", Charge.PURE, f"{_SEQUENCE}, and the leads between them", _ORDER)
+        for law in ("gumbel", "exponential", "half-logistic")
+    ),
     Row(
         "exponential",
         "peeled-sequence",
@@ -331,7 +350,8 @@ def _number(
     elif exact("delta", delta) != 0:
         raise ParameterError(f"delta={delta} is not used by {row.reduction}; leave it out")
     takes_kappa = (Charge.PEELED_RANGE, Charge.PEELED_PURE, Charge.TRUNCATED_RANGE)
-    if kappa > 1 and row.charge not in takes_kappa and row.reduction != "top-set":
+    of_several = ("top-set", "top-sequence", "top-leads")
+    if kappa > 1 and row.charge not in takes_kappa and row.reduction not in of_several:
         raise ParameterError(
             f"kappa={kappa} is not used by {row.reduction}, which releases one answer; use top-set"
         )

@@ -45,6 +45,8 @@ class Selection(ABC):
     """A mechanism that releases positions in a public list of candidates, and nothing else."""
 
     title: ClassVar[str]
+    pairs: ClassVar[type[list[Any]]] = CountedItems
+    """What a list with numbers beside its labels is."""
 
     @property
     @abstractmethod
@@ -94,7 +96,7 @@ class Selection(ABC):
             chosen, counts = self._selected(open_sealed(scores.values), scores.utility, tape)
         value = [scores.label(position) for position in chosen]
         if counts is not None:
-            value = CountedItems(zip(value, counts, strict=True))
+            value = self.pairs(zip(value, counts, strict=True))
         return value, receipt
 
     @abstractmethod
@@ -106,7 +108,7 @@ class Selection(ABC):
 
     def _selected(
         self, content: Scores | KeptCounts, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
+    ) -> tuple[list[int], list[Any] | None]:
         """The same as ``_select``, also of counts that stay in an engine."""
         if not isinstance(content, KeptCounts):
             return self._select(content, utility, tape)
@@ -117,7 +119,7 @@ class Selection(ABC):
 
     def _select(
         self, scores: Scores, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
+    ) -> tuple[list[int], list[Any] | None]:
         """The selected positions as they may be listed, and their noisy counts, if released."""
         chosen = self._draw(scores, utility, tape)
         return (chosen if self.ordered else sorted(chosen)), None
@@ -209,6 +211,11 @@ class TopKList(Selection):
     def ordered(self) -> bool:
         """The list is released in order."""
         return True
+
+
+def check_in_memory(scores: SealedScores) -> None:
+    """Refuse counts that stay in an engine, before anything is charged."""
+    held(open_sealed(scores.values))
 
 
 def check_size(k: int, scores: SealedScores) -> None:

@@ -11,7 +11,7 @@ from winnow.mechanisms import CLASSES, SELECT, row_named
 from winnow.privacy import Guarantee, Promise
 from winnow.select.crossing import FromClasses
 from winnow.select.large_margin import LargeMargin
-from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.mechanism import LipschitzMechanism, NoisyTopWithLeads
 
 
 def selection_named(
@@ -22,9 +22,12 @@ def selection_named(
     k: int = 1,
     noise: str | Law | None = None,
     thresholds: str | None = None,
+    with_leads: bool = False,
 ) -> LipschitzMechanism | LargeMargin:
     """The selection mechanism of this name; options that it does not have are refused."""
     row = row_named(SELECT, mechanism)
+    if with_leads and row.needs_delta:
+        raise ParameterError(f"{mechanism} has no leads to release; use noisy-max")
     if row.needs_delta and k != 1:
         raise ParameterError(f"k={k}: {mechanism} selects one candidate; leave out k")
     row.refuse_unused(exact("delta", delta), {"noise": noise, "thresholds": thresholds})
@@ -38,6 +41,8 @@ def selection_named(
         "thresholds": thresholds or "tight",
     }
     chosen: LipschitzMechanism | LargeMargin = row.build(asked)
+    if with_leads and isinstance(chosen, LipschitzMechanism):
+        return NoisyTopWithLeads(epsilon, chosen.noise, k)
     return chosen
 
 
@@ -84,11 +89,18 @@ def prepared(
     sensitivity: Real | tuple[Real, Real],
     monotone: bool,
     relation: str | Relation,
+    with_leads: bool = False,
 ) -> Prepared:
     """A selection before it sees any scores; no parameter of it is private."""
     utility = declared(sensitivity, monotone, relation)
     chosen = selection_named(
-        mechanism, epsilon=epsilon, delta=delta, k=k, noise=noise, thresholds=thresholds
+        mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        k=k,
+        noise=noise,
+        thresholds=thresholds,
+        with_leads=with_leads,
     )
     promised = chosen.promise(utility.relation)
     return utility, chosen, promised, chosen.guarantee(promised)

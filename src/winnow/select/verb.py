@@ -93,6 +93,7 @@ def select(
     score_column: str | None = None,
     thresholds: str | None = None,
     growth: int | None = None,
+    with_leads: bool = False,
     budget: Budget | None = None,
     seed: int | None = None,
 ) -> Released[Any]:
@@ -116,6 +117,11 @@ def select(
     "distance-to-instability" and "choosing" (``growth``: how many candidates one person can
     have) too, which may answer None, and no ``k``.
 
+    ``with_leads=True`` releases the list in the order of the noisy scores, as pairs of a label and
+    by how much its noisy score leads the next one, for the same epsilon: with "noisy-max" (or
+    logistic noise) the last lead, over the best that was not selected, too; with other noises
+    that one is None, so ``k`` has to be 2 or more.
+
     ``budget`` charges a shared budget, whose relation must be the same. ``seed`` makes a
     repeatable result for tests, which carries no privacy, and the receipt says so.
     """
@@ -134,6 +140,8 @@ def select(
         )
         if k is not None:
             raise ParameterError("several candidates of classes are for winnow.top_k(..., k=)")
+        if with_leads:
+            raise ParameterError("with_leads is not for classes; leave it out")
         whole = from_classes_named(
             mechanism,
             epsilon=epsilon,
@@ -145,10 +153,21 @@ def select(
         found = release_from_classes(whole, scores, budget=budget, seed=seed)
         first = found.value[0] if found.value else None
         return Released(first, found.guarantee, found.receipt)
+    if not isinstance(with_leads, bool):
+        raise ParameterError("with_leads is True or False")
     if growth is not None:
         raise ParameterError("growth is for choosing among winnow.classes")
     utility, chosen, promised, guarantee = prepared(
-        mechanism, epsilon, delta, k or 1, noise, thresholds, sensitivity, monotone, relation
+        mechanism,
+        epsilon,
+        delta,
+        k or 1,
+        noise,
+        thresholds,
+        sensitivity,
+        monotone,
+        relation,
+        with_leads,
     )
     randomness = Randomness(seed)
     word = labels_word(labels)

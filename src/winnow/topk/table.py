@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from winnow.errors import ParameterError
 from winnow.mechanisms import TOP_K, MechanismRow, row_named, words
 from winnow.privacy import Guarantee, Promise
 from winnow.select.crossing import Selection
+from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.crossing import UnknownDomain
 
 AUTO = "auto"
@@ -126,6 +127,8 @@ def choose(
     if not public:
         return Choice(private_named(mechanism, epsilon, delta, k, options), reason)
     chosen = top_k_named(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
+    if ordered and isinstance(chosen, LipschitzMechanism):
+        chosen = replace(chosen, in_order=True)
     if ordered and not chosen.ordered:
         raise ParameterError(
             f"{mechanism} releases a set without an order; ask for no order, or use joint"

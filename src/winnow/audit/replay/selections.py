@@ -97,6 +97,8 @@ def _selections() -> Iterator[Replay]:
             yield _select(options, Relation.SUBSTITUTION, FULL_ONLY)
             more = {"thresholds": "printed"} if mechanism == "large-margin" else {"k": 2}
             yield _select(options | more, groups=FULL_ONLY)
+            if mechanism != "large-margin":
+                yield _select(options | more | {"with_leads": True}, groups=(1, 2))
             yield Replay(
                 "select",
                 f"{_variant(options)}, scores",

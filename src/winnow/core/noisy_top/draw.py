@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,30 @@ class NoisyTop:
             places = [place for place in places if values[place].hi >= least]
             digits, bits = 2 * digits, 2 * bits
 
+    def leads(self, order: list[int], unit: Fraction) -> list[int]:
+        """By how many units each of some items lies above the next, noise included.
+
+        The exact difference of noisy scores, in units of the scores, rounded to whole numbers:
+        so a lead is a function of ideal noise, and no float64 rounding enters it.
+        """
+        place_of = {int(item): place for place, item in enumerate(self.ids)}
+        places = [place_of[item] for item in order]
+        top = _exact(self.scores.max())
+        behind = {place: self.scale * (_exact(self.scores[place]) - top) for place in places}
+        found: list[int] = []
+        digits, bits = 32, 96
+        while len(found) < len(places) - 1:
+            arithmetic = Arithmetic(digits)
+            values = [self._enclose(place, behind, arithmetic, bits) for place in places]
+            for above, below in pairwise(values[len(found) :]):
+                lead = arithmetic.times(arithmetic.subtract(above, below), 1 / (self.scale * unit))
+                least, most = (round_half_up(Fraction(end)) for end in (lead.lo, lead.hi))
+                if least != most:
+                    break
+                found.append(max(0, least))
+            digits, bits = 2 * digits, 2 * bits
+        return found
+
     def _enclose(
         self, place: int, behind: dict[int, Fraction], arithmetic: Arithmetic, bits: int
     ) -> Interval:
@@ -146,6 +171,11 @@ class NoisyTop:
         item = int(self.ids[place])
         z = noise_interval(arithmetic, self.law, self.tape, item, bits, log_count)
         return arithmetic.add(z, arithmetic.fraction(behind[place]))
+
+
+def round_half_up(value: Fraction) -> int:
+    """The nearest whole number."""
+    return (value + Fraction(1, 2)).__floor__()
 
 
 def noisy_top(

@@ -66,7 +66,7 @@ class NoisyTopModel(Exchangeable):
         if self.counts is None and self.law is Law.EXPONENTIAL and self.kappa == 1:
             return log_permute_and_flip(x)
         if self.ordered and self.kappa > 1:
-            raise ValueError(f"no guarantee speaks of the order of {self.law} noise")
+            return log_pairs_by_quadrature(self.law, x, outcomes)
         return log_sets_by_quadrature(self.law, x, outcomes, self.counts)
 
     def rows(self, scores: Integers) -> Floats:
@@ -132,6 +132,24 @@ def log_sets_by_quadrature(
                 slope += best * density[other]
                 best = best * below[other]
             result[part, column] = np.log(np.einsum("ij,ij->i", slope, inside))
+    return result
+
+
+def log_pairs_by_quadrature(law: Law, x: Floats, pairs: Integers) -> Floats:
+    """Pr[i before j before all others]: an integral over v, the noisy score of j."""
+    if pairs.shape[1] != 2:
+        raise ValueError("lists of more than two are not enumerated")
+    n, d = x.shape
+    values, where = np.unique(x, return_inverse=True)
+    v, weights = rule_between(values)
+    tables = tuple(np.exp(table) for table in log_functions(law, v - values[:, None]))
+    density, below, above = (table[where.reshape(n, d).T] for table in tables)
+    result = np.zeros((n, len(pairs)))
+    for column, (first, second) in enumerate(pairs):
+        inside = density[second] * above[first] * weights
+        for other in np.setdiff1d(np.arange(d), (first, second)):
+            inside = inside * below[other]
+        result[:, column] = np.log(inside.sum(axis=1))
     return result
 
 

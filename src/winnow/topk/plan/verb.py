@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.laws import Law
@@ -19,6 +19,7 @@ from winnow.foreign import guarded, shown
 from winnow.mechanisms import TOP_K, row_named
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.select.crossing import Selection
+from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.plan.known import chances_of_canonical
 from winnow.topk.plan.probabilities import epsilon_for_top
@@ -35,12 +36,18 @@ class Candidate:
     k: int
     delta: Real
     options: TopKOptions
+    lists: bool = False
+    """Whether a list is wanted from a mechanism that can give a set or a list."""
 
     def at(self, epsilon: Real) -> Selection:
         """The mechanism at an epsilon; what it does not take is refused."""
-        return top_k_named(
+        made = top_k_named(
             self.word, epsilon=epsilon, delta=self.delta, k=self.k, options=self.options
         )
+        return replace(made, in_order=True) if self._in_order(made) else made
+
+    def _in_order(self, made: Selection) -> TypeGuard[LipschitzMechanism]:
+        return self.lists and isinstance(made, LipschitzMechanism)
 
     def at_any(self) -> Selection:
         """The mechanism at some epsilon that it allows."""
@@ -67,7 +74,7 @@ class Wishes:
         """The mechanism of this word; wishes that it cannot meet are refused."""
         most = self.max_items_per_user if word == "laplace" else None
         options = TopKOptions(noise=self.noise, gamma=self.gamma, max_items_per_user=most)
-        candidate = Candidate(word, self.k, self.delta, options)
+        candidate = Candidate(word, self.k, self.delta, options, self.lists_only)
         if self.lists_only and not candidate.at_any().ordered:
             raise ParameterError(
                 f"{candidate.label} releases a set, which has no order; leave out ordered=True, "
@@ -98,14 +105,18 @@ class Wishes:
         if word == "canonical":
             noises = [Law.EXPONENTIAL, Law.GUMBEL] if self.noise is None else [self.noise]
         elif word == "oneshot":
-            # only Gumbel noise has an order to give
-            default = Law.GUMBEL if self.lists_only else Law.EXPONENTIAL
-            noises = [default if self.noise is None else self.noise]
+            noises = [Law.EXPONENTIAL if self.noise is None else self.noise]
         delta = self.delta if row_named(TOP_K, word).needs_delta else 0
         gamma = self.gamma if word == "canonical" else None
         most = self.max_items_per_user if word == "laplace" else None
         return [
-            Candidate(word, self.k, delta, TopKOptions(noise, gamma, max_items_per_user=most))
+            Candidate(
+                word,
+                self.k,
+                delta,
+                TopKOptions(noise, gamma, max_items_per_user=most),
+                self.lists_only,
+            )
             for noise in noises
         ]
 
