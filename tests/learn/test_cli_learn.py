@@ -120,7 +120,7 @@ def test_a_ledger_is_charged(files: tuple[Path, Path], tmp_path: Path) -> None:
         (("--epsilon", 1, "--test", "nowhere.csv"), "stumps", "no file"),
         (("--epsilon", 1, "--target", "age"), "stumps", "3 labels"),
         (("--epsilon", 1, "--dataset", "x"), "stumps", "ledger"),
-        (("--epsilon", 1, "--max-rows-per-person", 2), "stumps", "needs person"),
+        (("--epsilon", 1, "--max-rows-per-person", 2), "stumps", "needs --person"),
     ],
 )
 def test_bad_input_is_refused_without_a_traceback(

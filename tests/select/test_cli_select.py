@@ -238,10 +238,10 @@ def test_a_full_disk_does_not_lose_the_result(
 REFUSED = {
     "missing file": (["none.csv", "--epsilon", 1], "there is no such file"),
     "long name": (["a" * 300 + ".csv", "--epsilon", 1], "File name too long"),
-    "epsilon zero": (["votes.csv", "--epsilon", 0], "epsilon=0.0 is not positive"),
+    "epsilon zero": (["votes.csv", "--epsilon", 0], "--epsilon 0.0 is not positive"),
     "epsilon nan": (["votes.csv", "--epsilon", "nan"], "not finite"),
-    "k too large": (["votes.csv", "--epsilon", 1, "-k", 4], "k=4 exceeds 3 candidates"),
-    "k zero": (["votes.csv", "--epsilon", 1, "-k", 0], "k=0 is below 1"),
+    "k too large": (["votes.csv", "--epsilon", 1, "-k", 4], "-k 4 exceeds 3 candidates"),
+    "k zero": (["votes.csv", "--epsilon", 1, "-k", 0], "-k 0 is below 1"),
     "delta": (["votes.csv", "--epsilon", 1, "--delta", 1e-6], "has no use for it"),
     "no delta": (["votes.csv", "--epsilon", 1, "--mechanism", "large-margin"], "delta > 0"),
     "noise": (["votes.csv", "--epsilon", 1, "--noise", "gumbel"], "has its own noise"),
