@@ -4,6 +4,9 @@ from pathlib import Path
 import pytest
 
 from serve.served import Served, config_of, serving, write_data
+from servers import postgres_address, postgres_server
+
+__all__ = ["postgres_address", "postgres_server", "served"]
 
 
 @pytest.fixture(scope="session")

@@ -10,18 +10,12 @@ import numpy as np
 
 from serve.loading import Client, question, running
 
-SLEEPER = """
-import asyncio, sys, time
+TWIN = """
+import sys
 from winnow.serve.ticker import Ticker
 
 async def hold(self, arrival):
-    due = self.due(arrival)
     self.answers += 1
-    await asyncio.sleep(max(0.0, due - time.monotonic()))
-
-if {plain}:
-    async def hold(self, arrival):
-        self.answers += 1
 
 Ticker.hold = hold
 from winnow.cli import main
@@ -29,7 +23,7 @@ sys.argv[0] = "winnow"
 sys.argv.insert(1, "serve")
 main()
 """
-"""Twins of the server: each request sleeps for itself, or nothing is held back at all."""
+"""A twin of the server that holds nothing back."""
 
 
 async def timings(port: int, token: str, number: int, connections: int) -> np.ndarray:

@@ -1,0 +1,53 @@
+"""The store and the ledger in Postgres: the same server, and one that comes back by itself."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from serve.served import config_of, declarations, serving, write_data
+
+pytestmark = pytest.mark.extras
+
+
+def test_a_server_on_postgres_survives_the_end_of_its_connections(
+    postgres_address: str, tmp_path: Path
+) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    write_data(tmp_path)
+    config = config_of(
+        tmp_path,
+        store=postgres_address,
+        ledger=postgres_address,
+        ledger_key="team.key",
+        datasets={"people": declarations()["people"]},
+    )
+    body = {"questions": [{"colour": "red"}]}
+    at = "/v1/datasets/people/questions"
+    with serving(config) as served:
+        first = served.call("ann", "POST", at, "q1", json=body)
+        assert first.status_code == 200, first.text
+        job = served.released("ann", "people", "r1", kind="select", column="colour", epsilon=0.5)
+        assert job["state"] == "done"
+        with psycopg.connect(postgres_address, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+        status = 0
+        for attempt in range(100):  # the lost lock ends the session, which is gone on with
+            answer = served.call("ann", "POST", at, f"again {attempt}", json=body)
+            status = answer.status_code
+            if status == 200:
+                break
+            assert status in (500, 503), answer.text
+            time.sleep(0.1)
+        assert status == 200
+        assert answer.json()["answers"][0]["count"] == first.json()["answers"][0]["count"]
+        assert served.call("ann", "POST", at, "q1", json=body).json() == first.json()
+        job = served.released("bob", "people", "r1", kind="select", column="colour", epsilon=0.5)
+        assert job["state"] == "done"
+        verified = served.call("olga", "GET", "/v1/ledger/verify").json()
+        assert verified["ok"] and served.service.ledger.dataset("people").charges == 3
+    with serving(config) as served:  # started again, it goes on
+        assert served.call("ann", "POST", at, "q1", json=body).json() == first.json()
