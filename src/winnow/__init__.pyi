@@ -81,6 +81,7 @@ from winnow.select.sparse_vector import SparseVector as SparseVector
 from winnow.select.verb import above as above
 from winnow.select.verb import open_above as open_above
 from winnow.select.verb import select as select
+from winnow.serve.client import connect as connect
 from winnow.session import Session as Session
 from winnow.tables.result import ReleasedTable as ReleasedTable
 from winnow.tables.result import ReleasedTables as ReleasedTables

@@ -213,7 +213,9 @@ class Actor:
         )
         had[waiting.who] = questions + number, fresh + new
         items = [
-            replies.AnswerItem(a.question, a.value, a.count, a.kind, a.error, a.confidence)
+            replies.AnswerItem(
+                a.question, a.value, a.count, a.kind, a.error, a.confidence, a.adaptive
+            )
             for a in found
         ]
         left = None if settings.each is None else settings.each - questions - number

@@ -150,6 +150,8 @@ class AnswerItem(msgspec.Struct, frozen=True):
     kind: str
     error: float | None
     confidence: float
+    adaptive: bool = False
+    """False: the error holds for questions that do not depend on earlier answers only."""
 
 
 class AnswersAnswer(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ _MOST_VALUES = 12
 
 
 @dataclass(frozen=True)
-class Grid:
+class ResultGrid:
     """A table with a caption; the names of its columns are headers."""
 
     caption: str
@@ -33,19 +33,19 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ResultView:
     """A release as a page shows it."""
 
     headline: str = ""
     ranked: list[str] = field(default_factory=list)
     """Items in their order, where they have no counts."""
-    grids: list[Grid] = field(default_factory=list)
+    grids: list[ResultGrid] = field(default_factory=list)
     note: str = ""
 
 
 def shown(
     release: replies.ReleaseAnswer, synthetic: str | None, labels: dict[str, list[Any]]
-) -> Shown:
+) -> ResultView:
     """The parts of a page for the value of a release; labels give columns their order."""
     value = release.value
     if isinstance(value, dict) and "tables" in value:
@@ -56,17 +56,17 @@ def shown(
         return _synthetic(value, synthetic, labels)
     if isinstance(value, list):
         return _ranking(value)
-    return Shown(headline=str(value))
+    return ResultView(headline=str(value))
 
 
-def _ranking(value: list[Any]) -> Shown:
+def _ranking(value: list[Any]) -> ResultView:
     if value and all(_counted(each) for each in value):
         rows = [[_name(item), count] for item, count in value]
         picture = charts.bars([charts.Bar(name, count) for name, count in rows], "Noisy counts")
-        return Shown(
+        return ResultView(
             grids=[_grid("Items with their noisy counts", ["item", "count"], rows, picture)]
         )
-    return Shown(ranked=[_name(each) for each in value])
+    return ResultView(ranked=[_name(each) for each in value])
 
 
 def _counted(each: Any) -> bool:
@@ -83,17 +83,17 @@ def _name(item: Any) -> str:
     return " + ".join(map(str, item)) if isinstance(item, list) else str(item)
 
 
-def _itemsets(value: dict[str, Any]) -> Shown:
+def _itemsets(value: dict[str, Any]) -> ResultView:
     supports = {_name(items): noisy for items, noisy in value["supports"]}
     error = float(value["standard_error"])
     rows = [[_name(items), supports[_name(items)], error] for items in value["itemsets"]]
     drawn = [charts.Bar(name, n, n - 2 * error, n + 2 * error) for name, n, _ in rows]
     heads = ["itemset", "support", "standard error"]
     picture = charts.bars(drawn, "Noisy supports")
-    return Shown(grids=[_grid("Itemsets with their noisy supports", heads, rows, picture)])
+    return ResultView(grids=[_grid("Itemsets with their noisy supports", heads, rows, picture)])
 
 
-def _tables(value: dict[str, Any]) -> Shown:
+def _tables(value: dict[str, Any]) -> ResultView:
     grids = []
     for table in value["tables"][:_MOST_TABLES]:
         columns, rows = table["columns"], table["rows"]
@@ -116,10 +116,10 @@ def _tables(value: dict[str, Any]) -> Shown:
         headline = f"{charts.short(total['estimate'])} in all"
         if total["standard_error"]:
             headline += f", standard error {charts.short(total['standard_error'])}"
-    return Shown(headline=headline, grids=grids, note=note)
+    return ResultView(headline=headline, grids=grids, note=note)
 
 
-def _synthetic(value: dict[str, Any], content: str, labels: dict[str, list[Any]]) -> Shown:
+def _synthetic(value: dict[str, Any], content: str, labels: dict[str, list[Any]]) -> ResultView:
     """The columns of a synthetic table, one picture for each: counting it again costs nothing."""
     reader = csv.reader(io.StringIO(content))
     heads = next(reader, [])
@@ -138,12 +138,16 @@ def _synthetic(value: dict[str, Any], content: str, labels: dict[str, list[Any]]
         found.sort(key=lambda each: order.get(each[0], len(order)))
         drawn = [charts.Bar(label, count) for label, count in found]
         picture = charts.bars(drawn, f"Synthetic rows by {name}")
-        grids.append(Grid(name, [name, "synthetic rows"], [list(each) for each in found], picture))
+        grids.append(
+            ResultGrid(name, [name, "synthetic rows"], [list(each) for each in found], picture)
+        )
     headline = f"A synthetic table of {value['rows']:,} rows and {len(heads)} columns"
     note = f"The pictures count the first {number:,} synthetic rows."
-    return Shown(headline=headline, grids=grids, note=note if number == _SAMPLED else "")
+    return ResultView(headline=headline, grids=grids, note=note if number == _SAMPLED else "")
 
 
-def _grid(caption: str, heads: list[str], rows: Sequence[Any], picture: Markup | None) -> Grid:
+def _grid(
+    caption: str, heads: list[str], rows: Sequence[Any], picture: Markup | None
+) -> ResultGrid:
     kept = list(rows[:_MOST_ROWS])
-    return Grid(caption, heads, kept, picture, len(rows) - len(kept))
+    return ResultGrid(caption, heads, kept, picture, len(rows) - len(kept))

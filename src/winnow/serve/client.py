@@ -1,0 +1,416 @@
+"""``wn.connect``: the verbs of the library, asked of a server.
+
+Only the standard library is needed. What spends something carries a key, so that a request that
+was lost on its way is sent again and stays one request. Errors are those that the library raises.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import secrets
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+
+from winnow.core.released import Receipt, Released
+from winnow.core.workloads.conditions import Predicates
+from winnow.core.workloads.tables import Marginals, Ranges
+from winnow.core.workloads.workload import Maker, Union
+from winnow.errors import (
+    BudgetExceeded,
+    DataError,
+    ParameterError,
+    SessionExhausted,
+    WinnowError,
+)
+from winnow.foreign import guarded, reason
+from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
+
+R = TypeVar("R")
+
+_AGAIN = {"busy", "too-many"}
+"""Refusals that pass by themselves: nothing was drawn."""
+_ERRORS: dict[str, type[WinnowError]] = {
+    "budget": BudgetExceeded,
+    "exhausted": SessionExhausted,
+    "internal": DataError,
+    "busy": DataError,
+    "too-many": DataError,
+}
+"""What a problem of the server is raised as; all others are wrong requests."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+
+
+@guarded
+def connect(url: str, *, token: str, patience: float = 60.0) -> Client:
+    """A server of ``winnow serve``, with the same verbs: ``wn.connect(url, token=...)``.
+
+    The name of a dataset stands where the library takes data. ``patience`` is for how many seconds
+    a server that cannot be reached, or is busy, is asked again.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+        raise ParameterError(f"url={url!r} is not an address such as https://data.example.org")
+    if parts.scheme == "http" and not _on_this_machine(parts.hostname):
+        raise ParameterError(
+            f"url={url!r} has no TLS, and the token would cross the network in plain text; "
+            "give an address with https"
+        )
+    if not token or not token.isascii() or not token.isprintable():
+        raise ParameterError("token is not a token of this server; ask the owner for one")
+    return Client(_Line(url.rstrip("/"), token, float(patience)))
+
+
+def _on_this_machine(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+# Requests
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A token goes to the address that it was given for, and to no other."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Follow nothing."""
+        return
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The way to a server: an address, and who asks."""
+
+    url: str
+    token: str = field(repr=False)
+    patience: float
+
+    def ask(
+        self, method: str, path: str, body: Any = None, key: str | None = None, text: bool = False
+    ) -> Any:
+        """What the server answers; asked again where that changes nothing but the moment."""
+        end = time.monotonic() + self.patience
+        pause = _FIRST_PAUSE
+        while True:
+            status, content, problem = self._once(method, path, body, key)
+            if 200 <= status < 300:
+                return content.decode() if text else json.loads(content)
+            word, said = _told(content) if not problem else ("", problem)
+            if (word and word not in _AGAIN and not _unfinished(word, method, key)) or (
+                time.monotonic() + pause > end
+            ):
+                raise _ERRORS.get(word, ParameterError if word else DataError)(said)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _once(
+        self, method: str, path: str, body: Any, key: str | None
+    ) -> tuple[int, bytes, str]:  # fmt: skip
+        """Status, body, and what is wrong where there is no answer of the server at all."""
+        headers = {"authorization": f"Bearer {self.token}", "accept": "application/json"}
+        content = None if body is None else json.dumps(body, default=_plain).encode()
+        if content is not None:
+            headers["content-type"] = "application/json"
+        if key is not None:
+            headers["idempotency-key"] = key
+        request = urllib.request.Request(self.url + path, content, headers, method=method)
+        try:
+            with self._opener().open(request, timeout=max(10.0, self.patience)) as answer:
+                return answer.status, answer.read(), ""
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read(), ""
+        except (OSError, http.client.HTTPException) as error:
+            cause = getattr(error, "reason", error)
+            why = reason(cause) if isinstance(cause, BaseException) else type(error).__name__
+            return 0, b"", f"the server at {self.url} cannot be reached: {why}"
+
+    def _opener(self) -> urllib.request.OpenerDirector:
+        local = _on_this_machine(urlsplit(self.url).hostname or "")
+        handlers: list[Any] = [_NoRedirect()]
+        return urllib.request.build_opener(
+            *handlers, *([urllib.request.ProxyHandler({})] if local else [])
+        )
+
+
+def _told(content: bytes) -> tuple[str, str]:
+    """The word of a problem, and what it says."""
+    try:
+        problem = json.loads(content)
+        word = str(problem["type"]).removeprefix("urn:winnow:problem:")
+        said = str(problem.get("detail") or problem["title"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "internal", "the address answers, but is no server of winnow serve"
+    return word, f"{said} [{problem['id']}]" if problem.get("id") else said
+
+
+def _unfinished(word: str, method: str, key: str | None) -> bool:
+    """Whether the same key is being answered right now."""
+    return word == "pending" and method == "POST" and key is not None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise ParameterError(f"{type(value).__name__} cannot be sent to a server; give plain values")
+
+
+# Workloads and questions
+
+
+def pieces_of(workload: Maker | int | Sequence[Any]) -> list[dict[str, Any]]:
+    """A workload as a server takes it: the inverse of what the server makes of it."""
+    match workload:
+        case Union():
+            return [piece for each in workload.makers for piece in pieces_of(each)]
+        case Marginals(ways=ways, columns=None, sample=None):
+            return [{"marginals": each} for each in ways]
+        case Marginals(ways=(only,), columns=columns, sample=None) if (
+            columns is not None and only == len(columns)
+        ):
+            return [{"table": list(columns)}]
+        case Ranges(column=column, prefixes=prefixes, number=None):
+            return [{"prefixes" if prefixes else "ranges": column}]
+        case Predicates():
+            return [{"where": [_conditions(each) for each in workload.conditions]}]
+        case _:
+            raise ParameterError(
+                "this workload cannot be sent to a server; give wn.marginals of all columns or of "
+                "one table, wn.prefixes, wn.ranges, wn.where, wn.predicates, or a sum of them"
+            )
+
+
+def _conditions(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _condition(each) for name, each in given.items()}
+
+
+def _condition(given: Any) -> Any:
+    if isinstance(given, tuple):
+        low, high = given
+        return {"from": low, "to": high}
+    if isinstance(given, range | set | frozenset | np.ndarray):
+        return list(given)
+    return given
+
+
+class Verbs(Generic[R]):
+    """The verbs of the library; the name of a dataset stands where the library takes data."""
+
+    def _order(self, dataset: str, kind: str, **order: Any) -> R:
+        raise NotImplementedError
+
+    @guarded
+    def select(
+        self, dataset: str, *, epsilon: float | None = None, error: float | None = None,
+        column: str | None = None, k: int | None = None, mechanism: str = "permute-and-flip",
+    ) -> R:  # fmt: skip
+        """The value of a column, or the item, that most people have; or the best k."""
+        return self._order(
+            dataset, "select", epsilon=epsilon, error=error, column=column, k=k,
+            mechanism=mechanism,
+        )  # fmt: skip
+
+    @guarded
+    def top_k(
+        self, dataset: str, k: int, *, epsilon: float | None = None, error: float | None = None,
+        delta: float = 0.0, column: str | None = None, with_counts: bool = False,
+        mechanism: str = "auto",
+    ) -> R:  # fmt: skip
+        """The k most common values of a column, or items."""
+        return self._order(
+            dataset, "top-k", epsilon=epsilon, error=error, delta=delta, k=k, column=column,
+            with_counts=with_counts, mechanism=mechanism,
+        )  # fmt: skip
+
+    @guarded
+    def tabulate(
+        self, dataset: str, by: Maker | None = None, *, epsilon: float | None = None,
+        error: float | None = None, delta: float = 0.0, values: Sequence[str] = (),
+        objective: str = "balanced",
+    ) -> R:  # fmt: skip
+        """Tables of counts, sums and means; events are a table by themselves."""
+        pieces = [{"marginals": 1}] if by is None else pieces_of(by)
+        return self._order(
+            dataset, "tables", epsilon=epsilon, error=error, delta=delta, by=pieces,
+            values=list(values), objective=objective,
+        )  # fmt: skip
+
+    @guarded
+    def frequent_itemsets(
+        self, dataset: str, *, size: int, epsilon: float | None = None, k: int = 1,
+        delta: float = 0.0, with_counts: bool = False, mechanism: str = "auto",
+    ) -> R:  # fmt: skip
+        """The itemsets of a size that most baskets hold."""
+        return self._order(
+            dataset, "itemsets", epsilon=epsilon, size=size, k=k, delta=delta,
+            with_counts=with_counts, mechanism=mechanism,
+        )  # fmt: skip
+
+    @guarded
+    def release(
+        self, dataset: str, workload: Maker, *, epsilon: float | None = None,
+        error: float | None = None, delta: float = 0.0, method: str = "auto",
+        rows: int | None = None,
+    ) -> R:  # fmt: skip
+        """Answers to a workload, and a synthetic table."""
+        return self._order(
+            dataset, "queries", epsilon=epsilon, error=error, delta=delta,
+            workload=pieces_of(workload), method=method, rows=rows,
+        )  # fmt: skip
+
+    @guarded
+    def release_wide(
+        self, dataset: str, workload: Maker, *, delta: float, epsilon: float | None = None,
+        rows: int | None = None,
+    ) -> R:  # fmt: skip
+        """A synthetic table of many columns."""
+        return self._order(
+            dataset, "wide", epsilon=epsilon, delta=delta, workload=pieces_of(workload), rows=rows
+        )
+
+
+@dataclass(frozen=True)
+class Plans(Verbs[RemotePlan]):
+    """What a release would bring and cost: by its epsilon, or by the error that is wanted."""
+
+    _line: _Line
+
+    def _order(self, dataset: str, kind: str, **order: Any) -> RemotePlan:
+        body = {"order": _given(kind, order)}
+        return RemotePlan.parse(self._line.ask("POST", _path("datasets", dataset, "plans"), body))
+
+
+@dataclass(frozen=True)
+class Client(Verbs[Released[Any]]):
+    """A server, and who asks it. Verbs spend budget; those of ``plan`` spend none."""
+
+    _line: _Line
+    _key: str | None = None
+
+    @property
+    def plan(self) -> Plans:
+        """The same verbs as plans."""
+        return Plans(self._line)
+
+    def with_key(self, key: str) -> Client:
+        """The same, with a key of your own for what spends: the same request is one request.
+
+        Without it every call has a fresh key. Keep a key where your program may end between
+        sending and receiving, and send the same request under it again.
+        """
+        return replace(self, _key=key)
+
+    def _order(self, dataset: str, kind: str, **order: Any) -> Released[Any]:
+        body = {"order": _given(kind, order)}
+        job = self._line.ask(
+            "POST", _path("datasets", dataset, "releases"), body, self._key or _fresh_key()
+        )
+        return self._waited(job)
+
+    def _waited(self, job: dict[str, Any]) -> Released[Any]:
+        """The release of a job, when its public time has come."""
+        seen = float(job["accepted"])
+        while job["state"] == "running":
+            time.sleep(max(_FIRST_PAUSE, float(job["due"]) - seen))
+            seen = float(job["due"])
+            job = self._line.ask("GET", _path("jobs", job["id"]))
+        if job["state"] != "done":
+            kind = ParameterError if job["state"] == "refused" else DataError
+            raise kind(f"the release was not made: {job['problem']}")
+        return self._found(job["id"])
+
+    def _found(self, identity: str) -> Released[Any]:
+        document = self._line.ask("GET", _path("releases", identity))
+        labels = {}
+        if document["downloads"]:
+            labels = self._line.ask("GET", _path("datasets", document["dataset"], "schema"))[
+                "labels"
+            ]
+
+        def fetch(name: str) -> str:
+            return str(self._line.ask("GET", _path("releases", identity, name), text=True))
+
+        found: Released[Any] = released_of(document, fetch, labels)
+        return found
+
+    @guarded
+    def ask(self, dataset: str, question: Predicates | Sequence[Predicates]) -> Any:
+        """How many rows meet the conditions of ``wn.where``; of a list, a list of answers."""
+        several = not isinstance(question, Predicates)
+        asked = list(question) if isinstance(question, Sequence) else [question]
+        for each in asked:
+            if not isinstance(each, Predicates):
+                raise ParameterError(f"{type(each).__name__} is no question; give wn.where(...)")
+        wanted = [_conditions(one) for each in asked for one in each.conditions]
+        answer = self._line.ask(
+            "POST",
+            _path("datasets", dataset, "questions"),
+            {"questions": wanted},
+            self._key or _fresh_key(),
+        )
+        receipt = Receipt.from_dict(answer["receipt"])
+        found = [
+            RemoteAnswer(**item, guarantee=answer["guarantee"], receipt=receipt)
+            for item in answer["answers"]
+        ]
+        return found if several or len(found) > 1 else found[0]
+
+    @guarded
+    def datasets(self) -> list[str]:
+        """The names of the datasets that you may see."""
+        return [each["name"] for each in self._line.ask("GET", "/v1/datasets")["datasets"]]
+
+    @guarded
+    def schema(self, dataset: str) -> dict[str, Any]:
+        """What is public of a dataset."""
+        return dict(self._line.ask("GET", _path("datasets", dataset, "schema")))
+
+    @guarded
+    def budget(self, dataset: str) -> RemoteBudget:
+        """What is left of a dataset's budget, for you and for everyone."""
+        return RemoteBudget.parse(self._line.ask("GET", _path("datasets", dataset, "budget")))
+
+    @guarded
+    def receipts(self, dataset: str | None = None) -> list[Receipt]:
+        """The receipts of your releases, the latest first; of one dataset, or of all."""
+        jobs = self._line.ask("GET", "/v1/jobs")["jobs"]
+        return [
+            Receipt.from_dict(self._line.ask("GET", _path("releases", job["id"], "receipt")))
+            for job in jobs
+            if job["state"] == "done" and dataset in (None, job["dataset"])
+        ]
+
+    @guarded
+    def releases(self, dataset: str | None = None) -> list[Released[Any]]:
+        """Your releases, the latest first; nothing is spent again."""
+        jobs = self._line.ask("GET", "/v1/jobs")["jobs"]
+        return [
+            self._found(job["id"])
+            for job in jobs
+            if job["state"] == "done" and dataset in (None, job["dataset"])
+        ]
+
+
+def _given(kind: str, order: Mapping[str, Any]) -> dict[str, Any]:
+    """An order without what was left out."""
+    return {"kind": kind} | {name: value for name, value in order.items() if value is not None}
+
+
+def _path(*parts: str) -> str:
+    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def _fresh_key() -> str:
+    return secrets.token_urlsafe(24)
