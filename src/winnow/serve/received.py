@@ -247,7 +247,7 @@ class RemoteAnswer:
 
 
 @dataclass(frozen=True)
-class Amount:
+class RemoteAmount:
     """What was spent and what is left, in a unit."""
 
     unit: str
@@ -264,9 +264,9 @@ class RemoteBudget(InNotebook):
     dataset: str
     guarantee: str
     """What the cap promises, whatever is released."""
-    mine: Amount | None
+    mine: RemoteAmount | None
     """None for an owner, who spends nothing."""
-    everyone: Amount
+    everyone: RemoteAmount
     charges: int
 
     @classmethod
@@ -275,8 +275,8 @@ class RemoteBudget(InNotebook):
         mine = document["mine"]
         return cls(
             document["dataset"], document["guarantee"],
-            None if mine is None else Amount(**mine),
-            Amount(**document["everyone"]), document["charges"],
+            None if mine is None else RemoteAmount(**mine),
+            RemoteAmount(**document["everyone"]), document["charges"],
         )  # fmt: skip
 
     @property
