@@ -134,6 +134,17 @@ def test_a_batch_becomes_csv_or_json(files: Path) -> None:
     assert len(json.loads((files / "a.json").read_text())["answers"]) == 2
 
 
+def test_a_hypothesis_is_saved_as_a_synthetic_table(files: Path) -> None:
+    out = files / "synthetic.csv"
+    made = run(files, "--synthesise", "marginals:2", "--out", str(out), "--seed", "1",
+               "--beta", "0.1", "--memory", "100MB")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert len(rows) == 4000 and set(rows[0]) == {"sex", "age"}
+    assert abs(sum(row["sex"] == "Female" for row in rows) / 4000 - 0.3) < 0.1
+    assert "passes" in made.stderr and (files / "synthetic.csv.receipt.json").exists()
+
+
 def test_the_prompt_answers_and_knows_its_commands(files: Path) -> None:
     typed = "sex = Female\n:budget\n:plan\n:columns\n:help\n\n:nonsense\nsex = Other\n:quit\n"
     shown = run(files, text=typed)
@@ -223,6 +234,11 @@ def test_a_session_can_be_recorded(files: Path) -> None:
         (["--batch", "QUESTIONS", "--out", "no/a.csv"], "no such folder"),
         (["--batch", "QUESTIONS", "--json", "--out", "a.csv"], "not both"),
         (["--delta", "0"], "delta"),
+        (["--synthesise", "marginals:1"], "needs --out"),
+        (["--synthesise", "marginals:1", "--out", "a.txt"], "use one of"),
+        (["--synthesise", "marginals:1", "--json"], "leave out"),
+        (["--synthesise", "marginals:1", "--out", "a.csv", "--method", "independent"], "no hypo"),
+        (["--smoothness", "1"], "universe"),
         (["--relation", "add-remove"], "public number"),
         (["--dataset", "people"], "--ledger"),
         (["--person", "sex", "--state", "s"], "--salt"),

@@ -401,6 +401,25 @@ def test_passes_end_when_one_is_quiet() -> None:
     assert session.rounds > size * (result.passes - 1)
 
 
+def test_passes_give_a_synthetic_table_that_answers_samples_and_saves(tmp_path) -> None:
+    session = opened(threshold=0.05, max_queries=10_000)
+    result = session.synthesise(wn.marginals(2), passes=50)
+    found = result.synthetic
+    assert found.total == session.plan.rows and result.released.guarantee == session.guarantee
+    assert found.answers() == pytest.approx([a.value for a in result.answers], abs=1e-9)
+    assert len(next(iter(found.sample(7, seed=1).values()))) == 7
+    found.save(tmp_path / "synthetic.json")
+    assert "factors" in (tmp_path / "synthetic.json").read_text()
+    few = SCHEMA.cells // 2
+    sampled = opened(threshold=0.2, max_queries=1000, universe=few, smoothness=1.0)
+    on_points = sampled.synthesise(wn.marginals(1), passes=2)
+    assert on_points.synthetic.marginal(SCHEMA.names[0]).sum() == pytest.approx(1)
+    assert "sampled cells" in on_points.synthetic.rests_on
+    implicit = opened(threshold=0.2, max_queries=1000, memory=1)
+    with pytest.raises(InputError, match="list of updates"):
+        _ = implicit.synthesise(wn.marginals(1), passes=1).synthetic
+
+
 def test_passes_end_at_their_limit_and_at_the_end_of_the_session() -> None:
     limited = opened(threshold=0.02, max_queries=10_000).synthesise(wn.marginals(2), passes=1)
     assert limited.status == "pass limit" and limited.passes == 1

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from winnow.core.released import Receipt
+from winnow.core.released import Receipt, Released
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
@@ -37,8 +37,10 @@ from winnow.interactive.open_session import (
     answer_of,
 )
 from winnow.interactive.questions import Question, question_of, questions_of, taken
-from winnow.interactive.state import CellState, State
+from winnow.interactive.state import CellState, PointState, State
 from winnow.privacy.ledger.locks import Hold
+from winnow.release.factors import Factor
+from winnow.release.synthetic import SyntheticDistribution
 
 LARGEST_STEP = 8.0
 _MOST_REMEMBERED = 500_000
@@ -59,6 +61,18 @@ class SyntheticPasses:
     """The hypothesis over the cells, sum 1; None where the domain is not held in memory."""
     answers: tuple[Answer, ...]
     """Every query of the workload, from the last hypothesis."""
+    released: Released[SyntheticDistribution] | None = None
+    """The hypothesis as a synthetic table; None where the domain is not held in memory."""
+
+    @property
+    def synthetic(self) -> SyntheticDistribution:
+        """The synthetic table: it answers workloads, samples rows and saves itself."""
+        if self.released is None:
+            raise ParameterError(
+                "the domain is kept as a list of updates, from which no rows are drawn; open the "
+                "session with a larger memory=, or sample the domain with universe="
+            )
+        return self.released.value
 
 
 class Interactive(OpenSession[InteractivePlan]):
@@ -217,6 +231,8 @@ class Interactive(OpenSession[InteractivePlan]):
     def synthesise(self, workload: Any, *, passes: int = 10) -> SyntheticPasses:
         """Passes over a workload until one has no update [PMW, Section II].
 
+        ``synthetic`` of the result is the hypothesis as a synthetic table: it answers, samples and
+        saves as that of ``winnow.release``; ``released`` has the session's guarantee beside it.
         Every query of every pass is a round and counts towards ``max_queries``.
         """
         asked = questions_of(self.schema, workload)
@@ -255,8 +271,18 @@ class Interactive(OpenSession[InteractivePlan]):
             question = taken(asked, query)
             near = self._found_near.get(question.key)
             answers.append(self._guessed(question, self._state.answer(question), near, None))
-        weights = self._state.weights() if isinstance(self._state, CellState) else None
-        return SyntheticPasses(status, passes, self.updates, weights, tuple(answers))
+        state, weights, released = self._state, None, None
+        if isinstance(state, CellState | PointState):
+            weights = state.weights()
+            points = state.points if isinstance(state, PointState) else None
+            columns = tuple(range(len(self.schema.columns)))
+            factor = Factor(columns, self.schema.shape, weights, points)
+            rests_on = "" if points is None else f"the fit is on {len(points):,} sampled cells"
+            value = SyntheticDistribution(
+                self.schema, (factor,), self.plan.rows, workload=asked, rests_on=rests_on
+            )
+            released = Released(value, self.guarantee, self.receipt)
+        return SyntheticPasses(status, passes, self.updates, weights, tuple(answers), released)
 
     @guarded
     def state(self) -> dict[str, Any]:

@@ -59,6 +59,13 @@ class Method(StrEnum):
     RECOMMENDED = "recommended"
 
 
+class Calibration(StrEnum):
+    """Which proof sizes the noise of a hypothesis."""
+
+    TARGET = "target-charging"
+    PAPER = "paper"
+
+
 @reported()
 def ask(
     table: Annotated[
@@ -147,6 +154,74 @@ def ask(
             rich_help_panel=_METHOD,
         ),
     ] = 0.0,
+    beta: Annotated[
+        float,
+        typer.Option(
+            "--beta",
+            metavar="B",
+            help="Bounds hold for all answers together with probability 1 - B.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = 0.05,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            "--alpha",
+            metavar="A",
+            help="An error bound to aim at, as a fraction of the rows.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    calibration: Annotated[
+        Calibration,
+        typer.Option("--calibration", help="Which proof sizes the noise.", rich_help_panel=_METHOD),
+    ] = Calibration.TARGET,
+    universe: Annotated[
+        int | None,
+        typer.Option(
+            "--universe",
+            metavar="CELLS",
+            help="Keep the hypothesis on so many sampled cells; needs --smoothness.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    smoothness: Annotated[
+        float | None,
+        typer.Option(
+            "--smoothness",
+            metavar="XI",
+            help="With --universe: no cell holds more than this part of the rows.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Hold every cell while they fit; beyond it the list of updates.",
+            rich_help_panel=_METHOD,
+        ),
+    ] = "1GB",
+    synthesise: Annotated[
+        str | None,
+        typer.Option(
+            "--synthesise",
+            metavar="W",
+            help="Ask a workload (marginals:2, as in winnow release) again and again until the "
+            "hypothesis follows it, and save that with --out as a synthetic table.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    passes: Annotated[
+        int,
+        typer.Option(
+            "--passes",
+            metavar="N",
+            help="With --synthesise: how often at most.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = 10,
     state: Annotated[
         Path | None,
         typer.Option(
@@ -170,7 +245,8 @@ def ask(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="With --batch: the answers as .csv or .json.",
+            help="With --batch: the answers as .csv or .json. With --synthesise: rows as .csv or "
+            ".parquet, the distribution as .json.",
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
@@ -192,7 +268,12 @@ def ask(
     from winnow.interactive.verb import open_interactive
     from winnow.read.table import read_table
 
-    if batch is None and (out is not None or json):
+    if synthesise is not None:
+        workload = _workload_to_save(synthesise, batch, out, json)
+        if method is Method.INDEPENDENT:
+            raise ParameterError("noise on every answer keeps no hypothesis to --synthesise")
+        method = Method.WEIGHTS
+    elif batch is None and (out is not None or json):
         raise ParameterError("--out and --json are for a --batch; at the prompt answers are shown")
     if out is not None and json:
         raise ParameterError("give --out or --json, not both")
@@ -223,8 +304,18 @@ def ask(
         session.padded(padding_of(pad_to))
         report(f"going on with {session!r}; {session.guarantee}, charged when it was opened")
     else:
-        sizing = {"threshold": threshold, "updates": updates, "warm_start": warm_start}
-        _agree(sealed, rows, epsilon, delta, max_queries, sizing, ask=not yes and batch is None)
+        sizing: dict[str, Any] = {
+            "threshold": threshold,
+            "updates": updates,
+            "warm_start": warm_start,
+            "alpha": alpha,
+            "universe": universe,
+            "smoothness": smoothness,
+        }
+        if calibration is not Calibration.TARGET:
+            sizing["calibration"] = str(calibration)
+        prompted = batch is None and synthesise is None
+        _agree(sealed, rows, epsilon, delta, max_queries, sizing, ask=not yes and prompted)
         warn_of_other_labels(budget, sealed)
         session = open_interactive(
             sealed,
@@ -236,16 +327,47 @@ def ask(
             threshold=threshold,
             updates=updates,
             warm_start=warm_start,
+            beta=beta,
+            alpha=alpha,
+            calibration=str(calibration),
+            universe=universe,
+            smoothness=smoothness,
+            memory=memory,
             state=state,
             budget=budget,
             pad_to=padding_of(pad_to),
             seed=seed,
         )
     with session:
-        if lines is None:
+        if synthesise is not None and out is not None:
+            _synthesised(session, workload, passes, out)
+        elif lines is None:
             prompt(session, budget)
         else:
             write_answers(session, lines, out, json=json)
+
+
+def _workload_to_save(text: str, batch: Path | None, out: Path | None, json: bool) -> Any:
+    """The workload of --synthesise, and whether its result can be saved."""
+    from winnow.core.saving import check_target
+    from winnow.release.cli.view import workload_of
+
+    if batch is not None or json:
+        raise ParameterError("--synthesise saves a table; leave out --batch and --json")
+    if out is None:
+        raise ParameterError("--synthesise needs --out FILE: .csv, .parquet or .json")
+    check_target(out)
+    return workload_of(text)
+
+
+def _synthesised(session: Any, workload: Any, passes: int, out: Path) -> None:
+    """Passes over the workload, and the synthetic table in a file."""
+    if not hasattr(session, "synthesise"):  # one that was opened before
+        raise ParameterError("this session has noise on every answer, and keeps no hypothesis")
+    found = session.synthesise(workload, passes=passes)
+    about = {"guarantee": session.guarantee.to_dict(), "receipt": session.receipt.to_dict()}
+    found.synthetic.save(out, about=about)
+    report(f"{found.status} after {found.passes} passes and {found.updates} updates: {out}")
 
 
 def _agree(
