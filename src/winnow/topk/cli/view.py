@@ -90,11 +90,24 @@ def draw(
     return draw_top(bars, title=visible(title), subtitle=subtitle, margin=margin, ending=ending)
 
 
+_PlanColumn = tuple[str, Callable[[TopKRow], str], str]
+
+
+def _width(planned: TopKPlan, columns: list[_PlanColumn]) -> int:
+    """How wide a terminal the table needs to be read."""
+    names = max(len(_name(row)) for row in planned.rows)
+    cells = ([*name.split("\n"), *(get(row) for row in planned.rows)] for name, get, _ in columns)
+    return names + 1 + sum(max(map(len, held)) + 3 for held in cells)
+
+
 def show_plan(planned: TopKPlan) -> None:
-    """A table with one line for each mechanism, and what its columns mean."""
+    """A table with one line for each mechanism, and what its columns mean.
+
+    What a narrow terminal has no room for is in ``--json`` and ``--out``.
+    """
     confident = f"{100 * planned.confidence:.6g} %"
     of = f"of the released {planned.judged}, over {planned.draws} simulated draws"
-    columns: list[tuple[str, Callable[[TopKRow], str], str]] = [
+    columns: list[_PlanColumn] = [
         ("gives", lambda row: "list" if row.ordered else "set", "a list in order, or a set"),
         ("epsilon", lambda row: f"{row.epsilon:.4g}", "the privacy loss that is planned for"),
         ("chance", lambda row: _share(row.top_chance, row.simulated_top),
@@ -111,9 +124,12 @@ def show_plan(planned: TopKPlan) -> None:
     columns = [column for column in columns if any(column[1](row) != "-" for row in planned.rows)]
     if planned.epsilon is None:
         columns = [column for column in columns if column[0] != "for\ntarget"]
+    show = console()
+    for name in ("GOOD", "GREAT"):
+        if _width(planned, columns) > show.width:
+            columns = [column for column in columns if column[0] != name]
     heads = [("mechanism", "left"), *((name, "right") for name, _, _ in columns)]
     rows = [[_name(row), *(get(row) for _, get, _ in columns)] for row in planned.rows]
-    show = console()
     show.print(
         grid(heads, rows), notes((name.replace("\n", " "), text) for name, _, text in columns)
     )
