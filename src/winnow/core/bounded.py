@@ -9,6 +9,7 @@ takes, decides what stage 1 leaves open.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from winnow.core.arithmetic import Arithmetic, Floats, Interval, log
 from winnow.core.formulas import clock_within, clocks
 from winnow.core.laws import Law
-from winnow.core.tape import Tape
 
 _WORD, _EXTENSION = 2**32 - 1, 2**64 - 1
 
@@ -101,10 +101,17 @@ def _significant(
     return known_v, known_w
 
 
+class Bits(Protocol):
+    """What knows the bits of items, as many as are asked for: a tape."""
+
+    def bits(self, item: int, count: int) -> int:
+        """The first bits of an item, as an integer (first bit highest)."""
+
+
 def noise_interval(
     arithmetic: Arithmetic,
     law: Law,
-    tape: Tape,
+    tape: Bits,
     item: int,
     bits: int,
     log_count: Interval | None = None,
@@ -123,7 +130,7 @@ def noise_interval(
     return law.formulas.largest_within(arithmetic, arithmetic.add(g, log_count))
 
 
-def clock_interval(arithmetic: Arithmetic, tape: Tape, item: int, bits: int) -> Interval:
+def clock_interval(arithmetic: Arithmetic, tape: Bits, item: int, bits: int) -> Interval:
     """An interval around the Exp(1) clock E = -ln(1 - V) of an item."""
     known = tape.bits(item, bits)
     w = arithmetic.between(1 - Fraction(known + 1, 1 << bits), 1 - Fraction(known, 1 << bits))

@@ -64,6 +64,8 @@ class Filter:
     scale: float
     k: int
     counts: LogCounts | None
+    apart: Integers | None = None
+    """Places, ascending, that take no part."""
     best: float = -np.inf
     """A noisy score that k items are certain to reach."""
     _limit: float = np.inf
@@ -97,6 +99,9 @@ class Filter:
         found += rounded.view(np.int32)
         if not words.min():
             found[words == 0] = -np.inf  # the noise has no bound yet
+        if self.apart is not None:
+            first_of, last_of = np.searchsorted(self.apart, (first, first + size))
+            found[self.apart[first_of:last_of] - first] = np.inf
         return found
 
     def _margin(self, part: slice | Integers) -> Floats:
@@ -134,7 +139,7 @@ class Filter:
             place = int(keys.argmin())
             if keys[place] > self._limit:
                 return None
-            self._raise(self.bounds_of_one(first + place, int(words[place]))[0])
+            self.reach(self.bounds_of_one(first + place, int(words[place]))[0])
             near = np.flatnonzero(keys <= self._limit)
         else:
             near = np.flatnonzero(keys <= self._limit) if self._limit < np.inf else None
@@ -155,10 +160,11 @@ class Filter:
             lows = np.concatenate([self._lows, lows])
         if len(lows) >= self.k:
             lows = np.partition(lows, len(lows) - self.k)[len(lows) - self.k :]
-            self._raise(float(lows[0]))
+            self.reach(float(lows[0]))
         self._lows = lows
 
-    def _raise(self, best: float) -> None:
+    def reach(self, best: float) -> None:
+        """Only items that may reach this noisy score are wanted."""
         if best > self.best:
             self.best = best
             self._limit = (self.law.formulas.top_shift + 159.0 * LN2 - best) * UNIT + ROUNDING

@@ -16,6 +16,7 @@ from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.ranked import Without
+from winnow.core.noisy_top.rounds import peeled
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -34,6 +35,9 @@ from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, TopKList, check_scale, check_size
 from winnow.select.mechanism import ExponentialMechanism
 from winnow.select.ranked import RankedNoisyMax
+
+ONE_BY_ONE = 1 << 13
+"""Up to so many items every round of permute-and-flip reads all scores; beyond, one scan does."""
 
 
 @lru_cache(maxsize=256)
@@ -85,8 +89,10 @@ class PeelPermuteAndFlip(TopKList):
         check_scale(self.scale(scores.utility))
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        left, places = scores.copy(), np.arange(len(scores))
         scale = self.scale(utility)
+        if len(scores) > ONE_BY_ONE and self.k > 1:
+            return peeled(scores, tape, scale, self.k)
+        left, places = scores.copy(), np.arange(len(scores))
         chosen = []
         for last in range(len(scores) - 1, len(scores) - 1 - self.k, -1):
             round_tape = tape.child(f"round-{last}")
