@@ -15,16 +15,14 @@ import winnow as wn
 from winnow import Relation
 from winnow.audit.replay import commands as replay_commands
 from winnow.audit.replay.allowed import ALLOWED
+from winnow.audit.replay.broken import TWINS, replay_twins, twin_of
 from winnow.audit.replay.compare import Replay, replay, replayed
 from winnow.audit.replay.coverage import (
-    TWINS,
     WITHOUT_PRIVATE_DATA,
     nothing_is_left_out,
-    replay_twins,
     replayed_words,
     replays,
     required,
-    twin_of,
 )
 from winnow.audit.replay.observation import Shown, observe
 from winnow.audit.replay.people import Family, neighbours

@@ -13,8 +13,9 @@ from winnow.audit.accounting import accounted
 from winnow.audit.closed_plans import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
 from winnow.audit.fidelity import faithful
+from winnow.audit.replay.broken import replay_twins
 from winnow.audit.replay.compare import replayed
-from winnow.audit.replay.coverage import nothing_is_left_out, replay_twins, replays
+from winnow.audit.replay.coverage import nothing_is_left_out, replays
 from winnow.audit.result import AuditResult
 from winnow.audit.sampling import sampled
 from winnow.audit.twins import caught

@@ -20,7 +20,7 @@ _KNOWN_SECONDS = 1.0
 _MOST_KNOWN = 10_000
 
 
-class Known:
+class _Remembered:
     """Who was looked up within the last second, so that not every request waits for the store.
 
     What is changed by this process counts at once; beside it, a second later.
@@ -61,7 +61,7 @@ class Accounts:
 
     def __init__(self, store: ServerStore) -> None:
         self._store = store
-        self._known = Known()
+        self._known = _Remembered()
 
     def note(self, who: str, what: str, **detail: Any) -> None:
         """Add a line to the audit log."""
