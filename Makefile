@@ -31,6 +31,8 @@ help:  ## Show this list
 demo: $(STAMP)plots  ## Run a short demonstration
 	@echo "Starting the demonstration (the first run compiles some loops: about half a minute) ..."
 	@$(VENV)/bin/winnow demo
+	@echo
+	@echo "A server for analysts, with made-up data: pip install '.[server]', then winnow serve demo"
 
 test: $(STAMP)test  ## Run the tests
 	$(PY) -m pytest $(PYTEST_ARGS)

@@ -13,7 +13,7 @@ import pytest
 
 from serve.served import config_of, declarations, write_data
 from winnow.core.tape import WrittenKey
-from winnow.errors import LedgerError
+from winnow.errors import InputError, LedgerError
 from winnow.privacy import Budget
 from winnow.serve import bodies, orders
 from winnow.serve.jobs import result_of
@@ -165,3 +165,14 @@ def test_a_store_that_is_damaged_or_of_another_key_is_refused(tmp_path: Path) ->
     with pytest.raises(LedgerError, match="cannot be used") as caught:
         service_of(tmp_path)
     assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+def test_one_server_at_a_time_serves_a_folder(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    first, second = service_of(tmp_path), service_of(tmp_path)
+    first.start()
+    with pytest.raises(InputError, match="another server"):
+        second.start()
+    first.stop()
+    second.start()
+    second.stop()

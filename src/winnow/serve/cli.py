@@ -89,6 +89,7 @@ def serve(config: ConfigOption = _CONFIG) -> None:
     service = Service(found)
     if not service.accounts.tokens():
         report("note: there is no token yet; make one with: winnow serve token new NAME")
+    service.start()
     typer.echo(f"serving at {found.origin}")
     _run(service)
 
@@ -96,7 +97,7 @@ def serve(config: ConfigOption = _CONFIG) -> None:
 @reported()
 def demo(
     folder: Annotated[
-        Path, typer.Option("--folder", metavar="DIR", help="Where its files go, anew.")
+        Path, typer.Option("--folder", metavar="DIR", help="Where its files go.")
     ] = Path("winnow-serve-demo"),
     port: Annotated[int, typer.Option("--port", metavar="N", help="Where it listens.")] = 8100,
 ) -> None:
@@ -107,6 +108,7 @@ def demo(
     with instead(ExtraMissing("starlette", "server", "winnow serve"), ImportError):
         from winnow.serve.demo import prepare
     made = prepare(folder, port=port)
+    made.service.start()
     typer.echo(f"serving made-up data at {made.service.config.origin}\n")
     roles = {"olga": "owner", "ann": "analyst", "bob": "analyst"}
     for name, token in made.tokens.items():

@@ -115,6 +115,10 @@ class Requests:
         """Write a result down with its files; unless it failed, forget the key of its noise."""
 
         def finished(view: View) -> None:
+            now = view.one("SELECT state FROM {requests} WHERE id = ?", identity)
+            if now is not None and now[0] in (DONE, REFUSED):  # another process was first
+                return
+            view.do("DELETE FROM {files} WHERE request = ?", identity)
             for name, content in files.items():
                 view.do("INSERT INTO {files} VALUES (?, ?, ?)", identity, name, content)
             if state != FAILED:

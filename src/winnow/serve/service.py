@@ -16,10 +16,11 @@ from typing import Any
 
 import msgspec
 
-from winnow.errors import WinnowError
+from winnow.errors import DataError, WinnowError
 from winnow.privacy import describe, from_json
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.accounts import Dataset
+from winnow.privacy.ledger.locks import Hold, held_file
 from winnow.privacy.rounding import stated_at_least, stated_at_most
 from winnow.serve import bodies, orders, replies
 from winnow.serve.accounts import Accounts
@@ -64,11 +65,20 @@ class Service:
             step=step,
         )
         self.actors: dict[str, Actor] = {}
+        self._alone: Hold | None = None
         self._stopping = threading.Event()
         self._looking = threading.Thread(target=self._look, name="datasets", daemon=True)
 
     def start(self) -> None:
-        """Open all datasets and sessions, and finish what was begun before."""
+        """Open all datasets and sessions, and finish what was begun before; once."""
+        if self._alone is not None:
+            return
+        self._alone = held_file(str(self.config.path("winnow-serve.lock")))
+        if self._alone is None:
+            raise DataError(
+                f"another server runs in {self.config.home}; one at a time serves a folder. End "
+                "it first"
+            )
         for name, declared in self.config.datasets.items():
             self.accounts.add_dataset(name, declared, by="configuration")
         self._open_datasets()
@@ -84,6 +94,9 @@ class Service:
         for actor in self.actors.values():
             actor.close()
         self.store.note("server", "stop")
+        if self._alone is not None:
+            self._alone.release()
+            self._alone = None
 
     def _look(self) -> None:
         while not self._stopping.wait(_LOOK_AGAIN):

@@ -1,0 +1,95 @@
+"""``winnow serve`` on the command line: a configuration, tokens, datasets, shares, a server."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from reference.commands import invoke as invoked
+from serve.loading import free_port, write_config
+
+
+def invoke(*words: str) -> Any:
+    """One command."""
+    return invoked(list(words))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    write_config(tmp_path)
+    return str(tmp_path / "winnow.toml")
+
+
+def test_a_configuration_is_checked_before_anything_is_served(config: str, tmp_path: Path) -> None:
+    fine = invoke("serve", "check", "--config", config)
+    assert fine.exit_code == 0 and "1 datasets" in fine.stdout
+    (tmp_path / "people.csv").unlink()
+    (tmp_path / "schema.json").write_text("{}")
+    wrong = invoke("serve", "check", "--config", config, "--json")
+    assert wrong.exit_code == 1 and len(json.loads(wrong.stdout)["problems"]) == 2
+    Path(config).write_text("listen = 7")
+    assert invoke("serve", "check", "--config", config).exit_code == 2
+    missing = invoke("serve", "check", "--config", "nowhere.toml")
+    assert missing.exit_code == 2 and "winnow serve demo" in missing.stderr
+
+
+def test_tokens_datasets_and_shares_are_looked_after(config: str, tmp_path: Path) -> None:
+    made = invoke("serve", "token", "new", "ann", "--dataset", "people", "--config", config)
+    assert made.exit_code == 0 and re.fullmatch(r"wnw_[\w-]{43}\n", made.stdout)
+    listed = invoke("serve", "token", "list", "--json", "--config", config)
+    (token,) = json.loads(listed.stdout)
+    assert token["principal"] == "ann" and made.stdout.strip() not in listed.stdout
+    assert invoke("serve", "token", "revoke", token["id"], "--config", config).exit_code == 0
+    assert "ended" in invoke("serve", "token", "list", "--config", config).stdout
+    assert invoke("serve", "token", "revoke", "nobody", "--config", config).exit_code == 2
+    for wrong in (["house"], ["a/b"], [" a"], ["ann", "--role", "owner"], ["b", "--scopes", "all"]):
+        refused = invoke("serve", "token", "new", *wrong, "--config", config)
+        assert refused.exit_code == 2 and "Traceback" not in refused.stderr
+    added = ["serve", "dataset", "add", "again", "--path", "people.csv", "--epsilon", "1"]
+    assert invoke(*added, "--config", config).exit_code == 2  # a table needs its schema
+    with_schema = [*added, "--schema", "schema.json", "--config", config]
+    assert "added" in invoke(*with_schema).stdout
+    assert "is there already" in invoke(*with_schema).stdout
+    assert invoke(*with_schema, "--delta", "1e-6").exit_code == 2  # a declaration stays
+    assert "again" in invoke("serve", "dataset", "list", "--config", config).stdout
+    share = ["serve", "share", "set", "again", "ann", "0.25", "--config", config]
+    assert invoke(*share).exit_code == 0
+    share[3] = "nobody"
+    assert invoke(*share).exit_code == 2
+
+
+def test_the_demo_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    port = free_port()
+    words = ["serve", "demo", "--folder", str(tmp_path / "demo"), "--port", str(port)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "winnow", *words], stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        lines = ""
+        while "curl" not in lines:
+            line = process.stdout.readline()
+            assert line, lines
+            lines += line
+        tokens = dict(re.findall(r"(olga|ann|bob)\s+(wnw_\S+)", lines))
+        assert set(tokens) == {"olga", "ann", "bob"}
+        transport = httpx.HTTPTransport(retries=8)
+        with httpx.Client(transport=transport, base_url=f"http://127.0.0.1:{port}") as client:
+            headers = {"authorization": f"Bearer {tokens['bob']}"}
+            found = client.get("/v1/datasets", headers=headers).json()
+        assert [each["name"] for each in found["datasets"]] == ["people"]
+        second = invoke(*words)
+        assert second.exit_code == 2 and "another server" in second.stderr
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) in (0, -signal.SIGTERM)
+    finally:
+        process.kill()
+        process.communicate()
