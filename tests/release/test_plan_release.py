@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import winnow as wn
-from winnow.release.plan import expected_error_bound
+from winnow.release.plan import _noisy_error, expected_error_bound
 
 
 def test_a_plan_shows_the_noise_of_each_accountant() -> None:
@@ -51,6 +52,36 @@ def test_the_bound_falls_with_rows_and_never_exceeds_one() -> None:
     )
     assert many < few <= 1
     assert expected_error_bound(cells=2, queries=1, rounds=1, noise=9, selection=9) == 1
+
+
+def test_an_error_that_is_wished_for_gives_rows_and_rounds() -> None:
+    wish = {"epsilon": 1, "delta": 1e-6, "alpha": 0.1}
+    found = wn.plan.mwem(4096, 1000, **wish)
+    (summed,) = (row for row in found.rows if row.accountant == "zcdp")
+    assert summed.confident <= 0.1 < 1.001 * summed.confident
+    assert summed.bound < summed.confident
+    more = wn.plan.mwem(4096, 1000, n=3 * found.n, **wish)
+    assert more.rounds < found.rounds and more.best().confident <= 0.1
+    fewer = wn.plan.mwem(4096, 1000, **wish | {"alpha": 0.2})
+    assert fewer.n < found.n / 3  # about alpha^-2
+    sure = wn.plan.mwem(4096, 1000, **wish, beta=1e-6)
+    assert sure.n > found.n
+    with pytest.raises(wn.ParameterError, match="it needs"):
+        wn.plan.mwem(4096, 1000, n=100, **wish)
+    with pytest.raises(wn.ParameterError, match="leave out one"):
+        wn.plan.mwem(4096, 1000, rounds=7, **wish)
+    with pytest.raises(wn.ParameterError, match="n is missing"):
+        wn.plan.mwem(4096, 1000, epsilon=1)
+
+
+def test_the_confident_bound_is_that_of_simulated_noise() -> None:
+    """Means of 400 rounds of noise stay below it in 500 trials, as 1 - beta asks (seed 1)."""
+    rng, rounds, beta = np.random.default_rng(1), 400, 0.05
+    for law, noise in (("gaussian", rng.normal), ("laplace", rng.laplace)):
+        sizes = np.abs(noise(size=(500, rounds))).mean(axis=1)
+        missed = np.log(2 * 100) + rng.exponential(size=(500, rounds)).mean(axis=1)
+        bound = _noisy_error(law, rounds, 1.0, 1.0, 100, beta)
+        assert np.mean(2 * sizes + missed > bound) <= beta
 
 
 def test_the_noise_grows_with_the_rows_of_a_person() -> None:

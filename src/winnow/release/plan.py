@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, positive
+from winnow.core.checks import Real, count, delta_range, exact, positive, probability
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.process import memory_text
@@ -26,7 +27,8 @@ _SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. 'noise' is the standard "
     "deviation of one measured count; 'bound' is on the expected largest error over all queries "
     "of MWEM with the sign update and averaged hypotheses, as a fraction of the rows, whatever "
-    "the data are; the gap update is usually several times better."
+    "the data are, and the last column holds with that probability; the gap update is usually "
+    "several times better."
 )
 
 
@@ -49,6 +51,8 @@ class MwemRow:
     """By how much the selected query may be expected to miss the worst one."""
     bound: float
     """On the expected largest error (at most 1: no error is larger)."""
+    confident: float
+    """On the largest error with probability 1 - beta (at most 1)."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class MwemPlan(InNotebook):
     memory: int
     """Bytes that the distribution and the queries need, about."""
     rows: tuple[MwemRow, ...]
+    beta: float = 0.05
+    """``confident`` bounds hold with probability 1 - beta."""
     scope: str = _SCOPE
 
     def best(self) -> MwemRow:
@@ -80,7 +86,8 @@ class MwemPlan(InNotebook):
 
     def table(self) -> list[list[str]]:
         """The plan as a table, its first line the headings."""
-        lines = [["accountant", "noise law", "eps/selection", "noise", "noise/n", "slack", "bound"]]
+        heads = ["accountant", "noise law", "eps/selection", "noise", "noise/n", "slack", "bound"]
+        lines = [[*heads, f"with {1 - self.beta:g}"]]
         for row in self.rows:
             lines.append(
                 [
@@ -91,6 +98,7 @@ class MwemPlan(InNotebook):
                     f"{row.noise:.3g}",
                     f"{row.selection_slack:.3g}",
                     f"{row.bound:.3g}",
+                    f"{row.confident:.3g}",
                 ]
             )
         return lines
@@ -118,9 +126,11 @@ def mwem(
     schema: Schema | Mapping[str, Any] | str | Path | int,
     workload: Maker | Workload | int,
     *,
-    n: int,
+    n: int | None = None,
     epsilon: Real,
     delta: Real = 0.0,
+    alpha: Real | None = None,
+    beta: Real = 0.05,
     rounds: int | None = None,
     rows_per_person: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
@@ -130,13 +140,33 @@ def mwem(
     """What MWEM would do to n rows: noise per round by each accountant, and error bounds.
 
     ``schema`` is a schema or its number of cells, ``workload`` a workload or its number of
-    queries. ``rounds`` is the recommended number unless given.
+    queries. ``rounds`` is the recommended number unless given. Bounds hold in expectation, and
+    with probability 1 - ``beta``.
+
+    ``alpha`` is a largest error to be promised with probability 1 - ``beta``, a fraction of the
+    rows: without ``n`` the plan is for the fewest rows that allow it, with ``n`` for the
+    fewest rounds that reach it. [FastMWEM, Thm 3.1 and 3.3, with constants]
     """
-    count(n=n, rows_per_person=rows_per_person)
+    count(rows_per_person=rows_per_person)
     positive(epsilon=epsilon)
     delta_range(delta=delta)
+    probability(beta=beta)
     kind = Relation.parse(relation)
     cells, queries, memory = _sizes(schema, workload)
+    if alpha is not None:
+        if rounds is not None:
+            raise ParameterError("rounds follow from alpha; leave out one of them")
+        promised = _Promised(
+            cells, queries, float(alpha), float(beta), int(rows_per_person), epsilon, delta,
+            kind, exact("share", share),
+        )  # fmt: skip
+        probability(alpha=alpha)
+        if n is not None:
+            count(n=n)
+        n, rounds = promised.fewest_rows() if n is None else (n, promised.fewest_rounds(int(n)))
+    elif n is None:
+        raise ParameterError("n is missing; give n=, or alpha= to find it")
+    count(n=n)
     recommended = default_rounds(
         cells=cells,
         queries=queries,
@@ -166,7 +196,7 @@ def mwem(
             if found and not asked:  # as in a release: too many rounds for the tight accountant
                 continue
             raise
-        found.append(_row(name, plan, cells, queries, int(n), int(rows_per_person)))
+        found.append(_row(name, plan, cells, queries, int(n), int(rows_per_person), float(beta)))
     return MwemPlan(
         cells,
         queries,
@@ -179,7 +209,122 @@ def mwem(
         recommended,
         memory,
         tuple(found),
+        float(beta),
     )
+
+
+@dataclass(frozen=True)
+class _Promised:
+    """Which rounds and how many rows promise an error; by sums, which take no time."""
+
+    cells: int
+    queries: int
+    alpha: float
+    beta: float
+    rows_per_person: int
+    epsilon: Real
+    delta: Real
+    relation: Relation
+    share: Fraction
+
+    def _plan(self, rounds: int) -> RoundsPlan:
+        return calibrate_rounds(
+            rounds,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=self.relation,
+            share=self.share,
+            accountant="zcdp" if exact("delta", self.delta) else "pure",
+        )
+
+    def _rows(self, plan: RoundsPlan, rounds: int) -> float:
+        """The rows for these rounds; the noise is that of a plan of others, as it would grow."""
+        grown = rounds / plan.rounds
+        more = math.sqrt(grown) if exact("delta", self.delta) else grown
+        learnt = _regret(self.cells, rounds)
+        noisy = _noisy_error(
+            plan.measurement,
+            rounds,
+            plan.noise_multiplier * more * self.rows_per_person,
+            2 * self.rows_per_person * more / plan.selection_epsilon,
+            self.queries,
+            self.beta,
+        )
+        return math.inf if learnt >= self.alpha else noisy / (self.alpha - learnt)
+
+    def _fewest(self) -> int:
+        """So many rounds that the updates themselves are within alpha."""
+        return math.floor(_REGRET**2 * math.log(max(self.cells, 2)) / self.alpha**2) + 1
+
+    def fewest_rows(self) -> tuple[int, int]:
+        """The fewest rows, and the rounds with them: the noise grows with the rounds."""
+        least = self._fewest()
+        about = self._plan(4 * least)
+        tried = [math.ceil(least * 1.05**step) for step in range(1, 120)]
+        rounds = min(tried, key=lambda each: self._rows(about, each))
+        return math.ceil(self._rows(self._plan(rounds), rounds)), rounds
+
+    def fewest_rounds(self, n: int) -> int:
+        """The fewest rounds for n rows."""
+        least = self._fewest()
+        about = self._plan(2 * least)
+        for step in range(1, 120):
+            rounds = math.ceil(least * 1.05**step)
+            if self._rows(about, rounds) <= n and self._rows(self._plan(rounds), rounds) <= n:
+                return rounds
+        rows, _ = self.fewest_rows()
+        raise ParameterError(
+            f"alpha={self.alpha:g} is not to be promised of {n:,} rows; it needs {rows:,}, a "
+            "larger epsilon, or a larger alpha"
+        )
+
+
+_REGRET = 1.125
+
+
+def _regret(cells: int, rounds: int) -> float:
+    """Of multiplicative weights with eta = sqrt(ln cells/rounds), per round."""
+    return _REGRET * math.sqrt(math.log(max(cells, 2)) / rounds)
+
+
+def confident_error_bound(
+    plan: RoundsPlan, cells: int, queries: int, n: int, rows_per_person: int, beta: float
+) -> float:
+    """A bound on the largest error that holds with probability 1 - beta, not cut at 1.
+
+    The error of the mean hypothesis is at most the regret, twice the mean size of the noise and
+    the mean of what selections miss (``expected_error_bound``). With x = ln(2/beta) and T rounds:
+
+    - What a selection misses is at most s (ln 2m + E), E below Exp(1) in every round, whatever
+      happened before; T of these have a sum of at most T + sqrt(2 T x) + x, except with
+      probability beta/2.
+    - Discrete Gaussian noise is sub-Gaussian [Canonne-Kamath-Steinke 2020, Fact 19]: the squares
+      of T of it sum to at most sigma^2 (T + 2 sqrt(T x) + 2 x) [Hsu-Kakade-Zhang 2012, Thm 1], and
+      their mean size is at most the root of the mean square. Laplace noise of scale b is at most
+      b (ln 2 + E). Either except with probability beta/2.
+    """
+    noisy = _noisy_error(
+        plan.measurement,
+        plan.rounds,
+        plan.noise_multiplier * rows_per_person,
+        2 * rows_per_person / plan.selection_epsilon,
+        queries,
+        beta,
+    )
+    return _regret(cells, plan.rounds) + noisy / n
+
+
+def _noisy_error(
+    measurement: str, rounds: int, noise: float, selection: float, queries: int, beta: float
+) -> float:
+    """What noise and selections add, in rows, except with probability beta."""
+    x = math.log(2 / beta)
+    spread = math.sqrt(2 * x / rounds) + x / rounds
+    if measurement == "gaussian":
+        noise *= math.sqrt(1 + 2 * math.sqrt(x / rounds) + 2 * x / rounds)
+    else:
+        noise *= math.log(2) + 1 + spread
+    return 2 * noise + selection * (math.log(2 * queries) + 1 + spread)
 
 
 def expected_error_bound(
@@ -194,13 +339,18 @@ def expected_error_bound(
     at most selection (ln 2m + 1) in the mean. The mean of distributions errs by at most the mean
     of their errors.
     """
-    regret = 1.125 * math.sqrt(math.log(max(cells, 2)) / rounds)
     missed = selection * (math.log(2 * queries) + 1)
-    return min(1.0, regret + 2 * noise * math.sqrt(2 / math.pi) + missed)
+    return min(1.0, _regret(cells, rounds) + 2 * noise * math.sqrt(2 / math.pi) + missed)
 
 
 def _row(
-    name: str, plan: RoundsPlan, cells: int, queries: int, n: int, rows_per_person: int
+    name: str,
+    plan: RoundsPlan,
+    cells: int,
+    queries: int,
+    n: int,
+    rows_per_person: int,
+    beta: float,
 ) -> MwemRow:
     spread = MEASUREMENTS[plan.measurement].deviation
     noise_rows = plan.noise_multiplier * rows_per_person * spread
@@ -222,6 +372,7 @@ def _row(
         noise_rows / n,
         min(1.0, selection * (math.log(2 * queries) + 1)),
         bound,
+        min(1.0, confident_error_bound(plan, cells, queries, n, rows_per_person, beta)),
     )
 
 
