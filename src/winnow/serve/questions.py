@@ -15,14 +15,16 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from winnow.errors import SessionExhausted, WinnowError
+from winnow.interactive.open_session import Answer
 from winnow.interactive.opening import Opened
-from winnow.interactive.questions import KnownConditions
+from winnow.interactive.questions import KnownConditions, Question
 from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.serve import bodies, replies
 from winnow.serve.datasets import Catalogue, OpenDataset
@@ -53,6 +55,14 @@ class _Waiting:
     def digest(self, dataset: str) -> str:
         """What tells it from other requests."""
         return body_digest(dataset, "questions", msgspec.json.encode(self.questions).decode())
+
+
+@dataclass(frozen=True)
+class _Ready:
+    waiting: _Waiting
+    digest: str
+    asked: list[Question]
+    left: int | None
 
 
 @dataclass(frozen=True)
@@ -156,8 +166,7 @@ class Actor:
         """Answer what waits: asked of the session, written down together, then shown."""
         if self._session is None:
             self._go_on()
-        first: dict[tuple[str, str], str] = {}
-        kept: list[_Kept] = []
+        ready: dict[tuple[str, str], _Ready] = {}
         try:
             before, had = self._requests.asked(self._opened.name, [each.name for each in batch])
         except Exception as error:
@@ -170,13 +179,13 @@ class Actor:
                 if waiting.name in before:
                     found = same_request(before[waiting.name], digest)
                     waiting.reply.set_result(self._stored(found))
-                elif waiting.name in first:  # the same key twice at one moment: one answer
-                    check_same_key(waiting.key, first[waiting.name], digest)
+                elif waiting.name in ready:  # the same key twice at one moment: one answer
+                    check_same_key(waiting.key, ready[waiting.name].digest, digest)
                 else:
-                    kept.append(self._answered(waiting, digest, had))
-                    first[waiting.name] = digest
+                    ready[waiting.name] = self._ready(waiting, digest, had)
             except Exception as error:
                 self._failed(waiting, error)
+        kept = self._asked(list(ready.values()), had)
         try:
             if kept:
                 self._requests.answered(
@@ -185,46 +194,72 @@ class Actor:
         except Exception as error:
             for each in kept:
                 self._failed(each.waiting, error)
-        leaders = {each.waiting.name: each for each in kept}
         for each in kept:
             if not each.waiting.reply.done():
                 each.waiting.reply.set_result(each.answer)
         for waiting in batch:
             if not waiting.reply.done():
-                _follow(leaders[waiting.name].waiting.reply, waiting.reply)
+                _follow(ready[waiting.name].waiting.reply, waiting.reply)
 
-    def _answered(self, waiting: _Waiting, digest: str, had: dict[str, tuple[int, int]]) -> _Kept:
-        """Ask the session; ``had`` is what each principal has had, and grows."""
-        session, settings = self._session, self._settings
-        if session is None:
-            raise Refusal("busy", _CLOSED)
+    def _ready(self, waiting: _Waiting, digest: str, had: dict[str, tuple[int, int]]) -> _Ready:
+        """A request that may be asked; ``had`` is what each principal has had, and grows."""
         questions, fresh = had[waiting.who]
-        number = len(waiting.questions)
-        if settings.each is not None and questions + number > settings.each:
+        number, each = len(waiting.questions), self._settings.each
+        if each is not None and questions + number > each:
             raise SessionExhausted(
-                f"{number:,} questions, and {max(0, settings.each - questions):,} of your "
-                f"{settings.each:,} are left"
+                f"{number:,} questions, and {max(0, each - questions):,} of your {each:,} are left"
             )
-        asked = [self._made.question(conditions_of(each)) for each in waiting.questions]
-        most = None if settings.fresh_each is None else max(0, settings.fresh_each - fresh)
-        found = session.ask_many(asked, fresh=most)
+        asked = [self._made.question(conditions_of(given)) for given in waiting.questions]
+        had[waiting.who] = questions + number, fresh
+        left = None if each is None else each - questions - number
+        return _Ready(waiting, digest, asked, left)
+
+    def _asked(self, ready: list[_Ready], had: dict[str, tuple[int, int]]) -> list[_Kept]:
+        """Ask all at once, so that the session writes once; or one by one where that is refused."""
+        session, most = self._session, self._settings.fresh_each
+        if session is None:
+            for each in ready:
+                self._failed(each.waiting, Refusal("busy", _CLOSED))
+            return []
+        if most is None and len(ready) > 1:
+            try:
+                found = iter(session.ask_many([one for each in ready for one in each.asked]))
+                return [self._kept(each, list(islice(found, len(each.asked)))) for each in ready]
+            except SessionExhausted:
+                pass  # for all of them too few are left; some may still fit
+            except Exception as error:
+                for each in ready:
+                    self._failed(each.waiting, error)
+                return []
+        kept = []
+        for each in ready:
+            questions, fresh = had[each.waiting.who]
+            try:
+                limit = None if most is None else max(0, most - fresh)
+                kept.append(self._kept(each, session.ask_many(each.asked, fresh=limit)))
+                had[each.waiting.who] = questions, fresh + kept[-1].fresh
+            except Exception as error:
+                self._failed(each.waiting, error)
+        return kept
+
+    def _kept(self, ready: _Ready, found: list[Answer]) -> _Kept:
+        """The answer to a request, and what is written down of it."""
+        waiting = ready.waiting
         new = sum(
             each.kind in ("fresh", "independent") and each.number is not None for each in found
         )
-        had[waiting.who] = questions + number, fresh + new
         items = [
-            replies.AnswerItem(
-                a.question, a.value, a.count, a.kind, a.error, a.confidence, a.adaptive
-            )
+            replies.AnswerItem(a.question, a.value, a.count, a.kind, a.error, a.confidence)
             for a in found
         ]
-        left = None if settings.each is None else settings.each - questions - number
         now = self._requests.now()
         request = Request(
             secrets.token_hex(16), waiting.who, waiting.key, self._opened.name, "questions",
-            digest, "", DONE, None, "", now, 0.0, now, msgspec.json.encode((items, left)).decode(),
+            ready.digest, "", DONE, None, "", now, 0.0, now,
+            msgspec.json.encode((items, ready.left)).decode(),
         )  # fmt: skip
-        return _Kept(waiting, self._reply(items, left), request, number, new)
+        answer = self._reply(items, ready.left)
+        return _Kept(waiting, answer, request, len(waiting.questions), new)
 
     def _reply(self, items: list[replies.AnswerItem], left: int | None) -> replies.AnswersAnswer:
         return replies.AnswersAnswer(self._opened.name, items, *self._about, left)
