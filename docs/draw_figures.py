@@ -131,6 +131,38 @@ def gallery_queries() -> bytes:
     return _finish(figure, axes, "100,000 queries, one synthetic table")
 
 
+def gallery_table() -> bytes:
+    """A table of the demo's people with its intervals, released and true."""
+    import tempfile
+
+    from winnow.cli.demo_table import SCHEMA, write_people
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_people(Path(folder))
+        true = pd.read_csv(Path(folder) / "people.csv", keep_default_na=False)
+    by = ["home", "garden"]
+    table = wn.read_table(true, schema=SCHEMA)
+    cells = wn.tabulate(table, [by], epsilon=0.1, seed=1).to_pandas()
+    figure, axes = new_figure(**SMALL)
+    places = range(len(cells))
+    sizes = true.groupby(by).size()
+    truth = [int(sizes.get((row.home, row.garden), 0)) for row in cells.itertuples()]
+    axes.barh(places, cells.estimate, height=0.7, color=GREYS[0], label="released")
+    axes.errorbar(cells.estimate, places, fmt="none", ecolor=GREYS[2], elinewidth=2, capsize=3,
+                  xerr=(cells.estimate - cells.low, cells.high - cells.estimate),
+                  label="95 % interval")  # fmt: skip
+    axes.scatter(truth, places, marker="D", s=40, color=GREYS[1], edgecolors="white",
+                 linewidths=1.1, zorder=3, label="true")  # fmt: skip
+    axes.set_yticks(places, [f"{row.home}, {row.garden}" for row in cells.itertuples()],
+                    fontsize=11)  # fmt: skip
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel(f"{len(true):,} made-up people; ε = 0.1", fontsize=12)
+    axes.legend(loc="lower right", framealpha=1, edgecolor="none", fontsize=11)
+    return _finish(figure, axes, "A table with its intervals", grid="x")
+
+
 def selection_chances() -> bytes:
     """The chance that the best of a thousand wins, for every noise."""
     from winnow.cli.comparison import chance_curves, compared
@@ -276,6 +308,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     gallery_speed,
     gallery_top10,
     gallery_queries,
+    gallery_table,
     selection_chances,
     sparse_vector_error,
     wide_accuracy,

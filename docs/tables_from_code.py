@@ -12,6 +12,7 @@ from pathlib import Path
 import benchmark_tables
 import decision_tables
 import ledger_tables
+import notebook_page
 import numpy as np
 import reproduce_tables
 import scale_tables
@@ -147,6 +148,7 @@ TABLES = (
     *reproduce_tables.TABLES,
     *scale_tables.TABLES,
     *timing_tables.TABLES,
+    *notebook_page.TABLES,
 )
 
 
