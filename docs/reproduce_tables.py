@@ -1,4 +1,4 @@
-"""What `winnow reproduce all --quick` said, from docs/figures/reproduce.json, its summary."""
+"""What `winnow reproduce` said, from the numbers that are kept in docs/figures/reproduce.json."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ def _found() -> dict[tuple[str, str], dict[str, Any]]:
     return {(each["paper"], each["figure"]): each for each in documents}
 
 
+SHORT = {
+    ("FastMWEM", "1"): "T = 20,000, one run each; m to 20,000 of 100,000 in (c)",
+}
+"""Where a whole run stopped short of the paper, and why not all of it was affordable."""
+
+
+def reached(paper: str, figure: str) -> str:
+    """The paper's parameters, or what was reached of them."""
+    return SHORT.get((paper, figure), "whole")
+
+
 def reproduce_verdicts() -> str:
     """One row for each figure of the papers."""
     found, lines = _found(), []
@@ -26,8 +37,10 @@ def reproduce_verdicts() -> str:
             said = found.get((paper.key, experiment.name), {})
             verdict = said.get("verdict", "not run").replace(" claims", "")
             took = short(said.get("cpu_seconds"))
-            lines.append([f"`{paper.name}`", experiment.name, experiment.title, verdict, took])
-    heads = ["paper", "`--figure`", "shows", "claims of the paper that hold", "CPU seconds"]
+            size = "quick" if said.get("quick", True) else reached(paper.key, experiment.name)
+            row = [f"`{paper.name}`", experiment.name, experiment.title, verdict, size, took]
+            lines.append(row)
+    heads = ["paper", "`--figure`", "shows", "claims that hold", "size reached", "CPU seconds"]
     return table(heads, lines, right=1)
 
 
@@ -41,7 +54,8 @@ def reproduce_lines() -> str:
             if said is None:
                 continue
             parts.append(
-                f"**{experiment.label}.** {experiment.title}. Data: {_text(said['data'])}.\n"
+                f"**{experiment.label}**{' (quick)' if said['quick'] else ''}. "
+                f"{experiment.title}. Data: {_text(said['data'])}.\n"
             )
             for claim in said["claims"]:
                 parts.append(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import winnow as wn
@@ -18,9 +19,12 @@ from winnow.experiments import joint, joint_runs, papers
 from winnow.experiments import multiplicative_weights as pmw
 from winnow.experiments import sources as packages
 from winnow.experiments.canonical_runs import SetDraws
+from winnow.experiments.drawing import Series, draw_curves, legend, panels
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Judged,
+    Measured,
     Reproduced,
     Run,
     exponentials,
@@ -41,8 +45,9 @@ runner = CliRunner()
 def test_every_figure_of_the_papers_is_listed_once() -> None:
     assert [paper.name for paper in PAPERS] == ["fastmwem", "lmm", "joint", "pmw", "canonical"]
     assert paper_named("Joint").figures == ["1", "2", "3", "4", "5", "6"]
-    assert paper_named("CANONICAL").figures == [*map(str, range(1, 11)), "runtimes"]
-    assert paper_named("fastmwem").figures == [*map(str, range(1, 7)), "table1"]
+    further = ["table1", "leaps", "runtimes"]
+    assert paper_named("CANONICAL").figures == [*map(str, range(1, 11)), *further]
+    assert paper_named("fastmwem").figures == [*map(str, range(1, 7)), "table1", "boosting"]
     for paper in PAPERS:
         files = [experiment.file for experiment in paper.experiments]
         assert len(set(files)) == len(files)
@@ -54,6 +59,7 @@ def test_the_page_on_it_has_a_verdict_for_every_figure() -> None:
     assert set(found) == {(p.key, e.name) for p in PAPERS for e in p.experiments}
     for said in found.values():
         assert said["claims"] and said["verdict"].endswith(f"of {len(said['claims'])} claims")
+        assert "stand-in" not in said["data"]
 
 
 def test_a_figure_is_named_as_people_write_it() -> None:
@@ -97,8 +103,8 @@ def test_the_command_writes_a_figure_and_its_numbers(tmp_path: Path) -> None:
         app, ["reproduce", "joint", "--figure", "4", "--quick", "--out", str(tmp_path)]
     )
     assert result.exit_code == 0, result.stderr
-    assert "Agrees:" in result.stdout and "Differs:" in result.stdout
-    assert "generated stand-in for books" in result.stdout
+    assert "Verdict: none: a stand-in for the paper's data, in a quick run" in result.stdout
+    assert "generated stand-in for books" in result.stdout and "Agrees:" not in result.stdout
     folder = tmp_path / "joint"
     assert sorted(path.name for path in folder.iterdir()) == ["figure-4.json", "figure-4.png"]
     assert (folder / "figure-4.png").read_bytes().startswith(b"\x89PNG")
@@ -115,12 +121,15 @@ def test_the_command_writes_a_figure_and_its_numbers(tmp_path: Path) -> None:
 
 
 def _small(name: str, fails: type[BaseException] | None = None) -> Experiment:
-    def run(_: Run) -> Reproduced:
+    def measure(_: Run) -> Measured:
         if fails:
             raise fails
-        return Reproduced({}, [], "none", (Claim("it runs", True),), (), lambda: empty_figure(2, 2))
+        return Measured({}, [], "none")
 
-    return Experiment(name, f"number {name}", run, (30, 3600))
+    judged = Judged((Claim("it runs", True),))
+    return Experiment(
+        name, f"number {name}", measure, lambda _: judged, lambda _: empty_figure(2, 2), (30, 3600)
+    )
 
 
 def test_an_interrupted_run_keeps_what_is_finished(
@@ -151,17 +160,30 @@ def test_the_estimated_time_counts_what_figures_share_once() -> None:
 
 
 def test_the_line_says_which_claims_failed() -> None:
-    done = Reproduced(
-        {}, [], "none", (Claim("up is up", True), Claim("up is down", False)), ("why",), _nothing
-    )
+    up, down = Claim("up is up", True), Claim("up is down", False)
+    done = Reproduced(Measured({}, [], "none"), Judged((up, down), ("why",)), _small("1").draw)
     assert done.line == "Agrees: up is up. Differs: not so here: up is down; why."
     assert done.verdict == "agrees in part, 1 of 2 claims"
-    assert replace(done, claims=done.claims[:1]).verdict == "agrees, 1 of 1 claims"
-    assert replace(done, claims=done.claims[1:]).verdict == "differs, 0 of 1 claims"
+    assert replace(done, judged=Judged((up,))).verdict == "agrees, 1 of 1 claims"
+    assert replace(done, judged=Judged((down,))).verdict == "differs, 0 of 1 claims"
 
 
-def _nothing() -> None:
-    raise AssertionError("not drawn")
+def test_made_up_data_have_no_verdict_and_the_picture_says_so() -> None:
+    def draw(_: Measured) -> Figure:
+        figure, axes = panels(1, 1, title="Figure 1")
+        draw_curves(axes[0], {"a": Series([1, 2], [1, 2])}, ("a",))
+        legend(figure, axes)
+        return figure
+
+    made_up = Measured({}, [], "generated stand-in for books")
+    done = Reproduced(made_up, Judged((Claim("up is up", True),)), draw)
+    assert done.verdict == "none: a stand-in for the paper's data"
+    assert "grees" not in done.line and done.line.startswith("Shown on a stand-in")
+    shown = done.figure()
+    assert "stand-in" in shown.get_suptitle()
+    assert "stand-in" in shown.legends[0].get_title().get_text()
+    real = replace(done, measured=Measured({}, [], "topk_counts/books.npy"))
+    assert "stand-in" not in real.figure().get_suptitle() and real.verdict.startswith("agrees")
 
 
 def test_numbers_become_plain() -> None:
@@ -184,13 +206,11 @@ def test_joint_figures_share_their_draws(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(joint_runs, "TOPK", ("games",))
     seen: list[str] = []
     run = Run(quick=True, progress=seen.append)
-    first = joint.figure_1(run)
-    assert len(seen) == 3 and joint.figure_5(run).results == first.results
-    second = joint.figure_2(run)
+    first, second, fifth = (e.run(run) for e in joint.EXPERIMENTS if e.name in "125")
     assert len(seen) == 3
-    assert first.results == second.results
-    assert as_file(first.draw(), ".png").startswith(b"\x89PNG")
-    assert any(claim.text.startswith("on games Joint leads") for claim in first.claims)
+    assert first.measured.results == second.measured.results == fifth.measured.results
+    assert as_file(first.figure(), ".png").startswith(b"\x89PNG")
+    assert any(claim.text.startswith("on games Joint leads") for claim in first.judged.claims)
 
 
 @pytest.mark.parametrize("law", [Law.EXPONENTIAL, Law.GUMBEL])

@@ -40,12 +40,12 @@ def reproduce(
         typer.Option(
             "--figure",
             metavar="N",
-            help="Only this figure or table: 1, 2, ..., table1, runtimes. May be given again.",
+            help="Only this figure or table: 1, 2, ..., table1, leaps. May be given again.",
         ),
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Fewer points, draws and rounds: minutes, not an hour."),
+        typer.Option("--quick", help="Fewer points, draws and rounds: minutes, not hours."),
     ] = False,
     data: Annotated[
         Path | None,
@@ -74,8 +74,9 @@ def reproduce(
 
     Each figure is drawn in the layout of the paper, its numbers are saved as JSON, and a line
     says which claims of the paper came out, which did not, and why. No private data are
-    involved, and nothing is charged. With --quick all papers take minutes, without it about
-    an hour of one core; how long is said at the start. Ctrl-C keeps what is finished.
+    involved, and nothing is charged. With --quick all papers take minutes, without it more than
+    an hour of one core; how long is said at the start. Ctrl-C keeps what is finished. On made-up
+    data that stand in for those of a paper no verdict is given.
     """
     from winnow.cli.printing import console
     from winnow.experiments.experiment import Run
@@ -144,7 +145,7 @@ def _one(paper: Paper, experiment: Experiment, run: Run, out: Path) -> None:
     with working(f"{paper.key}, {experiment.title}") as display:
         run.progress = _shown_in(display)
         done = experiment.run(run)
-        image = as_file(done.draw(), ".png")
+        image = as_file(done.figure(), ".png")
     took = time.perf_counter() - clocks[0], time.process_time() - clocks[1]
     document = _document(paper, experiment, run, done, took)
     place = out / paper.name / experiment.file
@@ -157,8 +158,8 @@ def _one(paper: Paper, experiment: Experiment, run: Run, out: Path) -> None:
     heading = f"{paper.key}, {experiment.label}: {experiment.title}"
     show.print(Text(heading, "bold"), soft_wrap=True)
     for label, content in (
-        ("Data", visible(done.source)),
-        ("Verdict", done.verdict),
+        ("Data", visible(done.measured.source)),
+        ("Verdict", done.verdict + (", in a quick run" if run.quick else "")),
         ("Result", visible(done.line)),
         ("Files", f"{place}.png and .json, {took[0]:.1f} s"),
     ):
@@ -197,13 +198,13 @@ def _document(
             "figure": experiment.name,
             "title": experiment.title,
             "quick": run.quick,
-            "data": done.source,
+            "data": done.measured.source,
             "verdict": done.verdict,
             "line": done.line,
-            "claims": [asdict(claim) for claim in done.claims],
-            "notes": list(done.notes),
-            "parameters": done.parameters,
-            "results": done.results,
+            "claims": [asdict(claim) for claim in done.judged.claims],
+            "notes": list(done.judged.notes),
+            "parameters": done.measured.parameters,
+            "results": done.measured.results,
             "seconds": round(took[0], 3),
             "cpu_seconds": round(took[1], 3),
             "winnow": __version__,

@@ -102,6 +102,17 @@ def legend(figure: Figure, axes: Sequence[Axes], columns: int = 3) -> None:
     )
 
 
+def mark(figure: Figure, what: str) -> None:
+    """Say in the title and in the legend what the data are."""
+    title = figure.get_suptitle()
+    figure.suptitle(f"{title}\n{what}", fontsize=14, x=0.01, ha="left")
+    for place in [*figure.legends, *(axes.get_legend() for axes in figure.axes)]:
+        if place is not None:
+            place.set_title(what)
+    if not figure.legends:
+        figure.supxlabel(what, fontsize=12)
+
+
 def draw_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Figure:
     """A table as a figure, as papers print them."""
     longest = [max(len(row[i]) for row in (heads, *rows)) + 3 for i in range(len(heads))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from winnow.core.workloads.arrays import Stream
+from winnow.experiments.drawing import mark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +37,10 @@ def since(start: Start) -> float:
 
 
 Floats = NDArray[np.float64]
+
+GENERATED = "generated stand-in"
+"""How the source of made-up data begins."""
+STAND_IN = "a stand-in for the paper's data"
 
 
 def uniforms(stream: Stream, count: int) -> Floats:
@@ -66,7 +71,7 @@ class Run:
     """The settings of a run, and what its experiments share."""
 
     quick: bool = False
-    """Fewer points, draws and rounds, smaller data: minutes instead of an hour."""
+    """Fewer points, draws and rounds, smaller data: minutes instead of hours."""
     data: Path | None = None
     """A folder with data sets."""
     packages: bool = False
@@ -88,6 +93,26 @@ class Run:
         return quick if self.quick else whole
 
 
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an experiment measured: all that its claims are decided by, and its figure shows."""
+
+    parameters: dict[str, Any]
+    """Everything that was chosen: sizes, privacy, draws, seeds."""
+    results: Rows
+    """The numbers behind the figure, one row for each curve or cell."""
+    source: str
+    """Where the data came from."""
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether data of the paper were made up, so that nothing can be said about it."""
+        return GENERATED in self.source
+
+
 @dataclass(frozen=True)
 class Claim:
     """Something that the paper says or shows, and whether it came out here."""
@@ -97,37 +122,52 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What the numbers say about the paper."""
+
+    claims: tuple[Claim, ...]
+    """Each is decided by the results."""
+    notes: tuple[str, ...] = ()
+    """What else differs from the paper, and why."""
+
+
+@dataclass(frozen=True)
 class Reproduced:
     """One experiment, done."""
 
-    parameters: dict[str, Any]
-    """Everything that was chosen: sizes, privacy, draws, seeds."""
-    results: list[dict[str, Any]]
-    """The numbers behind the figure, one row for each curve or cell."""
-    source: str
-    """Where the data came from."""
-    claims: tuple[Claim, ...]
-    """Each is decided by the results."""
-    notes: tuple[str, ...]
-    """What else differs from the paper, and why."""
-    draw: Callable[[], Figure]
+    measured: Measured
+    judged: Judged
+    draw: Callable[[Measured], Figure]
 
     @property
     def verdict(self) -> str:
         """Agrees, agrees in part or differs, with the number of claims that hold."""
-        held = sum(claim.holds for claim in self.claims)
-        word = "agrees" if held == len(self.claims) else "agrees in part" if held else "differs"
-        return f"{word}, {held} of {len(self.claims)} claims"
+        claims = self.judged.claims
+        if self.measured.stand_in:
+            return f"none: {STAND_IN}"
+        held = sum(claim.holds for claim in claims)
+        word = "agrees" if held == len(claims) else "agrees in part" if held else "differs"
+        return f"{word}, {held} of {len(claims)} claims"
 
     @property
     def line(self) -> str:
         """What agrees with the paper, what differs, and why."""
-        agrees = [claim.text for claim in self.claims if claim.holds]
-        fails = [f"not so here: {claim.text}" for claim in self.claims if not claim.holds]
+        claims, notes = self.judged.claims, self.judged.notes
+        agrees = [claim.text for claim in claims if claim.holds]
+        fails = [f"not so here: {claim.text}" for claim in claims if not claim.holds]
+        if self.measured.stand_in:
+            return f"Shown on {STAND_IN}: {'; '.join([*agrees, *fails, *notes])}."
         return (
             f"Agrees: {'; '.join(agrees) or 'none of the claims checked'}. "
-            f"Differs: {'; '.join([*fails, *self.notes]) or 'nothing known'}."
+            f"Differs: {'; '.join([*fails, *notes]) or 'nothing known'}."
         )
+
+    def figure(self) -> Figure:
+        """The picture; made-up data are named in its title and legend."""
+        drawn = self.draw(self.measured)
+        if self.measured.stand_in:
+            mark(drawn, STAND_IN)
+        return drawn
 
 
 def plain(value: Any) -> Any:
@@ -143,18 +183,37 @@ def plain(value: Any) -> Any:
     return value
 
 
+def exponent(points: Sequence[tuple[float, float]]) -> float:
+    """The power of x with which y grows, fitted to all points on logarithmic axes."""
+    x, y = np.log(np.array(points, float).T)
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def whole(rows: Rows, key: str) -> bool:
+    """Whether every row has a number there: a value that is missing decides nothing."""
+    values = [row.get(key) for row in rows]
+    return bool(rows) and all(v is not None and math.isfinite(v) for v in values)
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """A figure or table of a paper."""
+    """A figure or table of a paper. Judging and drawing need only what was measured."""
 
     name: str
     """As in the paper: "1", "table1"."""
     title: str
-    run: Callable[[Run], Reproduced]
+    measure: Callable[[Run], Measured]
+    judge: Callable[[Measured], Judged]
+    draw: Callable[[Measured], Figure]
     seconds: tuple[float, float]
     """About how long it takes on one core: quick, and whole with all data at hand."""
     after: str = ""
     """The experiment whose computations it shows again; its time comes on top if it is left out."""
+
+    def run(self, run: Run) -> Reproduced:
+        """Measure, and judge what was measured."""
+        measured = self.measure(run)
+        return Reproduced(measured, self.judge(measured), self.draw)
 
     @property
     def label(self) -> str:

@@ -2,7 +2,8 @@
 
     lazy         Winnow's exact lazy selection, as in ``winnow.solve_lp``
     scan         the exponential mechanism over all rows, in float64
-    hnsw, ivf    the head from an index over (A_i, b_i), the tail by lazy Gumbel sampling
+    flat         the head from a look at all rows, the tail by lazy Gumbel sampling
+    hnsw, ivf    the head from an index over (A_i, b_i), the tail likewise
 
 All take the same rounds, epsilon and step, with signed scores and x^(t+1) (errata). The index
 holds the private b_i, so it would have to stay on the private side; here all data are made up.
@@ -42,6 +43,8 @@ class PaperProgram:
 
     rows: Floats
     sides: Floats
+    columns: Floats
+    """The rows once more, column by column, as scans read them."""
     _indices: dict[str, tuple[Index, float]] = field(default_factory=dict, repr=False)
 
     def index(self, name: str) -> tuple[Index, float]:
@@ -52,6 +55,10 @@ class PaperProgram:
             made = build_index(name, vectors.astype(np.float32))
             self._indices[name] = (made, since(start))
         return self._indices[name]
+
+    def forget(self, name: str) -> None:
+        """Let go of an index."""
+        self._indices.pop(name, None)
 
     def violations(self, x: Floats) -> Floats:
         """A x - b."""
@@ -76,7 +83,8 @@ def program(m: int, seed: int) -> PaperProgram:
     rows = normals(stream, m * COLUMNS).reshape(m, COLUMNS)
     solution = exponentials(Stream(seed, "solution"), COLUMNS)
     slack = 0.1 * uniforms(stream, m)
-    return PaperProgram(rows, rows @ (solution / solution.sum()) + slack)
+    sides = rows @ (solution / solution.sum()) + slack
+    return PaperProgram(rows, sides, np.ascontiguousarray(rows.T))
 
 
 def solve(given: PaperProgram, arm: str, rounds: int, sensitivity: float, seed: int) -> Solved:
@@ -91,7 +99,7 @@ def solve(given: PaperProgram, arm: str, rounds: int, sensitivity: float, seed: 
         )  # fmt: skip
         return Solved(released.value.x, 0.0, since(start), plan)
     select = _Scan(given, plan, seed) if arm == "scan" else _Indexed(given, arm, plan, seed)
-    making = 0.0 if arm == "scan" else given.index(arm)[1]
+    making = 0.0 if arm in ("scan", "flat") else given.index(arm)[1]
     start = clock()
     x, total = np.full(COLUMNS, 1 / COLUMNS), np.zeros(COLUMNS)
     for _ in range(rounds):
@@ -115,18 +123,21 @@ def _rate(plan: LpPlan) -> float:
     return plan.selection_epsilon / (2 * plan.setting.sensitivity)
 
 
-class _Scan:
+def _looked_at(given: PaperProgram, x: Floats) -> Floats:
     """All violations on one core, column by column, without the threads of a BLAS."""
+    score, term = -given.sides, np.empty(len(given.sides))
+    for column, value in zip(given.columns, x, strict=True):
+        score += np.multiply(column, value, out=term)
+    return score
 
+
+class _Scan:
     def __init__(self, given: PaperProgram, plan: LpPlan, seed: int) -> None:
-        self._columns = np.ascontiguousarray(given.rows.T)
-        self._sides, self._rate = given.sides, _rate(plan)
+        self._given, self._rate = given, _rate(plan)
         self._stream = Stream(seed, "scan of rows")
 
     def __call__(self, x: Floats) -> int:
-        score, term = -self._sides, np.empty(len(self._sides))
-        for column, value in zip(self._columns, x, strict=True):
-            score += np.multiply(column, value, out=term)
+        score = _looked_at(self._given, x)
         score *= self._rate
         return int(np.argmax(score + gumbels(self._stream, len(score))))
 
@@ -134,12 +145,15 @@ class _Scan:
 class _Indexed:
     def __init__(self, given: PaperProgram, name: str, plan: LpPlan, seed: int) -> None:
         self._given, self._size = given, math.isqrt(len(given.sides)) + 1
-        self._index = given.index(name)[0]
+        self._index = None if name == "flat" else given.index(name)[0]
         self._scale = Fraction(repr(_rate(plan))) / _UNITS
         self._tape, self._round = Tape.seeded(seed).child(f"rows-{name}"), 0
 
     def __call__(self, x: Floats) -> int:
-        head = self._index.top(np.append(x, 1.0), self._size)[0]
+        if self._index is None:
+            head = np.argpartition(-_looked_at(self._given, x), self._size)[: self._size]
+        else:
+            head = self._index.top(np.append(x, 1.0), self._size)[0]
         scores = self._scores(x, head)
         self._round += 1
         return lazy_gumbel(

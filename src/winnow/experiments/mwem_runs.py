@@ -62,6 +62,8 @@ class Instance:
     rows: int = field(init=False)
     _matrix: NDArray[np.float32] | None = field(default=None, repr=False)
     _indices: dict[str, Index] = field(default_factory=dict, repr=False)
+    build_seconds: dict[str, float] = field(default_factory=dict, repr=False)
+    """What the making of each index took."""
 
     def __post_init__(self) -> None:
         self.rows = len(self.codes[0])
@@ -80,8 +82,14 @@ class Instance:
     def index(self, name: str) -> Index:
         """An index over the queries, built once."""
         if name not in self._indices:
-            self._indices[name] = build_index(name, self.matrix)
+            matrix, start = self.matrix, clock()
+            self._indices[name] = build_index(name, matrix)
+            self.build_seconds[name] = since(start)
         return self._indices[name]
+
+    def forget(self, name: str) -> None:
+        """Let go of an index; it is as large as the queries."""
+        self._indices.pop(name, None)
 
     def error(self, weights: Floats) -> tuple[float, float]:
         """Largest and mean error of a distribution over the cells."""
@@ -208,16 +216,16 @@ def scan_seconds(instance: Instance, repeats: int = 3) -> float:
 
 
 def _indexed(instance: Instance, name: str, epsilon: float, seed: int) -> Select:
-    index, m, matrix = instance.index(name), len(instance.counts), instance.matrix
+    m, matrix = len(instance.counts), instance.matrix
     size = math.isqrt(2 * m) + 1
+    near = _looked_at(matrix, size) if name == "flat" else _found_by(instance.index(name), m, size)
     scale = Fraction(repr(epsilon)) / (2 * _UNITS)
     root = Tape.seeded(seed).child(f"select-{name}")
     state = {"t": 0}
 
     def select(distribution: Distribution) -> int:
         weights = distribution.weights()
-        gap = instance.data - weights
-        ids = np.concatenate([index.top(gap, size)[0], index.top(-gap, size)[0] + m])
+        ids = near(instance.data - weights)
         scores = _scores(instance, matrix, weights, ids)
         head = np.argsort(-scores)[:size]
         state["t"] += 1
@@ -228,6 +236,24 @@ def _indexed(instance: Instance, name: str, epsilon: float, seed: int) -> Select
         ) % m  # fmt: skip
 
     return select
+
+
+def _found_by(index: Index, m: int, size: int) -> Callable[[Floats], Counts]:
+    """The signed queries that an index holds for the nearest."""
+    return lambda gap: np.concatenate([index.top(gap, size)[0], index.top(-gap, size)[0] + m])
+
+
+def _looked_at(matrix: NDArray[np.float32], size: int) -> Callable[[Floats], Counts]:
+    """The paper's flat index: one look at every query, on one core."""
+    m = len(matrix)
+
+    def near(gap: Floats) -> Counts:
+        score = _dense(matrix, gap.astype(np.float32))
+        most = min(size, m - 1)
+        ends = np.argpartition(-score, most)[:most], np.argpartition(score, most)[:most] + m
+        return np.asarray(np.concatenate(ends), np.int64)
+
+    return near
 
 
 def _scores(

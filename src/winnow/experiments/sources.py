@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from winnow.core.workloads.arrays import Stream
 from winnow.errors import DataError
-from winnow.experiments.experiment import Run, normals
+from winnow.experiments.experiment import GENERATED, Run, normals
 from winnow.foreign import instead
 
 Counts = NDArray[np.int64]
@@ -70,8 +70,6 @@ def _named() -> str:
     except metadata.PackageNotFoundError:
         return PACKAGE
 
-
-GENERATED = "generated stand-in"
 
 TOPK = ("books", "foods", "games", "movies", "news", "tweets")
 _ALSO = {"news": ("news_mashable_reduced",), "tweets": ("tweets_trump_likes",)}
