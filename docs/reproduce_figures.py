@@ -15,7 +15,7 @@ from typing import Any
 
 from PIL import Image
 
-from winnow.experiments.experiment import Measured, Reproduced
+from winnow.experiments.experiment import Findings, Reproduced
 from winnow.experiments.papers import PAPERS
 from winnow.plots.figures import as_file
 
@@ -40,7 +40,7 @@ def judged(document: dict[str, Any]) -> tuple[dict[str, Any], Reproduced]:
     (paper,) = (each for each in PAPERS if each.key == document["paper"])
     (experiment,) = (each for each in paper.experiments if each.name == document["figure"])
     kept = {key: rounded(document[key]) for key in FIELDS}
-    measured = Measured(kept["parameters"], kept["results"], kept["data"])
+    measured = Findings(kept["parameters"], kept["results"], kept["data"])
     done = Reproduced(measured, experiment.judge(measured), experiment.draw)
     claims = [{"text": c.text, "holds": bool(c.holds)} for c in done.judged.claims]
     said = {"verdict": done.verdict, "claims": claims, "notes": list(done.judged.notes)}

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from winnow.experiments.experiment import Measured, exponent
+from winnow.experiments.experiment import Findings, exponent
 from winnow.experiments.papers import PAPERS
 
 KEPT = json.loads((Path(__file__).parents[2] / "docs/figures/reproduce.json").read_text())
 JUDGES = {(paper.key, e.name): e.judge for paper in PAPERS for e in paper.experiments}
 NUMBERS = {
-    (d["paper"], d["figure"]): Measured(d["parameters"], d["results"], d["data"]) for d in KEPT
+    (d["paper"], d["figure"]): Findings(d["parameters"], d["results"], d["data"]) for d in KEPT
 }
 
-Change = Callable[[Measured], Measured]
+Change = Callable[[Findings], Findings]
 
 
 def put(field: str, value: Any, **where: Any) -> Change:
@@ -31,7 +31,7 @@ def put(field: str, value: Any, **where: Any) -> Change:
     A name that begins with a capital P and a point is one of the parameters.
     """
 
-    def change(measured: Measured) -> Measured:
+    def change(measured: Findings) -> Findings:
         changed = copy.deepcopy(measured)
         if field.startswith("P."):
             name = field.removeprefix("P.")
@@ -53,7 +53,7 @@ def _matches(row: dict[str, Any], where: dict[str, Any]) -> bool:
 
 
 def both(*changes: Change) -> Change:
-    def change(measured: Measured) -> Measured:
+    def change(measured: Findings) -> Findings:
         for each in changes:
             measured = each(measured)
         return measured
@@ -93,38 +93,29 @@ MARGIN, PRINTED, PURE = "large-margin", "large-margin (printed)", "exponential"
 
 def needs(k: int) -> list[Change]:
     """A value that is missing fails the claim, as one that is too large does."""
-    return [
-        put(NEED, None, mechanism=CANONICAL, k=k),
-        put(NEED, times(1e6), mechanism=GAMMA_1, k=k),
-    ]
+    too_large = put(NEED, lambda _, old: old and 1e6 * old, mechanism=GAMMA_1, k=k)
+    return [put(NEED, None, mechanism=CANONICAL, k=k), too_large]
 
 
 EVENTS = put("good", zeros, mechanism=CANONICAL)
 HISTOGRAM = [*needs(10), *needs(100), *needs(1000), EVENTS]
 
 
-def fewer(name: str, metric: str) -> Change:
-    return put(metric, times(1e6), data=name, mechanism="Joint")
-
-
-def worse_on(metric: str, *names: str) -> list[Change]:
-    return [fewer(name, metric) for name in names]
-
-
 def far(_: Any, old: list[float]) -> list[float]:
-    return [old[0] + 1e9, old[1] + 1e9, old[2] + 1e9]
+    return [each + 1e9 for each in old]
+
+
+def worse(metric: str, *names: str) -> list[Change]:
+    """Joint errs more than all others on a data set."""
+    return [put(metric, far, data=name, mechanism="Joint") for name in names]
 
 
 JOINT_AHEAD = put("l_infinity", [0.0, 0.0, 0.0], data="games", mechanism="Joint")
 LOSSES = [
     put("loss_in_records", lambda _, old: [*old[:-1], old[-1] + 1], mechanism=PRINTED),
-    put("loss_in_records", times(1e6), mechanism=PRINTED),
+    put("loss_in_records", lambda _, old: [1e6 for _ in old], mechanism=PRINTED),
     put("loss_in_records", zeros, mechanism=PURE),
 ]
-
-
-def last_m(field: str, value: Any, m: int) -> list[Change]:
-    return [put(field, value, m=m, arm="hnsw")]
 
 
 def of_table(m: int) -> list[Change]:
@@ -197,11 +188,11 @@ CONTROLS: dict[tuple[str, str], list[Change]] = {
     ("LMM", "6"): LOSSES,
     ("Joint", "1"): [
         put("l_infinity", far, mechanism="Joint"),
-        fewer("books", "l_infinity"),
+        *worse("l_infinity", "books"),
         JOINT_AHEAD,
-        *worse_on("l_infinity", "news", "tweets"),
+        *worse("l_infinity", "news", "tweets"),
         put("l_1", far, mechanism="Joint", k=5),
-        fewer("books", "l_1"),
+        *worse("l_1", "books"),
     ],
     ("Joint", "2"): [
         both(put("lists_that_err", 10**6, mechanism="Joint"),
@@ -216,9 +207,9 @@ CONTROLS: dict[tuple[str, str], list[Change]] = {
     ("Joint", "4"): [put("median", lambda row, _: row["largest"], data="books")],
     ("Joint", "5"): [
         put("k_relative", far, mechanism="Joint"),
-        fewer("books", "k_relative"),
+        *worse("k_relative", "books"),
         put("k_relative", [0.0, 0.0, 0.0], data="games", mechanism="Joint"),
-        *(put("k_relative", far, data=name, mechanism="Joint") for name in ("news", "tweets")),
+        *worse("k_relative", "news", "tweets"),
     ],
     ("Joint", "6"): [
         put("l_infinity", [0.0, 0.0, 0.0], mechanism="Gamma"),
@@ -314,7 +305,7 @@ def test_no_claim_fails_whatever_the_numbers() -> None:
         rows.append({"panel": "error", "m": 1000, "arm": arm, "rounds": [10, 20],
                      "largest": [0.2, 0.1]})  # fmt: skip
     given = {"n": 500, "T": 20, "signal_in_nats": 0.1}
-    assert all(c.holds for c in JUDGES["FastMWEM", "1"](Measured(given, rows, "made up")).claims)
+    assert all(c.holds for c in JUDGES["FastMWEM", "1"](Findings(given, rows, "made up")).claims)
 
 
 def test_an_exponent_is_fitted_to_all_points() -> None:

@@ -23,8 +23,8 @@ from winnow.experiments.drawing import Series, draw_curves, legend, panels
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Judged,
-    Measured,
     Reproduced,
     Run,
     exponentials,
@@ -121,10 +121,10 @@ def test_the_command_writes_a_figure_and_its_numbers(tmp_path: Path) -> None:
 
 
 def _small(name: str, fails: type[BaseException] | None = None) -> Experiment:
-    def measure(_: Run) -> Measured:
+    def measure(_: Run) -> Findings:
         if fails:
             raise fails
-        return Measured({}, [], "none")
+        return Findings({}, [], "none")
 
     judged = Judged((Claim("it runs", True),))
     return Experiment(
@@ -161,7 +161,7 @@ def test_the_estimated_time_counts_what_figures_share_once() -> None:
 
 def test_the_line_says_which_claims_failed() -> None:
     up, down = Claim("up is up", True), Claim("up is down", False)
-    done = Reproduced(Measured({}, [], "none"), Judged((up, down), ("why",)), _small("1").draw)
+    done = Reproduced(Findings({}, [], "none"), Judged((up, down), ("why",)), _small("1").draw)
     assert done.line == "Agrees: up is up. Differs: not so here: up is down; why."
     assert done.verdict == "agrees in part, 1 of 2 claims"
     assert replace(done, judged=Judged((up,))).verdict == "agrees, 1 of 1 claims"
@@ -169,20 +169,20 @@ def test_the_line_says_which_claims_failed() -> None:
 
 
 def test_made_up_data_have_no_verdict_and_the_picture_says_so() -> None:
-    def draw(_: Measured) -> Figure:
+    def draw(_: Findings) -> Figure:
         figure, axes = panels(1, 1, title="Figure 1")
         draw_curves(axes[0], {"a": Series([1, 2], [1, 2])}, ("a",))
         legend(figure, axes)
         return figure
 
-    made_up = Measured({}, [], "generated stand-in for books")
+    made_up = Findings({}, [], "generated stand-in for books")
     done = Reproduced(made_up, Judged((Claim("up is up", True),)), draw)
     assert done.verdict == "none: a stand-in for the paper's data"
     assert "grees" not in done.line and done.line.startswith("Shown on a stand-in")
     shown = done.figure()
     assert "stand-in" in shown.get_suptitle()
     assert "stand-in" in shown.legends[0].get_title().get_text()
-    real = replace(done, measured=Measured({}, [], "topk_counts/books.npy"))
+    real = replace(done, measured=Findings({}, [], "topk_counts/books.npy"))
     assert "stand-in" not in real.figure().get_suptitle() and real.verdict.startswith("agrees")
 
 

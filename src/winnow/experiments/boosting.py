@@ -11,8 +11,8 @@ from winnow.experiments.drawing import Series, bound, draw_curves, finish, legen
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Judged,
-    Measured,
     Rows,
     Run,
     clock,
@@ -41,7 +41,7 @@ def _learners(codes: list[Any], sizes: list[int]) -> NDArray[np.int8]:
     return np.concatenate([held, -held])
 
 
-def measure(run: Run) -> Measured:
+def measure(run: Run) -> Findings:
     """Accuracy of the vote on a third of the rows that were held back, against epsilon."""
     sizes, codes, source = adult(run)
     label = ADULT.index("income>50K")
@@ -76,10 +76,10 @@ def measure(run: Run) -> Measured:
                          "seconds": float(np.median(took))})  # fmt: skip
     parameters = {"delta": DELTA, "rounds": ROUNDS, "advantage": ADVANTAGE, "learners": len(held),
                   "rows": most}  # fmt: skip
-    return Measured(parameters, rows, source)
+    return Findings(parameters, rows, source)
 
 
-def judge(measured: Measured) -> Judged:
+def judge(measured: Findings) -> Judged:
     """Whether the primitive extends: a vote by lazy selection is as good as one by a scan."""
     found = {(r["arm"], r["epsilon"]): float(np.mean(r["accuracy"]))
              for r in measured.results if "epsilon" in r}  # fmt: skip
@@ -99,7 +99,7 @@ def judge(measured: Measured) -> Judged:
     return Judged(claims, ("the paper only names boosting as a direction; it has no numbers",))
 
 
-def draw(measured: Measured) -> Figure:
+def draw(measured: Findings) -> Figure:
     """Accuracy against epsilon."""
     rules = measured.parameters["learners"]
     title = f"FastMWEM, boosting on ADULT: {rules} rules, {ROUNDS} rounds, δ = {DELTA:g}"

@@ -27,7 +27,7 @@ from winnow.experiments.canonical_runs import (
 )
 from winnow.experiments.canonical_theory import FURTHER, HISTOGRAMS
 from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels
-from winnow.experiments.experiment import Claim, Experiment, Judged, Measured, Rows, Run
+from winnow.experiments.experiment import Claim, Experiment, Findings, Judged, Rows, Run
 from winnow.experiments.sources import Counts, histogram, netflix_counts
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.plan.probabilities import epsilon_for_top, top_chance
@@ -43,7 +43,7 @@ def _draws(run: Run) -> int:
     return run.pick(500, 10_000)
 
 
-def _measure(run: Run, load: Callable[[Run], tuple[Counts, str]], label: str) -> Measured:
+def _measure(run: Run, load: Callable[[Run], tuple[Counts, str]], label: str) -> Findings:
     """All mechanisms and events on one data set, at three k."""
     counts, source = load(run)
     ranked = np.sort(counts)[::-1].copy()
@@ -61,7 +61,7 @@ def _measure(run: Run, load: Callable[[Run], tuple[Counts, str]], label: str) ->
         "draws_for_great_and_good": _draws(run),
         "seed": run.seed,
     }
-    return Measured(parameters, rows, source)
+    return Findings(parameters, rows, source)
 
 
 def _rows(run: Run, ranked: Counts, k: int) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ def _rows(run: Run, ranked: Counts, k: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def judge(measured: Measured) -> Judged:
+def judge(measured: Findings) -> Judged:
     """Less epsilon for the exact set; an epsilon that no budget reaches is no evidence."""
     claims = []
     for k in measured.parameters["k"]:
@@ -107,7 +107,7 @@ def judge(measured: Measured) -> Judged:
     return Judged(tuple(claims), (note,))
 
 
-def _needed(measured: Measured, k: int) -> dict[str, float | None]:
+def _needed(measured: Findings, k: int) -> dict[str, float | None]:
     """The epsilon for a chance of 0.999, by mechanism; None where there is none."""
     found = {r["mechanism"]: r["epsilon_for_0.999"] for r in measured.results if r["k"] == k}
     return {name: found.get(name) for name in NAMES}
@@ -133,10 +133,10 @@ def _event_claim(rows: list[dict[str, Any]]) -> Claim:
     )
 
 
-def _drawn(label: str, events: tuple[str, ...], number: str) -> Callable[[Measured], Figure]:
+def _drawn(label: str, events: tuple[str, ...], number: str) -> Callable[[Findings], Figure]:
     """A panel for each event and k."""
 
-    def draw(measured: Measured) -> Figure:
+    def draw(measured: Findings) -> Figure:
         sizes, rows = measured.parameters["k"], measured.results
         title = f"Canonical, Figure {number}: {label}, d = {measured.parameters['d']:,}"
         figure, axes = panels(len(events), len(sizes), title=title, height=3.0)
@@ -159,7 +159,7 @@ def _drawn(label: str, events: tuple[str, ...], number: str) -> Callable[[Measur
     return draw
 
 
-def measure_netflix(run: Run) -> Measured:
+def measure_netflix(run: Run) -> Findings:
     """All events on Netflix, for Figures 1 and 5."""
     return _measure(run, netflix_counts, "Netflix")
 
@@ -168,7 +168,7 @@ PRINTED = {10: 6, 100: 34, 1000: 81}
 """By how many times the budget shrinks, as Section 7.1 has it."""
 
 
-def judge_1(measured: Measured) -> Judged:
+def judge_1(measured: Findings) -> Judged:
     """Section 7.1, with its own numbers."""
     done = judge(measured)
     claims = [*done.claims[-1:]]
@@ -194,13 +194,13 @@ def judge_1(measured: Measured) -> Judged:
     return Judged(tuple(claims), (*done.notes, note))
 
 
-def _at_one(measured: Measured, name: str) -> float:
+def _at_one(measured: Findings, name: str) -> float:
     """Pr[TOP-1000] at epsilon = 1, between the points that are drawn."""
     (row,) = (r for r in measured.results if (r["mechanism"], r["k"]) == (name, 1000))
     return float(np.interp(0.0, np.log(row["epsilon"]), row["top"]))
 
 
-def measure_4(run: Run) -> Measured:
+def measure_4(run: Run) -> Findings:
     """The Lipschitz mechanism with five noises."""
     counts, source = netflix_counts(run)
     rows: Rows = []
@@ -211,10 +211,10 @@ def measure_4(run: Run) -> Measured:
         for law in LAWS:
             top = [top_chance(LipschitzMechanism(e, noise=law, kappa=k), counts) for e in grid]
             rows.append({"noise": str(law), "k": k, "epsilon": grid, "top": top})
-    return Measured({"d": len(counts)}, rows, source)
+    return Findings({"d": len(counts)}, rows, source)
 
 
-def judge_4(measured: Measured) -> Judged:
+def judge_4(measured: Findings) -> Judged:
     """Exponential noise is the best of the five, at every point."""
     best = points = 0
     for k in sorted({r["k"] for r in measured.results}):
@@ -233,7 +233,7 @@ def judge_4(measured: Measured) -> Judged:
                            "(errata)",))  # fmt: skip
 
 
-def draw_4(measured: Measured) -> Figure:
+def draw_4(measured: Findings) -> Figure:
     """Pr[TOP-k] with five noises, at four k."""
     figure, axes = panels(
         2, 2, title=f"Canonical, Figure 4: five noises, d = {measured.parameters['d']:,}, κ = k"

@@ -14,9 +14,9 @@ from winnow.experiments.drawing import Series, draw_curves, finish, legend, pane
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Floats,
     Judged,
-    Measured,
     Rows,
     Run,
     exponentials,
@@ -187,7 +187,7 @@ def _draws(run: Run) -> int:
     return run.pick(60, 10_000)
 
 
-def measure_2(run: Run) -> Measured:
+def measure_2(run: Run) -> Findings:
     """Zipf counts from uniform to linear at epsilon = 1."""
     exponents = [float(s) for s in np.linspace(0, 1, run.pick(11, 51))[1:]]
     fine = [float(s) for s in np.linspace(0, 0.06, run.pick(7, 25))[1:]]
@@ -205,10 +205,10 @@ def measure_2(run: Run) -> Measured:
                     by_name[name][event].append(found[name][event][0])
         rows += [{"mechanism": n, "k": k, "s": grid, **by_name[n]} for n in NAMES]
     parameters = {"epsilon": 1.0, "d": 10_000, "total": TOTAL, "draws_for_good": _draws(run)}
-    return Measured(parameters, rows, "generated as in the paper")
+    return Findings(parameters, rows, "generated as in the paper")
 
 
-def judge_2(measured: Measured) -> Judged:
+def judge_2(measured: Findings) -> Judged:
     """What Section 7.2 says at epsilon = 1."""
     lead, times = _mean_lead(measured.results, "top"), _most_times(measured.results)
     good = _mean_lead(measured.results, "good")
@@ -230,7 +230,7 @@ def judge_2(measured: Measured) -> Judged:
     return Judged(claims, notes)
 
 
-def measure_3(run: Run) -> Measured:
+def measure_3(run: Run) -> Findings:
     """Zipf counts with s = 0.04 against epsilon."""
     counts = _zipf(10_000, 0.04)
     grid = epsilons_of(run, 1e-3, 10.0)
@@ -247,10 +247,10 @@ def measure_3(run: Run) -> Measured:
               for name, each in chances(counts, 10, [1.0], None, _IN_STEPS).items()}  # fmt: skip
     parameters = {"s": 0.04, "d": 10_000, "total": TOTAL, "draws_for_good": _draws(run),
                   "top_10_at_1": at_one}  # fmt: skip
-    return Measured(parameters, rows, "generated as in the paper")
+    return Findings(parameters, rows, "generated as in the paper")
 
 
-def judge_3(measured: Measured) -> Judged:
+def judge_3(measured: Findings) -> Judged:
     """What Section 7.2 says of smaller epsilons."""
     lead = _mean_lead(measured.results, "top")
     at_one = measured.parameters["top_10_at_1"]
@@ -295,7 +295,7 @@ def _most_times(rows: Rows) -> dict[int, float]:
     return times
 
 
-def _draw_by(measured: Measured, x: str, label: str, title: str, scale: str) -> Figure:
+def _draw_by(measured: Findings, x: str, label: str, title: str, scale: str) -> Figure:
     figure, axes = panels(2, 3, title=title, height=3.0)
     for i, event in enumerate(("top", "good")):
         for j, k in enumerate(SIZES):

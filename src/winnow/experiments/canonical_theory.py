@@ -21,8 +21,8 @@ from winnow.experiments.drawing import (
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Judged,
-    Measured,
     Rows,
     Run,
     clock,
@@ -57,7 +57,7 @@ def _steps(d: int, k: int, gap: float) -> Any:
     return counts
 
 
-def measure_leaps(run: Run) -> Measured:
+def measure_leaps(run: Run) -> Findings:
     """Chances of the exact top k on two-level scores, with the leaps that bound them; E[X'], E[X].
 
     On such scores all gaps are equal, so the two bounds of a leap meet.
@@ -90,10 +90,10 @@ def measure_leaps(run: Run) -> Measured:
                     "peeling": k * math.log((d - 1 - k) * k),
                 }
             )
-    return Measured({"gap": gap}, rows, "none: scores of two levels")
+    return Findings({"gap": gap}, rows, "none: scores of two levels")
 
 
-def judge_leaps(measured: Measured) -> Judged:
+def judge_leaps(measured: Findings) -> Judged:
     """Lemmas 5.3 and 5.4 with their events put right, and Theorem 5.5."""
     rows = [r for r in measured.results if r["panel"] == "chance"]
     short = {
@@ -129,7 +129,7 @@ def judge_leaps(measured: Measured) -> Judged:
     return Judged(claims, notes)
 
 
-def draw_leaps(measured: Measured) -> Figure:
+def draw_leaps(measured: Findings) -> Figure:
     """Chances with their bounds, and the ratio of the leaps."""
     rows = [r for r in measured.results if r["panel"] == "chance"]
     pairs = list(dict.fromkeys((r["d"], r["k"]) for r in rows))
@@ -162,7 +162,7 @@ _LISTED = {"NETFLIX": 17_770, **dict.fromkeys(HISTOGRAMS, 4096)}
 """Sizes as printed."""
 
 
-def measure_table(run: Run) -> Measured:
+def measure_table(run: Run) -> Findings:
     """What the data sets are like."""
     rows: Rows = []
     sources = []
@@ -173,10 +173,10 @@ def measure_table(run: Run) -> Measured:
         rows.append({"name": name, "d": len(ranked), "total": int(ranked.sum()),
                      "largest": int(ranked[0]), **gaps})  # fmt: skip
         sources.append(source)
-    return Measured({}, rows, "; ".join(sources))
+    return Findings({}, rows, "; ".join(sources))
 
 
-def judge_table(measured: Measured) -> Judged:
+def judge_table(measured: Findings) -> Judged:
     """Sizes as in the paper."""
     sizes = {r["name"]: r["d"] for r in measured.results}
     same = [name for name, d in _LISTED.items() if sizes.get(name) == d]
@@ -185,7 +185,7 @@ def judge_table(measured: Measured) -> Judged:
     return Judged(claims, ("Section 7.1 has d = 17,700 for Netflix, Table 1 17,770",))
 
 
-def draw_data_table(measured: Measured) -> Figure:
+def draw_data_table(measured: Findings) -> Figure:
     """The table, with the gaps that decide how hard a top k is."""
     heads = ["data", "size d", "sum of counts", "largest", *(f"gap at {k:,}" for k in SIZES)]
     cells = [
@@ -200,7 +200,7 @@ _TIMED = ("CANONICAL", "CANONICAL, γ = 1", "ONESHOT (exponential)", "PEELING (G
 _REAL = 17_770
 
 
-def measure_runtimes(run: Run) -> Measured:
+def measure_runtimes(run: Run) -> Findings:
     """Median time of one set, on Netflix and on Zipf counts of growing d."""
     counts, source = netflix_counts(run)
     repeats = run.pick(5, 25)
@@ -219,7 +219,7 @@ def measure_runtimes(run: Run) -> Measured:
                     mechanism.simulate(given, UTILITY, 1, run.seed + repeat)
                     took.append(since(start))
                 rows.append({"mechanism": name, "d": d, "k": k, "seconds": float(np.median(took))})
-    return Measured({"epsilon": 1.0, "d": len(counts), "repeats": repeats}, rows, source)
+    return Findings({"epsilon": 1.0, "d": len(counts), "repeats": repeats}, rows, source)
 
 
 def _zipf_like(d: int, seed: int) -> Any:
@@ -228,7 +228,7 @@ def _zipf_like(d: int, seed: int) -> Any:
     return np.rint(1e6 / np.arange(1, d + 1) + jitter).astype(np.int64)
 
 
-def judge_runtimes(measured: Measured) -> Judged:
+def judge_runtimes(measured: Findings) -> Judged:
     """Section 7.3, and how the times grow with d."""
     rows = measured.results
     real = {
@@ -265,7 +265,7 @@ def judge_runtimes(measured: Measured) -> Judged:
     return Judged(claims, notes)
 
 
-def draw_runtimes(measured: Measured) -> Figure:
+def draw_runtimes(measured: Findings) -> Figure:
     """Times over k on Netflix, and over d."""
     figure, (left, right) = panels(1, 2, width=5.6, height=4.4,
                                    title="Canonical, Section 7.3: time of one set")  # fmt: skip

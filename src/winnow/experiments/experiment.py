@@ -97,7 +97,7 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Measured:
+class Findings:
     """What an experiment measured: all that its claims are decided by, and its figure shows."""
 
     parameters: dict[str, Any]
@@ -135,9 +135,9 @@ class Judged:
 class Reproduced:
     """One experiment, done."""
 
-    measured: Measured
+    measured: Findings
     judged: Judged
-    draw: Callable[[Measured], Figure]
+    draw: Callable[[Findings], Figure]
 
     @property
     def verdict(self) -> str:
@@ -202,9 +202,9 @@ class Experiment:
     name: str
     """As in the paper: "1", "table1"."""
     title: str
-    measure: Callable[[Run], Measured]
-    judge: Callable[[Measured], Judged]
-    draw: Callable[[Measured], Figure]
+    measure: Callable[[Run], Findings]
+    judge: Callable[[Findings], Judged]
+    draw: Callable[[Findings], Figure]
     seconds: tuple[float, float]
     """About how long it takes on one core: quick, and whole with all data at hand."""
     after: str = ""

@@ -12,8 +12,8 @@ from winnow.experiments.drawing import Series, draw_curves, finish, legend, pane
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Judged,
-    Measured,
     Rows,
     Run,
     exponent,
@@ -69,7 +69,7 @@ def _mean(traces: list[Trace]) -> list[float]:
     return np.mean([trace.largest for trace in traces], axis=0).tolist()  # type: ignore[no-any-return]
 
 
-def measure_1(run: Run) -> Measured:
+def measure_1(run: Run) -> Findings:
     """Errors of MWEM and Fast-MWEM, and the time of a selection."""
     rounds, draws = run.pick(1000, 20_000), run.pick(1, 3)
     marks = [int(t) for t in np.unique(np.geomspace(rounds / 50, rounds, 14).astype(int))]
@@ -88,7 +88,7 @@ def measure_1(run: Run) -> Measured:
         "draws": draws, "seed": run.seed,
         "signal_in_nats": signal(synthetic(1000, ROWS, run.seed), rounds),
     }  # fmt: skip
-    return Measured(parameters, rows, SOURCE)
+    return Findings(parameters, rows, SOURCE)
 
 
 def _growth(run: Run) -> Rows:
@@ -109,7 +109,7 @@ def _growth(run: Run) -> Rows:
     return rows
 
 
-def judge_1(measured: Measured) -> Judged:
+def judge_1(measured: Findings) -> Judged:
     """What Section 5.1 says."""
     rows = measured.results
     errors = {(r["m"], r["arm"]): np.array(r["largest"]) for r in rows if r["panel"] == "error"}
@@ -173,7 +173,7 @@ def _index_claims(
 
 
 def _notes_1(
-    measured: Measured, ends: dict[str, float], took: dict[tuple[str, int], float],
+    measured: Findings, ends: dict[str, float], took: dict[tuple[str, int], float],
     power: dict[str, float],
 ) -> tuple[str, ...]:  # fmt: skip
     given = measured.parameters
@@ -196,7 +196,7 @@ def _notes_1(
     return tuple(notes)
 
 
-def draw_1(measured: Measured) -> Figure:
+def draw_1(measured: Findings) -> Figure:
     """Differences, errors and times, as the paper has them."""
     rows = measured.results
     figure, (a, b, c) = panels(1, 3, height=4.4, width=4.9,
@@ -231,7 +231,7 @@ def draw_1(measured: Measured) -> Figure:
 _ARMS_3 = ("flat", "lazy", "scan")
 
 
-def measure_3(run: Run) -> Measured:
+def measure_3(run: Run) -> Findings:
     """The final error against the number of rows, with T = n^2 rounds."""
     sizes = run.pick((10, 20, 30, 45), (10, 20, 35, 50, 75, 100, 150))
     seeds = run.pick(3, 5)
@@ -242,10 +242,10 @@ def measure_3(run: Run) -> Measured:
             errors = [mwem(synthetic(100, n, s), n * n, arm, s).largest[-1] for s in range(seeds)]
             rows.append({"n": n, "arm": arm, "largest": errors})
     parameters = {"epsilon": EPSILON, "delta": DELTA, "m": 100, "cells": CELLS, "seeds": seeds}
-    return Measured(parameters, rows, SOURCE)
+    return Findings(parameters, rows, SOURCE)
 
 
-def judge_3(measured: Measured) -> Judged:
+def judge_3(measured: Findings) -> Judged:
     """What Appendix K.2 says."""
     rows = measured.results
     mean = {(r["n"], r["arm"]): float(np.mean(r["largest"])) for r in rows}
@@ -267,7 +267,7 @@ def judge_3(measured: Measured) -> Judged:
     return Judged(claims, notes)
 
 
-def draw_3(measured: Measured) -> Figure:
+def draw_3(measured: Findings) -> Figure:
     """The error against n; shaded from the least to the largest seed."""
     figure, (axis,) = panels(1, 1, width=8, height=4.6,
                              title="FastMWEM, Figure 3: error, m = 100, T = n²")  # fmt: skip

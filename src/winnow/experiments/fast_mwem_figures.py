@@ -26,8 +26,8 @@ from winnow.experiments.drawing import (
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Judged,
-    Measured,
     Rows,
     Run,
     exponent,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _MORE_ROWS = 500_000
 
 
-def measure_2(run: Run) -> Measured:
+def measure_2(run: Run) -> Findings:
     """The margin B and the number of further samples C."""
     rounds = run.pick(60, 500)
     rows: Rows = []
@@ -68,10 +68,10 @@ def measure_2(run: Run) -> Measured:
             rows.append({"m": m, "n": n, "B": margins, "C": samples,
                          "share": float(np.mean(samples)) / (2 * m)})  # fmt: skip
     parameters = {"epsilon": EPSILON, "delta": DELTA, "T": rounds, "cells": CELLS}
-    return Measured(parameters, rows, SOURCE)
+    return Findings(parameters, rows, SOURCE)
 
 
-def judge_2(measured: Measured) -> Judged:
+def judge_2(measured: Findings) -> Judged:
     """What Appendix K.1 says."""
     rows = measured.results
     most = max(r["share"] * math.sqrt(2 * r["m"]) for r in rows)
@@ -90,7 +90,7 @@ def judge_2(measured: Measured) -> Judged:
     return Judged(claims, notes)
 
 
-def draw_2(measured: Measured) -> Figure:
+def draw_2(measured: Findings) -> Figure:
     """C by round, and its share of the queries by m."""
     rows = measured.results
     rounds = measured.parameters["T"]
@@ -180,7 +180,7 @@ def _instance(run: Run, m: int) -> tuple[Instance, str]:
     return Instance(marginal_queries(schema, m, run.seed), columns), source
 
 
-def measure_table(run: Run) -> Measured:
+def measure_table(run: Run) -> Findings:
     """Speed-up of the selection, mean and largest error: scan, lazy, and HNSW where installed."""
     seeds = run.pick(2, 10)
     rows: Rows = []
@@ -209,10 +209,10 @@ def measure_table(run: Run) -> Measured:
                 rows.append({**rows[-1], "arm": "tables", "seconds": kept,
                              "speed_up": dense / kept})  # fmt: skip
     parameters = {"epsilon": EPSILON, "delta": DELTA, "T": ROUNDS, "seeds": seeds, "seed": run.seed}
-    return Measured(parameters, rows, source)
+    return Findings(parameters, rows, source)
 
 
-def judge_table(measured: Measured) -> Judged:
+def judge_table(measured: Findings) -> Judged:
     """The headline, HNSW against HNSW; ours is named beside it."""
     by = {(r["m"], r["arm"]): r for r in measured.results}
     sizes = [m for m in (1000, 10_000) if (m, "hnsw") in by]
@@ -250,7 +250,7 @@ def judge_table(measured: Measured) -> Judged:
     return Judged(tuple(claims), _notes(measured, sizes))
 
 
-def _notes(measured: Measured, sizes: list[int]) -> tuple[str, ...]:
+def _notes(measured: Findings, sizes: list[int]) -> tuple[str, ...]:
     by = {(r["m"], r["arm"]): r for r in measured.results}
     part = [by[m, "lazy"]["seconds"] / by[m, "tables"]["seconds"] for m in (1000, 10_000)]
     notes = [
@@ -276,7 +276,7 @@ def times(factor: float) -> str:
     return f"{factor:,.0f}x" if factor >= 100 else f"{factor:.3g}x"
 
 
-def draw_table_1(measured: Measured) -> Figure:
+def draw_table_1(measured: Findings) -> Figure:
     """The table, with the rows that the paper prints below ours."""
     cells = []
     for row in measured.results:

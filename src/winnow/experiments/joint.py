@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.experiments.drawing import draw_curves, finish, legend, panels
-from winnow.experiments.experiment import Claim, Experiment, Judged, Measured, Rows, Run
+from winnow.experiments.experiment import Claim, Experiment, Findings, Judged, Rows, Run
 from winnow.experiments.joint_runs import (
     CORE,
     LARGE_GAPS,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def judge_1(measured: Measured) -> Judged:
+def judge_1(measured: Findings) -> Judged:
     """What Section 4.3.1 and 4.3.2 say."""
     rows, names, sizes = of_mechanisms(measured), names_in(measured), sizes_in(measured)
     behind = sum(
@@ -77,7 +77,7 @@ def judge_1(measured: Measured) -> Judged:
     return Judged(tuple(claims), notes)
 
 
-def draw_1(measured: Measured) -> Figure:
+def draw_1(measured: Findings) -> Figure:
     """Gaps between counts, l_infinity error and l_1 error."""
     data = [r for r in measured.results if "gaps" in r]
     figure, axes = panels(
@@ -121,7 +121,7 @@ def _l_1_claims(rows: Rows, names: list[str], sizes: NDArray[Any]) -> list[Claim
     return claims
 
 
-def judge_2(measured: Measured) -> Judged:
+def judge_2(measured: Findings) -> Judged:
     """What Section 4.3.1 says of the place of the largest error.
 
     Where few lists err, the median place of those few says nothing: only points count at which
@@ -168,7 +168,7 @@ def _back(rows: Rows, data: str, mechanism: str, trials: int) -> float | None:
     return float((places / np.maximum.accumulate(places)).min())
 
 
-def judge_5(measured: Measured) -> Judged:
+def judge_5(measured: Findings) -> Judged:
     """What Appendix C.2 says."""
     rows, names, sizes = of_mechanisms(measured), names_in(measured), sizes_in(measured)
     against: dict[str, dict[str, NDArray[np.bool_]]] = {
@@ -201,19 +201,19 @@ def judge_5(measured: Measured) -> Judged:
     return Judged(tuple(claims), tuple(measured.parameters["differs"]))
 
 
-def draw_2(measured: Measured) -> Figure:
+def draw_2(measured: Findings) -> Figure:
     """The place of the largest error, on each data set."""
     title = "Joint, Figure 2: where the largest error of a list is"
     return _grid(measured, "index", "place of the largest error + 1 (rank)", title)
 
 
-def draw_5(measured: Measured) -> Figure:
+def draw_5(measured: Findings) -> Figure:
     """The k-relative error, on each data set."""
     title = "Joint, Figure 5: how far the worst item lies behind the k-th best"
     return _grid(measured, "k_relative", "k-relative error + 1 (counts)", title)
 
 
-def _grid(measured: Measured, metric: str, label: str, title: str) -> Figure:
+def _grid(measured: Findings, metric: str, label: str, title: str) -> Figure:
     data, rows = [r for r in measured.results if "gaps" in r], of_mechanisms(measured)
     columns = 2 if len(data) <= 4 else 3
     figure, axes = panels(-(-len(data) // columns), columns, title=title)
@@ -228,7 +228,7 @@ def _grid(measured: Measured, metric: str, label: str, title: str) -> Figure:
     return figure
 
 
-def measure_4(run: Run) -> Measured:
+def measure_4(run: Run) -> Findings:
     """How many items have which count."""
     rows: Rows = []
     for name, (counts, _) in whole_data(run).items():
@@ -236,11 +236,11 @@ def measure_4(run: Run) -> Measured:
         number, _ = np.histogram(counts + 1, edges)
         rows.append({"data": name, "edges": edges.tolist(), "items": number.tolist(),
                      "median": float(np.median(counts)), "largest": int(counts[0])})  # fmt: skip
-    return Measured({"bins": 30, "differs": list(absent_of(run))}, rows,
+    return Findings({"bins": 30, "differs": list(absent_of(run))}, rows,
                     source_of(run, whole=True))  # fmt: skip
 
 
-def judge_4(measured: Measured) -> Judged:
+def judge_4(measured: Findings) -> Judged:
     """What the histograms show."""
     parts = {r["data"]: r["median"] / r["largest"] for r in measured.results}
     claims = (Claim("most items have small counts and few make up the top (the median count is at "
@@ -250,7 +250,7 @@ def judge_4(measured: Measured) -> Judged:
                            "bins are equally wide on the logarithmic axis"))  # fmt: skip
 
 
-def draw_4(measured: Measured) -> Figure:
+def draw_4(measured: Findings) -> Figure:
     """A histogram for each data set."""
     rows = measured.results
     columns = 2 if len(rows) <= 4 else 3
@@ -267,15 +267,15 @@ def draw_4(measured: Measured) -> Figure:
     return figure
 
 
-def measure_6(run: Run) -> Measured:
+def measure_6(run: Run) -> Findings:
     """All metrics, with the Gamma and Laplace mechanisms."""
     name = "movies" if "movies" in data_of(run) else next(iter(data_of(run)))
     rows = errors_on(run, name, NAMES)
     differs = [note for note in absent_of(run) if note.startswith(f"{name} ")]
-    return Measured(parameters_of(run, data=name, differs=differs), rows, data_of(run)[name][1])
+    return Findings(parameters_of(run, data=name, differs=differs), rows, data_of(run)[name][1])
 
 
-def judge_6(measured: Measured) -> Judged:
+def judge_6(measured: Findings) -> Judged:
     """What Appendix C.3 says."""
     name, rows = measured.parameters["data"], measured.results
     medians = {m: median(rows, name, m, "l_infinity") for m in NAMES}
@@ -300,7 +300,7 @@ def judge_6(measured: Measured) -> Judged:
     return Judged(claims, tuple(notes))
 
 
-def draw_6(measured: Measured) -> Figure:
+def draw_6(measured: Findings) -> Figure:
     """A panel for each metric."""
     name = measured.parameters["data"]
     place = "" if name == "movies" else " in place of Movies"

@@ -17,7 +17,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import DataError
 from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels
-from winnow.experiments.experiment import Claim, Judged, Measured, Rows, Run, clock, since
+from winnow.experiments.experiment import Claim, Findings, Judged, Rows, Run, clock, since
 from winnow.experiments.sources import TOPK, Counts, generated_counts, item_counts
 from winnow.select.mechanism import ExponentialMechanism
 from winnow.topk.errors import index_of_maximum, k_relative, l_1, l_infinity
@@ -139,7 +139,7 @@ def _one(run: Run, name: str, mechanism: str, k: int, counts: Counts) -> dict[st
     return row
 
 
-def all_errors(run: Run) -> Measured:
+def all_errors(run: Run) -> Findings:
     """The three mechanisms of the main figures on all data sets, and the gaps of these."""
     rows: Rows = []
     for name, (counts, source) in data_of(run).items():
@@ -147,7 +147,7 @@ def all_errors(run: Run) -> Measured:
         rows.append({"data": name, "label": _label(name, source), "d": len(counts),
                      "gaps": gaps.tolist()})  # fmt: skip
         rows += errors_on(run, name, CORE)
-    return Measured(parameters_of(run), rows, source_of(run))
+    return Findings(parameters_of(run), rows, source_of(run))
 
 
 def _label(name: str, source: str) -> str:
@@ -158,17 +158,17 @@ def _label(name: str, source: str) -> str:
     return name
 
 
-def of_mechanisms(measured: Measured) -> Rows:
+def of_mechanisms(measured: Findings) -> Rows:
     """The rows with errors, without those that describe data."""
     return [r for r in measured.results if "mechanism" in r]
 
 
-def names_in(measured: Measured) -> list[str]:
+def names_in(measured: Findings) -> list[str]:
     """The data sets, in order."""
     return list(dict.fromkeys(r["data"] for r in measured.results))
 
 
-def sizes_in(measured: Measured) -> NDArray[Any]:
+def sizes_in(measured: Findings) -> NDArray[Any]:
     """The k."""
     return np.unique([r["k"] for r in of_mechanisms(measured)])
 
@@ -236,7 +236,7 @@ def shares_of(rows: Rows, names: list[str], metric: str) -> str:
     return ", ".join(f"{name} {int(won.sum())}/{len(won)}" for name, won in wins.items())
 
 
-def measure_3(run: Run) -> Measured:
+def measure_3(run: Run) -> Findings:
     """Execution time against k: on Foods, or on the largest set at hand with Foods' size beside."""
     whole = whole_data(run)
     name = "foods" if "foods" in whole else max(whole, key=lambda each: len(whole[each][0]))
@@ -259,10 +259,10 @@ def measure_3(run: Run) -> Measured:
                     took.append(since(start))
                 rows.append({"data": data, "d": len(counts), "mechanism": mechanism, "k": k,
                              "seconds": float(np.median(took))})  # fmt: skip
-    return Measured({"epsilon": EPSILON, "trials": trials, "judged": name}, rows, source)
+    return Findings({"epsilon": EPSILON, "trials": trials, "judged": name}, rows, source)
 
 
-def judge_3(measured: Measured) -> Judged:
+def judge_3(measured: Findings) -> Judged:
     """What Section 4.3.3 says."""
     name = measured.parameters["judged"]
     mine = [r for r in measured.results if r["data"] == name]
@@ -288,7 +288,7 @@ def judge_3(measured: Measured) -> Judged:
     return Judged(claims, tuple(notes))
 
 
-def draw_3(measured: Measured) -> Figure:
+def draw_3(measured: Findings) -> Figure:
     """A panel for each data set."""
     names = list(dict.fromkeys(r["data"] for r in measured.results))
     figure, axes = panels(1, len(names), width=8 if len(names) == 1 else 5.6, height=4.4,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from winnow.experiments.drawing import Series, bound, draw_curves, finish, legend, panels
-from winnow.experiments.experiment import Claim, Experiment, Judged, Measured, Rows, Run
+from winnow.experiments.experiment import Claim, Experiment, Findings, Judged, Rows, Run
 from winnow.experiments.large_margin_applications import (
     ALPHA,
     CHANCE,
@@ -47,7 +47,7 @@ def by_theorem_3(eta: float) -> int:
     return math.ceil(margin + float(stopping_margin(np.array([1]), ALPHA, DELTA, "printed")[0])) + 1
 
 
-def measure_1(run: Run) -> Measured:
+def measure_1(run: Run) -> Findings:
     """The chance of the maximiser against the size of the universe."""
     powers = _universes(run)
     rows: Rows = []
@@ -56,10 +56,10 @@ def measure_1(run: Run) -> Measured:
         for name in COMPARED:
             chances = [_question().chance_at(name, 10.0**p - 1, float(n)) for p in powers]
             rows.append({"n": n, "mechanism": name, "log10_K": powers, "chance": chances})
-    return Measured({"alpha": ALPHA, "delta": DELTA}, rows, EXAMPLE)
+    return Findings({"alpha": ALPHA, "delta": DELTA}, rows, EXAMPLE)
 
 
-def judge_1(measured: Measured) -> Judged:
+def judge_1(measured: Findings) -> Judged:
     """Section 2.2 and Theorem 3, with the printed thresholds; ours are named beside."""
     by = {(r["n"], r["mechanism"]): r for r in measured.results}
     low, middle, high = sorted({n for n, _ in by})
@@ -87,7 +87,7 @@ def judge_1(measured: Measured) -> Judged:
     return Judged(claims, notes)
 
 
-def draw_1(measured: Measured) -> Figure:
+def draw_1(measured: Findings) -> Figure:
     """A panel for each n."""
     sizes = sorted({r["n"] for r in measured.results})
     figure, axes = panels(1, len(sizes), height=4.0,
@@ -105,7 +105,7 @@ def draw_1(measured: Measured) -> Figure:
     return figure
 
 
-def measure_2(run: Run) -> Measured:
+def measure_2(run: Run) -> Findings:
     """How many records are needed against the size of the universe, with the lower bound."""
     powers = _universes(run)
     question = _question()
@@ -119,10 +119,10 @@ def measure_2(run: Run) -> Measured:
     crossed = {name: question.crossover(PURE, question.needed(name, math.inf))
                for name in (MARGIN, PRINTED)}  # fmt: skip
     parameters = {"alpha": ALPHA, "delta": DELTA, "chance": CHANCE, "log10_crossover": crossed}
-    return Measured(parameters, rows, EXAMPLE)
+    return Findings(parameters, rows, EXAMPLE)
 
 
-def judge_2(measured: Measured) -> Judged:
+def judge_2(measured: Findings) -> Judged:
     """Growth like ln K, and none."""
     need = {r["mechanism"]: np.array(r["records"]) for r in measured.results}
     powers = measured.results[0]["log10_K"]
@@ -148,7 +148,7 @@ def judge_2(measured: Measured) -> Judged:
     return Judged(claims, notes)
 
 
-def draw_2(measured: Measured) -> Figure:
+def draw_2(measured: Findings) -> Figure:
     """Records needed by each mechanism."""
     figure, (axis,) = panels(1, 1, width=8.4, height=4.8,
                              title=f"LMM: records for a chance of {CHANCE:g}; α = {ALPHA:g}, "
@@ -164,7 +164,7 @@ def draw_2(measured: Measured) -> Figure:
     return figure
 
 
-def measure_3(run: Run) -> Measured:
+def measure_3(run: Run) -> Findings:
     """How many records are needed against the number of near maximisers."""
     sizes = [round(float(s)) for s in np.geomspace(1, 10_000, run.pick(9, 25))]
     universe = 1e200
@@ -176,10 +176,10 @@ def measure_3(run: Run) -> Measured:
     limit = [math.log((s - 1) / 2) / ALPHA if s > 3 else 0.0 for s in sizes]
     rows.append({"mechanism": "Theorem 1", "near": sizes, "records": limit})
     parameters = {"alpha": ALPHA, "delta": DELTA, "chance": CHANCE, "universe": universe}
-    return Measured(parameters, rows, EXAMPLE)
+    return Findings(parameters, rows, EXAMPLE)
 
 
-def judge_3(measured: Measured) -> Judged:
+def judge_3(measured: Findings) -> Judged:
     """Theorem 3 pays ln(l), Theorem 1 says that something has to be paid."""
     by = {r["mechanism"]: np.array(r["records"]) for r in measured.results}
     logs = np.log(measured.results[0]["near"])
@@ -198,7 +198,7 @@ def judge_3(measured: Measured) -> Judged:
     return Judged(claims, notes)
 
 
-def draw_3(measured: Measured) -> Figure:
+def draw_3(measured: Findings) -> Figure:
     """Records needed by the number of near maximisers."""
     figure, (axis,) = panels(1, 1, width=8.4, height=4.8,
                              title="LMM: D = (l, ..., l) in a universe of 10^200, records for "

@@ -18,9 +18,9 @@ from winnow.experiments.drawing import Series, draw_curves, finish, legend, pane
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Floats,
     Judged,
-    Measured,
     Rows,
     Run,
     uniforms,
@@ -50,10 +50,10 @@ def stable_chance(gap: float) -> float:
     return 1 - tail if far > 0 else tail
 
 
-def measure_contrast(run: Run) -> Measured:
+def measure_contrast(run: Run) -> Findings:
     """The chance of a maximiser on D = (1, ..., 1) and D = (2, ..., 2), against n."""
     sizes = [float(n) for n in np.linspace(20, 1400, run.pick(24, 70))]
-    others = 1e9
+    others = 1e200
     rows: Rows = []
     for near in (1, 2):
         run.progress(f"LMM: D = ({near}, ..., {near})")
@@ -64,10 +64,10 @@ def measure_contrast(run: Run) -> Measured:
         gaps = sizes if near == 1 else [0.0] * len(sizes)
         rows.append({"near": near, "mechanism": STABLE, "n": sizes,
                      "chance": [stable_chance(gap) for gap in gaps]})  # fmt: skip
-    return Measured({"alpha": ALPHA, "delta": DELTA, "universe": others}, rows, EXAMPLE)
+    return Findings({"alpha": ALPHA, "delta": DELTA, "universe": others}, rows, EXAMPLE)
 
 
-def judge_contrast(measured: Measured) -> Judged:
+def judge_contrast(measured: Findings) -> Judged:
     """Section 2.2 on the algorithm of its reference [31]."""
     end = {(r["near"], r["mechanism"]): r["chance"][-1] for r in measured.results}
     n = measured.results[0]["n"][-1]
@@ -84,10 +84,10 @@ def judge_contrast(measured: Measured) -> Judged:
     return Judged(claims)
 
 
-def draw_contrast(measured: Measured) -> Figure:
+def draw_contrast(measured: Findings) -> Figure:
     """A panel for each of the two data sets."""
     figure, axes = panels(1, 2, width=5.6, height=4.2,
-                          title="LMM, Section 2.2: chance of a maximiser among 10⁹; "
+                          title="LMM, Section 2.2: chance of a maximiser among 10²⁰⁰; "
                           f"α = {ALPHA:g}, δ = {DELTA:g}")  # fmt: skip
     for axis, near in zip(axes, (1, 2), strict=True):
         mine = [r for r in measured.results if r["near"] == near]
@@ -137,7 +137,7 @@ def _losses(run: Run, shells: Shells, alpha: float, what: str) -> Rows:
     return rows
 
 
-def measure_itemsets(run: Run) -> Measured:
+def measure_itemsets(run: Run) -> Findings:
     """Corollary 1: the frequency lost when the most frequent pair is asked for."""
     baskets, items, most = run.pick(4000, 20_000), 60, 6
     chance = 0.65 * np.arange(1, items + 1) ** -0.25
@@ -151,10 +151,10 @@ def measure_itemsets(run: Run) -> Measured:
     rows = _losses(run, shells, alpha, "Corollary 1")
     parameters = {"alpha": alpha, "delta": DELTA, "chance": CHANCE, "n": baskets,
                   "L": int((counts > 0).sum()), "most_frequent": int(counts.max())}  # fmt: skip
-    return Measured(parameters, rows, "generated baskets of up to 6 of 60 items")
+    return Findings(parameters, rows, "generated baskets of up to 6 of 60 items")
 
 
-def measure_learning(run: Run) -> Measured:
+def measure_learning(run: Run) -> Findings:
     """Corollary 2: the training error lost when the best hypothesis is asked for."""
     n, alpha = run.pick(4000, 20_000), run.pick(0.5, 0.1)
     behind = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.15])
@@ -165,10 +165,10 @@ def measure_learning(run: Run) -> Measured:
                   "shells": {str(b): float(s) for b, s in zip(behind, sizes, strict=True)},
                   "most_frequent": round(0.4 * n), "L": int(sizes.sum())}  # fmt: skip
     source = "none: shells of hypotheses by error, all others 0.4 behind the best"
-    return Measured(parameters, rows, source)
+    return Findings(parameters, rows, source)
 
 
-def judge_losses(measured: Measured) -> Judged:
+def judge_losses(measured: Findings) -> Judged:
     """The loss of the large margin mechanism does not know the size of the universe."""
     given = measured.parameters
     lost = {r["mechanism"]: np.array(r["loss_in_records"]) for r in measured.results}
@@ -194,7 +194,7 @@ def judge_losses(measured: Measured) -> Judged:
     return Judged(claims, tuple(notes))
 
 
-def draw_losses(measured: Measured) -> Figure:
+def draw_losses(measured: Findings) -> Figure:
     """The loss against the size of the universe."""
     given = measured.parameters
     corollary = 2 if "shells" in given else 1

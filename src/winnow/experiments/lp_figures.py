@@ -13,8 +13,8 @@ from winnow.experiments.drawing import Series, bound, draw_curves, finish, legen
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Judged,
-    Measured,
     Rows,
     Run,
     exponent,
@@ -94,10 +94,10 @@ def _parameters(run: Run, **more: Any) -> dict[str, Any]:
             "alpha": ALPHA, "seed": run.seed, **more}  # fmt: skip
 
 
-def measure_4(run: Run) -> Measured:
+def measure_4(run: Run) -> Findings:
     """Violated constraints and time against the number of rows."""
     rows = run.once("lp", lambda: _rows(run))
-    return Measured(_parameters(run, T=run.pick(200, 5000)), rows, SOURCE)
+    return Findings(_parameters(run, T=run.pick(200, 5000)), rows, SOURCE)
 
 
 def _pattern(rows: Rows, arm: str, what: str) -> dict[int, float]:
@@ -123,7 +123,7 @@ def _notes(rows: Rows) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def judge_4(measured: Measured) -> Judged:
+def judge_4(measured: Findings) -> Judged:
     """What Section 5.3 says."""
     rows = measured.results
     took = {arm: _pattern(rows, arm, "round_seconds") for arm in ("scan", "lazy", *_PAPER_ARMS)}
@@ -170,7 +170,7 @@ def _index_claims(took: dict[str, dict[int, float]]) -> list[Claim]:
     ]  # fmt: skip
 
 
-def draw_4(measured: Measured) -> Figure:
+def draw_4(measured: Findings) -> Figure:
     """Violated rows, and the time of a round."""
     rows = measured.results
     figure, axes = panels(
@@ -197,7 +197,7 @@ def draw_4(measured: Measured) -> Figure:
     return figure
 
 
-def _totals(measured: Measured) -> dict[str, dict[int, float]]:
+def _totals(measured: Findings) -> dict[str, dict[int, float]]:
     """Seconds for all rounds and the making of the index, by arm and m."""
     rounds = measured.parameters["T"]
     return {
@@ -207,7 +207,7 @@ def _totals(measured: Measured) -> dict[str, dict[int, float]]:
     }  # fmt: skip
 
 
-def judge_5(measured: Measured) -> Judged:
+def judge_5(measured: Findings) -> Judged:
     """What Appendix L says of the whole time."""
     total, rounds = _totals(measured), measured.parameters["T"]
     notes = _notes(measured.results)
@@ -231,7 +231,7 @@ def judge_5(measured: Measured) -> Judged:
     return Judged(claims, (ours, *notes))
 
 
-def draw_5(measured: Measured) -> Figure:
+def draw_5(measured: Findings) -> Figure:
     """The time for all rounds, with the making of the index."""
     figure, (axis,) = panels(1, 1, width=8.4, height=4.8,
                              title=f"FastMWEM, Figure 5: {measured.parameters['T']:,} rounds, "
@@ -245,7 +245,7 @@ def draw_5(measured: Measured) -> Figure:
     return figure
 
 
-def measure_6(run: Run) -> Measured:
+def measure_6(run: Run) -> Findings:
     """The largest violation against the number of rounds, with little and with much signal."""
     m, seeds = run.pick(3000, 100_000), run.pick(3, 5)
     lengths = run.pick((30, 100, 300), (30, 100, 300, 1000, 3000))
@@ -263,10 +263,10 @@ def measure_6(run: Run) -> Measured:
     rows.append({"arm": "uniform", "largest": float(blind.max()),
                  "error": float(np.maximum(blind, 0).mean())})  # fmt: skip
     more = {"m": m, "second_sensitivity": LOW, "seeds": seeds}
-    return Measured(_parameters(run, **more), rows, SOURCE)
+    return Findings(_parameters(run, **more), rows, SOURCE)
 
 
-def judge_6(measured: Measured) -> Judged:
+def judge_6(measured: Findings) -> Judged:
     """What Appendix L says: an arm is like the scan if chance explains the difference."""
     rows = [r for r in measured.results if r["arm"] != "uniform"]
     (blind,) = (r for r in measured.results if r["arm"] == "uniform")
@@ -298,7 +298,7 @@ def _apart(these: Any, those: Any) -> float:
     return float(abs(these.mean() - those.mean()) / max(error, 0.0025))
 
 
-def draw_6(measured: Measured) -> Figure:
+def draw_6(measured: Findings) -> Figure:
     """Mean and largest violation, at both sensitivities."""
     rows = [r for r in measured.results if r["arm"] != "uniform"]
     (blind,) = (r for r in measured.results if r["arm"] == "uniform")

@@ -25,8 +25,8 @@ from winnow.experiments.drawing import Series, bound, draw_curves, finish, legen
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Judged,
-    Measured,
     Rows,
     Run,
     normals,
@@ -125,7 +125,7 @@ def _printed(questions: int) -> float:
     return float(8 * sigma * (math.log(questions) + math.log(1 / BETA)))
 
 
-def measure_1(run: Run) -> Measured:
+def measure_1(run: Run) -> Findings:
     """Largest error against the number of questions."""
     sizes = run.pick([10, 100, 1000, 3000, 10_000],
                      [10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000])  # fmt: skip
@@ -153,10 +153,10 @@ def measure_1(run: Run) -> Measured:
             )  # fmt: skip
     parameters = {"epsilon": EPSILON, "delta": DELTA, "beta": BETA, "rows": ROWS, "cells": CELLS,
                   "updates": UPDATES, "sessions": seeds, "seed": run.seed}  # fmt: skip
-    return Measured(parameters, rows, SOURCE)
+    return Findings(parameters, rows, SOURCE)
 
 
-def judge_1(measured: Measured) -> Judged:
+def judge_1(measured: Findings) -> Judged:
     """Theorem I.1 in k, and why it matters: independent noise grows like √k."""
     mine = [r for r in measured.results if r["sized_by"] == "theorem"]
     first, last = mine[0], mine[-1]
@@ -193,13 +193,12 @@ def _notes(rows: Rows) -> tuple[str, ...]:
             f"up to k = {fresh[-1]:,} fresh noise on every answer has the smaller bound, and "
             "Winnow's own sizing takes it"
         )
-    notes.append(f"at k = {last['questions']:,} there is one session, else several"
-                 if last["questions"] > 100_000 else
-                 "the crossover with independent noise is at k of 10^4 to 10^5")  # fmt: skip
+    if last["questions"] < 10**5:
+        notes.append("so few questions end before the crossover with independent noise")
     return tuple(notes)
 
 
-def draw_1(measured: Measured) -> Figure:
+def draw_1(measured: Findings) -> Figure:
     """Errors, bounds and independent noise."""
     rows = measured.results
     figure, (axis,) = panels(
@@ -233,7 +232,7 @@ def draw_1(measured: Measured) -> Figure:
     return figure
 
 
-def measure_2(run: Run) -> Measured:
+def measure_2(run: Run) -> Findings:
     """Update rounds against questions, and the potential against update rounds."""
     questions = run.pick(3000, 100_000)
     session = run.once(("pmw", questions, 0, UPDATES), partial(_session, run, questions, 0))
@@ -246,15 +245,15 @@ def measure_2(run: Run) -> Measured:
     parameters = {"epsilon": EPSILON, "delta": DELTA, "beta": BETA, "rows": ROWS, "cells": CELLS,
                   "questions": questions, "gap": plan.gap, "cap": plan.updates,
                   "half": int(updates[questions // 2 - 1])}  # fmt: skip
-    return Measured(parameters, rows, SOURCE)
+    return Findings(parameters, rows, SOURCE)
 
 
-def _drop(measured: Measured) -> float:
+def _drop(measured: Findings) -> float:
     """By how much an update lowers the potential at least."""
     return float(2 * measured.parameters["gap"] ** 2)
 
 
-def judge_2(measured: Measured) -> Judged:
+def judge_2(measured: Findings) -> Judged:
     """Lemma IV.3: each update lowers the potential, so they are few."""
     given, (counted, held) = measured.parameters, measured.results
     potential, total = np.array(held["potential"]), counted["updates"][-1]
@@ -279,7 +278,7 @@ def judge_2(measured: Measured) -> Judged:
     return Judged(claims, notes)
 
 
-def draw_2(measured: Measured) -> Figure:
+def draw_2(measured: Findings) -> Figure:
     """Updates by question, potential by update."""
     given, (counted, held) = measured.parameters, measured.results
     drop, potential = _drop(measured), np.array(held["potential"])

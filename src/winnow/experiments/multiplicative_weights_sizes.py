@@ -16,8 +16,8 @@ from winnow.experiments.drawing import Series, bound, draw_curves, finish, legen
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    Findings,
     Judged,
-    Measured,
     Rows,
     Run,
     clock,
@@ -100,7 +100,7 @@ def _asked(
     return float(max(off)), float(limit), float(np.median(took))
 
 
-def measure_3(run: Run) -> Measured:
+def measure_3(run: Run) -> Findings:
     """The bound of a session, and the largest error of some, against n and against N."""
     rows: Rows = []
     for n in (10**5, 10**6, 10**7, 10**8):
@@ -113,7 +113,7 @@ def measure_3(run: Run) -> Measured:
         found = [_intervals(512, n, run.pick(300, 2000), s) for s in seeds]
         rows.append({"panel": "measured", "n": n, "cells": 512, "bound": found[0][1],
                      "largest": [each[0] for each in found]})  # fmt: skip
-    return Measured({"epsilon": EPSILON, "delta": DELTA, "beta": BETA}, rows, _SOURCE)
+    return Findings({"epsilon": EPSILON, "delta": DELTA, "beta": BETA}, rows, _SOURCE)
 
 
 def _intervals(cells: int, n: int, questions: int, seed: int) -> tuple[float, float, float]:
@@ -137,7 +137,7 @@ def _bound(n: int, cells: int) -> float:
     return float(plan_interactive(request).bound)
 
 
-def judge_3(measured: Measured) -> Judged:
+def judge_3(measured: Findings) -> Judged:
     """Theorem I.1 in n and N."""
     by = {panel: [r for r in measured.results if r["panel"] == panel]
           for panel in ("n", "N", "measured")}  # fmt: skip
@@ -158,7 +158,7 @@ def judge_3(measured: Measured) -> Judged:
                            "constants",))  # fmt: skip
 
 
-def draw_3(measured: Measured) -> Figure:
+def draw_3(measured: Findings) -> Figure:
     """Error against n, and the bound against N."""
     figure, (left, right) = panels(1, 2, width=5.6, height=4.4,
                                    title="PMW, Theorem I.1: error against n and N; "
@@ -184,7 +184,7 @@ def draw_3(measured: Measured) -> Figure:
     return figure
 
 
-def measure_4(run: Run) -> Measured:
+def measure_4(run: Run) -> Findings:
     """The time of an answer against N, on all cells and on a sampled universe."""
     n, questions, sampled = 200_000, run.pick(200, 1000), 1 << 15
     rows: Rows = []
@@ -207,10 +207,10 @@ def measure_4(run: Run) -> Measured:
         rows.append({"arm": "uniform data", "cells": cells, "largest": float(max(uniform))})
     parameters = {"epsilon": EPSILON, "delta": DELTA, "n": n, "questions": questions,
                   "universe": sampled}  # fmt: skip
-    return Measured(parameters, rows, "generated: columns of four values, half of them asked for")
+    return Findings(parameters, rows, "generated: columns of four values, half of them asked for")
 
 
-def judge_4(measured: Measured) -> Judged:
+def judge_4(measured: Findings) -> Judged:
     """Theorems I.1 and I.2 on time, and on what sampling costs."""
     by = {arm: [r for r in measured.results if r["arm"] == arm]
           for arm in ("all cells", "sampled universe")}  # fmt: skip
@@ -237,7 +237,7 @@ def judge_4(measured: Measured) -> Judged:
     return Judged(claims, ("questions are fixed beforehand, as Theorem I.2 needs",))
 
 
-def draw_4(measured: Measured) -> Figure:
+def draw_4(measured: Findings) -> Figure:
     """Times and errors against N."""
     figure, axes = panels(1, 2, width=5.6, height=4.4,
                           title="PMW, Theorem I.2: all cells, and a sampled universe of "
@@ -257,7 +257,7 @@ def draw_4(measured: Measured) -> Figure:
     return figure
 
 
-def measure_5(run: Run) -> Measured:
+def measure_5(run: Run) -> Findings:
     """Passes over a set of questions until one has no update: a synthetic database."""
     cells, seeds = 512, run.pick(1, 5)
     rows: Rows = []
@@ -280,10 +280,10 @@ def measure_5(run: Run) -> Measured:
             rows.append({"n": n, "seed": seed, "status": made.status, "passes": made.passes,
                          "updates": made.updates, "cap": most, "largest": float(off.max()),
                          "uniform": float(blind.max()), "bound": float(limit)})  # fmt: skip
-    return Measured({"epsilon": EPSILON, "delta": DELTA, "cells": cells}, rows, _SOURCE)
+    return Findings({"epsilon": EPSILON, "delta": DELTA, "cells": cells}, rows, _SOURCE)
 
 
-def judge_5(measured: Measured) -> Judged:
+def judge_5(measured: Findings) -> Judged:
     """Section II on synthetic databases."""
     rows = measured.results
     done = sum(r["status"] == "converged" for r in rows)
@@ -299,7 +299,7 @@ def judge_5(measured: Measured) -> Judged:
     return Judged(claims)
 
 
-def draw_5(measured: Measured) -> Figure:
+def draw_5(measured: Findings) -> Figure:
     """The largest error of the synthetic data against n."""
     sizes = sorted({r["n"] for r in measured.results})
     title = "PMW, Section II: synthetic data by passes, N = 512"
