@@ -69,6 +69,8 @@ def test_options_of_mwem_ask_for_it_and_other_methods_refuse_them() -> None:
     asked = wn.release(table(), wn.marginals(1), epsilon=1, rounds=3, seed=1)
     assert np.array_equal(named.value.weights(), asked.value.weights())
     assert asked.receipt.reason == f"MWEM, because rounds= was given; {named.receipt.reason}"
+    updated = wn.release(table(), wn.marginals(1), epsilon=1, update="gap", seed=1)
+    assert updated.receipt.reason.startswith("MWEM, because update= was given")
     with pytest.raises(wn.ParameterError, match="rounds= is an option of method='mwem'"):
         wn.release(table(), wn.marginals(1), epsilon=1, rounds=3, method="tables")
     with pytest.raises(wn.ParameterError, match="method='best' is unknown"):

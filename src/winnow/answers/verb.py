@@ -30,7 +30,7 @@ from winnow.wide.verb import release_wide
 
 _OF_MWEM: Mapping[str, Any] = {
     "rounds": None,
-    "update": "gap",
+    "update": None,
     "step": None,
     "replay": None,
     "result": None,
@@ -55,7 +55,7 @@ def release(
     delta: Real = 0.0,
     method: str = "auto",
     rounds: int | Sequence[int] | None = None,
-    update: str = "gap",
+    update: str | None = None,
     step: float | None = None,
     replay: int | None = None,
     result: str | None = None,
@@ -97,10 +97,10 @@ def release(
     The receipt says which was taken, and why. ``wn.plan.release`` compares them beforehand.
 
     Options of MWEM; to give one of them with "auto" is to ask for it: ``rounds`` (chosen from
-    public numbers unless given), ``share`` of rho for selection, ``update`` ("gap", "hardt" or
-    "sign", with ``step``, ``replay`` and ``result``, see ``winnow.release.mwem``; or "tables" for
-    rounds over whole tables), ``measurement`` ("gaussian" or "laplace"), ``total_share`` of the
-    budget for a private number of rows. When the domain does not fit ``memory``: ``groups`` makes
+    public numbers unless given), ``share`` of rho for selection, ``update`` ("gap", the default,
+    "hardt" or "sign", with ``step``, ``replay`` and ``result``, see ``winnow.release.mwem``; or
+    "tables" for rounds over whole tables), ``measurement`` ("gaussian" or "laplace"),
+    ``total_share`` of the budget for a private number of rows. When the domain does not fit ``memory``: ``groups`` makes
     an independent distribution for each group of columns; ``universe`` works on that many sampled
     cells, and ``value.rests_on`` says what accuracy then rests on. ``progress`` is called after
     each round with (rounds done, rounds in all).
@@ -131,6 +131,7 @@ def release(
         "universe_seed": universe_seed,
     }
     said = [name for name, value in given.items() if value != _OF_MWEM[name]]
+    given["update"] = update or "gap"
     shared: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,

@@ -160,14 +160,14 @@ def release(
     method: MethodOption = ReleaseMethod.AUTO,
     rounds: RoundsOption = None,
     update: Annotated[
-        Update,
+        Update | None,
         typer.Option(
             "--update",
             metavar="NAME",
-            help="gap (most accurate), hardt or sign (the one with a theorem).",
+            help="gap (most accurate), hardt or sign (the one with a theorem). Asks for MWEM.",
             rich_help_panel=_METHOD,
         ),
-    ] = Update.GAP,
+    ] = None,
     accountant: Annotated[
         Accountant,
         typer.Option(
@@ -289,7 +289,7 @@ def release(
         rounds=rounds,
         groups=groups,
         universe=universe,
-        update=str(update),
+        update=None if update is None else str(update),
         accountant=str(accountant),
         memory=memory,
         pad_to=padding_of(pad_to),

@@ -111,7 +111,7 @@ class ReleaseOrder:
     rounds: int | None = None
     groups: str | None = None
     universe: int | None = None
-    update: str = "gap"
+    update: str | None = None
     accountant: str = "best"
     memory: str = "4GB"
     pad_to: float | str | None = None
@@ -136,7 +136,7 @@ class ReleaseOrder:
             rows_per_person=self.max_rows_per_person,
             rows=self.rows,
             rounds=self.rounds,
-            update=TABLES if self.method == "adaptive" else self.update,
+            update=TABLES if self.method == "adaptive" else self.update or "gap",
             groups=_groups(self.groups),
             universe=self.universe,
             accountant=self._sizing(budget),
@@ -163,7 +163,7 @@ class ReleaseOrder:
     def _of_mwem(self) -> list[str]:
         given = {
             "rounds": self.rounds if self.method != "graphical" else None,
-            "update": self.update if self.update != "gap" else None,
+            "update": self.update,
             "groups": self.groups,
             "universe": self.universe,
         }
@@ -217,7 +217,7 @@ class ReleaseOrder:
         choice = choose(asked, self.method)
         if choice.method not in ("adaptive", "mwem"):
             return choice
-        update = TABLES if choice.method == "adaptive" else self.update
+        update = TABLES if choice.method == "adaptive" else "gap"
         return release_settings(replace(settings, update=update))
 
     def run(
