@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_methods import DELTA, table
 
 import winnow as wn
 from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
+from winnow.answers.maxent import monotone
 from winnow.answers.mechanism import MeasureLinear
 from winnow.answers.optimum import optimal_matrix, query_matrix
 from winnow.answers.request import AnswersRequest
@@ -129,3 +132,41 @@ def test_what_a_method_cannot_do_is_refused_before_the_charge() -> None:
         with pytest.raises(wn.ParameterError, match=why):
             wn.release(table(), workload, epsilon=1, delta=delta, method=method, budget=budget)
     assert budget.events == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 5), min_size=2, max_size=30),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.5, 3.0, 40.0]),
+)
+def test_prefixes_that_rise_are_never_worse_than_their_estimates(
+    counts: list[int], seed: int, scale: float
+) -> None:
+    truth, rows = np.cumsum([*counts, 1]).astype(float), sum(counts) + 1
+    noisy = truth + scale * np.random.default_rng(seed).standard_cauchy(len(truth))
+    noisy[-1] = rows
+    weights = monotone(noisy, rows)
+    assert weights.min() >= 0 and weights.sum() == pytest.approx(1)
+    before, after = (np.append(0.0, x - truth) for x in (noisy, rows * np.cumsum(weights)))
+    slack = 1e-9 * (1 + np.abs(before).max())
+    assert np.ptp(after) <= np.ptp(before) + slack  # the largest error of all ranges
+    for power in (1, 2, 5):
+        assert (np.abs(after) ** power).sum() <= (np.abs(before) ** power).sum() * (
+            1 + 1e-9
+        ) + slack
+    assert np.abs(after).max() <= np.abs(before).max() + slack
+
+
+@pytest.mark.parametrize("method", ["tables", "toeplitz"])
+def test_answers_to_prefixes_rise_and_estimates_stay_beside_them(method: str) -> None:
+    codes = np.minimum(np.random.default_rng(3).geometric(0.05, 2_000) - 1, 199)
+    table = wn.read_table({"x": codes}, schema={"x": 200})
+    released = wn.release(table, wn.prefixes("x"), epsilon=0.5, delta=1e-6, method=method, seed=4)
+    value, truth = released.value, np.cumsum(np.bincount(codes, minlength=200))
+    assert value.from_fit.all() and np.diff(value.answers()).min() >= -1e-12
+    assert np.array_equal(value.answers(), value.fitted())
+    unbiased = value.total * value.estimates
+    for norm in (np.max, np.mean):
+        assert norm(np.abs(value.counts() - truth)) < norm(np.abs(unbiased - truth))
+    assert value.errors.distances.max() == 0 and value.errors.bound() < 1

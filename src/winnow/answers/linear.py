@@ -11,9 +11,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.answers.maxent import Observed
+from winnow.answers.maxent import fit, monotone
 from winnow.answers.mechanism import MeasureLinear, moved
-from winnow.answers.observed import ObservedTables
 from winnow.answers.observed_linear import ObservedMatrix, ObservedQueries, thinned
 from winnow.answers.optimum import optimal_matrix, query_matrix
 from winnow.answers.prediction import EXACT, Prediction
@@ -34,12 +33,7 @@ from winnow.core.workloads.workload import Workload
 from winnow.privacy import Guarantee, guarantee_of
 from winnow.tables.choice import TableSetting
 from winnow.tables.errors import Spread, predicted
-from winnow.tables.estimates import Layer
-from winnow.tables.measured import Space
-from winnow.tables.parts import TablePart
 from winnow.tables.simulation import MARGIN, fixed_normals
-from winnow.tables.strategy import Geometry
-from winnow.tables.trees import Tree, candidates
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -55,7 +49,6 @@ _MOST_FITTED_ENTRIES = 2 * 10**7
 _MOST_ENTRIES = 2 * 10**8
 _LARGE = Fraction(10**9)
 _MOST_RANGES = 5_000
-_FIT_DRAWS = 8
 
 
 class Solution(Protocol):
@@ -67,6 +60,8 @@ class Solution(Protocol):
     """Of every answer, for noise of standard deviation 1."""
     largest: float | None
     """The median of the largest error, likewise, where it was simulated."""
+    rising: bool
+    """Whether the distribution has the prefixes of ``answers``, made to rise."""
 
     def answers(self, numbers: Floats, total: int | None) -> Floats:
         """Unbiased answers in rows."""
@@ -74,8 +69,8 @@ class Solution(Protocol):
     def total(self, numbers: Floats) -> float:
         """The number of rows where it is private, estimated."""
 
-    def observed(self, numbers: Floats, deviation: float, rows: int) -> Observed:
-        """The numbers as functions of a distribution."""
+    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+        """The weights of the cells of ``columns`` that fit the numbers; sum 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +213,8 @@ def _noise(request: AnswersRequest, strategy: LinearStrategy, law: str) -> int:
 class _Toeplitz:
     """Ranges of one column from the root of its prefixes."""
 
+    rising = True
+
     def __init__(
         self, schema: Schema, strategy: ToeplitzStrategy, starts: Integers, stops: Integers
     ) -> None:
@@ -270,30 +267,9 @@ class _Toeplitz:
     def _cells(self, numbers: Floats) -> Floats:
         return np.convolve(self._inverse, numbers)[: len(numbers)]
 
-    def observed(self, numbers: Floats, deviation: float, rows: int) -> Observed:
-        """For the fit of the column: the sums of blocks, with about the noise that they have."""
-        size = len(numbers)
-        tree = max(candidates(size), key=lambda each: each.levels)
-        noise = fixed_normals(0, size * _FIT_DRAWS).reshape(_FIT_DRAWS, size) * deviation
-        drawn = np.array([self._cells(each) for each in noise]).T
-        place = self._strategy.column
-        details: dict[Space, Floats] = {(): np.array(float(rows))}
-        precision: dict[Space, float] = {(): math.inf}
-        for level in range(tree.levels):
-            space = ((place, level),)
-            details[space] = _level(tree, self._cells(numbers)[:, None], level)[:, 0]
-            seen = _level(tree, drawn, level)
-            freedom = (1 - 1 / tree.radices[level]) * seen.size
-            precision[space] = freedom * tree.blocks[level] / float((seen**2).sum())
-        part = TablePart(self._schema, (place,))
-        layer = Layer(Geometry((part,), {place: tree}), details, precision)
-        return ObservedTables(layer, (place,), (size,), rows)
-
-
-def _level(tree: Tree, cells: Floats, level: int) -> Floats:
-    """The details of a level, of several columns of cells side by side."""
-    padded = np.pad(cells, ((0, tree.padded - tree.size), (0, 0)))
-    return tree.details(tree.coarser(padded, 0, 0, level), 0, level)
+    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+        """Of the column: its prefixes, made to rise."""
+        return monotone(np.cumsum(self._cells(numbers)), rows)
 
 
 @lru_cache(maxsize=8)
@@ -328,6 +304,8 @@ def _product(f: Floats, g: Floats) -> Floats:
 class _Matrix:
     """Any queries over few cells, by least squares; a public total is used."""
 
+    rising = False
+
     def __init__(self, strategy: MatrixStrategy, queries: Floats, known: bool) -> None:
         self._matrix, self._queries, self._known = strategy.matrix, queries, known
         self.columns = strategy.columns
@@ -353,13 +331,15 @@ class _Matrix:
         """The sum of the least-squares cells."""
         return float((self._inverse @ numbers).sum())
 
-    def observed(self, numbers: Floats, deviation: float, rows: int) -> Observed:
-        """For the fit of all cells."""
-        return ObservedMatrix(self._matrix, numbers, deviation, rows)
+    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+        """Of maximum entropy."""
+        return fit(ObservedMatrix(self._matrix, numbers, deviation, rows)).weights
 
 
 class _Queries:
     """Every query with its own noise, and last, where it is private, the number of rows."""
+
+    rising = False
 
     def __init__(self, strategy: QueriesStrategy, asked: int) -> None:
         self._strategy, self._asked = strategy, asked
@@ -375,8 +355,8 @@ class _Queries:
         """The last number counts all rows."""
         return float(numbers[-1]) / self._strategy.unit
 
-    def observed(self, numbers: Floats, deviation: float, rows: int) -> Observed:
-        """For the fit of all cells; of very many queries some are enough."""
+    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+        """Of maximum entropy; of very many queries some are enough."""
         unit = self._strategy.unit
         some, held = thinned(self._strategy.workload, numbers / unit, _MOST_FITTED_ENTRIES)
-        return ObservedQueries(some, held, deviation / unit, rows)
+        return fit(ObservedQueries(some, held, deviation / unit, rows)).weights

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.answers.linear import MOST_FITTED, LinearPlan
-from winnow.answers.maxent import fit
+from winnow.answers.maxent import fit, monotone
 from winnow.answers.observed import ObservedTables
 from winnow.answers.prediction import EXACT, THUMB, Prediction
 from winnow.answers.queries import cells_of, spoken_columns, squared_norms
@@ -31,6 +31,7 @@ from winnow.tables.choice import TableSetting
 from winnow.tables.errors import Errors, Spread, predicted
 from winnow.tables.estimates import Layer, layer_of
 from winnow.tables.mechanism import MeasureTables
+from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
 from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 from winnow.tables.split import components
@@ -207,7 +208,9 @@ def measure_tables(
     rows = max(1, round(float(layer.details[()])))
     tables = ReleasedTables(settings.parts, (layer,), plan.mechanism.law)
     factors = fitted_factors(layer, request, rows)
-    estimates, errors, fitted = _answers(plan, request, tables, rows)
+    estimates, errors, noisy_parts = _answers(plan, request, tables, rows)
+    rising = np.concatenate([np.full(p.size, is_rising(layer, p)) for p in settings.parts])
+    rising = rising if not plan.whole else np.zeros(len(estimates), np.bool_)
     value = AnsweredSynthetic(
         request.schema,
         factors,
@@ -216,10 +219,11 @@ def measure_tables(
         method="tables",
         estimates=estimates,
         standard_errors=errors,
-        from_fit=fitted,
+        from_fit=noisy_parts | rising,
         tables=tables,
     )
-    return with_errors(value, plan.prediction, plan.mechanism.law), noisy.receipt
+    found = with_errors(value, plan.prediction, plan.mechanism.law, rising)
+    return found, noisy.receipt
 
 
 def measure_linear(
@@ -231,26 +235,28 @@ def measure_linear(
     rows = request.total or max(1, round(solution.total(numbers)))
     columns, shape = solution.columns, request.schema.shape
     sizes = tuple(shape[c] for c in columns)
-    found = fit(solution.observed(numbers, plan.deviation, rows))
+    weights = solution.distribution(numbers, plan.deviation, rows)
+    rising = np.full(workload.size, solution.rising)
     value = AnsweredSynthetic(
         request.schema,
-        (Factor(columns, sizes, found.weights), *uniform_factors(shape, [columns])),
+        (Factor(columns, sizes, weights), *uniform_factors(shape, [columns])),
         rows,
         workload=workload,
         method=plan.prediction.method,
         estimates=solution.answers(numbers, request.total) / rows,
         standard_errors=plan.deviation * solution.deviations / rows,
-        from_fit=np.zeros(workload.size, np.bool_),
+        from_fit=rising,
     )
-    return with_errors(value, plan.prediction, plan.mechanism.law), noisy.receipt
+    return with_errors(value, plan.prediction, plan.mechanism.law, rising), noisy.receipt
 
 
 def with_errors(
-    value: AnsweredSynthetic, prediction: Prediction | None, law: str
+    value: AnsweredSynthetic, prediction: Prediction | None, law: str, rising: NDArray[np.bool_]
 ) -> AnsweredSynthetic:
-    """The value with what is known of its errors."""
+    """The value with what is known of its errors: to make prefixes rise adds nothing to them."""
     assert prediction is not None and prediction.largest is not None
-    distances = np.abs(np.where(value.from_fit, value._fitted - value.estimates, 0.0))
+    moved = value.from_fit & ~rising
+    distances = np.abs(np.where(moved, value._fitted - value.estimates, 0.0))
     largest = prediction.largest / value.total
     errors = AnswerErrors(value.standard_errors, distances, largest, law)
     return replace(value, errors=errors)
@@ -290,9 +296,19 @@ def fitted_factors(layer: Layer, request: AnswersRequest, rows: int) -> tuple[Fa
     factors = []
     for columns in joined:
         sizes = tuple(shape[c] for c in columns)
-        found = fit(ObservedTables(layer, columns, sizes, rows))
-        factors.append(Factor(columns, sizes, found.weights))
+        alone = TablePart(request.schema, columns)
+        if is_rising(layer, alone):
+            weights = monotone(np.cumsum(layer.cells(alone)), rows)
+        else:
+            weights = fit(ObservedTables(layer, columns, sizes, rows)).weights
+        factors.append(Factor(columns, sizes, weights))
     return (*factors, *uniform_factors(shape, joined))
+
+
+def is_rising(layer: Layer, part: TablePart) -> bool:
+    """Whether only prefixes and ranges are asked of the one column of a part."""
+    asked = [each for each in layer.geometry.parts if set(each.columns) & set(part.columns)]
+    return all(each.starts is not None for each in asked)
 
 
 def uniform_factors(shape: tuple[int, ...], joined: Sequence[Columns]) -> list[Factor]:

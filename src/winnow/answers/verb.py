@@ -100,10 +100,10 @@ def release(
     public numbers unless given), ``share`` of rho for selection, ``update`` ("gap", the default,
     "hardt" or "sign", with ``step``, ``replay`` and ``result``, see ``winnow.release.mwem``; or
     "tables" for rounds over whole tables), ``measurement`` ("gaussian" or "laplace"),
-    ``total_share`` of the budget for a private number of rows. When the domain does not fit ``memory``: ``groups`` makes
-    an independent distribution for each group of columns; ``universe`` works on that many sampled
-    cells, and ``value.rests_on`` says what accuracy then rests on. ``progress`` is called after
-    each round with (rounds done, rounds in all).
+    ``total_share`` of the budget for a private number of rows. When the domain does not fit
+    ``memory``: ``groups`` makes an independent distribution for each group of columns;
+    ``universe`` works on that many sampled cells, and ``value.rests_on`` says what accuracy then
+    rests on. ``progress`` is called after each round with (rounds done, rounds in all).
 
     ``relation`` is the table's unless given. Under substitution, with one row per person, the
     number of rows is public. Otherwise give the public number ``rows`` that counts are taken
