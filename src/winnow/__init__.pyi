@@ -66,6 +66,7 @@ from winnow.read.classes import classes as classes
 from winnow.read.counts import SealedCounts as SealedCounts
 from winnow.read.counts import counts as counts
 from winnow.read.crossing import SealedTable as SealedTable
+from winnow.read.score_source import scores as scores
 from winnow.read.scores import SealedScores as SealedScores
 from winnow.read.scores import seal_scores as seal_scores
 from winnow.read.table import read_table as read_table
@@ -76,10 +77,12 @@ from winnow.select.mechanism import LipschitzMechanism as LipschitzMechanism
 from winnow.select.mechanism import NoisyTopWithLeads as NoisyTopWithLeads
 from winnow.select.mechanism import PermuteAndFlip as PermuteAndFlip
 from winnow.select.mechanism import ReportNoisyMax as ReportNoisyMax
+from winnow.select.open_selection import OpenSelection as OpenSelection
 from winnow.select.sparse_vector import AboveThreshold as AboveThreshold
 from winnow.select.sparse_vector import SparseVector as SparseVector
 from winnow.select.verb import above as above
 from winnow.select.verb import open_above as open_above
+from winnow.select.verb import open_selection as open_selection
 from winnow.select.verb import select as select
 from winnow.serve.client import connect as connect
 from winnow.session import Session as Session

@@ -220,3 +220,59 @@ def test_a_failing_engine_shows_nothing_of_what_was_asked() -> None:
     with pytest.raises(wn.WinnowError) as caught:
         wn.top_k(kept, k=3, epsilon=1.0, delta=1e-6)
     assert "winnow" not in str(caught.value).lower() and "item" not in str(caught.value)
+
+
+def plans(session: Any) -> str:
+    """What Spark's UI and event log show of the queries so far."""
+    listed = session._jsparkSession.sharedState().statusStore().executionsList()
+    shown = [listed.apply(i) for i in range(listed.size())]
+    return "\n".join(f"{each.description()} {each.physicalPlanDescription()}" for each in shown)
+
+
+@pytest.mark.extras
+@pytest.mark.filterwarnings("ignore")
+def test_spark_writes_down_nothing_of_what_was_drawn(request: pytest.FixtureRequest) -> None:
+    """Neither an item nor which counts were touched; and no key, of scores on executors."""
+    session = request.getfixturevalue("spark")
+    rows = [(f"u{i}", f"canary{i % 2}") for i in range(2 * 1237)]
+    frame = session.createDataFrame(rows, "u string, i string")
+    kept = wn.counts(frame, item="i", user="u", max_items_per_user=1, keep="engine")
+    assert wn.top_k(kept, k=2, epsilon=50.0, delta=1e-6, seed=1).value[0].startswith("canary")
+    opened = wn.open_selection(epsilon=1.0, k=2, seed=9)
+    listed = [(f"canary{i}", i % 89) for i in range(300)]
+    scored = session.createDataFrame(listed, "i string, s int")
+    found = [
+        wn.select(wn.scores(each, id="i", score="s"), epsilon=1.0, k=3, seed=5).value
+        for each in (scored, scored.repartition(7), scored.toPandas())
+    ]
+    assert found[0] == found[1] == found[2]
+    written = plans(session)
+    assert "MD5" in written or "md5" in written
+    for secret in ("canary", "1237", opened.worker._key.hex()):
+        assert secret not in written
+
+
+@pytest.mark.extras
+@pytest.mark.filterwarnings("ignore")
+def test_tasks_of_spark_that_are_repeated_answer_alike(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """A partition whose first attempt fails after its answer is answered for again."""
+    session = request.getfixturevalue("spark")
+    frame = session.range(0, 3000, 1, 3).selectExpr("id AS i", "id % 97 AS s")
+    opened = wn.open_selection(epsilon=1.0, k=4, mechanism="exponential", seed=5)
+    worker = opened.worker
+
+    def twice(batches: Any) -> Any:
+        import pyarrow
+
+        held = list(batches)
+        for _ in range(2):  # as a speculative copy would
+            part = worker.of_batches(held)
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array([part])], ["part"])
+
+    parts = [bytes(row["part"]) for row in frame.mapInArrow(twice, "part binary").collect()]
+    once = wn.select(
+        wn.scores(frame, id="i", score="s"), epsilon=1.0, k=4, mechanism="exponential", seed=5
+    )
+    assert len(parts) == 6 and opened.finish(parts).value == once.value

@@ -23,6 +23,7 @@ from winnow.foreign import instead, reason, shown
 from winnow.read.text_format import PLAIN, TextFormat
 
 if TYPE_CHECKING:  # they need sqlglot
+    from winnow.core.noisy_top.keyed import Worker
     from winnow.read.engines.histogram import HistogramQuery
     from winnow.read.engines.query import CountQuery
     from winnow.read.engines.row_sources import RowSource
@@ -110,6 +111,14 @@ class Engine(ABC):
     @abstractmethod
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows, and whether their values were read as text."""
+
+    @abstractmethod
+    def check_scores(self, id: str, score: str) -> None:
+        """Refuse columns that cannot be ids and scores."""
+
+    @abstractmethod
+    def contenders(self, worker: Worker, id: str, score: str) -> list[bytes]:
+        """What a worker of a draw answers for each part of the source, encrypted."""
 
     @abstractmethod
     def rows(self, private: Any, used: Sequence[str]) -> AbstractContextManager[RowSource]:

@@ -23,6 +23,7 @@ from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.given import GivenRanks
+from winnow.core.noisy_top.keyed import Worker
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.opening import open_sealed
 from winnow.core.process import Owner
@@ -35,6 +36,7 @@ from winnow.foreign import guarded
 from winnow.privacy import Grant, Guarantee, Promise, guarantee_of
 from winnow.read.classes import SealedClasses
 from winnow.read.kept import KeptCounts, held
+from winnow.read.score_source import ScoreSource, answers
 from winnow.read.scores import SealedScores, seal_scores
 
 if TYPE_CHECKING:
@@ -247,6 +249,11 @@ class Comparing(Protocol):
 
     def scales(self, utility: Utility) -> tuple[Fraction, Fraction]:
         """The noise scales of the threshold and of each value."""
+
+
+def contenders_of(source: ScoreSource, worker: Worker) -> list[bytes]:
+    """What the parts of a source answer, encrypted."""
+    return answers(open_sealed(source.engine), source, worker)
 
 
 class SparseVectorStream:

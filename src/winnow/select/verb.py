@@ -16,8 +16,16 @@ from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.classes import SealedClasses
 from winnow.read.counts import SealedCounts
+from winnow.read.score_source import ScoreSource
 from winnow.read.scores import SealedScores, labels_word, refuse_found_labels, seal_scores
-from winnow.select.crossing import FromClasses, SparseVectorStream
+from winnow.select.crossing import (
+    FromClasses,
+    SparseVectorStream,
+    check_scale,
+    contenders_of,
+)
+from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.open_selection import OpenSelection
 from winnow.select.sparse_vector import AboveAnswer, SparseVector
 from winnow.select.table import from_classes_named, prepared
 
@@ -77,6 +85,42 @@ def open_above(
 
 
 @guarded
+def open_selection(
+    *,
+    epsilon: Real,
+    mechanism: str = "permute-and-flip",
+    noise: str | Law | None = None,
+    k: int | None = None,
+    sensitivity: Real | tuple[Real, Real] = 1.0,
+    monotone: bool = False,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    budget: Budget | None = None,
+    seed: int | None = None,
+) -> OpenSelection:
+    """A selection over candidates that many processes hold; it is charged now.
+
+    ``.worker`` goes to the processes (it holds the secret key of this one draw, and can be
+    pickled): ``worker.contenders(ids, scores)`` gives bytes, encrypted. ``.finish(parts)`` releases
+    the candidates with the largest noisy scores of all parts, once. The other parameters are those
+    of ``winnow.select``; the result is the one that one process would have drawn.
+    """
+    if k is not None:
+        count(k=k)
+        k = int(k)
+    utility, chosen, promised, guarantee = prepared(
+        mechanism, epsilon, 0.0, k or 1, noise, None, sensitivity, monotone, relation
+    )
+    if not isinstance(chosen, LipschitzMechanism):
+        raise ParameterError(f"{mechanism} needs all scores in one place; use permute-and-flip")
+    check_scale(chosen.scale(utility))
+    randomness = Randomness(seed)
+    grant = grant_for(promised.event, budget)
+    return OpenSelection(
+        chosen, utility, (promised, guarantee), grant, randomness.tape(), k is None
+    )
+
+
+@guarded
 def select(
     scores: Any,
     *,
@@ -100,10 +144,11 @@ def select(
     """Select the candidate with the (nearly) highest score, privately.
 
     ``scores`` is a dict, a list, a NumPy array, a pandas, Polars or Arrow column or table, what
-    ``winnow.counts`` made of a table for a public list of items, or ``winnow.classes`` of a
-    universe that nobody can list. The list of candidates is public, their scores are private;
-    ``labels="public"`` says so of a Series with an index, a Counter or a table of counts, whose
-    labels could be found in the data. ``epsilon`` is the total for the call.
+    ``winnow.counts`` made of a table for a public list of items, ``winnow.scores`` of a source of
+    any size, or ``winnow.classes`` of a universe that nobody can list. The list of candidates is
+    public, their scores are private; ``labels="public"`` says so of a Series with an index, a
+    Counter or a table of counts, whose labels could be found in the data.
+    ``epsilon`` is the total for the call.
 
     ``sensitivity`` is the most by which one person can move any score, or (down, up) for
     what adding one person can do; ``monotone=True`` says that adding a person never lowers
@@ -169,6 +214,21 @@ def select(
         relation,
         with_leads,
     )
+    if isinstance(scores, ScoreSource):
+        if labels is not None or label_column is not None or score_column is not None:
+            raise ParameterError("winnow.scores has its ids and scores; do not give others")
+        opened = open_selection(
+            epsilon=epsilon,
+            mechanism=mechanism,
+            noise=noise,
+            k=k,
+            sensitivity=sensitivity,
+            monotone=monotone,
+            relation=relation,
+            budget=budget,
+            seed=seed,
+        )
+        return opened.finish(contenders_of(scores, opened.worker))
     randomness = Randomness(seed)
     word = labels_word(labels)
     if word == "private":

@@ -110,6 +110,8 @@ _LAYOUT = (
 ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "select": _VALUE + _SHOWN,
     "top_k": _VALUE + _SHOWN,
+    "open_selection": _released("the selected candidates", "result.released.value*"),
+    "scores": _released("the selected candidates", "result.released.value*"),
     "above": _VALUE + _SHOWN,
     "open_above": _released("which values were reported", "result.answers*.value*")
     + _derived(

@@ -23,7 +23,8 @@ from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, row_named, rows,
 from winnow.read.baskets import read_baskets
 from winnow.read.classes import classes
 from winnow.read.counts import SealedCounts
-from winnow.select.verb import above, open_above, select
+from winnow.read.score_source import scores
+from winnow.select.verb import above, open_above, open_selection, select
 from winnow.topk.audit.kept import ListedCounts
 from winnow.topk.table import PRIVATE, PUBLIC
 from winnow.topk.verb import top_k
@@ -85,6 +86,7 @@ def selection_replays() -> Iterator[Replay]:
     yield from _inner_products()
     yield from _itemsets()
     yield from _classes()
+    yield from _processes()
 
 
 def _selections() -> Iterator[Replay]:
@@ -168,6 +170,27 @@ def _kept(options: dict[str, Any]) -> Replay:
 
     variant = f"{_variant(options)}, public labels, counts kept in an engine"
     return Replay("top_k", variant, call, HOLDERS, words=options, groups=FULL_ONLY)
+
+
+def _processes() -> Iterator[Replay]:
+    def apart(people: People, place: ReplayPlace) -> Any:
+        held, opened = summed(people), open_selection(epsilon=EPSILON, k=2, seed=place.seed)
+        halves = [list(held)[i::2] for i in range(2)]
+        parts = [opened.worker.contenders(h, [held[item] for item in h]) for h in halves]
+        shown = repr((opened, opened.worker, [len(part) for part in parts]))
+        return {"shown": shown, "released": opened.finish(parts)}
+
+    def streamed(people: People, place: ReplayPlace) -> Any:
+        import pyarrow
+
+        held = summed(people)
+        frame = pyarrow.table({"item": list(held), "points": list(held.values())})
+        found = scores(frame, id="item", score="points")
+        picked = select(found, epsilon=EPSILON, k=2, seed=place.seed)
+        return {"shown": repr(found), "released": picked}
+
+    yield Replay("open_selection", "two processes", apart, MOVERS, groups=(1, 4))
+    yield Replay("scores", "an Arrow table", streamed, MOVERS, groups=(0, 2), needs="pyarrow")
 
 
 def _public(

@@ -28,7 +28,7 @@ import numpy as np
 from winnow.core.arithmetic import Arithmetic, Interval
 from winnow.core.bounded import STAGE1_ERROR, noise, noise_interval
 from winnow.core.laws import Law
-from winnow.core.noisy_top.filter import Floats, Integers, Scores, gaps_to, survivors
+from winnow.core.noisy_top.filter import Floats, Integers, Scores, gaps_to, survivors, survivors_of
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.tape import Tape, Words
 
@@ -217,6 +217,11 @@ def contenders(
         )
     ids = places + first_id
     return NoisyTop(tape, law, scale, k, ids, words, scores[places], chosen, stage1_error)
+
+
+def survivors_among(scores: Scores, words: Words, law: Law, scale: Fraction, k: int) -> Integers:
+    """Stage 0 over items whose words are known: the places that may be among the k largest."""
+    return survivors_of(scores, words, law, _rate(scale), k)
 
 
 @lru_cache(maxsize=256)

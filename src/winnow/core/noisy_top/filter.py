@@ -217,3 +217,15 @@ def survivors(
             if found is not None:
                 kept.append(found)
     return scan.last(kept)
+
+
+def survivors_of(scores: Scores, words: Words, law: Law, scale: float, k: int) -> Integers:
+    """The same places, for items whose words are known."""
+    scan = Filter(scores, law, scale, k, None)
+    kept = []
+    with np.errstate(all="ignore"):
+        for start in range(0, len(scores), CHUNK):
+            found = scan.add(start, words[start : start + CHUNK])
+            if found is not None:
+                kept.append(found)
+    return scan.last(kept)[0]

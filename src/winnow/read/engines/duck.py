@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from sqlglot import exp
 
+from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError
 from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, own_name, refusing
 from winnow.read.engines.columns import column_types, typed
@@ -28,6 +29,7 @@ from winnow.read.engines.query import (
     table_or_query,
 )
 from winnow.read.engines.row_sources import RowSource, Wanted, batches, batches_of, receiver
+from winnow.read.engines.scored import duck_contenders, scores_query
 from winnow.read.kept import KeptCounts
 
 
@@ -76,6 +78,15 @@ class DuckTable(Engine):
         """The distinct rows."""
         check_collation(self.connection)
         return duck_distinct(self.connection, self.source, self.types(), query), False
+
+    def check_scores(self, id: str, score: str) -> None:
+        """By the types of the columns."""
+        scores_query(self.types(), self.source, id, score)
+
+    def contenders(self, worker: Worker, id: str, score: str) -> list[bytes]:
+        """Through this process, a batch at a time."""
+        asked = scores_query(self.types(), self.source, id, score)
+        return duck_contenders(worker, self.connection, asked)
 
     @contextmanager
     def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:

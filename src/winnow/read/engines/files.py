@@ -23,6 +23,7 @@ from typing import Any, Self
 
 from sqlglot import exp
 
+from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
 from winnow.read.engine import (
@@ -46,6 +47,7 @@ from winnow.read.engines.private_duck import (
 )
 from winnow.read.engines.query import CountQuery, column
 from winnow.read.engines.row_sources import PrivateRows, RowSource, batches_of, receiver
+from winnow.read.engines.scored import duck_contenders, scores_query
 from winnow.read.kept import KeptCounts
 from winnow.read.records import check_csv, chunks_of, packing_of, rows_of, sound
 from winnow.read.text_format import (
@@ -263,24 +265,21 @@ class DuckFiles(Engine):
         """The counts of all files together."""
         with (
             private_connection(self.memory) as connection,
-            self._counter(connection, query) as (
-                counter,
-                rows,
-            ),
+            self._counter(connection, query) as counter,
         ):
-            return counter.count(parts, progress, rows, most)
+            return counter.count(parts, progress, most)
 
     def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
         """The counts as a table of a private database, which lives as long as they do."""
         with ExitStack() as stack:
             connection = stack.enter_context(private_connection(self.memory))
-            with self._counter(connection, query) as (counter, rows):
-                kept = counter.keep(parts, progress, rows)
+            with self._counter(connection, query) as counter:
+                kept = counter.keep(parts, progress)
             return kept.closed_by(stack.pop_all().close)
 
     @contextmanager
-    def _counter(self, connection: Any, query: CountQuery) -> Iterator[tuple[PartsCounter, int]]:
-        """What counts the files, and how many rows they have."""
+    def _counter(self, connection: Any, query: CountQuery) -> Iterator[PartsCounter]:
+        """What counts the files."""
         size = gigabytes(self.memory)
         used = [name for name in (query.item, query.user) if name is not None]
         with (
@@ -289,7 +288,7 @@ class DuckFiles(Engine):
         ):
             source = self.source(connection, used)
             query = typed(query, column_types(connection, source))
-            yield PartsCounter(connection, source, query, size), self._rows(connection, source)
+            yield PartsCounter(connection, source, query, size, self._rows(connection, source))
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows; those of text files are texts."""
@@ -300,6 +299,18 @@ class DuckFiles(Engine):
             source = self.source(connection, names)
             types = column_types(connection, source)
             return duck_distinct(connection, source, types, query, as_text=as_text), as_text
+
+    def check_scores(self, id: str, score: str) -> None:
+        """By the types of the columns."""
+        self.contenders(None, id, score)
+
+    def contenders(self, worker: Worker | None, id: str, score: str) -> list[bytes]:
+        """A batch at a time, however large the files are; without a worker nothing is read."""
+        with private_connection(self.memory) as connection, self._explaining():
+            source, as_text = self.source(connection, [id, score]), self.ending != ".parquet"
+            types = column_types(connection, source)
+            asked = scores_query(types, source, id, score, as_text=as_text)
+            return [] if worker is None else duck_contenders(worker, connection, asked)
 
     @contextmanager
     def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from sqlglot import exp
 
+from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError, ExtraMissing
 from winnow.foreign import instead
 from winnow.read.engine import FRAME, Counts, Distinct, Engine, Progress, Source, refusing
@@ -23,6 +24,7 @@ from winnow.read.engines.private_duck import (
 )
 from winnow.read.engines.query import CountQuery
 from winnow.read.engines.row_sources import PrivateRows, RowSource
+from winnow.read.engines.scored import duck_contenders, scores_query
 from winnow.read.kept import KeptCounts
 
 
@@ -59,24 +61,21 @@ class DuckFrame(Engine):
         """The counts of the whole table."""
         with (
             private_connection(self.memory) as connection,
-            self._counter(connection, query) as (
-                counter,
-                rows,
-            ),
+            self._counter(connection, query) as counter,
         ):
-            return counter.count(parts, progress, rows, most)
+            return counter.count(parts, progress, most)
 
     def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
         """The counts as a table of a private database, which lives as long as they do."""
         with ExitStack() as stack:
             connection = stack.enter_context(private_connection(self.memory))
-            with self._counter(connection, query) as (counter, rows):
-                kept = counter.keep(parts, progress, rows)
+            with self._counter(connection, query) as counter:
+                kept = counter.keep(parts, progress)
             return kept.closed_by(stack.pop_all().close)
 
     @contextmanager
-    def _counter(self, connection: Any, query: CountQuery) -> Iterator[tuple[PartsCounter, int]]:
-        """What counts the table, and how many rows it has."""
+    def _counter(self, connection: Any, query: CountQuery) -> Iterator[PartsCounter]:
+        """What counts the table."""
         size, source = gigabytes(self.memory), exp.to_table("winnow_source")
         kind = type(self.frame).__name__
         unknown = DataError(
@@ -88,7 +87,7 @@ class DuckFrame(Engine):
         with refusing("the table cannot be counted", FRAME, self.memory):
             query = typed(query, column_types(connection, source))
             rows = number_of_rows(connection, source)
-            yield PartsCounter(connection, source, query, size), rows
+            yield PartsCounter(connection, source, query, size, rows)
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows."""
@@ -103,6 +102,23 @@ class DuckFrame(Engine):
             types = column_types(connection, source)
             return duck_distinct(connection, source, types, query), False
 
+    def check_scores(self, id: str, score: str) -> None:
+        """By the types of the columns."""
+        with self._scores(id, score):
+            pass
+
+    def contenders(self, worker: Worker, id: str, score: str) -> list[bytes]:
+        """A batch at a time."""
+        with self._scores(id, score) as (connection, asked):
+            return duck_contenders(worker, connection, asked)
+
+    @contextmanager
+    def _scores(self, id: str, score: str) -> Iterator[tuple[Any, exp.Select]]:
+        with private_connection(self.memory) as connection:
+            _register(connection, self.frame)
+            source = exp.to_table("winnow_source")
+            yield connection, scores_query(column_types(connection, source), source, id, score)
+
     @contextmanager
     def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:
         """The private database sees the frame itself."""
@@ -111,7 +127,7 @@ class DuckFrame(Engine):
 
 
 def _register(private: Any, frame: Any) -> None:
-    """A frame that holds baskets, as a table of the private database."""
+    """A frame as a table of the private database."""
     is_pandas = type(frame).__module__.split(".")[0] == "pandas"
     for again in (False, True) if is_pandas else (False,):
         try:  # DuckDB cannot see some views of a pandas frame, and sees their copies
@@ -120,8 +136,8 @@ def _register(private: Any, frame: Any) -> None:
             continue
         return
     raise DataError(
-        f"a {type(frame).__name__} holds no baskets; give a file, a list of baskets, a pandas, "
-        "Polars or Arrow table, a Spark data frame, or (connection, table)"
+        f"a {type(frame).__name__} is not a table; give a file, a pandas, Polars or Arrow table, "
+        "a Spark data frame, or (connection, table); baskets may be a list, too"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from sqlglot import exp
 
+from winnow.core.noisy_top.keyed import Worker
 from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, own_name, refusing
 from winnow.read.engines.columns import typed
 from winnow.read.engines.distinct import distinct_of_rows
@@ -22,6 +23,7 @@ from winnow.read.engines.query import (
     table_or_query,
 )
 from winnow.read.engines.row_sources import RowSource, Wanted, batches, receiver
+from winnow.read.engines.scored import scores_query
 from winnow.read.kept import KeptCounts
 
 _SETTINGS = (
@@ -108,6 +110,23 @@ class PostgresTable(Engine):
             asked = query.over(self.source.copy(), types, "postgres", as_text=False)
             cursor.execute(asked.sql(dialect="postgres"))
             return distinct_of_rows(cursor.fetchall(), query), False
+
+    def check_scores(self, id: str, score: str) -> None:
+        """By the types of the columns."""
+        with self._settled() as cursor:
+            scores_query(self._types(cursor), self.source, id, score)
+
+    def contenders(self, worker: Worker, id: str, score: str) -> list[bytes]:
+        """Through a cursor of the server, so that it sends no more than a batch at a time."""
+        parts: list[bytes] = []
+        with self._settled() as cursor:
+            asked = scores_query(self._types(cursor), self.source, id, score)
+            with tuple_cursor(self.connection, own_name("scores")) as rows:
+                rows.execute(asked.sql(dialect="postgres"))
+                for held in batches(rows.fetchmany):
+                    ids, scores = zip(*held, strict=True)
+                    parts.append(worker.contenders(list(ids), list(scores)))
+        return parts
 
     @contextmanager
     def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:

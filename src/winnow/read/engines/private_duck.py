@@ -88,14 +88,19 @@ class PartsCounter:
     """Counts one source of a private connection, in as many parts as the memory needs."""
 
     def __init__(
-        self, connection: Any, source: exp.Expression, query: CountQuery, gigabytes: float
+        self,
+        connection: Any,
+        source: exp.Expression,
+        query: CountQuery,
+        gigabytes: float,
+        rows: int,
     ) -> None:
         self.connection, self.source, self.query = connection, source, query
-        self.bytes = gigabytes * 1e9
+        self.bytes, self.rows = gigabytes * 1e9, rows
         self.packed = PackedPairs(query, source)
 
     def count(
-        self, parts: int | None, progress: Progress | None, rows: int, most: int | None
+        self, parts: int | None, progress: Progress | None, most: int | None
     ) -> Counts | None:
         """The counts of all parts, added up; None: there are more than ``most`` items."""
         totals = Counts()
@@ -106,9 +111,9 @@ class PartsCounter:
                 totals[item] = totals.get(item, 0) + count
             return most is None or len(totals) <= most
 
-        return totals if self._by_parts(add, parts, progress, rows) else None
+        return totals if self._by_parts(add, parts, progress) else None
 
-    def keep(self, parts: int | None, progress: Progress | None, rows: int) -> PrivateKept:
+    def keep(self, parts: int | None, progress: Progress | None) -> PrivateKept:
         """The counts as a table of the connection, and nothing else in it."""
         run(self.connection, f"CREATE TEMP TABLE {_PARTS} (i VARCHAR, n BIGINT)")
 
@@ -116,7 +121,7 @@ class PartsCounter:
             run(self.connection, f"INSERT INTO {_PARTS} {counts}")
             return True
 
-        self._by_parts(add, parts, progress, rows)
+        self._by_parts(add, parts, progress)
         added = f"SELECT i, CAST(SUM(n) AS BIGINT) AS n FROM {_PARTS} GROUP BY i"
         run(self.connection, f"CREATE TEMP TABLE {_KEPT} AS {added}")
         for table in (_PARTS, ITEMS, PEOPLE, LEAST):
@@ -128,7 +133,6 @@ class PartsCounter:
         take: Callable[[str], bool],
         parts: int | None,
         progress: Progress | None,
-        rows: int,
     ) -> bool:
         """Have ``take`` the query of every part, until it refuses.
 
@@ -137,7 +141,7 @@ class PartsCounter:
         import duckdb
 
         use_packed = self._prepared()
-        parts = _power_of_two(parts or self._parts(rows, use_packed))
+        parts = _power_of_two(parts or self._parts(use_packed))
         waiting = [(part, parts) for part in reversed(range(parts))]
         done = 0
         while waiting:
@@ -174,8 +178,9 @@ class PartsCounter:
         run(self.connection, f"DROP TABLE {ITEMS}")
         return False
 
-    def _parts(self, rows: int, use_packed: bool) -> int:
+    def _parts(self, use_packed: bool) -> int:
         """Enough parts for what is at hand; too few is mended by splitting."""
+        rows = self.rows
         if rows <= _FEW_ROWS:
             return 1
         allowed = self.bytes * _SHARE

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
 from sqlglot import exp
 
+from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError
 from winnow.read.engine import SPARK, Counts, Distinct, Engine, Progress, Source, own_name, refusing
 from winnow.read.engines.columns import typed
@@ -17,6 +19,7 @@ from winnow.read.engines.kept import Asking, EngineKept, KeptQuery, Wanted
 from winnow.read.engines.query import CountQuery, no_more_than
 from winnow.read.engines.row_sources import YES, RowSource, batches_of, receiver
 from winnow.read.engines.row_sources import Wanted as WantedRows
+from winnow.read.engines.scored import scores_query
 from winnow.read.kept import KeptCounts
 
 MERGES = "SELECT 'a' = 'A' OR 'a' = 'a ' OR '\u00e9' = 'e\u0301' AS merges"
@@ -29,6 +32,24 @@ def check_spark_collation(session: Any) -> None:
         raise DataError(
             "this Spark session compares texts by a collation that takes different ones for one; "
             "reset its default collation"
+        )
+
+
+_ENCRYPTION = ("spark.network.crypto.enabled", "spark.io.encryption.enabled")
+
+
+def _tell_of_open_network(session: Any) -> None:
+    """Say that the key of a draw travels over a network that Spark does not encrypt."""
+    try:
+        said = {name: session.conf.get(name, "false") for name in ("spark.master", *_ENCRYPTION)}
+    except Exception:  # a server that does not tell its settings
+        said = {}
+    off = [name for name in _ENCRYPTION if said.get(name) != "true"]
+    if off and not str(said.get("spark.master", "")).startswith("local"):
+        warnings.warn(
+            f"the key of this draw travels to Spark's executors, and {' and '.join(off)} is off: "
+            "who reads that traffic or their disks can know the noise",
+            stacklevel=2,
         )
 
 
@@ -96,6 +117,34 @@ class SparkFrame(Engine):
         finally:
             session.catalog.dropTempView(view)
         return distinct_of_rows([tuple(row) for row in rows], query), False
+
+    def check_scores(self, id: str, score: str) -> None:
+        """By the types of the columns."""
+        scores_query(dict(self.frame.dtypes), exp.to_table("frame"), id, score)
+
+    def contenders(self, worker: Worker, id: str, score: str) -> list[bytes]:
+        """Each partition where it lies; Winnow has to be installed there.
+
+        The key travels in the task, never in a query. Repeated and speculative tasks answer with
+        the same contenders.
+        """
+        session, view = self.frame.sparkSession, own_name("scores")
+        _tell_of_open_network(session)
+        asked = scores_query(dict(self.frame.dtypes), exp.to_table(view), id, score)
+
+        def answered(batches: Any) -> Iterator[Any]:
+            import pyarrow
+
+            part = worker.of_batches(batches)
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array([part])], ["part"])
+
+        try:
+            self.frame.createOrReplaceTempView(view)
+            pairs = session.sql(asked.sql(dialect="spark"))
+            rows = pairs.mapInArrow(answered, "part binary").collect()
+        finally:
+            session.catalog.dropTempView(view)
+        return [bytes(row["part"]) for row in rows]
 
     @contextmanager
     def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:

@@ -1,0 +1,72 @@
+"""``winnow.scores``: one real score for each of very many candidates, read where they lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from winnow.core.noisy_top.keyed import Worker
+from winnow.core.sealed import Sealed
+from winnow.errors import ParameterError
+from winnow.foreign import guarded, shown
+from winnow.read.text_format import TextFormat
+
+if TYPE_CHECKING:  # it needs sqlglot
+    from winnow.read.engine import Engine
+
+
+@dataclass(frozen=True)
+class ScoreSource:
+    """Private scores of public candidates that stay in their source until a selection."""
+
+    engine: Sealed[Engine]
+    id: str
+    score: str
+    memory: str
+
+    def __repr__(self) -> str:
+        return f"<sealed scores in the column {self.score!r} of a source>"
+
+
+@guarded
+def scores(
+    source: Any,
+    *,
+    id: str,
+    score: str,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    memory: str = "2GB",
+) -> ScoreSource:
+    """Scores of very many candidates, for ``winnow.select``; nothing is collected.
+
+    ``source`` is whatever ``winnow.counts`` takes. ``id`` names the column of the candidates,
+    whole numbers or texts, and ``score`` that of their scores. The candidates are public, their
+    scores are private; one that stands there twice counts with its higher score.
+
+    A selection gives each candidate noise by a secret key and its own id, so that the result does
+    not depend on how the source is split, in which order it is read, or how often. Spark does
+    that where the data lie: the key travels to its executors, which are trusted with it, and each
+    answers with its few contenders, encrypted. Other sources are streamed through this process.
+    """
+    from winnow.read.engine import refusing
+    from winnow.read.engines.registry import engine_for
+
+    for name, value in (("id", id), ("score", score)):
+        if not isinstance(value, str):
+            raise ParameterError(f"{name}={shown(value)} is not the name of a column; give a text")
+    if id == score:
+        raise ParameterError(f"the column {id!r} cannot be both id and score")
+    text = TextFormat.parse(line_breaks=False, delimiter=delimiter, encoding=encoding, names=None)
+    with refusing("the source cannot be read", memory=memory):
+        engine = engine_for(source, memory, [id, score], text)
+        engine.check_scores(id, score)
+    return ScoreSource(Sealed(engine, "scores"), id, score, memory)
+
+
+def answers(engine: Engine, source: ScoreSource, worker: Worker) -> list[bytes]:
+    """The contenders of all parts of a source."""
+    from winnow.read.engine import refusing
+
+    with refusing("the scores cannot be read", memory=source.memory):
+        return engine.contenders(worker, source.id, source.score)
