@@ -169,3 +169,12 @@ def test_what_cannot_be_selected_is_refused_before_the_charge(tmp_path: Path) ->
         wn.select(scores, epsilon=1.0, labels=["a", "b"], budget=budget)
     assert budget.spent.amount == 0
     assert wn.select(scores, epsilon=1.0, k=5, seed=1).value == ["a", "b"]
+
+
+def test_leads_are_refused_where_the_scores_are_not_at_hand() -> None:
+    frame = pd.DataFrame({"item": ["a", "b"], "points": [1.0, 2.0]})
+    with pytest.raises(ParameterError, match="with_leads"):
+        wn.select(wn.scores(frame, id="item", score="points"), epsilon=1.0, k=2, with_leads=True)
+    kept = wn.counts(frame, item="item", items=["a", "b"], keep="engine")
+    with pytest.raises(ParameterError, match="keep='memory'"):
+        wn.select(kept, epsilon=1.0, k=2, with_leads=True)

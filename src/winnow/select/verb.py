@@ -217,6 +217,8 @@ def select(
     if isinstance(scores, ScoreSource):
         if labels is not None or label_column is not None or score_column is not None:
             raise ParameterError("winnow.scores has its ids and scores; do not give others")
+        if with_leads:
+            raise ParameterError("with_leads needs all scores in one place; leave it out")
         opened = open_selection(
             epsilon=epsilon,
             mechanism=mechanism,
