@@ -240,6 +240,7 @@ def _environment() -> jinja2.Environment:
     found.filters["spent"] = partial(_amount, rounding=ROUND_CEILING)
     found.filters["left"] = partial(_amount, rounding=ROUND_FLOOR)
     found.filters["moment"] = _moment
+    found.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
     found.filters["short"] = charts.short
     found.filters["cell"] = _cell
     found.globals["budget_bar"] = charts.budget_bar
