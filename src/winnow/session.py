@@ -126,16 +126,17 @@ class Session:
     @guarded
     def release(
         self,
-        table: SealedTable,
-        workload: Any,
-        *,
+        *asked: Any,
         epsilon: Real,
         delta: Real = 0.0,
         **options: Any,
     ) -> Released[SyntheticDistribution]:
-        """``winnow.release`` charged to this session's budget, in the budget's own unit."""
+        """``winnow.release`` charged to this session's budget, in the budget's own unit.
+
+        Give the workload, for this session's table, or a table and its workload.
+        """
         options = self._under_this_budget(options)
-        return release(table, workload, epsilon=epsilon, delta=delta, **options)
+        return release(*self._with_table(asked), epsilon=epsilon, delta=delta, **options)
 
     @guarded
     def tabulate(
@@ -160,11 +161,11 @@ class Session:
 
     @guarded
     def release_wide(
-        self, table: SealedTable, workload: Any, *, epsilon: Real, delta: Real, **options: Any
+        self, *asked: Any, epsilon: Real, delta: Real, **options: Any
     ) -> Released[WideSynthetic]:
-        """``winnow.release_wide`` charged to this session's budget, in the budget's own unit."""
+        """``winnow.release_wide`` charged to this session's budget; asked as ``release`` is."""
         options = self._under_this_budget(options)
-        return release_wide(table, workload, epsilon=epsilon, delta=delta, **options)
+        return release_wide(*self._with_table(asked), epsilon=epsilon, delta=delta, **options)
 
     @guarded
     def frequent_itemsets(
@@ -190,6 +191,15 @@ class Session:
         """``winnow.solve_lp`` charged to this session's budget."""
         options = self._under_this_budget(options)
         return solve_lp(A, b, c, private=private, epsilon=epsilon, **options)
+
+    def _with_table(self, asked: tuple[Any, ...]) -> tuple[SealedTable, Any]:
+        """A table and a workload, where both or only the workload were given."""
+        match asked:
+            case (workload,) if not isinstance(workload, SealedTable):
+                return self._own_table(), workload
+            case (table, workload):
+                return table, workload
+        raise ParameterError("say what to release: a workload, or a table and a workload")
 
     def _own_table(self) -> SealedTable:
         if self._table is None:

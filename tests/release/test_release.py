@@ -145,6 +145,19 @@ def test_an_interrupt_leaves_the_charge_and_nothing_else(people: wn.SealedTable)
     assert budget.left.amount < 1e-3
 
 
+def test_a_session_releases_its_own_table(people: wn.SealedTable) -> None:
+    with wn.Session(people, epsilon=1.0, delta=1e-6) as session:
+        released = session.release(wn.marginals(1), epsilon=0.5, seed=1)
+        again = session.release(people, wn.marginals(1), epsilon=0.5, seed=1)
+        assert released.value.measurements == again.value.measurements
+        assert released.value.marginal([people.schema.names[0]]).sum() > 0
+        assert repr(released.value).startswith("<") and len(repr(released.value)) < 200
+    with wn.Session(epsilon=1.0) as session, pytest.raises(wn.InputError, match="without a table"):
+        session.release(wn.marginals(1), epsilon=0.5)
+    with wn.Session(people, epsilon=1.0) as session, pytest.raises(wn.InputError, match="workload"):
+        session.release(people, epsilon=0.5)
+
+
 def test_a_session_releases_under_its_own_budget(people: wn.SealedTable) -> None:
     with wn.Session(epsilon=1, delta=1e-6, relation="substitution", seed=1) as session:
         half = session.release(people, wn.marginals(1), epsilon=0.5, delta=1e-6, rounds=5)

@@ -59,7 +59,7 @@ class AnswerErrors:
         return {"estimate": self.estimate, "bound_95": self.bound(0.95), "noise": self.noise}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AnsweredSynthetic(SyntheticDistribution):
     """Unbiased answers to a workload with standard errors, and a distribution fitted to them.
 
