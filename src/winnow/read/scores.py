@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,7 @@ def read_scores_of(
 ) -> tuple[Scores, Sequence[Any] | None]:
     """Checked scores, not yet sealed, and their labels; None: they have none."""
     own_labels: Any = None
+    different = type(scores) is dict
     if isinstance(scores, Mapping):
         own_labels, scores = list(scores.keys()), list(scores.values())
     elif not isinstance(scores, np.ndarray | list | tuple):
@@ -111,7 +113,7 @@ def read_scores_of(
         own_labels = labels
     values = _numbers(scores)
     if own_labels is not None and not isinstance(labels, PackedLabels):  # those were checked
-        _check_labels(own_labels, len(values))
+        _check_labels(own_labels, len(values), different)
     return values, own_labels
 
 
@@ -199,6 +201,9 @@ def _from_python(scores: Sequence[Any]) -> NDArray[Any]:
     kinds = set(map(type, scores))
     if kinds == {float}:
         return np.array(scores, np.float64)
+    if kinds == {int}:
+        with suppress(OverflowError):  # refused below, in words
+            return np.array(scores, np.int64)
     integers = {t for t in kinds if issubclass(t, int | np.integer)} - {bool, np.timedelta64}
     floats = {t for t in kinds if issubclass(t, float | np.floating)} - {np.longdouble}
     wrong = kinds - integers - floats
@@ -288,7 +293,9 @@ def repeated(labels: Sequence[Any]) -> tuple[int, int]:
     return next((seen[x], i) for i, x in enumerate(labels) if seen.setdefault(x, i) != i)
 
 
-def _check_labels(labels: Sequence[Any], size: int) -> None:
+def _check_labels(labels: Sequence[Any], size: int, different: bool = False) -> None:
+    if different and set(map(type, labels)) == {str}:  # the keys of a dict
+        return
     if len(labels) != size:
         raise DataError(f"there are {len(labels)} labels for {size} scores; give one for each")
     with instead(DataError("labels must be hashable: texts, numbers or tuples"), TypeError):
@@ -299,7 +306,5 @@ def _check_labels(labels: Sequence[Any], size: int) -> None:
             f"label {first + 1} stands more than once, again as label {again + 1}; add up its "
             "scores or rename one"
         )
-    if set(map(type, labels)) == {str}:
-        return
     if any(label is None or label != label for label in labels):
         raise DataError("at least one label is missing (None or NaN); name every candidate")

@@ -187,7 +187,10 @@ def noisy_top(
     log_counts: LogCounts | None = None,
 ) -> list[int]:
     """The positions of the k largest noisy scores, largest first."""
-    return contenders(scores, tape, law, scale, k, log_counts=log_counts).winners()
+    places, words = survivors(scores, tape, law, _rate(scale), k, 0, log_counts)
+    if len(places) == 1:  # stage 0 has decided, as it mostly does for k = 1
+        return [int(places[0])]
+    return _kept(scores, tape, law, scale, k, places, words, 0, log_counts).winners()
 
 
 def contenders(
@@ -208,6 +211,23 @@ def contenders(
     N_i >= 1 unless the law is Gumbel.
     """
     places, words = survivors(scores, tape, law, _rate(scale), k, first_id, log_counts)
+    return _kept(
+        scores, tape, law, scale, k, places, words, first_id, log_counts, stage1_error
+    )  # fmt: skip
+
+
+def _kept(
+    scores: Scores,
+    tape: Tape,
+    law: Law,
+    scale: Fraction,
+    k: int,
+    places: Integers,
+    words: Words,
+    first_id: int,
+    log_counts: LogCounts | None,
+    stage1_error: float = STAGE1_ERROR,
+) -> NoisyTop:
     chosen = None
     if log_counts is not None:
         chosen = LogCounts(

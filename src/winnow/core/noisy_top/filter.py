@@ -1,8 +1,9 @@
 """Stage 0: which items may be among the k largest noisy scores, from 32 bits of noise each.
 
 The noise of every law decreases in a uniform V, whose first 32 bits are a word, and is at most
--ln V + K. (From below: the largest of several is at least -ln V + K + 2 ln(1 - V) plus the
-logarithm of their number.) So an item whose noisy score is large has a small
+-ln V + K. It is at least -ln V + K + ln(1 - V), and the largest of several at least
+-ln V + K + 2 ln(1 - V) plus the logarithm of their number. So an item whose noisy score is large
+has a small
 
     key = UNIT (scale x gap - ln count) + e(word),      gap: how far it lies below the best score,
 
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.arithmetic import LN2, log
+from winnow.core.arithmetic import LN2
 from winnow.core.laws import Law
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.tape import CHUNK, Tape, Words
@@ -37,6 +38,7 @@ Scores = NDArray[np.int64] | NDArray[np.float64]
 UNIT = 2.0**23 / LN2
 ROUNDING = 8.0
 _SLACK = ROUNDING / UNIT
+_MITCHELL = 0.0861
 _BELOW, _ABOVE = 1.0 - 2.0**-48, 1.0 + 2.0**-48
 _ALL_ONES = 0xFFFFFFFF
 _FEW = 16
@@ -112,15 +114,16 @@ class Filter:
     def lows(self, places: Integers, words: Words) -> Floats:
         """Lower bounds on the noisy scores of some items."""
         exact = words.astype(np.float64)
-        v, w = (exact + 1.0) * 2.0**-32, (4294967295.0 - exact) * 2.0**-32
-        if self.counts is None:
-            found = self.law.formulas.many(v, w)
-        else:
-            found = 2.0 * log(w) - log(v) + self.law.formulas.top_shift
+        rest = 4294967295.0 - exact
+        log2_v = (exact + 1.0).view(np.int64) * 2.0**-52 - (1055.0 - _MITCHELL)
+        log2_w = rest.view(np.int64) * 2.0**-52 - 1055.0
+        found = ((1.0 if self.counts is None else 2.0) * log2_w - log2_v) * LN2
+        found += self.law.formulas.top_shift - _SLACK
+        if self.counts is not None:
             found += self.counts.approx[places] - self._margin(places)
-        found = np.where(w > 0.0, found, -np.inf)
-        behind = gaps_to(self._top, self.scores[places]) * (self.scale * _ABOVE)
-        return np.asarray(found - behind - _SLACK)
+        found -= gaps_to(self._top, self.scores[places]) * (self.scale * _ABOVE)
+        found[rest == 0.0] = -np.inf
+        return np.asarray(found)
 
     def bounds_of_one(self, place: int, word: int) -> tuple[float, float]:
         """Bounds on the noisy score of an item that stands for itself."""
