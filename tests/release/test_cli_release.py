@@ -577,6 +577,8 @@ def test_workload_texts_are_the_makers_of_the_library(tmp_path: Path) -> None:
         "marginals:2,3": 21 + 18,
         "prefixes:age": 3,
         "ranges:age": 6,
+        "random:7": 7,
+        "marginals:1+random:7,3": 15,
         " marginals:1 + ranges:age ": 14,
         str(file): 3,
         f"where:{file}": 3,
@@ -588,6 +590,8 @@ def test_workload_texts_are_the_makers_of_the_library(tmp_path: Path) -> None:
     assert [bound.label(i) for i in range(2)] == ["age=[30, 50), sex=Female", "age in [0, 50)"]
     assert workload_files(f"marginals:1+where:{file}") == workload_files(str(file)) == [file]
     assert workload_files("ranges:age") == []
+    with pytest.raises(InputError, match="M,SEED"):
+        workload_of("random:many")
     file.write_text('[{"age": {"above": 3}}]')
     with pytest.raises(InputError, match="'from' and 'to'"):
         workload_of(str(file))

@@ -112,6 +112,19 @@ def test_sensitivity_and_monotone_change_the_noise(tmp_path: Path) -> None:
     assert picks("--monotone", "--relation", "substitution") == plain
 
 
+def test_leads_and_two_sided_sensitivities_reach_the_mechanism(votes: Path) -> None:
+    options = ["--epsilon", 5, "--mechanism", "noisy-max", "--with-leads", "-k", 2, "--seed", 1]
+    found = run("select", votes, *options, "--sensitivity", "0.25,1", "--json")
+    assert found.exit_code == 0, found.stderr
+    document = json.loads(found.stdout)
+    assert all(len(pair) == 2 for pair in document["value"])
+    assert "with leads" in document["receipt"]["mechanism"]
+    assert "best first" in run("select", votes, *options).stdout
+    for wrong in ("x", "1,2,3", "-1,1"):
+        refused = run("select", votes, "--epsilon", 1, "--sensitivity", wrong)
+        assert refused.exit_code == 2 and "sensitivity" in refused.stderr
+
+
 def test_a_seeded_result_says_that_it_is_not_private(votes: Path) -> None:
     assert "not private" in run("select", votes, "--epsilon", 1, "--seed", 1).stdout
     result = run("select", votes, "--epsilon", 1, "--seed", 1, "--json")

@@ -15,6 +15,7 @@ import typer
 
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.foreign import instead
 from winnow.mechanisms import SELECT, TOP_K, words
 
 
@@ -211,6 +212,16 @@ SensitivityOption = Annotated[
     float,
     option("--sensitivity", "S", "The most by which one person can move any score.", _SCORES),
 ]
+SensitivitiesOption = Annotated[
+    str,
+    option(
+        "--sensitivity",
+        "S",
+        "The most by which one person can move any score, or DOWN,UP for what adding a person "
+        "does, such as 0.25,1.",
+        _SCORES,
+    ),
+]
 MonotoneOption = Annotated[
     bool,
     typer.Option(
@@ -347,3 +358,16 @@ def plot_of(what: str) -> Any:
         f"{what}: .png, .svg or .pdf; without a name, a PNG called after the command.",
         _OUTPUT,
     )
+
+
+def sensitivity_of(said: str) -> float | tuple[float, float]:
+    """One number, or two: how far adding a person lowers and raises a score."""
+    refusal = ParameterError(
+        f"--sensitivity {said!r} is neither a number nor two such as 0.25,1; give DOWN,UP"
+    )
+    numbers: list[float] = []
+    with instead(refusal, ValueError):
+        numbers = [float(part) for part in said.split(",")]
+    if len(numbers) not in (1, 2):
+        raise refusal
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])

@@ -69,7 +69,7 @@ def continuous_ratio(squared_ratio: Fraction, least_variance: Fraction) -> Fract
     if least_variance <= LOWERED:
         raise GuaranteeError(
             f"the tight accountant needs Gaussian noise with a variance above {LOWERED}, and "
-            f"{float(least_variance):g} was given; use accountant='zcdp'"
+            f"{float(least_variance):g} was given; the zcdp accountant takes it"
         )
     return squared_ratio * least_variance / (least_variance - LOWERED)
 

@@ -82,7 +82,7 @@ def gaussian_losses(mu_squared: Fraction, h: float) -> LossLaw:
     if mu > _LARGEST_MU:
         raise GuaranteeError(
             f"Gaussian noise of {1 / mu:.3g} times the sensitivity is too little for the tight "
-            "accountant; use accountant='zcdp'"
+            "accountant; the zcdp accountant takes it"
         )
     cell = h / mu
     first = math.floor((-mu * mu / 2 - _BELOW * mu) / h)

@@ -218,7 +218,7 @@ def _tight_epsilon(event: Event, delta: Fraction, work: float) -> float:
     if not below.size:
         raise GuaranteeError(
             f"the tight accountant's grid does not reach delta={target:g} for {describe(event)}; "
-            "use accountant='zcdp'"
+            "the zcdp accountant does"
         )
     k = int(below[0])
     if k == 0:
@@ -369,8 +369,8 @@ def _grid(event: Event, anchor: float, top: float, work: float) -> _Grid:
         if h <= _LARGEST_CELL and width * (high - low) <= work:
             return _Grid(anchor, h, low - 2, high + 2)
     raise GuaranteeError(
-        f"{describe(event)} is too long or too costly a plan for the tight accountant; use "
-        "accountant='zcdp', which is nearly as good for many small steps"
+        f"{describe(event)} is too long or too costly a plan for the tight accountant; "
+        "the zcdp accountant is nearly as good for many small steps"
     )
 
 

@@ -96,7 +96,8 @@ WorkloadOption = Annotated[
         "--workload",
         metavar="W",
         help="What to be accurate about: marginals:3, marginals:2,3, prefixes:COLUMN, "
-        "ranges:COLUMN or a JSON file of predicates; several joined by +.",
+        "ranges:COLUMN, random:M (M random sets of cells; M,SEED) or a JSON file of predicates; "
+        "several joined by +.",
     ),
 ]
 MethodOption = Annotated[

@@ -16,6 +16,7 @@ from winnow.answers.settings import MethodChoice
 from winnow.cli.printing import add_receipt, console, grid, pairs, visible
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.schema import cells_text
+from winnow.core.workloads.arrays import random_queries
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
@@ -33,8 +34,12 @@ if TYPE_CHECKING:
     from winnow.release.synthetic import SyntheticDistribution
 
 
-FORMS = "marginals:K (or K,K), prefixes:COLUMN, ranges:COLUMN or a JSON file, joined by +"
-_JOINED = re.compile(r"\+(?=\s*(?:marginals|prefixes|ranges|where):)")
+FORMS = (
+    "marginals:K (or K,K), prefixes:COLUMN, ranges:COLUMN, random:M (or M,SEED) or a JSON file, "
+    "joined by +"
+)
+_KINDS = ("marginals", "prefixes", "ranges", "random", "where")
+_JOINED = re.compile(rf"\+(?=\s*(?:{'|'.join(_KINDS)}):)")
 
 
 def workload_of(text: str) -> Maker:
@@ -61,7 +66,13 @@ def workload_files(text: str) -> list[Path]:
 def _piece(piece: str, text: str) -> Maker:
     kind, colon, rest = piece.partition(":")
     rest = rest.strip()
-    if piece.endswith(".json") and kind not in ("marginals", "prefixes", "ranges", "where"):
+    if piece.endswith(".json") and kind not in (
+        "marginals",
+        "prefixes",
+        "ranges",
+        "random",
+        "where",
+    ):
         return _predicates(Path(piece))
     if colon and rest:
         match kind:
@@ -71,9 +82,25 @@ def _piece(piece: str, text: str) -> Maker:
                 return prefixes(rest)
             case "ranges":
                 return ranges(rest)
+            case "random":
+                return _random(rest)
             case "where":
                 return _predicates(Path(rest))
     raise ParameterError(f"--workload {text!r}: {piece!r} is not a workload; give {FORMS}")
+
+
+def _random(text: str) -> Maker:
+    """Random sets of cells, by their number and a public seed."""
+    numbers: list[int] = []
+    with instead(
+        ParameterError(
+            f"--workload: random:{text} is not M or M,SEED, such as random:1000 or random:1000,7"
+        ),
+        ValueError,
+    ):
+        numbers = [int(number) for number in text.split(",")]
+    m, seed = numbers if len(numbers) == 2 else (numbers[0], 0)
+    return random_queries(m, seed=seed)
 
 
 def _ways(text: str) -> list[int]:

@@ -23,10 +23,11 @@ from winnow.cli.options import (
     OutOption,
     RelationOption,
     SeedOption,
-    SensitivityOption,
+    SensitivitiesOption,
     TextOptions,
     ThresholdsOption,
     option,
+    sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
@@ -86,7 +87,15 @@ def select(
     mechanism: MechanismOption = PERMUTE_AND_FLIP,
     noise: NoiseOption = None,
     thresholds: ThresholdsOption = None,
-    sensitivity: SensitivityOption = 1.0,
+    sensitivity: SensitivitiesOption = "1",
+    with_leads: Annotated[
+        bool,
+        typer.Option(
+            "--with-leads",
+            help="The list in order, and by how much each noisy score leads the next, at no cost.",
+            rich_help_panel="Mechanism",
+        ),
+    ] = False,
     monotone: MonotoneOption = False,
     relation: RelationOption = Relation.ADD_REMOVE,
     json: JsonOption = False,
@@ -127,7 +136,8 @@ def select(
             mechanism=str(mechanism),
             noise=None if noise is None else str(noise),
             k=k,
-            sensitivity=sensitivity,
+            sensitivity=sensitivity_of(sensitivity),
+            with_leads=with_leads,
             monotone=monotone,
             relation=relation,
             thresholds=None if thresholds is None else str(thresholds),
@@ -142,7 +152,9 @@ def select(
         if json:
             show_json(released.to_dict())
         else:
-            show_release(released, _about_order(k, mechanism, noise))
+            show_release(
+                released, "best first" if with_leads else _about_order(k, mechanism, noise)
+            )
 
 
 def _about_order(k: int | None, mechanism: Mechanism, noise: Noise | None) -> str:

@@ -18,11 +18,12 @@ from winnow.cli.options import (
     OutOption,
     PlannedEpsilonOption,
     RelationOption,
-    SensitivityOption,
+    SensitivitiesOption,
     Thresholds,
     ThresholdsOption,
     option,
     plot_of,
+    sensitivity_of,
 )
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
@@ -103,7 +104,7 @@ def select(
     noise: NoiseOption = None,
     delta: DeltaOption = 0.0,
     thresholds: ThresholdsOption = None,
-    sensitivity: SensitivityOption = 1.0,
+    sensitivity: SensitivitiesOption = "1",
     monotone: MonotoneOption = False,
     relation: RelationOption = Relation.ADD_REMOVE,
     json: JsonOption = False,
@@ -129,7 +130,7 @@ def select(
         "candidates": candidates,
         "epsilon": epsilon,
         "k": k,
-        "sensitivity": sensitivity,
+        "sensitivity": sensitivity_of(sensitivity),
         "monotone": monotone,
         "relation": relation,
         "confidence": confidence,
