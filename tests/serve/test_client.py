@@ -21,7 +21,7 @@ from winnow.serve.client import Client, pieces_of
 
 @pytest.fixture
 def ann(served: Served, monkeypatch: pytest.MonkeyPatch) -> Client:
-    monkeypatch.setattr(served.service.jobs, "_reserve", lambda now, seconds: now + 0.05)
+    monkeypatch.setattr(served.service.jobs, "_reserve", lambda _, now, seconds: now + 0.05)
     return wn.connect(served.service.config.origin, token=served.tokens["ann"])
 
 

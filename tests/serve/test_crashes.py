@@ -16,13 +16,14 @@ from winnow.core.tape import WrittenKey
 from winnow.errors import InputError, LedgerError
 from winnow.privacy import Budget
 from winnow.serve import bodies, orders
+from winnow.serve.config import Limits
 from winnow.serve.jobs import result_of
+from winnow.serve.problems import Refusal
 from winnow.serve.requests import DONE, FAILED, Request
 from winnow.serve.service import Service
 
 STEPS = (
     "before the request is written",
-    "after the request is written",
     "before the charge",
     "after the charge",
     "before the result is written",
@@ -125,7 +126,7 @@ def test_changed_data_are_not_released_for_an_old_charge(tmp_path: Path) -> None
     again = service_of(tmp_path)
     again.start()
     assert released(again).state == FAILED
-    assert again.ledger.dataset("people").charges == 0
+    assert again.ledger.dataset("people").charges == 1  # it stays charged
     again.stop()
 
 
@@ -176,3 +177,41 @@ def test_one_server_at_a_time_serves_a_folder(tmp_path: Path) -> None:
     first.stop()
     second.start()
     second.stop()
+
+
+def test_a_store_that_turns_read_only_takes_nothing_and_charges_nothing(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    service = service_of(tmp_path)
+    service.start()
+    opened = service.catalogue.get("people")
+    assert opened is not None
+    with service.store._database._kept.connection() as connection:
+        connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(LedgerError, match="cannot be used"):
+        service.jobs.order(opened, ORDER, "ann", "the key")
+    assert service.ledger.dataset("people").charges == 0
+    assert released(service).state == DONE  # the connection was given up, and a new one is good
+    service.stop()
+
+
+def test_room_for_releases_is_freed_at_public_times(tmp_path: Path) -> None:
+    """Whether a release finds room must not tell when another one really ended."""
+    write_data(tmp_path)
+    people = msgspec.structs.replace(declarations()["people"], questions=None)
+    limits = Limits(jobs=1, waiting_jobs=1)
+    service = Service(config_of(tmp_path, datasets={"people": people}, limits=limits))
+    service.start()
+    opened = service.catalogue.get("people")
+    assert opened is not None
+    real = time.time()
+    service.store.clock = lambda: real
+    for key in "ab":
+        request = service.jobs.order(opened, ORDER, "ann", key)
+        while service.requests.request(request.id).state != DONE:  # type: ignore[union-attr]
+            time.sleep(0.01)
+    with pytest.raises(Refusal, match="waiting"):
+        service.jobs.order(opened, ORDER, "ann", "c")
+    assert service.ledger.dataset("people").charges == 2
+    service.store.clock = lambda: real + 60
+    service.jobs.order(opened, ORDER, "ann", "c")
+    service.stop()

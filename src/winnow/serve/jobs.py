@@ -1,9 +1,10 @@
 """Releases as jobs: written down, charged, drawn, written down, shown at a public time.
 
 1. The request is written down with its body and the sealed key of its noise.
-2. The verb charges the ledger under the request's id, and draws from that key.
-3. The result is written down, and the key forgotten.
-4. The result appears at the time that the plan fixed; late ones at twice, four times that time.
+2. It is charged to the ledger under its id, before it is accepted.
+3. A thread runs the verb, whose charge is the one that was made, and which draws from that key.
+4. The result is written down, and the key forgotten.
+5. The result appears at the time that the plan fixed; late ones at twice, four times that time.
 
 Killed anywhere between, the same request is done again when the server starts: before the charge it
 is charged now; after it, the ledger knows the charge, and the key brings the same noise. The data
@@ -28,7 +29,8 @@ import msgspec
 
 from winnow.core.released import Released
 from winnow.core.tape import WrittenKey
-from winnow.errors import DataError, LedgerError, ParameterError, WinnowError
+from winnow.errors import BudgetExceeded, DataError, LedgerError, ParameterError, WinnowError
+from winnow.privacy import Event
 from winnow.privacy.ledger import RecordedBudget
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.serve import bodies, orders, replies
@@ -71,7 +73,8 @@ class Jobs:
         self._lock = threading.Lock()
         self._slots = [0.0] * at_once
         """When each slot is free, by the public times of what is in it."""
-        self._running = 0
+        self._held: dict[str, float | None] = {}
+        """Releases that have not appeared: when they will, or None while that is open."""
         self._closing = threading.Event()
 
     def order(self, opened: OpenDataset, order: bodies.AnyOrder, who: str, key: str) -> Request:
@@ -87,44 +90,70 @@ class Jobs:
         priced = orders.price(self._catalogue, opened, order, who)
         if priced.refused:
             raise Refusal("budget", priced.refused)
-        with self._lock:
-            if self._running >= self._most:
-                raise Refusal("busy", "as many releases as may wait are waiting; try again later")
-            self._running += 1
-            now = self._requests.now()
-            due = self._reserve(now, planned.seconds) - now
-        accepted = None
+        identity = secrets.token_hex(16)
+        now = self._requests.now()
+        due = self._reserve(identity, now, planned.seconds) - now
+        sealed = self._vault.seal(WrittenKey.fresh().secret, identity)
+        request = Request(
+            identity, who, key, opened.name, orders.kind_of(order), digest, body, RUNNING,
+            sealed, opened.mark, now, due,
+        )  # fmt: skip
         try:
-            identity = secrets.token_hex(16)
-            sealed = self._vault.seal(WrittenKey.fresh().secret, identity)
-            request = Request(
-                identity, who, key, opened.name, orders.kind_of(order), digest, body, RUNNING,
-                sealed, opened.mark, now, due,
-            )  # fmt: skip
             self._step("before the request is written")
             accepted = self._requests.accept(request)
-        finally:
-            if accepted is None or accepted.id != identity:
-                with self._lock:
-                    self._running -= 1
-        if accepted.id != identity:  # the same key came at the same moment
-            return same_request(accepted, digest)
-        self._step("after the request is written")
+            if accepted.id != identity:  # the same key came at the same moment
+                self._ended(identity, now)
+                return same_request(accepted, digest)
+            self._charge(accepted, priced.event)
+        except BaseException:
+            self._ended(identity, now)
+            raise
         self._pool.submit(self._finish, accepted)
         return accepted
 
-    def _reserve(self, now: float, seconds: float) -> float:
-        """The public time of a job: after those before it, whatever they really take."""
-        slot = min(range(len(self._slots)), key=self._slots.__getitem__)
-        self._slots[slot] = max(now, self._slots[slot]) + seconds
-        return self._slots[slot]
+    def _charge(self, request: Request, event: Event) -> None:
+        """Charge now: when a release is begun, which depends on others, shows in no account."""
+        self._step("before the charge")
+        budget = self._budget(request)
+        try:
+            budget.charge(event)
+        except BudgetExceeded:  # somebody else was faster
+            self._requests.forget(request.id)
+            raise
+        except LedgerError as error:  # it may be recorded all the same: the job finds out
+            self._log("a charge could not be written down yet", error)
+        self._step("after the charge")
+
+    def _budget(self, request: Request) -> RecordedBudget:
+        """The account of one release: charged again under its id, it is the same charge."""
+        return self._catalogue.budget(request.dataset, request.principal, request.id)
+
+    def _reserve(self, identity: str, now: float, seconds: float) -> float:
+        """The public time of a job: after those before it, whatever they really take.
+
+        So is whether there is room: a job takes its place until it appears.
+        """
+        with self._lock:
+            self._held = {
+                name: until for name, until in self._held.items() if until is None or until > now
+            }
+            if len(self._held) >= self._most:
+                raise Refusal("busy", "as many releases as may wait are waiting; try again later")
+            self._held[identity] = None
+            slot = min(range(len(self._slots)), key=self._slots.__getitem__)
+            self._slots[slot] = max(now, self._slots[slot]) + seconds
+            return self._slots[slot]
+
+    def _ended(self, identity: str, shown: float) -> None:
+        with self._lock:
+            self._held[identity] = shown
 
     def resume(self, dataset: str) -> int:
         """Do what was begun and not finished before the server ended, on one dataset."""
         found = [each for each in self._requests.unfinished() if each.dataset == dataset]
         for request in found:
             with self._lock:
-                self._running += 1
+                self._held[request.id] = None
             self._pool.submit(self._finish, request)
         return len(found)
 
@@ -147,14 +176,13 @@ class Jobs:
                 self._log("a release waits until it can be written down", error)
                 self._closing.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-        with self._lock:
-            self._running -= 1
 
     def _complete(self, request: Request) -> None:
         state, document, files = self._outcome(request)
         self._step("before the result is written")
         shown = self._shown(request)
         self._requests.finish(request.id, state, json.dumps(document), shown, files)
+        self._ended(request.id, shown)
         self._step("after the result is written")
 
     def _shown(self, request: Request) -> float:
@@ -191,27 +219,9 @@ class Jobs:
             )
         order = msgspec.json.decode(request.body, type=bodies.AnyOrder)
         key = WrittenKey(self._vault.unseal(request.tape, request.id))
-        budget = _Stepping(self._catalogue, request, self._step)
-        released = orders.run(opened, order, budget, key)
+        released = orders.run(opened, order, self._budget(request), key)
         seed = int.from_bytes(hashlib.blake2b(key.secret, person=b"winnow-sample").digest()[:8])
         return result_of(released, seed)
-
-
-class _Stepping(RecordedBudget):
-    """The account of one request, with a step for tests on both sides of the charge."""
-
-    def __init__(self, catalogue: Catalogue, request: Request, step: Steps) -> None:
-        super().__init__(
-            catalogue.ledger, request.dataset, analyst=request.principal, request=request.id
-        )
-        self._between = step
-
-    def charge(self, event: Any, *, session: str = "") -> Any:
-        """Charge, under the request's id."""
-        self._between("before the charge")
-        grant = super().charge(event, session=session)
-        self._between("after the charge")
-        return grant
 
 
 _PAUSE, _LONGEST_PAUSE = 1.0, 60.0

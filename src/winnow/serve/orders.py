@@ -17,7 +17,7 @@ from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
 from winnow.errors import BudgetExceeded, ParameterError, WinnowError
 from winnow.itemsets.verb import frequent_itemsets
-from winnow.privacy import Event, Grant, describe
+from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
 from winnow.privacy.ledger import RecordedBudget
 from winnow.privacy.rounding import stated_at_least
@@ -53,7 +53,7 @@ class _Pricing(RecordedBudget):
 class Price:
     """What an order would be charged, and whether that fits."""
 
-    charged: str
+    event: Event
     cost: float
     refused: str
     """Why it does not fit, and what would; empty: it does."""
@@ -104,7 +104,7 @@ def price(catalogue: Catalogue, opened: OpenDataset, order: bodies.AnyOrder, who
             catalogue.ledger.share(opened.name, who).charged(event, cost)
     except BudgetExceeded as error:
         refused = str(error)
-    return Price(describe(event), stated_at_least(cost.size or cost.rho), refused)
+    return Price(event, stated_at_least(cost.size or cost.rho), refused)
 
 
 def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | None) -> Any:

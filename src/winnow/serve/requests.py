@@ -64,6 +64,10 @@ class Requests:
 
         return self._store.change(accepted)
 
+    def forget(self, identity: str) -> None:
+        """A request that was refused after it was written down: its key may be used again."""
+        self._store.change(lambda view: view.do("DELETE FROM {requests} WHERE id = ?", identity))
+
     def requested(self, principal: str, key: str) -> Request | None:
         """The request that a principal made under a key."""
         return self._store.read(lambda view: self._requested(view, principal, key))

@@ -215,7 +215,7 @@ class Service:
             priced.refused,
             priced.cost,
             None if priced.refused else after,
-            priced.charged,
+            describe(priced.event),
             found.details,
         )
 

@@ -4,7 +4,8 @@ An answer that was computed early waits; one that is late leaves at twice the ti
 so on, and is counted. A sleep for each request would not do: how much is going on in the process
 moves when a sleeper wakes, and 2,000 timings tell a fresh answer from a repeated one (an area
 under the curve of .42). So one task wakes on a grid of 4 ms whether there is anything to send or
-not, spins over the last millisecond, and lets go of all that is due.
+not, spins over the last millisecond where something is due, and lets go of it. When something is
+due follows from when it came, and from nothing else.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Ticker:
             number = max(number + 1, int((time.monotonic() - start) / GRID) + 1)
             tick = start + number * GRID
             await asyncio.sleep(max(0.0, tick - _SPIN - time.monotonic()))
-            while time.monotonic() < tick:
+            while self._waiting and self._waiting[0][0] <= tick > time.monotonic():
                 pass
             self._release(tick)
 
