@@ -191,7 +191,7 @@ def topk(
     from winnow.cli.printing import counting, show_json
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.mechanism import rounds_accountant
-    from winnow.core.saving import save, write_whole
+    from winnow.core.saving import write_whole
     from winnow.topk.cli.source import (
         TopKRequest,
         check_source,
@@ -200,7 +200,7 @@ def topk(
         read_items,
         threshold_text,
     )
-    from winnow.topk.cli.view import draw, show_top, top_rows
+    from winnow.topk.cli.view import draw, save_top, show_top
 
     with_counts = with_counts or plot is not None
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
@@ -259,7 +259,7 @@ def topk(
     try:
         with saving():
             if out is not None:
-                save(out, released.to_dict(), top_rows(released, with_counts=with_counts))
+                save_top(out, released, with_counts=with_counts)
             if plot is not None:
                 title = f"Top {k}: {item}"
                 write_whole(plot, draw(released, title=title, ending=plot.suffix.lower(), **how))

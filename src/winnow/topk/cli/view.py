@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,17 +61,17 @@ def show_top(
     show.print(table)
 
 
-def top_rows(released: Top, *, with_counts: bool) -> list[dict[str, Any]]:
-    """One row for each item, with the guarantee and the receipt beside it.
+def save_top(path: Path, released: Top, *, with_counts: bool) -> None:
+    """Save the items, and their counts; the guarantee and the receipt lie beside or inside."""
+    from winnow.core.saving import save_columns, write_whole
 
-    If no label passed the threshold there is one row without an item, which keeps the receipt.
-    """
+    if path.suffix.lower() == ".json":
+        document = json.dumps(released.to_dict(), indent=2, default=str)
+        write_whole(path, f"{document}\n".encode())
+        return
     items, counts = released_items(released, with_counts=with_counts)
-    about = {**released.guarantee.to_dict(), **released.receipt.to_dict()}
-    if counts is None:
-        return [{"item": item, **about} for item in items or [None]]
-    pairs_or_none = zip(items, counts, strict=True) if items else [(None, None)]
-    return [{"item": item, "count": noisy, **about} for item, noisy in pairs_or_none]
+    about = {"guarantee": released.guarantee.to_dict(), "receipt": released.receipt.to_dict()}
+    save_columns(path, {"item": items} | ({} if counts is None else {"count": counts}), about)
 
 
 def draw(
