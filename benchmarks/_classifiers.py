@@ -1,7 +1,9 @@
-"""Private classifiers compared: ours, and those of diffprivlib, on tables with a class column.
+"""Private classifiers compared: ours, diffprivlib's and DP-EBM, on tables with a class column.
 
 All get the same public schema. diffprivlib gets numbers: codes of ordered columns, one column per
-value of the others, with the bounds that the schema implies; classes become their numbers.
+value of the others, with the bounds that the schema implies; classes become their numbers. DP-EBM
+(of ``interpret``, where that is installed; two classes only) gets the codes themselves, as numbers
+with public bounds or as names, and the same delta.
 """
 
 from __future__ import annotations
@@ -102,6 +104,49 @@ def others(epsilon: float, seed: int, width: int) -> dict[str, Any]:
     }
 
 
+def boosted(frame: Any, test: Any, schema: dict[str, Any], target: str) -> Any:
+    """DP-EBM's predictions for the test rows by epsilon and seed; None: it is not installed."""
+    try:
+        from interpret.privacy import DPExplainableBoostingClassifier
+    except ImportError:
+        return None
+    names = [name for name in wn.Schema.parse(schema).names if name != target]
+    ordered = ["edges" in schema[name] for name in names]
+    (x, y), (held, _) = (_codes(rows, schema, target, ordered) for rows in (frame, test))
+    bounds = {
+        i: (0.0, float(wn.Schema.parse(schema).column(name).cardinality - 1))
+        for i, name in enumerate(names)
+        if ordered[i]
+    }
+
+    def predicted(epsilon: float, seed: int) -> Any:
+        model = DPExplainableBoostingClassifier(
+            feature_types=["continuous" if each else "nominal" for each in ordered],
+            epsilon=epsilon, delta=DELTA, privacy_bounds=bounds, random_state=seed, n_jobs=1,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return model.fit(x, y).predict(held)
+
+    return predicted
+
+
+def _codes(frame: Any, schema: dict[str, Any], target: str, ordered: list[bool]) -> Any:
+    """Codes as numbers or as texts, row by row in the order of ``numbers``; and classes."""
+    table = wn.read_table(frame, schema=schema)
+    held, weights = open_sealed(table.rows)
+    by_name = {n: np.repeat(c, weights) for n, c in zip(table.schema.names, held, strict=True)}
+    classes = by_name.pop(target)
+    columns = [
+        codes.astype(float) if number else codes.astype(str)
+        for codes, number in zip(by_name.values(), ordered, strict=True)
+    ]
+    found = np.empty((len(classes), len(columns)), object)
+    for place, column in enumerate(columns):
+        found[:, place] = column
+    return found, classes
+
+
 def compared(folder: Path, adult: Any, quick: bool) -> list[dict[str, Any]]:
     """A row for each set, epsilon and model: means over seeds, and their ends."""
     rows = []
@@ -124,6 +169,7 @@ def compared(folder: Path, adult: Any, quick: bool) -> list[dict[str, Any]]:
             ours["large margin, with delta"] = {
                 "hypotheses": "conjunctions:2", "delta": DELTA, "mechanism": "large-margin"
             }  # fmt: skip
+        ebm = boosted(train, test, schema, target) if two else None
         for epsilon in EPSILONS[1:2] if quick else EPSILONS:
             found: dict[str, list[tuple[float, float]]] = {}
             for seed in SEEDS[:1] if quick else SEEDS:
@@ -135,6 +181,9 @@ def compared(folder: Path, adult: Any, quick: bool) -> list[dict[str, Any]]:
                         warnings.simplefilter("ignore")
                         said = theirs.fit(inputs, labels).predict(held)
                     found.setdefault(model, []).append(figures(said, held_labels))
+                if ebm is not None:
+                    said = ebm(epsilon, seed)
+                    found.setdefault("DP-EBM, with delta", []).append(figures(said, held_labels))
             rows += [
                 {"data": name, "rows": len(train), "classes": len(known), "epsilon": epsilon,
                  "seeds": len(held_out),
