@@ -109,7 +109,8 @@ def test_a_token_is_not_shown() -> None:
 
 def test_workloads_are_sent_as_the_server_reads_them() -> None:
     for workload in (
-        wn.marginals([1, 2]), wn.marginals(2, ["a", "b"]), wn.prefixes("a"), wn.ranges("a"),
+        ["a", "b"], [["a"], ["a", "b"]], wn.marginals([1, 2]),
+        wn.marginals(2, ["a", "b"]), wn.prefixes("a"), wn.ranges("a"),
         wn.where(a=(1, 3), b=["x", "y"]) , wn.marginals(1) + wn.where({"c": None}),
     ):  # fmt: skip
         sent = json.dumps(pieces_of(workload))

@@ -1,7 +1,8 @@
 """What an analyst and an owner do with the pages, in a real browser.
 
 Every page on the way is looked at by axe, small and light, large and dark; nothing may be cut off,
-and nothing may break the policy of the pages. WINNOW_SCREENSHOTS=FOLDER keeps pictures of them.
+and nothing may break the policy of the pages. WINNOW_SCREENSHOTS=FOLDER keeps pictures of them;
+docs/figures/serve_plan.png and serve_owner.png are those of plan and owner-dataset at 1280, light.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from serve.served import free_port, running
+import winnow as wn
+from serve.served import free_port
 from winnow.serve.demo import Demo, prepare
 
 pytestmark = pytest.mark.extras
@@ -27,8 +29,9 @@ SHOTS = Path(os.environ["WINNOW_SCREENSHOTS"]) if "WINNOW_SCREENSHOTS" in os.env
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     made = prepare(tmp_path_factory.mktemp("demo"), port=free_port(), quantum_ms=20)
-    with running(made.service):
-        yield made
+    made.start()
+    yield made
+    made.stop()
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +191,9 @@ def test_an_analyst_plans_confirms_and_reads(chromium: Any, demo: Demo) -> None:
 
 
 def test_an_owner_watches_shares_and_verifies(chromium: Any, demo: Demo) -> None:
+    for who, epsilon in (("ann", 0.8), ("bob", 1.2), ("ann", 0.5)):
+        analyst = wn.connect(demo.address, token=demo.tokens[who])
+        analyst.select("people", column="home", epsilon=epsilon)
     with window(chromium, demo) as owner:
         page = owner.page
         owner.log_in(demo.tokens["olga"])

@@ -170,9 +170,13 @@ def _plain(value: Any) -> Any:
 # Workloads and questions
 
 
-def pieces_of(workload: Maker | int | Sequence[Any]) -> list[dict[str, Any]]:
+def pieces_of(workload: Maker | Sequence[Any]) -> list[dict[str, Any]]:
     """A workload as a server takes it: the inverse of what the server makes of it."""
     match workload:
+        case list() | tuple() if workload and all(isinstance(each, str) for each in workload):
+            return [{"table": list(workload)}]
+        case list() | tuple() if workload and not any(isinstance(e, str) for e in workload):
+            return [piece for each in workload for piece in pieces_of(each)]
         case Union():
             return [piece for each in workload.makers for piece in pieces_of(each)]
         case Marginals(ways=ways, columns=None, sample=None):
@@ -187,8 +191,9 @@ def pieces_of(workload: Maker | int | Sequence[Any]) -> list[dict[str, Any]]:
             return [{"where": [_conditions(each) for each in workload.conditions]}]
         case _:
             raise ParameterError(
-                "this workload cannot be sent to a server; give wn.marginals of all columns or of "
-                "one table, wn.prefixes, wn.ranges, wn.where, wn.predicates, or a sum of them"
+                "this workload cannot be sent to a server; give a list of columns, wn.marginals of "
+                "all columns or of one table, wn.prefixes, wn.ranges, wn.where, wn.predicates, or "
+                "a sum of them"
             )
 
 
@@ -236,9 +241,9 @@ class Verbs(Generic[R]):
 
     @guarded
     def tabulate(
-        self, dataset: str, by: Maker | None = None, *, epsilon: float | None = None,
-        error: float | None = None, delta: float = 0.0, values: Sequence[str] = (),
-        objective: str = "balanced",
+        self, dataset: str, by: Maker | Sequence[Any] | None = None, *,
+        epsilon: float | None = None, error: float | None = None, delta: float = 0.0,
+        values: Sequence[str] = (), objective: str = "balanced",
     ) -> R:  # fmt: skip
         """Tables of counts, sums and means; events are a table by themselves."""
         pieces = [{"marginals": 1}] if by is None else pieces_of(by)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import uvicorn
 
 from winnow.cli.demo_log import MOST, write_log
 from winnow.cli.demo_table import SCHEMA, write_people
+from winnow.errors import DataError
+from winnow.serve.app import Server, http_server
 from winnow.serve.config import Config, check_config
 from winnow.serve.declarations import Declaration, Questions
 from winnow.serve.service import Service
@@ -38,7 +45,43 @@ class Demo:
     """A prepared service, and the tokens that are shown once."""
 
     service: Service
-    tokens: dict[str, str]
+    tokens: dict[str, str] = field(repr=False)
+    _running: list[tuple[uvicorn.Server, threading.Thread]] = field(
+        default_factory=list, repr=False
+    )
+
+    @property
+    def address(self) -> str:
+        """Where it is served."""
+        return self.service.config.origin
+
+    def start(self) -> None:
+        """Serve in a thread of this process, until ``stop``."""
+        served = http_server(Server(self.service))
+        thread = threading.Thread(target=served.run, name="demo", daemon=True)
+        thread.start()
+        while not served.started:
+            if not thread.is_alive():
+                raise DataError(f"the demo could not be served at {self.address}")
+            time.sleep(0.01)
+        self._running.append((served, thread))
+
+    def stop(self) -> None:
+        """End what ``start`` began."""
+        while self._running:
+            served, thread = self._running.pop()
+            served.should_exit = True
+            thread.join()
+
+
+def start_demo(folder: str | Path) -> Demo:
+    """A server with made-up data in a thread of this process, to try ``wn.connect`` on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    made = prepare(Path(folder), port=port)
+    made.start()
+    return made
 
 
 def prepare(folder: Path, *, port: int = 8100, quantum_ms: int = 100) -> Demo:
