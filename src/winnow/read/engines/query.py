@@ -28,6 +28,8 @@ PRIME = 10_000_000_019
 """Above every b and small enough that a b fits 64 bits: a <= 10^8, b <= 10^10."""
 PERSON_PRIME = 99_999_989
 PERSON_DIGITS, ITEM_DIGITS = 8, 10
+SALT = "winnow_salt"
+"""What the salt is called where it is a parameter."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class CountQuery:
     """Whether people are numbered by 64-bit whole numbers."""
     collation: str | None = None
     """The engine's name for comparing texts by their bytes, where columns may do otherwise."""
+    bytewise: str | None = None
+    """The same, for engines where it is a function."""
+    salt_apart: bool = False
+    """Whether the salt is a parameter of the query, not a part of its text."""
 
     def over(
         self,
@@ -92,6 +98,9 @@ class CountQuery:
     def text(self, node: exp.Expression) -> exp.Expression:
         """The text of a column, compared by its bytes."""
         text = exp.cast(node.copy(), "TEXT")
+        if self.bytewise is not None:
+            name: exp.Expression = exp.Literal.string(self.bytewise)
+            return exp.Anonymous(this="COLLATE", expressions=[text, name])
         if self.collation is None:
             return text
         name = exp.to_identifier(self.collation, quoted=True)
@@ -125,7 +134,10 @@ class CountQuery:
 
     def digits(self, kind: str, text: exp.Expression, length: int) -> exp.Expression:
         """1 + the first hexadecimal digits of MD5 as a decimal number, a to f read as 0 to 5."""
-        salted = exp.DPipe(this=exp.Literal.string(self.salt + kind), expression=text.copy())
+        key: exp.Expression = exp.Literal.string(self.salt + kind)
+        if self.salt_apart:
+            key = exp.DPipe(this=exp.Placeholder(this=SALT), expression=exp.Literal.string(kind))
+        salted = exp.DPipe(this=key, expression=text.copy())
         first = exp.Substring(
             this=exp.MD5(this=salted),
             start=exp.Literal.number(1),

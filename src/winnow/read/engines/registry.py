@@ -12,9 +12,17 @@ from winnow.read.engines.files import ONLY_TEXT_FILES, DuckFiles
 from winnow.read.engines.frames import DuckFrame
 from winnow.read.engines.postgres import PostgresTable
 from winnow.read.engines.spark import SparkFrame
+from winnow.read.engines.warehouse import WarehouseTable
 from winnow.read.text_format import PLAIN, TextFormat
 
-ENGINES: tuple[type[Engine], ...] = (DuckFiles, DuckTable, PostgresTable, SparkFrame, DuckFrame)
+ENGINES: tuple[type[Engine], ...] = (
+    DuckFiles,
+    DuckTable,
+    PostgresTable,
+    WarehouseTable,
+    SparkFrame,
+    DuckFrame,
+)
 """Asked in this order; the last takes whatever is in memory."""
 
 
@@ -28,6 +36,6 @@ def engine_for(given: Any, memory: str, used: Sequence[str], text: TextFormat = 
         if found is not None:
             return found
     raise DataError(
-        f"a connection of the type {type(given[0]).__name__} is not known; give one of DuckDB or "
-        "psycopg, or a Spark data frame"
+        f"a connection of the type {type(given[0]).__name__} is not known; give one of DuckDB, "
+        "psycopg, BigQuery, Snowflake, Trino, Databricks or Ibis, or a Spark data frame"
     )

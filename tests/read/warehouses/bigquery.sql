@@ -1,0 +1,205 @@
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    i
+  FROM (
+    SELECT
+      i,
+      ROW_NUMBER() OVER (
+        PARTITION BY u
+        ORDER BY (
+          MOD(
+            (
+              CAST(TRANSLATE(SUBSTRING(TO_HEX(MD5(@winnow_salt || 'u' || u)), 1, 8), 'abcdef', '012345') AS INT64) + 1
+            ) * (
+              CAST(TRANSLATE(SUBSTRING(TO_HEX(MD5(@winnow_salt || 'i' || i)), 1, 10), 'abcdef', '012345') AS INT64) + 1
+            ),
+            10000000019
+          )
+        ) NULLS LAST, i NULLS LAST
+      ) AS n
+    FROM (
+      SELECT DISTINCT
+        COLLATE(CAST(`who` AS STRING), '') AS u,
+        COLLATE(CAST(`what` AS STRING), '') AS i
+      FROM log
+      WHERE
+        NOT `who` IS NULL AND NOT `what` IS NULL
+    ) AS p
+  ) AS r
+  WHERE
+    n <= 5
+) AS k
+GROUP BY
+  i;
+
+SELECT
+  n,
+  COUNT(*) AS m
+FROM (
+  SELECT
+    c.i AS k,
+    c.n,
+    SUBSTRING(TO_HEX(MD5(c.i)), 1, 4) AS b
+  FROM (
+    SELECT
+      i,
+      COUNT(*) AS n
+    FROM (
+      SELECT
+        i
+      FROM (
+        SELECT
+          i,
+          ROW_NUMBER() OVER (
+            PARTITION BY u
+            ORDER BY (
+              MOD(
+                (
+                  CAST(TRANSLATE(SUBSTRING(TO_HEX(MD5(@winnow_salt || 'u' || u)), 1, 8), 'abcdef', '012345') AS INT64) + 1
+                ) * (
+                  CAST(TRANSLATE(SUBSTRING(TO_HEX(MD5(@winnow_salt || 'i' || i)), 1, 10), 'abcdef', '012345') AS INT64) + 1
+                ),
+                10000000019
+              )
+            ) NULLS LAST, i NULLS LAST
+          ) AS n
+        FROM (
+          SELECT DISTINCT
+            COLLATE(CAST(`who` AS STRING), '') AS u,
+            COLLATE(CAST(`what` AS STRING), '') AS i
+          FROM log
+          WHERE
+            NOT `who` IS NULL AND NOT `what` IS NULL
+        ) AS p
+      ) AS r
+      WHERE
+        n <= 5
+    ) AS k
+    GROUP BY
+      i
+  ) AS c
+) AS f
+GROUP BY
+  n;
+
+SELECT
+  f.n,
+  f.b,
+  f.k
+FROM (
+  SELECT
+    c.i AS k,
+    c.n,
+    SUBSTRING(TO_HEX(MD5(c.i)), 1, 4) AS b
+  FROM (
+    SELECT
+      i,
+      COUNT(*) AS n
+    FROM (
+      SELECT
+        i
+      FROM (
+        SELECT
+          i,
+          ROW_NUMBER() OVER (
+            PARTITION BY u
+            ORDER BY (
+              MOD(
+                (
+                  CAST(TRANSLATE(SUBSTRING(TO_HEX(MD5(@winnow_salt || 'u' || u)), 1, 8), 'abcdef', '012345') AS INT64) + 1
+                ) * (
+                  CAST(TRANSLATE(SUBSTRING(TO_HEX(MD5(@winnow_salt || 'i' || i)), 1, 10), 'abcdef', '012345') AS INT64) + 1
+                ),
+                10000000019
+              )
+            ) NULLS LAST, i NULLS LAST
+          ) AS n
+        FROM (
+          SELECT DISTINCT
+            COLLATE(CAST(`who` AS STRING), '') AS u,
+            COLLATE(CAST(`what` AS STRING), '') AS i
+          FROM log
+          WHERE
+            NOT `who` IS NULL AND NOT `what` IS NULL
+        ) AS p
+      ) AS r
+      WHERE
+        n <= 5
+    ) AS k
+    GROUP BY
+      i
+  ) AS c
+) AS f
+JOIN UNNEST([STRUCT(3 AS n, '00ff' AS b)]) AS w
+  ON f.n = w.n AND (
+    w.b = '' OR w.b = f.b
+  );
+
+SELECT
+  n,
+  COUNT(*) AS m
+FROM (
+  SELECT
+    l.p AS k,
+    COALESCE(c.n, 0) AS n,
+    l.p - (
+      MOD(l.p, 1024)
+    ) AS b
+  FROM (
+    SELECT
+      i,
+      p
+    FROM UNNEST([STRUCT('a' AS i, 0 AS p), STRUCT('o\'brien' AS i, 1 AS p)]) AS t
+  ) AS l
+  LEFT JOIN (
+    SELECT
+      i,
+      COUNT(*) AS n
+    FROM (
+      SELECT
+        i
+      FROM (
+        SELECT
+          i,
+          ROW_NUMBER() OVER (
+            PARTITION BY u
+            ORDER BY (
+              MOD(
+                (
+                  CAST(TRANSLATE(SUBSTRING(TO_HEX(MD5(@winnow_salt || 'u' || u)), 1, 8), 'abcdef', '012345') AS INT64) + 1
+                ) * (
+                  CAST(TRANSLATE(SUBSTRING(TO_HEX(MD5(@winnow_salt || 'i' || i)), 1, 10), 'abcdef', '012345') AS INT64) + 1
+                ),
+                10000000019
+              )
+            ) NULLS LAST, i NULLS LAST
+          ) AS n
+        FROM (
+          SELECT DISTINCT
+            COLLATE(CAST(`who` AS STRING), '') AS u,
+            COLLATE(CAST(`what` AS STRING), '') AS i
+          FROM log
+          WHERE
+            NOT `who` IS NULL
+            AND NOT `what` IS NULL
+            AND COLLATE(CAST(`what` AS STRING), '') IN (
+              SELECT
+                i
+              FROM UNNEST([STRUCT('a' AS i, 0 AS p), STRUCT('o\'brien' AS i, 1 AS p)]) AS t
+            )
+        ) AS p
+      ) AS r
+      WHERE
+        n <= 5
+    ) AS k
+    GROUP BY
+      i
+  ) AS c
+    ON COLLATE(CAST(l.i AS STRING), '') = c.i
+) AS f
+GROUP BY
+  n;
+
