@@ -100,4 +100,4 @@ class Budgets(RuleBasedStateMachine):
 
 
 TestBudgets = Budgets.TestCase
-TestBudgets.settings = settings(max_examples=4, stateful_step_count=12)
+TestBudgets.settings = settings(max_examples=3, stateful_step_count=12)
