@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request as WebRequest
 
 from serve.served import Served
-from winnow.errors import ParameterError
+from winnow.errors import LedgerError, ParameterError
 from winnow.serve import web
 from winnow.serve.config import Config, check_config, checked_config
 from winnow.serve.gate import MOST_BYTES, check_depth
@@ -116,6 +116,18 @@ def test_a_configuration_says_which_setting_is_wrong(tmp_path) -> None:
     ):
         with pytest.raises(ParameterError, match=said):
             checked_config(given, path)
+
+
+def test_a_password_in_a_configuration_that_others_can_read_is_refused(tmp_path) -> None:
+    path = tmp_path / "winnow.toml"
+    path.write_text("")
+    path.chmod(0o644)
+    given = {"store": "postgresql://me:secret@db/winnow"}
+    with pytest.raises(LedgerError, match="chmod 600") as caught:
+        checked_config(given, path)
+    assert "secret" not in str(caught.value)
+    path.chmod(0o600)
+    checked_config(given, path)
 
 
 def _browser(headers: dict[str, str]) -> WebRequest:

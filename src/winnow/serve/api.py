@@ -43,8 +43,9 @@ class Endpoint:
     spends: bool = False
     """Whether it needs an Idempotency-Key."""
     status: int = 200
-    quick: bool = False
-    """Whether it only puts something into a queue, and may run in the loop."""
+    pace: Literal["quick", "usual", "long"] = "usual"
+    """What only puts something into a queue is quick, and runs in the loop; what may compute for
+    long has threads of its own."""
     query: tuple[str, ...] = ()
     text: str = "application/json"
     """The type of what is answered."""
@@ -94,17 +95,17 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "POST", "/v1/datasets/{dataset}/plans", "plan", "read", BOTH, replies.PlanAnswer,
-        lambda c: c.service.plan(c.who, c.path["dataset"], c.body), bodies.PlanBody,
+        lambda c: c.service.plan(c.who, c.path["dataset"], c.body), bodies.PlanBody, pace="long",
     ),
     Endpoint(
         "POST", "/v1/datasets/{dataset}/releases", "release", "release", ANALYST, replies.JobAnswer,
         lambda c: c.service.release(c.who, c.path["dataset"], c.body, _key(c)),
-        bodies.ReleaseBody, spends=True, status=202,
+        bodies.ReleaseBody, spends=True, status=202, pace="long",
     ),
     Endpoint(
         "POST", "/v1/datasets/{dataset}/questions", "ask", "ask", ANALYST, replies.AnswersAnswer,
         lambda c: c.service.ask(c.who, c.path["dataset"], c.body, _key(c)),
-        bodies.QuestionsBody, spends=True, quick=True,
+        bodies.QuestionsBody, spends=True, pace="quick",
     ),
     Endpoint(
         "GET", "/v1/answers", "listAnswers", "read", BOTH, replies.PastList,

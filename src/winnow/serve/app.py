@@ -29,7 +29,7 @@ from winnow.serve.problems import ProblemBody, Refusal, internal, refusal_of
 from winnow.serve.service import Service, log_failure
 from winnow.serve.ticker import Ticker
 
-_THREADS = 8
+_THREADS, _LONG_THREADS = 8, 2
 
 
 class Server:
@@ -42,6 +42,7 @@ class Server:
         self.metrics = Metrics(self.ticker)
         self._buckets = Buckets(config.limits.requests_per_second, config.limits.burst)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="request")
+        self._long = ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="plan")
         routes: list[BaseRoute] = [
             Route(each.path, self._endpoint(each), methods=[each.method]) for each in ENDPOINTS
         ]
@@ -71,10 +72,15 @@ class Server:
             await self.ticker.stop()
             await self.run(self.service.stop)
             self._threads.shutdown()
+            self._long.shutdown()
 
-    async def run(self, work: Callable[..., Any], *values: Any) -> Any:
-        """Run what may wait for the disk in a thread; what it promises for later is waited for."""
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, work, *values)
+    async def run(self, work: Callable[..., Any], *values: Any, long: bool = False) -> Any:
+        """Run what may wait for the disk in a thread; what it promises for later is waited for.
+
+        What may compute for ``long`` has threads of its own, so that others need not wait for it.
+        """
+        threads = self._long if long else self._threads
+        found = await asyncio.get_running_loop().run_in_executor(threads, work, *values)
         return await asyncio.wrap_future(found) if isinstance(found, Future) else found
 
     def take(self, who: Principal) -> None:
@@ -106,10 +112,11 @@ class Server:
             content = await request.body()
             known = self.service.accounts.known(_secret(request))
             try:
-                if endpoint.quick and known is not None:
+                if endpoint.pace == "quick" and known is not None:
                     found = await asyncio.wrap_future(called(request, content, known))
                 else:
-                    found = await self.run(called, request, content, known)
+                    long = endpoint.pace == "long"
+                    found = await self.run(called, request, content, known, long=long)
             except WinnowError as error:
                 return self._told(error)
             if isinstance(found, str):

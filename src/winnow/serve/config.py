@@ -12,6 +12,8 @@ import msgspec
 
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason
+from winnow.privacy.ledger.addresses import has_password
+from winnow.privacy.ledger.keys import check_private
 from winnow.serve.declarations import Declaration, check_declaration
 
 DEFAULT_FILE = Path("winnow.toml")
@@ -116,6 +118,8 @@ def checked_config(content: dict[str, Any], path: Path) -> Config:
         raise ParameterError(f"the configuration {path}: {problem}")
     folder = Path(os.path.abspath(path)).parent / config.folder
     config = msgspec.structs.replace(config, folder=str(folder))
+    if any("://" in each and has_password(each) for each in (config.store, config.ledger)):
+        check_private(path, "the configuration, which holds a password,")
     check_config(config)
     return config
 

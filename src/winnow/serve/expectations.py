@@ -20,7 +20,7 @@ from winnow.read.crossing import SealedTable
 from winnow.read.scores import SealedScores
 from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset, fitting
-from winnow.serve.orders import counts_of, kind_of, moved_by, table_of, workload_of
+from winnow.serve.orders import MEMORY, counts_of, kind_of, moved_by, table_of, workload_of
 from winnow.topk.plan.rows import TopKRow
 from winnow.topk.table import TopKOptions, choose
 
@@ -172,6 +172,7 @@ def _public(opened: OpenDataset, budget: Budget, delta: float) -> dict[str, Any]
         "rows_per_person": table.rows_per_person,
         "relation": table.relation,
         "accountant": sizing_accountant(budget, delta),
+        "memory": MEMORY,
     }
 
 

@@ -32,6 +32,9 @@ from winnow.tables.verb import tabulate
 from winnow.topk.verb import top_k
 from winnow.wide.verb import release_wide
 
+MEMORY = "1GB"
+"""Of one order: what needs more is refused."""
+
 
 class _Priced(WinnowError):
     """Ends a verb at its charge, with the event that it would have charged."""
@@ -142,6 +145,7 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 delta=order.delta,
                 values=order.values,
                 objective=order.objective,
+                memory=MEMORY,
                 **shared,
             )
         case bodies.ItemsetsOrder():
@@ -162,6 +166,7 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 delta=order.delta,
                 method=order.method,
                 rows=order.rows,
+                memory=MEMORY,
                 **shared,
             )
         case bodies.WideOrder():
@@ -170,6 +175,7 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 workload_of(order.workload),
                 delta=order.delta,
                 rows=order.rows,
+                memory=MEMORY,
                 **shared,
             )
         case never:

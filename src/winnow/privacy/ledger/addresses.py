@@ -44,7 +44,7 @@ def address_of(text: str, what: str = "the ledger") -> str | None:
 
 def typed(place: str) -> str:
     """An address as it was typed on a command line; one with a password is refused."""
-    if place.startswith(_SCHEMES) and _has_password(place):
+    if place.startswith(_SCHEMES) and has_password(place):
         raise DataError(
             "the address of the ledger holds a password, which everybody on this machine can read "
             "in the list of processes; change it, and write the address into a file for you alone "
@@ -54,7 +54,8 @@ def typed(place: str) -> str:
     return place
 
 
-def _has_password(address: str) -> bool:
+def has_password(address: str) -> bool:
+    """Whether an address holds a password."""
     rest = address.partition("://")[2]
     # All before the last @: a password with a / or a ? in it that was not escaped counts, too.
     return bool(rest.rpartition("@")[0].partition(":")[2]) or "password=" in rest.lower()
