@@ -87,6 +87,8 @@ class Released(InNotebook, Framed, Generic[T]):
 
     def about(self, unit: Unit) -> Released[T]:
         """The same with a guarantee that names the privacy unit, and what its schema notes."""
+        if unit is self.guarantee.unit and unit.notes == self.receipt.schema:
+            return self
         receipt = replace(self.receipt, schema=unit.notes)
         return replace(self, guarantee=self.guarantee.about(unit), receipt=receipt)
 

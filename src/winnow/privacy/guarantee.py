@@ -55,7 +55,7 @@ class Guarantee(InNotebook):
 
     def about(self, unit: Unit) -> Guarantee:
         """The same statement, in the words of the data's privacy unit."""
-        return replace(self, unit=unit)
+        return self if unit is self.unit else replace(self, unit=unit)
 
     def to_dict(self) -> dict[str, object]:
         """The guarantee as JSON-ready data: 1.0, where a calibration came to 0.9999999999999999."""

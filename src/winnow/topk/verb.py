@@ -173,8 +173,7 @@ def release_chosen(
     promised, guarantee = choice.promised(relation)
     grant = grant_for(promised.event, budget)
     value, receipt = mechanism._spend_on(sealed, promised, grant, randomness.tape())
-    if unit is not guarantee.unit:
-        guarantee = guarantee.about(unit)
+    guarantee = guarantee.about(unit)
     return Released(value, guarantee, replace(receipt, reason=choice.reason, schema=unit.notes))
 
 

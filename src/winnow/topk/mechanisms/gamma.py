@@ -68,9 +68,7 @@ class GammaMechanism(TopKList):
                 uniform += _words_at(directions, close) * 2.0**-32
                 value = radius * (1.0 - 2.0 * uniform) - _behind(scores, close, scale)
             else:
-                value = _values(directions, scores, radius, float(scale))
-                close = _near(value, off, radius, k)
-                value = value[close]
+                close, value = _near(directions, scores, radius, off, float(scale), k)
             error = off + 2.0**-48 * _behind(scores, close, scale)
             order, certain = _largest(value, error, k)
             close = close[order]
@@ -89,10 +87,9 @@ _TOGETHER = 16
 def _radius(clocks: Tape, count: int, *, fine: bool) -> tuple[float, float]:
     """The sum of so many exponential clocks, and a bound on its error."""
     total = error = 0.0
-    for start in range(0, count, CHUNK):
-        words = clocks.words(start, min(CHUNK, count - start))
+    for chunk, words in enumerate(clocks.chunks(0, count)):
         if fine:
-            ids = np.arange(start, start + len(words))
+            ids = np.arange(chunk * CHUNK, chunk * CHUNK + len(words))
             z, off = noise(Law.EXPONENTIAL, words, clocks.extension(ids, 0)[:, 0], None)
         else:
             z, off = _sums_of_clocks(words)
@@ -108,24 +105,50 @@ def _sums_of_clocks(words: NDArray[np.uint32]) -> tuple[NDArray[np.float64], NDA
     """
     known = words.astype(np.float64)
     with np.errstate(divide="ignore"):
-        error = 0.5 / known + 2.0**-40
-    v = np.ones(-(-len(words) // _TOGETHER) * _TOGETHER)
-    np.multiply(known + 0.5, 2.0**-32, out=v[: len(words)])
-    return -log(np.multiply.reduce(v.reshape(_TOGETHER, -1), axis=0)), error
+        error = 0.5 / known
+    error += 2.0**-40
+    known += 0.5
+    whole = len(words) - len(words) % _TOGETHER
+    products = np.multiply.reduce(known[:whole].reshape(_TOGETHER, -1), axis=0)
+    products *= 2.0 ** (-32 * _TOGETHER)
+    return -log(np.concatenate([products, known[whole:] * 2.0**-32])), error
 
 
-def _values(directions: Tape, scores: Scores, radius: float, scale: float) -> NDArray[np.float64]:
-    """The noisy scores relative to the best score, by 32 bits of each direction."""
-    top, value = scores.max(), np.empty(len(scores))
-    slope, middle = -radius * 2.0**-31, radius * (1.0 - 2.0**-32)
+def _near(
+    directions: Tape, scores: Scores, radius: float, off: float, scale: float, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The places that may be among the k largest, and their noisy scores by 32 bits of each
+    direction, relative to the best score.
+
+    The error of a value is `off` and 2^-48 of how far its score lies behind, which is at most
+    radius - value. The k-th largest of some values is not above the k-th largest of all.
+    """
+    top, slope, middle = scores.max(), -radius * 2.0**-31, radius * (1.0 - 2.0**-32)
+    least, kept = -np.inf, []
     for chunk, words in enumerate(directions.chunks(0, len(scores))):
-        part = value[chunk * CHUNK : chunk * CHUNK + len(words)]
-        np.multiply(words, slope, out=part)
-        part += middle
-        behind = gaps_to(top, scores[chunk * CHUNK : chunk * CHUNK + len(words)])
+        first = chunk * CHUNK
+        behind = gaps_to(top, scores[first : first + len(words)])
         behind *= scale
-        part -= np.minimum(behind, 1e300, out=behind)
-    return value
+        value = np.multiply(words, slope, dtype=np.float64)
+        value -= behind
+        near = np.flatnonzero(value >= least) if least > -np.inf else np.arange(len(value))
+        if len(near) > 16 * k and np.isfinite(off):
+            found = _kth_largest(value, k)
+            slack = 2.0 * off + 2.0**-45 * (2.0 * radius + abs(found))
+            least = max(least, found - slack)
+            near = near[value[near] >= least]
+        kept.append((first + near, value[near] + middle))
+    places, values = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    close = values >= least + middle - 2.0**-50 * radius
+    return places[close], values[close]
+
+
+def _kth_largest(value: NDArray[np.float64], k: int) -> float:
+    """Not above the k-th largest value, and near it: by the largest of columns."""
+    columns = 1 << (4 * k).bit_length()
+    if len(value) >= 4 * columns:
+        value = value[: len(value) - len(value) % columns].reshape(-1, columns).max(axis=0)
+    return float(np.partition(value, len(value) - k)[len(value) - k])
 
 
 def _behind(scores: Scores, places: NDArray[np.int64], scale: Fraction) -> NDArray[np.float64]:
@@ -137,23 +160,6 @@ def _words_at(tape: Tape, places: NDArray[np.int64]) -> NDArray[np.uint32]:
     if len(places) > 1 << 10:
         return tape.words(0, int(places.max()) + 1)[places]
     return np.array([tape.words(int(place), 1)[0] for place in places], np.uint32)
-
-
-def _near(value: NDArray[np.float64], off: float, radius: float, k: int) -> NDArray[np.int64]:
-    """The places that may be among the k largest.
-
-    The error of a value is `off` and 2^-48 of how far its score lies behind, which is at most
-    radius - value. The k-th largest of the maxima of columns is not above the k-th largest value.
-    """
-    if not np.isfinite(off):
-        return np.arange(len(value))
-    columns = 1 << (4 * k).bit_length()
-    if len(value) < 4 * columns:
-        least = np.partition(value, len(value) - k)[len(value) - k]
-    else:
-        largest = value[: len(value) - len(value) % columns].reshape(-1, columns).max(axis=0)
-        least = np.partition(largest, columns - k)[columns - k]
-    return np.flatnonzero(value >= least - 2.0 * off - 2.0**-46 * (radius + abs(float(least))))
 
 
 def _largest(
