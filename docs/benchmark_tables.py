@@ -540,8 +540,25 @@ def canonical_gamma(document: Document) -> str:
     return table(heads, lines, right=2 + len(gammas))
 
 
+@measured("items")
+def items_per_person(document: Document) -> str:
+    """Errors, and the most items per person with which laplace is as good."""
+    words = ("joint", "canonical", "peel-gumbel")
+    lines = [
+        [
+            row["profile"],
+            str(row["k"]),
+            f"{row['epsilon']:g}",
+            *(f"{row[w]['error']:g} (L ≤ {row[w]['laplace up to']})" for w in words),
+        ]
+        for row in document.get("rows", [])
+    ]
+    return table(["counts", "k", "ε", *words], lines, right=5)
+
+
 TABLES = (
     universes,
+    items_per_person,
     canonical_gamma,
     query_errors,
     update_errors,

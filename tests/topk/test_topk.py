@@ -101,6 +101,13 @@ def test_the_automatic_choice_says_why() -> None:
     assert chosen(k=10, max_items_per_user=1)[0] == "laplace"
     assert "1 item per person" in chosen(k=10, max_items_per_user=1)[1]
     assert chosen(k=10, max_items_per_user=9)[0] == "joint"
+    assert chosen(k=10, max_items_per_user=2)[0] == "laplace"
+    assert chosen(k=50, delta=1e-6, max_items_per_user=8)[0] == "laplace"
+    assert chosen(k=50, delta=1e-6, max_items_per_user=9)[0] == "peel-gumbel"
+    assert chosen(k=10, max_items_per_user=1, ordered=False)[0] == "canonical"
+    assert chosen(k=10, max_items_per_user=2, ordered=False)[0] == "canonical"
+    counted = chosen(k=10, max_items_per_user=1, ordered=False, with_counts=True)
+    assert counted[0] == "laplace"
     assert wn.top_k(CLEAR, k=2, epsilon=1.0, mechanism="joint").receipt.reason == ""
 
 

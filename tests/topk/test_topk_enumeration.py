@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import winnow as wn
-from winnow import Canonical, Joint
+from winnow import Canonical, Joint, Relation, Utility
+from winnow.audit.cases import Case
+from winnow.audit.enumeration import enumerate_case
+from winnow.audit.neighbours import counts
 from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.classes import CanonicalClasses, JointClasses
@@ -20,6 +23,7 @@ from winnow.core.noisy_top.grid import on_grid
 from winnow.core.noisy_top.log_counts import log_binomial, log_difference, log_product
 from winnow.core.noisy_top.ranking import Ranking
 from winnow.core.tape import Tape
+from winnow.topk.audit.model import BrokenOneItem
 
 COUNTS = st.lists(st.integers(0, 5), min_size=1, max_size=6)
 
@@ -276,3 +280,18 @@ def test_wide_ranges_and_odd_sensitivities_do_not_overflow() -> None:
     for mechanism in (Joint(1.0, 1), Canonical(1.0, 1)):
         with pytest.raises(wn.InputError, match="64-bit"):
             mechanism.check(too_wide)
+
+
+def test_one_item_per_person_halves_the_noise_of_canonical_and_no_more() -> None:
+    """Enumerated under both relations; for people with many items the same noise is too little."""
+    honest = Canonical(1.0, 2, one_item=True)
+    for relation in Relation:
+        people = counts(relation)
+        assert honest.scale(people.utility) == 2 * Canonical(1.0, 2).scale(people.utility)
+        results = list(enumerate_case(Case(honest, people), quick=True))
+        assert all(result.passed for result in results)
+        assert max(result.measured for result in results) > 0.99
+        broken = Case(BrokenOneItem(1.0, 2, one_item=True), people)
+        assert not all(result.passed for result in enumerate_case(broken, quick=True))
+    general = Utility.declare(1)  # scores that a person can lower, too
+    assert honest.scale(general) == Canonical(1.0, 2).scale(general)

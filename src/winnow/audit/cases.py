@@ -29,6 +29,7 @@ from winnow.topk.audit.model import (
     LimitedDomainModel,
     StabilityModel,
     lists_and_sets,
+    of_one_item,
 )
 from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.mechanisms.joint import Joint
@@ -203,6 +204,7 @@ def with_noisy_counts() -> list[AuditedMechanism]:
         Counted(NoisyCounts(EPSILON, 1, 1, with_counts=True), cells=4),
         Counted(joint, cells=3),
         Counted(canonical, cells=3),
+        *of_one_item(EPSILON),
     ]
 
 

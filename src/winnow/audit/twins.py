@@ -46,8 +46,9 @@ from winnow.topk.audit.counts import (
     CountedAtOnce,
 )
 from winnow.topk.audit.kept import BrokenOnePerClass, KeptInEngine
-from winnow.topk.audit.model import to_underpay
+from winnow.topk.audit.model import BrokenOneItem, to_underpay
 from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
+from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
@@ -203,6 +204,13 @@ def enumerated_twins() -> list[Twin]:
         ),
         *(Twin(*found, people, 0) for found in broken_on_unknown_universes()),
         Twin(*broken_leads(), people, 0),
+        Twin(
+            "people have many items, and the noise is for one",
+            BrokenOneItem(1.0, 2, one_item=True),
+            Canonical(1.0, 2, one_item=True),
+            people,
+            0,
+        ),
         Twin(
             "a class of equal counts has the noise of one candidate",
             KeptInEngine(BrokenOnePerClass(0.5)),

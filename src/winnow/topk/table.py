@@ -53,7 +53,8 @@ class TopKOptions:
 
     def asked(self, epsilon: Real, delta: Real, k: int) -> dict[str, Any]:
         """All that a mechanism may be built from."""
-        usual = Fraction(1, 2) if self.rounded else GAMMA
+        one_item = self.max_items_per_user == 1 and not self.rounded
+        usual = Fraction(1, 2) if self.rounded or one_item else GAMMA
         return {
             **vars(self),
             "epsilon": epsilon,
@@ -61,6 +62,7 @@ class TopKOptions:
             "k": k,
             "noise": Law.parse(self.noise or Law.EXPONENTIAL),
             "gamma": usual if self.gamma is None else self.gamma,
+            "one_item": one_item,
         }
 
 
@@ -179,14 +181,20 @@ def _automatic(k: int, delta: Real, ordered: bool | None, options: TopKOptions) 
     """A mechanism chosen by public facts only, and the reason for the receipt.
 
     Noisy counts pay for the items of a person, the others for k: with few items per person
-    they win. Otherwise one draw over whole lists (joint) or sets (canonical) is best while k
-    is small; peeling with Gumbel noise grows like sqrt(k) and passes them where delta > 0
-    [Joint, Section 4.3: around k = 30].
+    they win. One draw over whole lists (joint) or sets (canonical) is best while k is small;
+    peeling with Gumbel noise grows like sqrt(k) and passes them where delta > 0 [Joint, Section
+    4.3: around k = 30]. Up to how many items noisy counts win was simulated
+    (``benchmarks/items.py``): against joint about k/5, against peeling about 1.2 sqrt(k), and
+    against canonical, which has half the noise where a person has one item, none.
     """
     most = options.max_items_per_user
-    if most == 1 or (most and 5 * most <= k):
+    if most == 1 and (ordered is not False or options.with_counts):
+        return "laplace", "at most 1 item per person"
+    composed = exact("delta", delta) > 0 and k > 30
+    few = most is not None and (2 * most**2 <= 3 * k if composed else 5 * most <= k)
+    if few and most is not None and ordered is not False:
         return "laplace", f"at most {counted(most, 'item')} per person, far fewer than k={k}"
-    if exact("delta", delta) > 0 and k > 30:
+    if composed:
         return "peel-gumbel", f"delta > 0 and k={k} is above 30: composition over k rounds wins"
     if ordered is False:
         return "canonical", "a set is enough: one draw over all subsets"

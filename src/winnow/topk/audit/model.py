@@ -15,8 +15,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.neighbours import Boxes, within
 from winnow.audit.numerics import rule_between, unit_interval, upper_tail
 from winnow.audit.probabilities import Exchangeable, Model, OfLabels, model_for, model_of
+from winnow.core.checks import exact
 from winnow.core.laws import Law
 from winnow.core.utility import Utility
 from winnow.select.audit.model import log_peeling, log_permute_and_flip, log_sets_by_quadrature
@@ -115,6 +117,16 @@ class CanonicalModel(Exchangeable):
         if self.person is not None:
             return np.asarray(self.person * np.ceil((missing - worst) / (2 * self.person)))
         return np.asarray((1 - self.gamma) * missing - self.gamma * worst, np.float64)
+
+
+@dataclass(frozen=True)
+class OneItemCanonicalModel(CanonicalModel):
+    """The same where one person has one item."""
+
+    def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
+        """The vectors of all, and the moves of such a person."""
+        for bases, steps in super().instances(boxes, quick=quick):
+            yield bases, within(1, steps)
 
 
 @dataclass(frozen=True)
@@ -314,7 +326,8 @@ def _of_joint(mechanism: Joint, utility: Utility) -> Model:
 
 @model_for.register
 def _of_canonical(mechanism: Canonical, utility: Utility) -> Model:
-    return CanonicalModel(
+    made = OneItemCanonicalModel if mechanism.one_item else CanonicalModel
+    return made(
         mechanism.noise,
         float(mechanism.scale(utility)),
         mechanism.k,
@@ -346,6 +359,22 @@ def lists_and_sets(epsilon: float, *, quick: bool) -> Iterator[Selection]:
         yield Canonical(epsilon, 2, noise=law, rounded=True)
     yield from (GammaMechanism(epsilon, k) for k in (1, 2))
     yield ApproximateOneshot(Fraction(1, 5), Fraction(1, 20), 2)
+
+
+def of_one_item(epsilon: float) -> Iterator[Canonical]:
+    """Canonical for counts to which one person adds one item."""
+    for gamma in (Fraction(1, 2), Fraction(3, 5), Fraction(1, 5)):
+        yield Canonical(epsilon, 2, gamma, one_item=True)
+    yield Canonical(epsilon, 2, noise=Law.GUMBEL, one_item=True)
+
+
+class BrokenOneItem(Canonical):
+    """BROKEN: has the noise for one item per person, and people have any number."""
+
+    def model(self, utility: Utility) -> Model:
+        """Its distribution, for neighbours who differ in many counts."""
+        scale, gamma = float(self.scale(utility)), float(exact("gamma", self.gamma))
+        return CanonicalModel(self.noise, scale, self.k, gamma)
 
 
 def to_underpay() -> tuple[Selection, ...]:

@@ -44,6 +44,18 @@ class Canonical(Selection):
         x[k] and the best score outside the subset, m the worst inside. Scores that move within
         [a, b] move M and m within [a, b], so the loss moves within an interval of length
         (1-gamma)(b-a) + gamma (b-a) = b - a.
+        ``one_item=True``: one person has one item at most. Then Delta is multiplied by
+        max(gamma, 1 - gamma), for counts in ones: half the noise at gamma = 1/2.
+        Proof. Let item j get one person more. Sets without j keep m, and their M rises by 0 or 1:
+        losses change within [0, 1-gamma]. Sets with j keep the best score outside.
+        (i) x[k] rises: then x_j = x[k], and k-1 scores are larger. A set in which j alone is the
+        worst is the top k, whose loss changes by 1 - 2 gamma; others with j change within
+        [0, 1-gamma]. All changes lie in [min(0, 1-2 gamma), 1-gamma], whose length is
+        max(gamma, 1-gamma).
+        (ii) x[k] stays: sets with j change by 0 or -gamma, and by -gamma only if k-1 scores exceed
+        x_j; sets without j change by 1-gamma only if x_j >= x[k]. Both together would be (i). So
+        all changes lie in [0, 1-gamma] or in [-gamma, 0].
+        One who leaves is the same backwards, and a replacement is one of each.
         ``rounded=True`` rounds the loss at gamma = 1/2 up to whole people [Canonical, Lemma
         3.1]. The shift argument does not survive rounding: there Delta is `one_sided`.
 
@@ -55,6 +67,7 @@ class Canonical(Selection):
     gamma: Real = Fraction(1, 2)
     noise: Law = Law.EXPONENTIAL
     rounded: bool = False
+    one_item: bool = False
     title: ClassVar[str] = "canonical"
 
     def __post_init__(self) -> None:
@@ -73,7 +86,8 @@ class Canonical(Selection):
     def name(self) -> str:
         """What the receipt calls it."""
         loss = "rounded loss" if self.rounded else f"gamma={float(exact('gamma', self.gamma)):g}"
-        return f"{self.title} ({self.noise} noise, {loss}), k={self.k}"
+        items = ", one item per person" if self.one_item else ""
+        return f"{self.title} ({self.noise} noise, {loss}{items}), k={self.k}"
 
     @property
     def ordered(self) -> bool:
@@ -87,6 +101,9 @@ class Canonical(Selection):
     def scale(self, utility: Utility) -> Fraction:
         """The factor of the loss: epsilon/(2 Delta)."""
         sensitivity = utility.one_sided if self.rounded else utility.half_width
+        if self.one_item and not self.rounded and _counts_people(utility):
+            gamma = exact("gamma", self.gamma)
+            sensitivity *= max(gamma, 1 - gamma)
         return exact("epsilon", self.epsilon) / (2 * sensitivity)
 
     def check(self, scores: SealedScores) -> None:
@@ -121,3 +138,9 @@ class Canonical(Selection):
             classes = CanonicalClasses(ranked, self.k, exact("gamma", self.gamma), scale)
         winner = best_class(classes, self.noise, tape.child("class"))
         return classes.sample(winner, tape.child("member").stream())
+
+
+def _counts_people(utility: Utility) -> bool:
+    """Whether one person more raises a score by one whole step, or none."""
+    lowered = 1 if utility.relation.people == 2 else 0  # one comes and another goes
+    return utility.up == 1 and utility.down == lowered

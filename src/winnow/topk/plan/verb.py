@@ -72,7 +72,7 @@ class Wishes:
 
     def one(self, word: str) -> Candidate:
         """The mechanism of this word; wishes that it cannot meet are refused."""
-        most = self.max_items_per_user if word == "laplace" else None
+        most = self.max_items_per_user if word in ("laplace", "canonical") else None
         options = TopKOptions(noise=self.noise, gamma=self.gamma, max_items_per_user=most)
         candidate = Candidate(word, self.k, self.delta, options, self.lists_only)
         if self.lists_only and not candidate.at_any().ordered:
@@ -108,7 +108,7 @@ class Wishes:
             noises = [Law.EXPONENTIAL if self.noise is None else self.noise]
         delta = self.delta if row_named(TOP_K, word).needs_delta else 0
         gamma = self.gamma if word == "canonical" else None
-        most = self.max_items_per_user if word == "laplace" else None
+        most = self.max_items_per_user if word in ("laplace", "canonical") else None
         return [
             Candidate(
                 word,
