@@ -52,6 +52,9 @@ def test_the_wheel_runs_the_demo(installed: Path) -> None:
 def test_the_wheel_is_typed_and_has_no_test_code(installed: Path) -> None:
     (package,) = installed.parent.glob("lib/python*/site-packages/winnow")
     assert (package / "py.typed").exists()
+    for kind in ("templates", "static"):  # of the pages of winnow serve
+        held = {file.name for file in (package / "serve" / kind).iterdir()}
+        assert held == {file.name for file in (ROOT / "src/winnow/serve" / kind).iterdir()}
     assert not list(package.parent.glob("tests*"))
     assert not list(package.parent.glob("benchmarks*"))
 

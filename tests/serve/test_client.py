@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -100,6 +102,14 @@ def test_errors_are_those_of_the_library(ann: Client, served: Served) -> None:
 def test_a_token_leaves_by_tls_or_not_at_all(url: str) -> None:
     with pytest.raises(wn.ParameterError):
         wn.connect(url, token="wnw_secret")
+
+
+def test_the_client_needs_none_of_the_packages_of_the_server() -> None:
+    code = "import sys, winnow as wn; wn.connect; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert "winnow.serve.client" in loaded
+    assert not {"msgspec", "starlette", "jinja2", "uvicorn", "httpx"} & loaded
 
 
 def test_a_token_is_not_shown() -> None:

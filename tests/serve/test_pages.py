@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
 
 import httpx
 import pytest
@@ -190,6 +191,78 @@ def test_a_question_is_one_answer_however_often_its_form_is_sent(served: Served)
         assert wrong.status_code == 422 and "no such value" in wrong.text
     with visiting(served, "bob") as other:
         assert "age in " not in html.unescape(other.get("/history").text)
+
+
+class _Fields(HTMLParser):
+    """What a browser would send of the forms of a page, as it stands."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.forms: list[tuple[str, list[tuple[str, str]]]] = []
+        self._select, self._chosen = "", False
+        self._option: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        if tag == "form":
+            self.forms.append((given["action"] or "", []))
+        elif tag == "select":
+            self._select = given["name"] or ""
+        elif tag == "option" and ("selected" in given or self._select not in self._sent()):
+            self._option = given.get("value")
+            self._chosen = True
+        elif tag == "input" and (
+            "checked" in given or given.get("type") not in ("checkbox", "radio")
+        ):
+            self.forms[-1][1].append((given["name"] or "", given.get("value") or ""))
+
+    def _sent(self) -> dict[str, str]:
+        return dict(self.forms[-1][1])
+
+    def handle_data(self, data: str) -> None:
+        if self._chosen:
+            self.forms[-1][1].append((self._select, data if self._option is None else self._option))
+            self._chosen = False
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind"),
+    [("people", kind) for kind in ("select", "top-k", "tables", "queries", "wide")]
+    + [("log", kind) for kind in ("select", "top-k", "tables")]
+    + [("baskets", "itemsets")],
+)
+def test_every_form_as_it_stands_gives_a_plan_or_says_what_is_missing(
+    served: Served, dataset: str, kind: str
+) -> None:
+    with visiting(served, "ann") as browser:
+        page = browser.get(f"/datasets/{dataset}/compose?kind={kind}")
+        action, fields = _Fields(page.text).forms[1]
+        assert action == f"/datasets/{dataset}/compose"
+        answer = browser.post(action, {name: value for name, value in fields if name != "csrf"})
+        private = (dataset, kind) == ("log", "select")  # its items are private
+        assert answer.status_code == (422 if private else 200), answer.text[-2000:]
+        assert ("Spend it and release" in answer.text) is not private
+        for name, value in (("epsilon", "nan"), ("epsilon", "-1"), ("epsilon", "a"), ("k", "1.5")):
+            changed = dict(fields) | {name: value}
+            refused = browser.post(action, {n: v for n, v in changed.items() if n != "csrf"})
+            if name in dict(fields):
+                assert refused.status_code == 422 and 'role="alert"' in refused.text
+
+
+def test_sums_and_means_are_shown_where_they_are_known(served: Served) -> None:
+    job = served.released(
+        "ann", "people", "means", kind="tables", by=[{"table": ["colour"]}], epsilon=0.2,
+        values=["age"],
+    )  # fmt: skip
+    real = served.service.store.clock
+    served.service.store.clock = lambda: real() + 60.0
+    try:
+        with visiting(served, "ann") as browser:
+            shown = browser.get(f"/releases/{job['id']}")
+    finally:
+        served.service.store.clock = real
+    assert shown.status_code == 200 and "mean age" in shown.text
 
 
 def test_an_owner_makes_a_token_that_is_shown_once_and_sets_a_share(served: Served) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -196,6 +196,7 @@ async def _log_out(server: Server, request: Request) -> Response:
 # Files and templates
 
 
+@cache
 def _file(name: str) -> bytes:
     return files("winnow.serve").joinpath("static", name).read_bytes()
 
