@@ -226,9 +226,10 @@ class _Fields(HTMLParser):
             self._chosen = False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "kind"),
-    [("people", kind) for kind in ("select", "top-k", "tables", "queries", "wide")]
+    [("people", kind) for kind in ("tables", "select", "top-k", "queries", "wide")]
     + [("log", kind) for kind in ("select", "top-k", "tables")]
     + [("baskets", "itemsets")],
 )
