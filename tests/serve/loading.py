@@ -105,19 +105,31 @@ def running(
         tokens[f"a{number}"] = subprocess.run(
             made, check=True, capture_output=True, text=True
         ).stdout.strip()
-    log = (folder / "log.txt").open("wb")
-    process = subprocess.Popen([*(program or winnow), "--config", config], stdout=log, stderr=log)
-    try:
-        asyncio.run(_until_up(port, process))
+    with process_of(folder, port, program) as process:
         yield Running(port, metrics, tokens, process, folder)
-    finally:
-        process.send_signal(signal.SIGTERM)
+
+
+@contextmanager
+def process_of(
+    folder: Path, port: int, program: list[str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The process of a server that is up; told to stop at the end, if it still runs."""
+    words = [*(program or [sys.executable, "-m", "winnow", "serve"])]
+    with (folder / "log.txt").open("ab") as log:
+        process = subprocess.Popen(
+            [*words, "--config", str(folder / "winnow.toml")], stdout=log, stderr=log
+        )
         try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        log.close()
+            asyncio.run(_until_up(port, process))
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 async def _until_up(port: int, process: subprocess.Popen[bytes]) -> None:
