@@ -10,7 +10,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.neighbours import Boxes, moves, vectors
+from winnow.audit.neighbours import Boxes, moves, sorted_vectors
 from winnow.audit.numerics import log_functions, rule_between
 from winnow.audit.probabilities import Model, Scores
 from winnow.core.checks import Real
@@ -73,8 +73,9 @@ class LeadsModel(Model):
             return np.asarray(np.log(np.maximum(np.hstack(columns), 0.0)), np.float64)
 
     def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
-        """Few score vectors: the leads multiply the outcomes."""
-        yield vectors((0, 1, 6) if quick else (0, 1, 3, 6), 3), moves(boxes, 3)
+        """Few score vectors, because leads multiply the outcomes; candidates are alike."""
+        yield sorted_vectors((0, 1, 6) if quick else (0, 1, 3, 6), 3), moves(boxes, 3)
+        yield sorted_vectors((0, 2), 4), moves(boxes, 4)
 
 
 @dataclass(frozen=True)
