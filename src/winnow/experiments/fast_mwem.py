@@ -278,7 +278,7 @@ def draw_3(measured: Findings) -> Figure:
                        spread.max(axis=1))  # fmt: skip
         draw_curves(axis, {NAMES[arm]: curve}, LABELS)
     finish(axis, xlabel="rows n", ylabel="largest error (fraction)", ylim=(0, None))
-    legend(figure, [axis])
+    legend(figure, [axis], 2)
     return figure
 
 
