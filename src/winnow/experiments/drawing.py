@@ -108,7 +108,8 @@ def mark(figure: Figure, what: str) -> None:
     figure.suptitle(f"{title}\n{what}", fontsize=14, x=0.01, ha="left")
     for place in [*figure.legends, *(axes.get_legend() for axes in figure.axes)]:
         if place is not None:
-            place.set_title(what, prop={"size": 12})
+            place.set_title(what)
+            place.get_title().set_fontsize(12)
     if not figure.legends:
         figure.supxlabel(what, fontsize=12)
 
