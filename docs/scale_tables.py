@@ -191,11 +191,40 @@ def scale_tried() -> str:
     return table(["largest that was tried", "here"], lines, right=1)
 
 
+_ENGINES = {
+    "kept": "a private top 100, counts kept in DuckDB",
+    "memory": "the same, counts collected",
+    "spark": "the same, counts kept in Spark",
+    "scores": "ten of so many scores in a Parquet file",
+    "tables": "all pairs of eight columns, rows in DuckDB",
+    "pairs": "people per item in DuckDB, collected",
+    "bounded": "the same, five items a person",
+    "plain": "DuckDB's own count(distinct)",
+}
+
+
+def scale_engines() -> str:
+    """What stays in an engine: CPU time and memory of this process."""
+    figures = (read("engines") or {}).get("figures", [])
+    lines = [
+        [_ENGINES[row["case"]], f"{row['size']:,}", span(row["cpu_seconds"]),
+         size(row["peak_gb"] * 1e9)]
+        for row in sorted(figures, key=lambda row: (list(_ENGINES).index(row["case"]), row["size"]))
+    ]  # fmt: skip
+    return table(["what", "items or rows", "CPU time", "peak memory"], lines, right=3)
+
+
 def _largest(name: str, part: str, key: str) -> float | None:
     rows = (read(name) or {}).get(part, [])
     rows = rows.values() if isinstance(rows, dict) else rows
     return max((row[key] for row in rows), default=None)
 
 
-TABLES: tuple[Callable[[], str], ...] = (scale_costs, scale_machine, scale_cluster, scale_tried)
+TABLES: tuple[Callable[[], str], ...] = (
+    scale_costs,
+    scale_machine,
+    scale_cluster,
+    scale_tried,
+    scale_engines,
+)
 """Each is written to docs/_generated under its name."""

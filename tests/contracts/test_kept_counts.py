@@ -170,6 +170,47 @@ def test_the_questions_of_a_release_see_one_state_of_the_database(
     assert connection.execute("SELECT COUNT(*) FROM log").fetchone() == (2 * len(ROWS),)
 
 
+def test_items_that_are_counted_in_parts_have_the_same_classes_and_places() -> None:
+    """But not where a person's items compete: there a part of them would choose others."""
+    connection = database()
+    whole, parts = (kept_log(connection, parts=parts) for parts in (None, 3))
+    sizes, _ = members(whole, [])
+    places = [(n, j) for n in sizes for j in range(sizes[n])]
+    assert members(whole, places) == members(parts, places)
+    bounded = [kept_log(connection, parts=n, max_items_per_user=2) for n in (None, 4)]
+    assert members(bounded[0], []) == members(bounded[1], [])
+
+
+@pytest.mark.extras
+def test_postgres_sees_one_state_and_leaves_the_transaction_of_a_user(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    connection = request.getfixturevalue("empty_postgres")
+    connection.execute("DROP TABLE IF EXISTS log")
+    connection.execute("CREATE TABLE log (u TEXT, i TEXT)")
+    with connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO log VALUES (%s, %s)", ROWS)
+    kept = kept_log(connection, max_items_per_user=5, items=ITEMS)
+    before = wn.top_k(kept, k=5, epsilon=1.0, seed=1).value
+    names = engine.KeptQuery.names
+    with psycopg.connect(connection.info.dsn, autocommit=True) as other:
+
+        def written(self: Any, wanted: Any) -> Any:
+            other.execute("INSERT INTO log SELECT random()::TEXT, i FROM log")
+            return names(self, wanted)
+
+        monkeypatch.setattr(engine.KeptQuery, "names", written)
+        assert wn.top_k(kept, k=5, epsilon=1.0, seed=1).value == before
+        with connection.transaction():
+            connection.execute("SELECT 1")  # READ COMMITTED: what changed is noticed by its size
+            with pytest.raises(DataError, match="the source changed"):
+                wn.top_k(kept, k=5, epsilon=1.0, seed=1)
+            assert connection.execute("SELECT 2").fetchone() == (2,)
+    connection.execute("DROP TABLE log")
+
+
 def test_the_transaction_of_a_user_is_left_open() -> None:
     connection = database()
     connection.execute("BEGIN TRANSACTION")
