@@ -441,3 +441,18 @@ def test_lazy_selection_ends_at_an_epsilon_that_hides_nothing(epsilon: float) ->
         sensitivity=1, rounds=3, selection="lazy", seed=1,
     )  # fmt: skip
     assert found.value.selected[0] == np.argmax(rows @ np.full(4, 0.25))
+
+
+def test_a_wished_violation_gives_the_fewest_exceptions() -> None:
+    """Fewer than those do not promise it, and what cannot be promised is said."""
+    asked: dict[str, Any] = {
+        "private": "constraint", "senses": ">=", "maximise": False, "entries": (0, 1),
+        "sides": (1, 1), "rows": 20_000, "epsilon": 1, "delta": 1e-6, "opt": 4, "accountant": "zcdp",
+    }  # fmt: skip
+    found = wn.plan.lp(None, np.ones(12), alpha=0.5, **asked)
+    fewest = found.setting.exceptions
+    assert found.meets_alpha and 1 < fewest < 20_000
+    fewer = wn.plan.lp(None, np.ones(12), alpha=0.5, exceptions=fewest * 9 // 10, **asked)
+    assert not fewer.meets_alpha
+    with pytest.raises(wn.ParameterError, match="however many"):
+        wn.plan.lp(None, np.ones(12), alpha=0.1, **asked | {"rows": 500})
