@@ -445,9 +445,9 @@ def test_lazy_selection_ends_at_an_epsilon_that_hides_nothing(epsilon: float) ->
 
 def test_a_wished_violation_gives_the_fewest_exceptions() -> None:
     """Fewer than those do not promise it, and what cannot be promised is said."""
-    asked: dict[str, Any] = {
-        "private": "constraint", "senses": ">=", "maximise": False, "entries": (0, 1),
-        "sides": (1, 1), "rows": 20_000, "epsilon": 1, "delta": 1e-6, "opt": 4, "accountant": "zcdp",
+    asked = {
+        "private": "constraint", "senses": ">=", "maximise": False, "entries": (0, 1), "opt": 4,
+        "sides": (1, 1), "rows": 20_000, "epsilon": 1, "delta": 1e-6, "accountant": "zcdp",
     }  # fmt: skip
     found = wn.plan.lp(None, np.ones(12), alpha=0.5, **asked)
     fewest = found.setting.exceptions
