@@ -1,6 +1,7 @@
 """Pages show what the API would tell the same principal, and take forms from themselves only."""
 
 import html
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -249,6 +250,32 @@ def test_every_form_as_it_stands_gives_a_plan_or_says_what_is_missing(
             refused = browser.post(action, {n: v for n, v in changed.items() if n != "csrf"})
             if name in dict(fields):
                 assert refused.status_code == 422 and 'role="alert"' in refused.text
+
+
+@pytest.mark.parametrize(
+    ("dataset", "given", "scale"),
+    [
+        ("people", {"column": "colour", "epsilon": 0.5}, 2 / 0.5),  # one person moves two counts
+        ("log", {"epsilon": 2.0, "delta": 1e-6}, 3 / 2.0),  # three items of one person
+    ],
+)
+def test_counts_of_a_top_k_have_the_error_bars_of_their_noise(
+    served: Served, dataset: str, given: dict[str, object], scale: float
+) -> None:
+    order = {"kind": "top-k", "k": 2, "with_counts": True} | given
+    job = served.released("ann", dataset, f"top of {dataset}", **order)
+    real = served.service.store.clock
+    served.service.store.clock = lambda: real() + 60.0
+    try:
+        found = served.call("ann", "GET", f"/v1/releases/{job['id']}").json()
+        with visiting(served, "ann") as browser:
+            shown = browser.get(f"/releases/{job['id']}").text
+    finally:
+        served.service.store.clock = real
+    q = math.exp(-1 / scale)
+    beyond = [2 * q ** (m + 1) / (1 + q) for m in (found["margin"] - 1, found["margin"])]
+    assert beyond[1] <= 0.05 < beyond[0]
+    assert "whisker" in shown and f"within {found['margin']:,} of the true one" in shown
 
 
 def test_sums_and_means_are_shown_where_they_are_known(served: Served) -> None:

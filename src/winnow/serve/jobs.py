@@ -219,9 +219,11 @@ class Jobs:
             )
         order = msgspec.json.decode(request.body, type=bodies.AnyOrder)
         key = WrittenKey(self._vault.unseal(request.tape, request.id))
-        released = orders.run(opened, order, self._budget(request), key)
+        budget = self._budget(request)
+        released = orders.run(opened, order, budget, key)
+        margin = orders.margin_of(opened, order, budget, released.receipt.mechanism)
         seed = int.from_bytes(hashlib.blake2b(key.secret, person=b"winnow-sample").digest()[:8])
-        return result_of(released, seed)
+        return result_of(released, seed, margin)
 
 
 _PAUSE, _LONGEST_PAUSE = 1.0, 60.0
@@ -230,7 +232,7 @@ _MOST_ROWS = 100_000
 """Of a synthetic table to download."""
 
 
-def result_of(released: Released[Any], seed: int) -> Result:
+def result_of(released: Released[Any], seed: int, margin: int | None = None) -> Result:
     """What is shown of a release; a distribution is shown by its rows and its answers."""
     value, files = released.value, {}
     if isinstance(value, SyntheticDistribution):
@@ -254,6 +256,7 @@ def result_of(released: Released[Any], seed: int) -> Result:
         "guarantee": released.guarantee.to_dict(),
         "receipt": released.receipt.to_dict(),
         "downloads": sorted(files),
+        "margin": margin,
     }
     return Result(json.loads(json.dumps(document, default=_plain)), files)
 
@@ -346,4 +349,5 @@ def release_of(request: Request, now: float) -> replies.ReleaseAnswer:
         document["guarantee"],
         document["receipt"],
         document["downloads"],
+        document.get("margin"),
     )

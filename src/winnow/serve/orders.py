@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any, assert_never
 
 from winnow.answers.verb import release
+from winnow.core.mechanism import rounds_accountant
 from winnow.core.tape import WrittenKey
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
@@ -29,6 +30,7 @@ from winnow.select.verb import select
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.tables.verb import tabulate
+from winnow.topk.table import chosen, counts_margin
 from winnow.topk.verb import top_k
 from winnow.wide.verb import release_wide
 
@@ -186,6 +188,24 @@ def table_of(data: Data) -> SealedTable:
     """The data, which are a table."""
     assert isinstance(data, SealedTable)  # by ``fitting``
     return data
+
+
+def margin_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, ran: str) -> int | None:
+    """Within what each released count lies with probability 0.95, from public numbers.
+
+    None: there are no counts, or another mechanism ran than these numbers choose.
+    """
+    if not isinstance(order, bodies.TopKOrder) or not order.with_counts:
+        return None
+    counted = counts_of(opened.stand_in, order.column)
+    public, most = True, None
+    if isinstance(counted, SealedCounts):
+        public, most = counted.domain_known, counted.max_items_per_user
+    found = chosen(
+        order.mechanism, epsilon_of(order), order.delta, order.k, None, public, None, None, False,
+        None, most, True, rounds_accountant(budget),
+    ).mechanism  # fmt: skip
+    return counts_margin(found, counted.utility) if found.name == ran else None
 
 
 def counts_of(data: Data, column: str | None) -> SealedCounts | SealedScores:

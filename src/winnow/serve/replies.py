@@ -139,6 +139,8 @@ class ReleaseAnswer(msgspec.Struct, frozen=True):
     guarantee: dict[str, Any]
     receipt: dict[str, Any]
     downloads: list[str]
+    margin: int | None = None
+    """Of a top k with counts: each is within this of its true count with probability 0.95."""
 
 
 class AnswerItem(msgspec.Struct, frozen=True):

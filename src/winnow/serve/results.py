@@ -55,17 +55,28 @@ def shown(
     if synthetic is not None and isinstance(value, dict):
         return _synthetic(value, synthetic, labels)
     if isinstance(value, list):
-        return _ranking(value)
+        return _ranking(value, release.margin)
     return ResultView(headline=str(value))
 
 
-def _ranking(value: list[Any]) -> ResultView:
-    if value and all(_counted(each) for each in value):
+def _ranking(value: list[Any], margin: int | None) -> ResultView:
+    if not value:
+        return ResultView(headline="No item passed the threshold that the noise asks for")
+    if all(_counted(each) for each in value):
         rows = [[_name(item), count] for item, count in value]
-        picture = charts.bars([charts.Bar(name, count) for name, count in rows], "Noisy counts")
-        return ResultView(
-            grids=[_grid("Items with their noisy counts", ["item", "count"], rows, picture)]
+        drawn = [charts.Bar(name, count) for name, count in rows]
+        heads, note = ["item", "count"], ""
+        if margin is not None:
+            drawn = [charts.Bar(name, n, n - margin, n + margin) for name, n in rows]
+            rows = [[name, n, max(0, n - margin), n + margin] for name, n in rows]
+            heads, note = (
+                [*heads, "low", "high"],
+                (f"Each count is within {margin:,} of the true one with probability 0.95."),
+            )
+        grid = _grid(
+            "Items with their noisy counts", heads, rows, charts.bars(drawn, "Noisy counts")
         )
+        return ResultView(grids=[grid], note=note)
     return ResultView(ranked=[_name(each) for each in value])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -10,6 +11,7 @@ from winnow.core.checks import Real, exact, kept
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.unit import counted
+from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.mechanisms import TOP_K, MechanismRow, row_named, words
 from winnow.privacy import Guarantee, Promise
@@ -84,6 +86,21 @@ class Choice:
             promised = self.mechanism.promise(relation)
             found = self._promised[relation] = promised, self.mechanism.guarantee(promised)
         return found
+
+
+def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95) -> int | None:
+    """The least m with Pr[|noise of a count| <= m] >= confidence; None: it releases no counts.
+
+    Discrete Laplace noise of scale b has Pr[|Z| > m] = 2 q^(m+1)/(1+q), q = e^(-1/b).
+    """
+    from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
+    from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
+
+    if not isinstance(mechanism, NoisyCounts | WithCounts | StabilityThreshold):
+        return None
+    b = float(mechanism.scale(utility))
+    q = math.exp(-1 / b)
+    return max(0, math.ceil(b * math.log(2 / ((1 - confidence) * (1 + q)))) - 1)
 
 
 @kept(Law)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +21,8 @@ from winnow.read.files import STDIN, read_scores
 from winnow.read.records import csv_records, lines_of, text_of
 from winnow.read.scores import seal_scores
 from winnow.topk.crossing import UnknownDomain
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
-from winnow.topk.table import AUTO, PRIVATE, PUBLIC, Choice, TopKOptions, choose
+from winnow.topk.table import AUTO, PRIVATE, PUBLIC, Choice, TopKOptions, choose, counts_margin
 from winnow.topk.verb import release_chosen
 
 
@@ -105,19 +103,9 @@ class TopKRequest:
             )
 
     def margin(self, choice: Choice, confidence: float = 0.95) -> int | None:
-        """The least m with Pr[|noise of a count| <= m] >= confidence, if counts are released.
-
-        Discrete Laplace noise of scale b has Pr[|Z| > m] = 2 q^(m+1)/(1+q), q = e^(-1/b).
-        """
-        chosen = choice.mechanism
-        if not self.with_counts or not isinstance(
-            chosen, NoisyCounts | WithCounts | StabilityThreshold
-        ):
-            return None
+        """Within what the noise of a count lies, if counts are released."""
         utility = Utility.declare(1, monotone=True, relation=self.relation)
-        b = float(chosen.scale(utility))
-        q = math.exp(-1 / b)
-        return max(0, math.ceil(b * math.log(2 / ((1 - confidence) * (1 + q)))) - 1)
+        return counts_margin(choice.mechanism, utility, confidence) if self.with_counts else None
 
 
 def threshold_text(choice: Choice, relation: Relation) -> str | None:
