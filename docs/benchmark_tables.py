@@ -556,7 +556,31 @@ def items_per_person(document: Document) -> str:
     return table(["counts", "k", "ε", *words], lines, right=5)
 
 
+@measured("speed")
+def short_calls(document: Document) -> str:
+    """Short calls and single scans: an earlier version, this one, and NumPy's floats."""
+    after, before = document.get("after", {}), document.get("before", {})
+    lines = []
+    for name, row in after.get("rows", {}).items():
+        old = before.get("rows", {}).get(name)
+        lines.append(
+            [
+                name,
+                "-" if old is None else short(old["ms"]),
+                short(row["ms"]),
+                f"{row['ms'] / row['anchor_ms']:.2f}",
+            ]
+        )
+    rates, old_rates = (each.get("answers_per_second", {}) for each in (after, before))
+    for name, rate in rates.items():
+        old = old_rates.get(name)
+        earlier = "-" if old is None else short(1e3 / old)
+        lines.append([f"one of 1,000 durable answers, {name}", earlier, short(1e3 / rate), "-"])
+    return table(["", "before, ms", "now, ms", "relative to NumPy"], lines, right=3)
+
+
 TABLES = (
+    short_calls,
     universes,
     items_per_person,
     canonical_gamma,

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import winnow as wn
+from winnow import ParameterError
 from winnow.core.laws import Law
+from winnow.core.utility import declared
 
 CLEAR = {"apple": 1000, "pear": 3, "plum": 1}
 
@@ -295,3 +298,29 @@ def test_sealed_scores_can_be_selected_from_twice() -> None:
         wn.select(sealed, epsilon=1.0, sensitivity=2.0)
     with pytest.raises(wn.InputError, match="labels already"):
         wn.select(sealed, epsilon=1.0, labels=["a", "b", "c"])
+
+
+def test_parameters_are_kept_as_they_were_written() -> None:
+    """What is worked out once for a loop does not mix up 1, 1.0 and True, or 0.3 and its binary."""
+    votes = {"a": 3, "b": 2}
+    for epsilon in (1, 1.0, Fraction(1), 1, 1.0):
+        charged = wn.select(votes, epsilon=epsilon, seed=1).receipt.event
+        assert type(charged.epsilon) is type(epsilon)
+    written = wn.select(votes, epsilon=1, sensitivity=(0, Fraction(0.3)), seed=1)
+    rounded = wn.select(votes, epsilon=1, sensitivity=(0, 0.3), seed=1)
+    assert written.guarantee == rounded.guarantee
+    assert declared((0, 0.3), False, "add-remove").up != Fraction(0.3)
+    for wrong in (True, [1.0], {"epsilon": 1}, np.array([1.0]), "1"):
+        for _ in range(2):  # an error is not kept, and comes again
+            with pytest.raises(ParameterError, match="epsilon"):
+                wn.select(votes, epsilon=wrong)
+            with pytest.raises(ParameterError, match="epsilon"):
+                wn.top_k(votes, k=1, epsilon=wrong)
+
+
+def test_a_budget_is_charged_anew_by_every_call_with_the_same_parameters() -> None:
+    budget = wn.Budget(epsilon=1.0)
+    for _ in range(2):
+        wn.select({"a": 3, "b": 2}, epsilon=0.5, budget=budget)
+    with pytest.raises(wn.BudgetExceeded):
+        wn.select({"a": 3, "b": 2}, epsilon=0.5, budget=budget)

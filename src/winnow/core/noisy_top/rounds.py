@@ -130,6 +130,9 @@ class _Peeling:
         if not kept:
             return
         items, words = scan.last(kept)
+        if len(items) > wanted:  # the scan tightens its bound now and then only
+            lows = scan.lows(items, words)
+            self._bar = max(self._bar, float(np.partition(lows, -wanted)[-wanted]))
         clock = _clocks(words, self._first.extension(items, 0)[:, 0]) / self._k
         taken: list[set[int]] = [set() for _ in items]
         for level in range(self._k):
