@@ -62,7 +62,8 @@ class Gate:
         refused: Refusal | None = None
         body = b""
         try:
-            body = await asyncio.wait_for(_whole_body(scope, receive), _PATIENCE)
+            async with asyncio.timeout(_PATIENCE):
+                body = await _whole_body(scope, receive)
         except Refusal as error:
             refused = error
         except TimeoutError:
