@@ -391,6 +391,22 @@ def test_queries_in_minus_c_to_c_go_through_the_affine_map() -> None:
     )  # fmt: skip
 
 
+def test_a_sampled_universe_follows_from_an_error() -> None:
+    """Sampling costs half of alpha at most [PMW, Lemma V.2]; what cannot be sampled is refused."""
+    asked = {"n": 10**7, "epsilon": 1, "delta": 1e-6, "max_queries": 10**5, "smoothness": 2e-9}
+    found = wn.plan.interactive(10**9, alpha=0.1, universe="alpha", **asked).session
+    assert found is not None and found.gamma == pytest.approx(0.05, rel=1e-3)
+    assert found.gamma <= 0.05 and found.domain == found.universe
+    wrong = [
+        ({"universe": "alpha"}, "give both"),
+        ({"universe": "all", "alpha": 0.1}, "choose one of: alpha"),
+        ({"universe": "alpha", "alpha": 0.1, "smoothness": 1}, "sampled cells"),
+    ]
+    for how, why in wrong:
+        with pytest.raises(InputError, match=why):
+            wn.plan.interactive(10**9, **asked | how)
+
+
 def test_passes_end_when_one_is_quiet() -> None:
     session = opened(threshold=0.05, max_queries=10_000)
     result = session.synthesise(wn.marginals(2), passes=50)

@@ -31,7 +31,7 @@ class InteractiveRequest:
     alpha: Real | None = None
     calibration: str = "target-charging"
     warm_start: Real = 0.0
-    universe: int | None = None
+    universe: int | str | None = None
     smoothness: Real | None = None
     phi: Real = 0.0
     universe_seed: int = 0

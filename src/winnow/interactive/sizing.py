@@ -30,11 +30,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from winnow.core.checks import count, exact, nonnegative, one_of, positive, probability
 from winnow.core.schema import cells_text
-from winnow.core.workloads.reductions import sub_universe_alpha
+from winnow.core.workloads.reductions import sub_universe_alpha, sub_universe_size
 from winnow.errors import DataError, ParameterError
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.privacy import CappedRounds, Gaussian, calibrate_capped, guarantee_of, zcdp_rho
@@ -61,6 +62,7 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
     count(max_queries=request.max_queries, rows_per_person=request.rows_per_person)
     one_of(CALIBRATIONS, calibration=request.calibration)
     nonnegative(phi=request.phi)
+    request = _sampled(request)
     rows = rows_of(request)
     domain, gamma = _domain(request)
     if request.calibration == "paper":
@@ -179,6 +181,29 @@ def rows_of(request: InteractiveRequest) -> int:
     if request.public_rows < 1:
         raise DataError("the table has no rows; there is nothing to ask")
     return request.public_rows
+
+
+def _sampled(request: InteractiveRequest) -> InteractiveRequest:
+    """The same with a number in the place of ``universe="alpha"`` [PMW, Lemma V.2]."""
+    if not isinstance(request.universe, str):
+        return request
+    one_of(("alpha",), universe=request.universe)
+    if request.alpha is None or request.smoothness is None:
+        raise ParameterError("universe='alpha' follows from alpha= and smoothness=; give both")
+    probability(alpha=request.alpha)
+    needed = sub_universe_size(
+        cells=request.cells,
+        queries=int(request.max_queries),
+        smoothness=float(request.smoothness),
+        alpha=float(request.alpha) / 2,
+        beta=float(request.beta) / 2,
+    )
+    if needed >= request.cells:
+        raise ParameterError(
+            f"alpha={float(request.alpha):g} needs {needed:,} sampled cells, and the domain has "
+            f"{cells_text(request.cells)}; leave out universe="
+        )
+    return replace(request, universe=needed)
 
 
 def _domain(request: InteractiveRequest) -> tuple[int, float]:

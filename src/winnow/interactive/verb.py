@@ -36,7 +36,7 @@ def open_interactive(
     threshold: Real | str | None = None,
     calibration: str = "target-charging",
     warm_start: Real = 0.0,
-    universe: int | None = None,
+    universe: int | str | None = None,
     smoothness: Real | None = None,
     phi: Real = 0.0,
     universe_seed: int = 0,
@@ -66,6 +66,8 @@ def open_interactive(
 
     Domains that do not fit ``memory`` are kept as the list of updates. ``universe`` samples so
     many cells instead; ``smoothness`` and ``phi`` then say how even the data are.
+    ``universe="alpha"`` takes so many that sampling costs at most half of ``alpha`` [PMW, Lemma
+    V.2].
 
     ``state`` names a file from which ``resume_interactive`` goes on after a crash or later.
 
