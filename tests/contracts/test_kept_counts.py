@@ -181,6 +181,18 @@ def test_items_that_are_counted_in_parts_have_the_same_classes_and_places() -> N
     assert members(bounded[0], []) == members(bounded[1], [])
 
 
+@pytest.mark.parametrize("bound", [None, 3])
+def test_whole_numbers_have_the_places_of_their_texts(bound: int | None) -> None:
+    rows = [(i % 17, (i * i) % 130 - 20) for i in range(500)]
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE log (u BIGINT, i INTEGER)")
+    connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
+    expected = by_place(bounded_counts(rows, bound, "s"))
+    places = [(n, j) for n, items in expected.items() for j in range(len(items))]
+    _, found = members(kept_log(connection, max_items_per_user=bound), places)
+    assert found == [expected[n][j] for n, j in places]
+
+
 @pytest.mark.extras
 def test_postgres_sees_one_state_and_leaves_the_transaction_of_a_user(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

@@ -88,4 +88,6 @@ def column_types(connection: Any, source: exp.Expression) -> dict[str, str]:
 def typed(query: CountQuery, types: Mapping[str, str]) -> CountQuery:
     """The query for columns of these types, if they may be counted."""
     check_columns(types, item=query.item, user=query.user)
-    return replace(query, whole=is_whole(types, query.user))
+    return replace(
+        query, whole=is_whole(types, query.user), whole_items=is_whole(types, query.item)
+    )

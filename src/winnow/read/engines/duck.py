@@ -124,7 +124,8 @@ class DuckTable(Engine):
         columns = []
         for name in dict.fromkeys(n for n in (query.item, query.user) if n is not None):
             value: exp.Expression = exp.column(exp.to_identifier(name, quoted=True))
-            if not (query.whole and name == query.user):
+            numbers = query.whole if name == query.user else query.whole_items
+            if not numbers:
                 value = _decoded(exp.cast(value, "TEXT"))
             columns.append(exp.alias_(value, name, quoted=True))
         return exp.select(*columns).from_(self.source.copy()).subquery("exact_texts")

@@ -44,6 +44,8 @@ class CountQuery:
     """The public list of items as texts; others are left out before anything is bounded."""
     whole: bool = False
     """Whether people are numbered by 64-bit whole numbers."""
+    whole_items: bool = False
+    """Whether items are, too: then they are grouped as numbers, and become texts at the end."""
     collation: str | None = None
     """The engine's name for comparing texts by their bytes, where columns may do otherwise."""
     bytewise: str | None = None
@@ -65,18 +67,20 @@ class CountQuery:
         kept = [not_null(item), *filters]
         if listed is not None:
             kept.append(exp.In(this=self.text(item), query=exp.Subquery(this=listed)))
+        numbers = self.whole_items and (self.user is None or self.max_items_per_user is None)
+        held = exp.cast(item.copy(), "BIGINT") if numbers else self.text(item)
         if self.user is None:  # every row is a person of its own
-            rows = exp.select(exp.alias_(self.text(item), "i")).from_(source)
-            return _grouped(rows.where(*kept))
+            rows = exp.select(exp.alias_(held, "i")).from_(source).where(*kept)
+            return self._as_texts(_grouped(rows)) if numbers else _grouped(rows)
         user = column(self.user)
         pairs = (
-            exp.select(exp.alias_(self.person(user), "u"), exp.alias_(self.text(item), "i"))
+            exp.select(exp.alias_(self.person(user), "u"), exp.alias_(held, "i"))
             .distinct()
             .from_(source)
             .where(not_null(user), *kept)
         )
         if self.max_items_per_user is None:
-            return _grouped(pairs)
+            return self._as_texts(_grouped(pairs)) if numbers else _grouped(pairs)
         rank = exp.Window(
             this=exp.RowNumber(),
             partition_by=[exp.column("u")],
@@ -90,6 +94,11 @@ class CountQuery:
         ranked = exp.select("i", exp.alias_(rank, "n")).from_(pairs.subquery("p"))
         few = exp.select("i").from_(ranked.subquery("r"))
         return _grouped(few.where(exp.column("n") <= self.max_items_per_user))
+
+    def _as_texts(self, counts: exp.Select) -> exp.Select:
+        """Counts of numbers as counts of their texts, of which no two are the same."""
+        text = exp.alias_(self.text(exp.column("i")), "i")
+        return exp.select(text, "n").from_(counts.subquery("g"))
 
     def person(self, node: exp.Expression) -> exp.Expression:
         """A person: a 64-bit whole number, or a text compared by its bytes."""
