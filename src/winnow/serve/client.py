@@ -6,15 +6,10 @@ was lost on its way is sent again and stays one request. Errors are those that t
 
 from __future__ import annotations
 
-import http.client
-import ipaddress
-import json
 import secrets
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -24,29 +19,12 @@ from winnow.core.released import Receipt, Released
 from winnow.core.workloads.conditions import Predicates
 from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
-from winnow.errors import (
-    BudgetExceeded,
-    DataError,
-    ParameterError,
-    SessionExhausted,
-    WinnowError,
-)
-from winnow.foreign import guarded, reason
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded
+from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine
 from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
 
 R = TypeVar("R")
-
-_AGAIN = {"busy", "too-many"}
-"""Refusals that pass by themselves: nothing was drawn."""
-_ERRORS: dict[str, type[WinnowError]] = {
-    "budget": BudgetExceeded,
-    "exhausted": SessionExhausted,
-    "internal": DataError,
-    "busy": DataError,
-    "too-many": DataError,
-}
-"""What a problem of the server is raised as; all others are wrong requests."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 
 @guarded
@@ -57,114 +35,18 @@ def connect(url: str, *, token: str, patience: float = 60.0) -> Client:
     a server that cannot be reached, or is busy, is asked again.
     """
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+    if "@" in parts.netloc:  # not quoted: a password may stand there
+        raise ParameterError("url has a user or a password; give the address alone, and token=")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
         raise ParameterError(f"url={url!r} is not an address such as https://data.example.org")
-    if parts.scheme == "http" and not _on_this_machine(parts.hostname):
+    if parts.scheme == "http" and not on_this_machine(parts.hostname):
         raise ParameterError(
             f"url={url!r} has no TLS, and the token would cross the network in plain text; "
             "give an address with https"
         )
     if not token or not token.isascii() or not token.isprintable():
         raise ParameterError("token is not a token of this server; ask the owner for one")
-    return Client(_Line(url.rstrip("/"), token, float(patience)))
-
-
-def _on_this_machine(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-# Requests
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token goes to the address that it was given for, and to no other."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Follow nothing."""
-        return
-
-
-@dataclass(frozen=True)
-class _Line:
-    """The way to a server: an address, and who asks."""
-
-    url: str
-    token: str = field(repr=False)
-    patience: float
-
-    def ask(
-        self, method: str, path: str, body: Any = None, key: str | None = None, text: bool = False
-    ) -> Any:
-        """What the server answers; asked again where that changes nothing but the moment."""
-        end = time.monotonic() + self.patience
-        pause = _FIRST_PAUSE
-        while True:
-            status, content, problem = self._once(method, path, body, key)
-            if 200 <= status < 300:
-                return content.decode() if text else json.loads(content)
-            word, said = _told(content) if not problem else ("", problem)
-            if (word and word not in _AGAIN and not _unfinished(word, method, key)) or (
-                time.monotonic() + pause > end
-            ):
-                raise _ERRORS.get(word, ParameterError if word else DataError)(said)
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _once(
-        self, method: str, path: str, body: Any, key: str | None
-    ) -> tuple[int, bytes, str]:  # fmt: skip
-        """Status, body, and what is wrong where there is no answer of the server at all."""
-        headers = {"authorization": f"Bearer {self.token}", "accept": "application/json"}
-        content = None if body is None else json.dumps(body, default=_plain).encode()
-        if content is not None:
-            headers["content-type"] = "application/json"
-        if key is not None:
-            headers["idempotency-key"] = key
-        request = urllib.request.Request(self.url + path, content, headers, method=method)
-        try:
-            with self._opener().open(request, timeout=max(10.0, self.patience)) as answer:
-                return answer.status, answer.read(), ""
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read(), ""
-        except (OSError, http.client.HTTPException) as error:
-            cause = getattr(error, "reason", error)
-            why = reason(cause) if isinstance(cause, BaseException) else type(error).__name__
-            return 0, b"", f"the server at {self.url} cannot be reached: {why}"
-
-    def _opener(self) -> urllib.request.OpenerDirector:
-        local = _on_this_machine(urlsplit(self.url).hostname or "")
-        handlers: list[Any] = [_NoRedirect()]
-        return urllib.request.build_opener(
-            *handlers, *([urllib.request.ProxyHandler({})] if local else [])
-        )
-
-
-def _told(content: bytes) -> tuple[str, str]:
-    """The word of a problem, and what it says."""
-    try:
-        problem = json.loads(content)
-        word = str(problem["type"]).removeprefix("urn:winnow:problem:")
-        said = str(problem.get("detail") or problem["title"])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return "internal", "the address answers, but is no server of winnow serve"
-    return word, f"{said} [{problem['id']}]" if problem.get("id") else said
-
-
-def _unfinished(word: str, method: str, key: str | None) -> bool:
-    """Whether the same key is being answered right now."""
-    return word == "pending" and method == "POST" and key is not None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise ParameterError(f"{type(value).__name__} cannot be sent to a server; give plain values")
+    return Client(Line(url.rstrip("/"), token, float(patience)))
 
 
 # Workloads and questions
@@ -290,7 +172,7 @@ class Verbs(Generic[R]):
 class Plans(Verbs[RemotePlan]):
     """What a release would bring and cost: by its epsilon, or by the error that is wanted."""
 
-    _line: _Line
+    _line: Line
 
     def _order(self, dataset: str, kind: str, **order: Any) -> RemotePlan:
         body = {"order": _given(kind, order)}
@@ -301,7 +183,7 @@ class Plans(Verbs[RemotePlan]):
 class Client(Verbs[Released[Any]]):
     """A server, and who asks it. Verbs spend budget; those of ``plan`` spend none."""
 
-    _line: _Line
+    _line: Line
     _key: str | None = None
 
     @property
@@ -328,7 +210,7 @@ class Client(Verbs[Released[Any]]):
         """The release of a job, when its public time has come."""
         seen = float(job["accepted"])
         while job["state"] == "running":
-            time.sleep(max(_FIRST_PAUSE, float(job["due"]) - seen))
+            time.sleep(max(FIRST_PAUSE, float(job["due"]) - seen))
             seen = float(job["due"])
             job = self._line.ask("GET", _path("jobs", job["id"]))
         if job["state"] != "done":

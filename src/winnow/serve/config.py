@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import tomllib
 from pathlib import Path
@@ -15,6 +14,7 @@ from winnow.foreign import instead, reason
 from winnow.privacy.ledger.addresses import has_password
 from winnow.privacy.ledger.keys import check_private
 from winnow.serve.declarations import Declaration, check_declaration
+from winnow.serve.line import on_this_machine
 
 DEFAULT_FILE = Path("winnow.toml")
 
@@ -134,13 +134,13 @@ def check_config(config: Config) -> None:
     _positive("limits.waiting_jobs", limits.waiting_jobs, 1, 10**4)
     _positive("limits.waiting_questions", limits.waiting_questions, 1, 10**5)
     host, _ = config.address
-    if not config.behind_tls_proxy and not is_loopback(host):
+    if not config.behind_tls_proxy and not on_this_machine(host):
         raise ParameterError(
             f"listen = {config.listen!r} is not on this machine alone, and tokens would cross the "
             "network in plain text; put a proxy with TLS in front and set behind_tls_proxy = "
             "true, or listen on 127.0.0.1"
         )
-    if config.metrics and not is_loopback(_address("metrics", config.metrics)[0]):
+    if config.metrics and not on_this_machine(_address("metrics", config.metrics)[0]):
         raise ParameterError(
             f"metrics = {config.metrics!r} is not on this machine alone; metrics have no tokens, "
             "so give a loopback address"
@@ -152,16 +152,6 @@ def check_config(config: Config) -> None:
         )
     for name, declared in config.datasets.items():
         check_declaration(name, declared)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _address(name: str, text: str) -> tuple[str, int]:

@@ -276,14 +276,8 @@ class Service:
         """My latest questions with their answers, or everyone's for an owner."""
         mine = None if who.role == "owner" else who.name
         found = self.requests.requests(principal=mine, most=_PAST, questions=True)
-        return replies.PastList(
-            [
-                replies.PastAnswers(
-                    each.accepted, each.principal, each.dataset, kept_answers(each)[0]
-                )
-                for each in found
-            ]
-        )
+        kept = [(r.accepted, r.principal, r.dataset, kept_answers(r)[0]) for r in found]
+        return replies.PastList([replies.PastAnswers(*each) for each in kept])
 
     # What owners do
 
