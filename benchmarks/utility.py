@@ -236,6 +236,16 @@ def selected(options: Any) -> Iterator[Case]:
         yield from cases(data, wanted, 10_000 if options.quick else 100_000)
 
 
+def again(each: dict[str, Any], options: Any, epsilons: Any) -> bool:
+    """Whether a line is to be made again: one of ``--redo``, among those that are selected."""
+    return (
+        each["method"] in options.redo
+        and each["data"] in (options.only_data or names())
+        and each["workload"] in (options.only_workload or WORKLOADS)
+        and each["epsilon"] in epsilons
+    )
+
+
 def main() -> None:
     """Run what is missing, show and write it."""
     parser = arguments(str(__doc__), "utility")
@@ -262,9 +272,9 @@ def main() -> None:
     most = int(options.gigabytes * 1e9)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     end = time.monotonic() + 60 * options.minutes
-    lines = [each for each in lines if each["method"] not in options.redo]
-    done = {tuple(each[name] for name in _KEY) for each in lines}
     epsilons = options.epsilon or ((1.0,) if options.quick else EPSILONS)
+    lines = [each for each in lines if not again(each, options, epsilons)]
+    done = {tuple(each[name] for name in _KEY) for each in lines}
     for case in selected(options):
         for epsilon, delta in ((e, d) for e in epsilons for d in DELTAS):
             for method in options.method:
