@@ -54,6 +54,8 @@ def test_a_release_costs_what_its_plan_says_and_shows_no_private_text(
     verified = served.call("olga", "GET", "/v1/ledger/verify", params={"head": head}).json()
     assert verified["ok"], verified
     assert CANARY not in "".join([release.text, *files])
+    lines = served.service.store.audit_log(most=10_000)
+    assert any(line.detail.get("release") == job["id"] and line.who == "ann" for line in lines)
 
 
 def test_the_same_key_is_the_same_release_and_another_body_is_refused(served: Served) -> None:

@@ -60,6 +60,8 @@ class Requests:
                 f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})",
                 *vars(request).values(),
             )
+            about = {"release": request.id, "dataset": request.dataset, "kind": request.kind}
+            self._store.note_in(view, request.principal, "release", about)
             return request
 
         return self._store.change(accepted)
