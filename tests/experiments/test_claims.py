@@ -245,7 +245,7 @@ CONTROLS: dict[tuple[str, str], list[Change]] = {
         EVENTS,
         *(put(NEED, lambda row, old: old * 50, mechanism=(CANONICAL, GAMMA_1), k=k)
           for k in (10, 100, 1000)),
-        put("top", times(0.9), mechanism=GAMMA_1, k=1000),
+        put("P.top_1000_at_1", lambda old: {**old, GAMMA_1: 0.9}),
     ],
     ("Canonical", "2"): [
         put("top", zeros, mechanism=GAMMA_1),
