@@ -110,3 +110,27 @@ def test_tokens_are_stored_as_hashes_in_a_file_for_the_owner_alone(served: Serve
     assert len(keys) == 2  # the server's, and the ledger's
     for path in (file, *keys):
         assert path.stat().st_mode & 0o077 == 0
+
+
+def test_an_audit_log_that_was_edited_moved_or_cut_is_found(tmp_path) -> None:
+    from winnow.serve.store import ServerStore
+    from winnow.serve.vault import Vault
+
+    vault = Vault.open(tmp_path / "key", create=True)
+    damage = {
+        "": "",
+        "UPDATE audit SET who = 'nobody' WHERE sequence = 2": "line 2",
+        "UPDATE audit SET detail = '{}' WHERE sequence = 3": "line 3",
+        "DELETE FROM audit WHERE sequence = 2": "line 2",
+        "DELETE FROM audit WHERE sequence = 5": "at the end",
+        "DELETE FROM audit WHERE sequence > 0": "at the end",
+    }
+    for number, (statement, said) in enumerate(damage.items()):
+        store = ServerStore.open(str(tmp_path / f"{number}.db"), vault, create=True)
+        assert store.verify_audit_log() == ""
+        for each in range(5):
+            store.note("olga", "share set", part=each)
+        if statement:
+            store.change(lambda view, text=statement: view.do(text))
+        found = store.verify_audit_log()
+        assert said in found and bool(said) == bool(found)

@@ -136,7 +136,17 @@ class ServerStore:
         number, previous = (0, _START) if last is None else last
         text = json.dumps(detail, sort_keys=True)
         line = (number + 1, self.clock(), who, what, text, previous)
-        view.do("INSERT INTO {audit} VALUES (?, ?, ?, ?, ?, ?, ?)", *line, self._tag(line))
+        tag = self._tag(line)
+        view.do("INSERT INTO {audit} VALUES (?, ?, ?, ?, ?, ?, ?)", *line, tag)
+        view.do(
+            "INSERT INTO {meta} VALUES ('audit end', ?) ON CONFLICT (name) "
+            "DO UPDATE SET value = excluded.value",
+            self._end(tag),
+        )
+
+    def _end(self, tag: str) -> str:
+        """The mark of the last line, so that lines cannot be cut from the end alone."""
+        return self._vault.mark("audit end", tag.encode())
 
     def _tag(self, line: tuple[Any, ...]) -> str:
         return self._vault.mark("audit", json.dumps(line).encode())
@@ -167,4 +177,8 @@ class ServerStore:
                 if not hmac.compare_digest(self._tag(content), line.tag):
                     return f"line {number} of the audit log was changed"
                 previous = line.tag
-        return ""
+        end = self.read(lambda view: view.one("SELECT value FROM {meta} WHERE name = 'audit end'"))
+        whole = number == 0 if end is None else hmac.compare_digest(end[0], self._end(previous))
+        if whole or self.audit_log(after=number):  # a line that came meanwhile moved the end
+            return ""
+        return "lines of the audit log are missing at the end"
