@@ -5,12 +5,15 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import httpx
 import pytest
 
 from serve.served import CANARY, Served
+from winnow.serve import charts
 from winnow.serve.screens import PAGES
 
 
@@ -106,6 +109,17 @@ def test_a_page_allows_no_inline_script_and_no_other_host(served: Served) -> Non
     assert not re.search(r"\s(style|on\w+)=", answer.text)
     assert not re.search(r"(src|href|action)=\"(https?:)?//", answer.text)
     assert len(answer.content) % 512 == 0
+
+
+def test_an_address_that_is_not_there_is_a_page_for_browsers_only(served: Served) -> None:
+    browser = {"accept": "text/html,*/*"}
+    page = served.client.get("/nowhere", headers=browser)
+    assert page.status_code == 404 and "<h1>There is no such thing" in page.text
+    wrong = served.client.put("/tokens", headers=browser)
+    assert wrong.status_code == 405 and "GET" in wrong.headers["allow"]
+    for path, headers in (("/nowhere", {}), ("/v1/nowhere", browser)):
+        told = served.client.get(path, headers=headers)
+        assert told.status_code == 404 and told.json()["status"] == 404
 
 
 @pytest.mark.parametrize(
@@ -308,3 +322,36 @@ def test_an_owner_makes_a_token_that_is_shown_once_and_sets_a_share(served: Serv
         assert name not in served.service.accounts.grants("log")
         verified = browser.get("/ledger?verify=yes").text
         assert "entries are as they were written" in verified
+
+
+def test_a_plot_escapes_labels_and_stays_in_its_frame() -> None:
+    rows = [charts.Bar('<script>"&', 3.0, -1.0, 7.0), charts.Bar("b", -2.0), charts.Bar("c", 0.0)]
+    charges = [
+        charts.Spent(datetime(2026, 1, 1 + i, tzinfo=UTC), who, 1.0 + i)
+        for i, who in enumerate(("<i>ann", "bob", "<i>ann"))
+    ]
+    plots = [
+        charts.bars(rows, 'said "so"'),
+        charts.interval(5.0, -3.0, 20.0, 10.0, "an <answer>"),
+        charts.spending(charges, 5.0, "epsilon"),
+        charts.error_curve([(0.1, 50.0), (4.0, 1.5)], (1.0, 5.0), 2.0),
+    ]
+    for plot in plots:
+        drawn = ElementTree.fromstring(str(plot))  # well formed, whatever the labels are
+        assert drawn.get("aria-label") and {each.tag for each in drawn.iter()} <= {
+            "svg", "text", "line", "rect", "path", "circle",
+        }  # fmt: skip
+        for each in drawn.iter():
+            places = [float(each.get(name, "0")) for name in ("x", "x1", "x2", "cx")]
+            assert all(0 <= place <= 400 for place in places)
+    assert charts.legend(charges) == [("<i>ann", 0, 2.0), ("bob", 1, 1.0)]
+    assert charts.spending([], 5.0, "epsilon") is None
+    assert charts.error_curve([(0.1, None)], (1.0, None)) is None
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, 4000.0), (0.0, 1e-7), (3.0, 3.0)])
+def test_ticks_are_few_and_round(low: float, high: float) -> None:
+    ticks = charts.nice_ticks(low, high)
+    assert 1 <= len(ticks) <= 11 and all(low <= tick <= high * (1 + 1e-9) for tick in ticks)
+    for start, end in ((1e-3, 2e4), (0.4, 0.45), (2.0, 2.0)):
+        assert 1 <= len(charts.log_ticks(start, end)) <= 8

@@ -23,7 +23,7 @@ from winnow.serve.gate import Gate, decoded
 from winnow.serve.limits import Buckets
 from winnow.serve.metrics import Metrics
 from winnow.serve.openapi import openapi
-from winnow.serve.pages import page_routes
+from winnow.serve.pages import page_routes, problem_page, wants_page
 from winnow.serve.principals import Principal
 from winnow.serve.problems import ProblemBody, Refusal, internal, refusal_of
 from winnow.serve.service import Service, log_failure
@@ -157,11 +157,14 @@ class Server:
         assert isinstance(error, Refusal)
         return self._told(error)
 
-    async def _unrouted(self, _: Request, error: Exception) -> Response:
+    async def _unrouted(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         word = "wrong-method" if error.status_code == 405 else "not-found"
         headers = {k: v for k, v in (error.headers or {}).items() if k.lower() == "allow"}
-        return problem_response(Refusal(word).problem, headers)
+        refused = Refusal(word, headers=headers)
+        if wants_page(request):
+            return await problem_page(self, request, None, refused)
+        return problem_response(refused.problem, headers)
 
     async def _description(self, _: Request) -> Response:
         return Response(msgspec.json.encode(openapi()), media_type="application/json")

@@ -120,7 +120,7 @@ def _guarded(server: Server, page: Page) -> Callable[[Request], Awaitable[Respon
                 web.check_form(server.service, request, form.one(web.CSRF_FIELD))
             return await page.handler(Visit(server, request, who, form))
         except Exception as error:
-            return await _problem(server, request, who, error)
+            return await problem_page(server, request, who, error)
 
     return answer
 
@@ -132,9 +132,16 @@ def _to_login(request: Request) -> Response:
     return RedirectResponse("/login", 303)
 
 
-async def _problem(
+def wants_page(request: Request) -> bool:
+    """Whether a person with a browser asks, and not a program that uses the API."""
+    html = "text/html" in request.headers.get("accept", "")
+    return html and not request.url.path.startswith("/v1/")
+
+
+async def problem_page(
     server: Server, request: Request, who: Principal | None, error: Exception
 ) -> Response:
+    """What went wrong, as a page, or as a part of one."""
     refused = refusal_of(error) if isinstance(error, WinnowError) else None
     if refused is None:
         told = internal()
@@ -175,7 +182,7 @@ async def _log_in(server: Server, request: Request) -> Response:
         token = Form.parse(await request.body()).one("token")
         who = await server.run(web.log_in, server.service, response, token)
     except WinnowError as error:
-        return await _problem(server, request, None, error)
+        return await problem_page(server, request, None, error)
     if who is not None:
         return response
     refused = Refusal("no-token", "the token is not valid; ask the owner for another")
@@ -189,7 +196,7 @@ async def _log_out(server: Server, request: Request) -> Response:
         web.check_form(server.service, request, form.one(web.CSRF_FIELD))
         await server.run(web.log_out, server.service, request, response)
     except WinnowError as error:
-        return await _problem(server, request, None, error)
+        return await problem_page(server, request, None, error)
     return response
 
 
