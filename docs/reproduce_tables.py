@@ -29,8 +29,8 @@ SHORT = {
     ("Joint", "5"): "the paper's, on 4 of the 6 data sets",
     ("Joint", "6"): "the paper's, but on books",
     ("PMW", "1"): "k to 300,000; 3 sessions, at the largest k one",
-    ("Canonical", "2"): "31 of 75 exponents, 2,000 of 10,000 draws for GOOD-k",
-    ("Canonical", "3"): "31 points, 2,000 of 10,000 draws for GOOD-k",
+    ("Canonical", "2"): "43 exponents, 2,000 of 10,000 draws for GOOD-k",
+    ("Canonical", "3"): "31 epsilons, 2,000 of 10,000 draws for GOOD-k",
 }
 """What a whole run reached, where that is not simply what the paper has."""
 
