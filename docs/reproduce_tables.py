@@ -19,8 +19,8 @@ def _found() -> dict[tuple[str, str], dict[str, Any]]:
 
 
 SHORT = {
-    ("FastMWEM", "4"): "m to 300,000 of 1,500,000, there T = 1,000 of 5,000",
-    ("FastMWEM", "5"): "m to 300,000 of 1,500,000",
+    ("FastMWEM", "4"): "m to 300,000 of 1,500,000, T = 1,000 of 5,000",
+    ("FastMWEM", "5"): "m to 300,000 of 1,500,000, T = 5,000 by the time of 1,000",
     ("FastMWEM", "table1"): "the paper's; over six columns",
     ("Joint", "1"): "the paper's, on 4 of the 6 data sets",
     ("Joint", "2"): "the paper's, on 4 of the 6 data sets",
