@@ -35,6 +35,7 @@ from contracts.watching import (
 from winnow import GrantError, InputError, Relation
 from winnow.core.tape import Tape
 from winnow.privacy import PureDP, from_json, single_use_grant, to_json
+from winnow.select.open_selection import OpenSelection
 
 RELATIONS = list(Relation)
 
@@ -223,6 +224,31 @@ def test_what_a_verb_refuses_costs_nothing(call: Callable[..., Any]) -> None:
     assert str(SECRET) not in str(caught.value)
 
 
+def opened(grant: Any, tape: Any) -> OpenSelection:
+    """A selection over parts: its data are held elsewhere, so it is no subject of the above."""
+    made, utility = wn.LipschitzMechanism(1, "exponential", 2), wn.Utility.declare(1)
+    promised = made.promise(utility.relation)
+    stated = wn.Guarantee(1.0, 0.0, utility.relation)
+    return OpenSelection(made, utility, (promised, stated), grant, tape, False)
+
+
+def test_a_selection_over_parts_has_a_key_only_when_it_is_paid_for() -> None:
+    event = wn.LipschitzMechanism(1, "exponential", 2).promise(Relation.ADD_REMOVE).event
+    log: Log = []
+    with pytest.raises(GrantError, match="refused"):
+        opened(WatchedGrant(event, log, refuses=True), WatchedTape(log))
+    assert log == [CLAIMED, REDEEMED]
+    with pytest.raises(GrantError, match="charge the event"):
+        opened(single_use_grant(PureDP(0.123, Relation.ADD_REMOVE)), Tape.seeded(1))
+    grant = single_use_grant(event)
+    run = opened(grant, Tape.seeded(1))
+    parts = [run.worker.contenders(["a", "b"], [3, 2]), run.worker.contenders(["c"], [1])]
+    assert run.finish(parts).receipt.event == event
+    for again in (lambda: opened(grant, Tape.seeded(2)), lambda: run.finish(parts)):
+        with pytest.raises(GrantError, match="before"):
+            again()
+
+
 def test_every_place_that_spends_a_grant_is_under_the_contract() -> None:
     """Whoever calls ``spend`` is run above; nobody else claims a tape and redeems a grant."""
     root = Path(wn.__file__).parent
@@ -233,6 +259,7 @@ def test_every_place_that_spends_a_grant_is_under_the_contract() -> None:
     } - {"winnow.core.mechanism"}
     covered = {base.__module__ for made in registered() for base in made.__mro__}
     covered |= {type(subject.state(drawn(subject))).__module__ for subject in SUBJECTS}
+    covered.add(OpenSelection.__module__)
     assert spending <= covered, spending - covered
     redeeming = [path.name for path in root.rglob("*.py") if ".redeem(" in path.read_text()]
     assert redeeming == ["mechanism.py"]

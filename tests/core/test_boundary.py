@@ -68,7 +68,9 @@ def test_the_public_names_are_pinned() -> None:
         _ = wn.nonsense
     assert set(wn.__all__) == {
         "AboveThreshold", "ApproximateOneshot", "Budget", "BudgetError", "BudgetExceeded",
-        "Canonical", "ExponentialMechanism", "ExtraMissing", "GammaMechanism", "GrantError",
+        "Canonical", "NoisyTopWithLeads", "OpenSelection", "SealedClasses", "classes",
+        "open_selection", "scores", "ExponentialMechanism", "ExtraMissing", "GammaMechanism",
+        "GrantError",
         "Guarantee", "GuaranteeError", "InputError", "Joint", "LargeMargin", "LimitedDomain",
         "LipschitzMechanism", "NoisyCounts", "PeelGumbel", "PeelPermuteAndFlip",
         "PermuteAndFlip", "Receipt", "Relation", "RelationMismatch", "Released",

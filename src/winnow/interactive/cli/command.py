@@ -59,7 +59,7 @@ class Method(StrEnum):
     RECOMMENDED = "recommended"
 
 
-class Calibration(StrEnum):
+class NoiseProof(StrEnum):
     """Which proof sizes the noise of a hypothesis."""
 
     TARGET = "target-charging"
@@ -173,9 +173,9 @@ def ask(
         ),
     ] = None,
     calibration: Annotated[
-        Calibration,
+        NoiseProof,
         typer.Option("--calibration", help="Which proof sizes the noise.", rich_help_panel=_METHOD),
-    ] = Calibration.TARGET,
+    ] = NoiseProof.TARGET,
     universe: Annotated[
         int | None,
         typer.Option(
@@ -312,7 +312,7 @@ def ask(
             "universe": universe,
             "smoothness": smoothness,
         }
-        if calibration is not Calibration.TARGET:
+        if calibration is not NoiseProof.TARGET:
             sizing["calibration"] = str(calibration)
         prompted = batch is None and synthesise is None
         _agree(sealed, rows, epsilon, delta, max_queries, sizing, ask=not yes and prompted)
