@@ -176,7 +176,7 @@ def test_two_people_are_never_taken_for_one():
         frame = pd.DataFrame(plain | {column: mixed})
         with pytest.raises(wn.InputError, match="mixes several types"):
             wn.read_baskets(frame, basket="b", item="i", user="u", max_baskets_per_user=1)
-    with pytest.raises(wn.InputError, match="a Series holds no baskets"):
+    with pytest.raises(wn.InputError, match="a Series is not a table"):
         wn.read_baskets(mixed, unit="basket")
     indicators = pd.DataFrame({"u": mixed, "x": [1, 0], "y": [0, 1]})
     with pytest.raises(wn.InputError, match="mixes several types"):

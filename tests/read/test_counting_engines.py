@@ -158,7 +158,7 @@ def test_data_frames_keep_the_memory_limit_and_leave_no_file(
     with pytest.raises(wn.InputError, match="not a size"):
         wn.counts(whole_frame(), item="i", user="u", memory="lots")
     people = np.arange(600_000)
-    frame = pd.DataFrame({"u": people, "i": people % 1000})
+    frame = pd.DataFrame({"u": people.astype(str), "i": people % 1000})
     seen: list[tuple[int, int]] = []
     counted = wn.counts(
         frame, item="i", user="u", memory="30MB", progress=lambda *done: seen.append(done)

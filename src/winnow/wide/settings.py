@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial, reduce
-from itertools import combinations
+from functools import cached_property, partial
 from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, positive, probability
-from winnow.core.process import memory_text, parse_memory
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
@@ -25,12 +22,12 @@ from winnow.release.crossing.tables import TableNoise
 from winnow.release.mechanism import MeasureMarginals, first_event
 from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 from winnow.wide.at_once import AtOnce, closure, noise_of
+from winnow.wide.candidates import candidates, overlaps, tables_inside
 from winnow.wide.junction_tree import Columns, tree_cells
 from winnow.wide.rules import (
     ASSUMED_ROWS,
     FITTED,
     MODEL_CELLS,
-    MOST_CANDIDATES,
     MOST_FIRST,
     ONCE,
     PURE_BETTER,
@@ -46,10 +43,6 @@ from winnow.wide.rules import (
     schedule,
 )
 
-_BYTES_PER_CELL = 40
-"""Of a candidate's table: true counts, the model's, both in grid steps, scratch."""
-_BYTES_PER_MODEL_CELL = 320
-"""Of the model: beliefs and maps of the cliques, and some thirty vectors of the fit."""
 _LARGEST_MODEL = 2**31 - 1
 
 
@@ -152,9 +145,9 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     _check(request)
     total = _total(request)
     workload, sets = _bind(request)
-    every = _inside(sets)
+    every = tables_inside(sets)
     cells = int(request.model_cells or MODEL_CELLS)
-    fitting = _candidates(request, every, cells)
+    fitting = candidates(request.schema.shape, request.memory, every, cells)
     columns = len(request.schema.columns)
     rho = None if request.pure else float(zcdp_rho(request.epsilon, request.delta))
     noise = partial(
@@ -181,7 +174,7 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
             return wide_settings(replace(request, accountant="pure"))
     if request.model_cells is None:
         cells = model_cells(nu)
-        fitting = _candidates(request, every, cells)
+        fitting = candidates(request.schema.shape, request.memory, every, cells)
     rounds = _rounds(request, workload, total, fitting, sets, rule, rho, nu, cells)
     if total is None or rounds.worthwhile(total):
         return rounds
@@ -342,7 +335,7 @@ def _rounds(
         request.schema,
         workload,
         Workload(request.schema, parts),
-        _weights(fitting, sets),
+        overlaps(fitting, sets),
         total,
         int(request.rows_per_person),
         request.relation,
@@ -397,52 +390,3 @@ def _total(request: WideRequest) -> int | None:
     if known is not None and int(known) < 1:
         raise DataError("the table has no rows; there is nothing to release")
     return None if known is None else int(known)
-
-
-def _inside(sets: list[Columns]) -> list[Columns]:
-    """All sets of two or more columns inside a table of the workload, small ones first."""
-    every: set[Columns] = set()
-    for each in {tuple(sorted(columns)) for columns in sets}:
-        for ways in range(2, len(each) + 1):
-            every.update(combinations(each, ways))
-    return sorted(sorted(every), key=len)
-
-
-def _candidates(request: WideRequest, every: list[Columns], cells: int) -> list[Columns]:
-    """Those of two columns that a model of so many cells can hold, and larger ones, spread."""
-    shape = request.schema.shape
-    alone = sum(shape)
-
-    def held(columns: Columns) -> int:  # by a model of this table and the other columns
-        sizes = [shape[c] for c in columns]
-        return alone - sum(sizes) + math.prod(sizes)
-
-    pairs = [each for each in every if len(each) == 2 and held(each) <= cells]
-    room = max(0, MOST_CANDIDATES - len(pairs))
-    larger = [each for each in every if len(each) > 2 and held(each) <= cells] if room else []
-    if not pairs:
-        raise ParameterError(
-            "there is no table of two or more columns to select: the workload has none, or all "
-            f"have more than model_cells={cells:,}"
-        )
-    kept = min(len(larger), room)
-    fitting = pairs + [larger[i * len(larger) // kept] for i in range(kept)]
-    needed = _BYTES_PER_CELL * sum(math.prod(shape[c] for c in each) for each in fitting)
-    needed += _BYTES_PER_MODEL_CELL * cells
-    if needed > parse_memory(request.memory):
-        raise ParameterError(
-            f"the tables and the model need about {memory_text(needed)}, more than memory="
-            f"{request.memory!r}; lower ways or model_cells, sample tables, or allow more"
-        )
-    return fitting
-
-
-def _weights(candidates: list[Columns], sets: list[Columns]) -> tuple[int, ...]:
-    """A set weighs as much as it overlaps with the workload, in lowest terms.
-
-    That is: the columns that it shares with each table, added up. [McKenna et al. 2022, AIM]
-    """
-    often = Counter(column for each in sets for column in each)
-    weights = [sum(often[column] for column in columns) for columns in candidates]
-    unit = reduce(math.gcd, weights)
-    return tuple(weight // unit for weight in weights)
