@@ -89,6 +89,7 @@ CASES: dict[str, tuple[tuple[int, ...], Any, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["substitution", "add-remove"])
 @pytest.mark.parametrize("name", CASES)
 def test_answers_are_unbiased_with_the_stated_errors(name: str, relation: str) -> None:

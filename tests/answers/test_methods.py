@@ -154,6 +154,7 @@ WORKLOADS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("rows", [100, 20_000])
 def test_nothing_is_taken_that_is_predicted_to_be_worse_than_plain_noise(

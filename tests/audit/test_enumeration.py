@@ -30,6 +30,7 @@ def test_neighbours_are_as_close_as_promised(case: Case) -> None:
         assert result.passed, result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

@@ -29,6 +29,7 @@ from winnow.privacy import single_use_grant
 from winnow.select.crossing import Selection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

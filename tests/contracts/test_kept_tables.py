@@ -24,6 +24,7 @@ def cells(table: SealedTable, columns: tuple[int, ...]) -> list[int]:
     return marginal_counts(rows.codes, rows.weights, table.schema.shape, columns).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bound", [None, 2], ids=["rows", "people"])
 def test_an_engine_has_the_cells_of_its_rows(put: Put, bound: int | None) -> None:  # noqa: F811

@@ -119,6 +119,7 @@ def test_an_outcome_42_units_behind_is_reached(law: Law) -> None:
     assert stats.binomtest(wins, trials, chance).pvalue > REJECT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction("10.1")])
 def test_discrete_laplace_follows_its_law(scale: Fraction) -> None:
     stream = Tape.seeded(31).stream()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def test_names_that_users_catch_catch_what_they_did() -> None:
     assert issubclass(errors.SessionExhausted, errors.InputError)
 
 
+@cache
 def sources() -> list[tuple[Path, ast.Module]]:
     # Not twins that break the rules, for the audit to find.
     files = sorted(file for file in SOURCE.rglob("*.py") if "broken" not in file.name)

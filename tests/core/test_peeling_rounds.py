@@ -52,6 +52,7 @@ def p_value(scores: list[int], k: int, draws: int) -> float:
     return chi_square_p_value(np.append(counts, 0).astype(int), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [[3, 3, 3, 3, 3], [5, 4, 3, 2, 0]])
 def test_the_law_is_that_of_rounds_of_permute_and_flip(scores: list[int]) -> None:
     """False alarm below 1e-8; the seeds are fixed."""

@@ -34,6 +34,7 @@ def law(head: list[int], level: int, left: list[int]) -> np.ndarray:
     return lazy_law(x[None], in_head[None], tail[None], levels)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "level"),
     [([0, 6], 4), ([0, 6], 9), ([1, 3], 6), ([1, 3], 0), ([2, 4, 5], 1), (list(range(8)), 0)],

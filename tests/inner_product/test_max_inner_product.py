@@ -50,6 +50,7 @@ def draws(index: str, count: int, monkeypatch: pytest.MonkeyPatch, **options: ob
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["exact", "flat", "lsh"])
 def test_every_index_draws_the_exponential_mechanism(
     index: str, monkeypatch: pytest.MonkeyPatch

@@ -20,6 +20,7 @@ from winnow.core.tape import Tape
 from winnow.lp.kernels.scalar_program import ConstraintRows, Shapes
 from winnow.lp.kernels.scalar_solver import STAGES, ScalarLoop, words_for
 
+pytestmark = pytest.mark.extras  # half a minute of compiling, of loops for large programs alone
 POWER = -12
 FALSE_ALARM = 1e-6
 
@@ -55,7 +56,6 @@ def _uniform(loop, matrix, offsets, scale, *, rate, step):
     return uniform, points
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "step", "classes", "stages"),
     [
@@ -167,7 +167,6 @@ def test_sparse_rows_and_left_over_coordinates_give_what_dense_rows_give() -> No
         np.testing.assert_allclose(one, other, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_work_that_is_saved_changes_no_law() -> None:
     """First rows of many short runs, drawn under bounds that were never looked at before."""
     matrix, offsets = _program(8, 3, 5)

@@ -80,6 +80,7 @@ def test_pure_dp_rho_holds_for_other_pure_pairs(epsilon: float) -> None:
         assert largest_divergence(log_p, log_q) <= rho * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", SIZES)
 def test_bounded_range_rho_holds_for_the_two_point_family(epsilon: float) -> None:
     rho = float(zcdp_cost(BoundedRange(epsilon, ADD)).rho)

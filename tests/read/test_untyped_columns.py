@@ -60,6 +60,7 @@ def test_a_table_without_rows_is_taken_as_one_with_a_row_is(kind: str) -> None:
         assert open_sealed(table.rows).weights.sum() == 0, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", [*NOTHING.values(), *NULLS.values()], ids=lambda f: "")
 def test_nobody_is_counted_where_one_person_would_be(frame: Any) -> None:
     counts = wn.counts(frame, item="a", user="p", items=["x"])

@@ -33,6 +33,7 @@ def query_of(dialect: str, items: tuple[str, ...] | None = None) -> Any:
     return table.asked(CountQuery("what", "who", 5, "unused", items))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_question_is_read_back_as_it_was_written(dialect: str) -> None:
     wanted = exp.values([(3, "00ff")], alias="w", columns=["n", "b"])

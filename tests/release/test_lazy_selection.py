@@ -26,6 +26,7 @@ from winnow.release.kernels.clocked_draw import OUTGROWN
 from winnow.release.kernels.clocked_sampler import ClockedSampler
 from winnow.release.kernels.distribution import Distribution, uniform_distribution
 
+pytestmark = pytest.mark.extras  # half a minute of compiling, of loops for large workloads alone
 REJECT = 1e-4
 DRAWS = 8_000
 ROWS = 1000
@@ -136,7 +137,6 @@ def test_blocks_that_are_not_evaluated_are_proposed_from_by_their_bound() -> Non
     assert reference.p_value(seen, expected) > REJECT
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bits", "union"])
 @pytest.mark.parametrize("epsilon", [0.01, 0.05])
 def test_the_law_holds_through_steps_epochs_and_merges(name: str, epsilon: float) -> None:

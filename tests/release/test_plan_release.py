@@ -54,6 +54,7 @@ def test_the_bound_falls_with_rows_and_never_exceeds_one() -> None:
     assert expected_error_bound(cells=2, queries=1, rounds=1, noise=9, selection=9) == 1
 
 
+@pytest.mark.slow
 def test_an_error_that_is_wished_for_gives_rows_and_rounds() -> None:
     wish = {"epsilon": 1, "delta": 1e-6, "alpha": 0.1}
     found = wn.plan.mwem(4096, 1000, **wish)

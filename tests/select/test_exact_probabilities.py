@@ -39,6 +39,7 @@ def name_of(case: Case) -> str:
     return f"{case.mechanism.name}, {case.declared.name}, {case.declared.relation}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", all_cases(), ids=name_of)
 def test_probabilities_of_all_outcomes_sum_to_one(case: Case) -> None:
     scores = np.array([[4, 4, 1, 0], [2, 0, 0, 3]], np.int64)

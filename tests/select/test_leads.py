@@ -24,6 +24,7 @@ PEOPLE = counts(wn.Relation.ADD_REMOVE)
 SCORES = {"a": 41, "b": 39, "c": 20, "d": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [NoisyTopWithLeads(1.0, "laplace"), NoisyTopWithLeads(2.0, "exponential", 2)],

@@ -57,6 +57,7 @@ class BrokenSharedNoise(Worker):
         return blocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("made", "faithful"), [(Worker, True), (BrokenSharedNoise, False)])
 def test_workers_draw_the_law_of_the_mechanism(made: type[Worker], faithful: bool) -> None:
     """At a false alarm of 1e-8, on fixed keys."""

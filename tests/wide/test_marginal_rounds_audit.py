@@ -51,6 +51,7 @@ def test_a_replaced_row_counted_as_one_change_is_caught(
     assert not fidelity_of_marginal_rounds(mechanism, broken, FEW, 5).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "setting"), CASES, ids=NAMES)
 def test_the_rounds_draw_what_was_enumerated(
     mechanism: MeasureMarginals, setting: AuditedRounds
