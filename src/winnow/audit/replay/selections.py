@@ -368,7 +368,7 @@ def _from_classes(
     def call(people: People, place: ReplayPlace) -> Any:
         held = counted(people)
         given: list[Any] = [(number, [item]) for item, number in held.items()]
-        given.append((0, 1000, lambda uniform: uniform.below(1000)))
+        given.append((0, 1000, lambda uniform: f"other {uniform.below(1000)}"))
         sealed = classes(
             given, total=len(ITEMS) + 1000 if known else None, monotone=True, relation=relation
         )
