@@ -75,8 +75,9 @@ $(PY):
 	@echo "Making a virtual environment in $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 
-# One stamp for each extra: $(STAMP)test installs winnow-dp[test].
+# One stamp for each extra: $(STAMP)test installs winnow-dp[test]. Modules are compiled when they
+# are first imported, which few of them are: compiling all takes half of the time of installing.
 $(STAMP)%: pyproject.toml constraints.txt | $(PY)
 	@echo "Installing winnow-dp[$*] into $(VENV) (the first time this takes a minute or two) ..."
-	@$(PY) -m pip install -qq -c constraints.txt -e '.[$*]'
+	@$(PY) -m pip install -qq --no-compile -c constraints.txt -e '.[$*]'
 	@touch $@
