@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -92,11 +93,12 @@ def _condition(given: Any) -> Any:
     return given
 
 
-class Verbs(Generic[R]):
+class Verbs(ABC, Generic[R]):
     """The verbs of the library; the name of a dataset stands where the library takes data."""
 
+    @abstractmethod
     def _order(self, dataset: str, kind: str, **order: Any) -> R:
-        raise NotImplementedError
+        """What comes of an order: a plan, or a release."""
 
     @guarded
     def select(
