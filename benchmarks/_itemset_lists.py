@@ -41,10 +41,11 @@ PUBLIC: tuple[Case, ...] = (
     ("canonical", 0.0, 2),
 )
 PURE: tuple[Case, ...] = (
-    (AUTO, 0.0, 2),
-    ("joint", 0.0, 2),
-    ("canonical", 0.0, 2),
-    ("permute-and-flip", 0.0, 2),
+    (AUTO, 0.0, 4),
+    ("joint", 0.0, 4),
+    ("canonical", 0.0, 4),
+    ("canonical-adaptive", 0.0, 4),
+    ("permute-and-flip", 0.0, 4),
 )
 SETTINGS = {"private items": PRIVATE, "public items": PUBLIC, "public items, no delta": PURE}
 
@@ -83,13 +84,20 @@ def recall(ranks: ItemsetRanks, case: Case, k: int, epsilon: float, seed: int) -
     return sum(sum(count >= least for count, _ in one) for one in found) / (k * draws)
 
 
-def lists(folder: Path, seed: int, quick: bool) -> list[dict[str, Any]]:
-    """A row for each set of baskets, setting, length of the list and epsilon."""
-    rows = []
+def lists(
+    folder: Path, seed: int, quick: bool, kept: list[dict[str, Any]], only: str | None = None
+) -> list[dict[str, Any]]:
+    """A row for each set of baskets, setting, length of the list and epsilon.
+
+    With ``only`` one setting is measured, and the rows of others are kept.
+    """
+    rows = [row for row in kept if only not in (None, row["setting"])]
     for name, read in sources(folder).items():
+        if name in LARGE and only not in (None, "private items"):
+            continue
         baskets = open_sealed(read().data)
         for setting, cases in SETTINGS.items():
-            if name in LARGE and setting != "private items":
+            if only not in (None, setting) or (name in LARGE and setting != "private items"):
                 continue
             ranks = ItemsetRanks(baskets, SIZE, known_items=setting != "private items")
             for k in LISTS[:1] if quick else LISTS:

@@ -1,18 +1,26 @@
-"""Interactive questions about ADULT: errors against independent noise, and time per answer.
+"""Interactive questions: errors against independent noise, and time per answer.
 
     n = 48,842 rows, seven columns, 120,960 cells; random conjunctions of three columns, each with
     a random set of its codes; epsilon = 1, delta = 1e-6; sessions sized for k = 1e4, 1e5 and 1e6
     questions, of which 10,000 and 100,000 are asked.
 
+The same on other tables (``TABLES``), sized for 100 to 10^6 questions, at epsilon 0.3 and 1; up to
+2,000 are asked, of what the default takes, sessions that start from nothing, independent noise. How
+sessions start was chosen on ADULT, income and supermarket at epsilon 1; the others test it.
+
 Independent noise is that of sessions with method="independent", at the same budget for k answers.
-Sessions are seeded, so errors are repeatable; times are not. Needs --data, a folder with adult_pgm.
+Sessions are seeded, so errors are repeatable; times are not. Needs --data, a folder with adult_pgm,
+income_esl, supermarket, online_retail, goodreads_books, movielens_latest_small and steam.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +28,7 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
+from _wide_data import Codes, adult, books, income, movies, retail, steam, supermarket
 from winnow import SealedTable, Workload
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.interactive.questions import Question, taken
@@ -33,10 +42,70 @@ SIZES = (10**4, 10**5, 10**6)
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("default", {"method": "multiplicative-weights"}),
     ("proved threshold", {"threshold": "proved"}),
-    ("warm start 0.1", {"warm_start": 0.1}),
+    ("no tables", {"method": "multiplicative-weights", "warm_start": 0}),
     ("threshold 0.08", {"threshold": 0.08}),
     ("printed constants", {"calibration": "paper"}),
 )
+
+
+TABLES: dict[str, Callable[[Path], Codes]] = {
+    "adult": lambda folder: adult(folder, COLUMNS),
+    "income": lambda folder: part(income(folder), 8),
+    "supermarket": lambda folder: part(supermarket(folder), 14),
+    "retail": lambda folder: part(retail(folder), 5),
+    "books": lambda folder: part(books(folder), 4),
+    "movies": lambda folder: part(movies(folder), 4),
+    "steam": lambda folder: part(steam(folder), 12),
+}
+CHOSEN_ON = ("adult", "income", "supermarket")
+QUESTIONS, MANY, EPSILONS = 2_000, (100, 1_000, 10**4, 10**5, 10**6), (0.3, 1.0)
+
+
+def part(codes: Codes, columns: int) -> Codes:
+    """The first columns."""
+    names = list(codes.schema)[:columns]
+    return Codes(codes.frame[names], {name: codes.schema[name] for name in names}, names[-1])
+
+
+def compared(
+    folder: Path, seed: int, quick: bool, names: Sequence[str] = tuple(TABLES)
+) -> list[dict[str, Any]]:
+    """A row for each table, epsilon and number of questions."""
+    found = []
+    for name in names:
+        codes = TABLES[name](folder)
+        table = wn.read_table(codes.frame.astype(int), schema=codes.schema)
+        workload = conjunctions(table, QUESTIONS, seed)
+        truth = unsafe_true_answers(table, workload)
+        asked = [taken(workload, query) for query in range(QUESTIONS)]
+        for epsilon in EPSILONS[1:] if quick else EPSILONS:
+            for k in MANY:
+                row: dict[str, Any] = {
+                    "data": name, "chosen on": name in CHOSEN_ON and epsilon == 1, "n": table.n,
+                    "cells": table.schema.cells, "epsilon": epsilon, "k": k,
+                }  # fmt: skip
+                for word, options in (
+                    ("independent", {"method": "independent"}),
+                    ("no tables", {"method": "multiplicative-weights", "warm_start": 0}),
+                    ("default", {}),
+                ):
+                    with suppress(wn.InputError):
+                        row[word] = errors(
+                            table, asked[:k], truth, k, options | {"epsilon": epsilon}
+                        )
+                found.append(row)
+    report(
+        "Largest / mean error",
+        ["data", "epsilon", "k", "independent", "no tables", "default", "default is"],
+        [
+            [r["data"], f"{r['epsilon']:g}", f"{r['k']:,}"]
+            + [f"{r[w]['max']:.4f} / {r[w]['mean']:.4f}" if w in r else "-"
+               for w in ("independent", "no tables", "default")]
+            + [r["default"]["method"] if "default" in r else "-"]
+            for r in found
+        ],
+    )  # fmt: skip
+    return found
 
 
 def conjunctions(table: SealedTable, number: int, seed: int) -> Workload:
@@ -58,7 +127,8 @@ def errors(
     table: SealedTable, asked: list[Question], truth: Any, k: int, options: dict[str, Any]
 ) -> dict[str, Any]:
     """One session: its errors and its times."""
-    session = wn.open_interactive(table, epsilon=1, delta=1e-6, max_queries=k, seed=1, **options)
+    options = {"epsilon": 1.0} | options
+    session = wn.open_interactive(table, delta=1e-6, max_queries=k, seed=1, **options)
     off = np.empty(len(asked))
     hypothesis: list[float] = []
     fresh: list[float] = []
@@ -70,12 +140,16 @@ def errors(
         (hypothesis if answer.kind == "hypothesis" else fresh).append(took)
     if not isinstance(session, Interactive):
         return {
+            "method": session.method,
             "max": float(off.max()),
             "mean": float(off.mean()),
             "bound": session.plan.bound,
             "median_us": 1e6 * float(np.median(fresh)),
         }
     return {
+        "method": session.method,
+        "tables": session.plan.prior_multiplier is not None,
+        "usual": session.plan.usual,
         "max": float(off.max()),
         "mean": float(off.mean()),
         "bound": session.plan.bound,
@@ -172,7 +246,18 @@ def main() -> None:
     parser = arguments(__doc__ or "", "interactive")
     parser.add_argument("--data", type=Path, required=True, help="a folder with adult_pgm")
     parser.add_argument("--quick", action="store_true", help="10,000 questions only")
+    parser.add_argument(
+        "--only-tables", nargs="*", choices=TABLES, help="these, or all; keep the other figures"
+    )
     options = parser.parse_args()
+    names = options.only_tables or list(TABLES)
+    others = compared(options.data, options.seed, options.quick, names)
+    if options.only_tables is not None:
+        kept = json.loads(options.out.read_text())
+        rows = [row for row in kept.get("tables", []) if row["data"] not in names]
+        save(options.out, {name: value for name, value in kept.items() if name != "machine"}
+             | {"tables": rows + others})  # fmt: skip
+        return
     folder = options.data / "adult_pgm"
     table = wn.read_table(
         folder / "adult.csv.gz", schema=folder / "adult-domain.json", columns=COLUMNS
@@ -220,7 +305,8 @@ def main() -> None:
         list(kept),
         [[f"{value:.3g}" for value in kept.values()]],
     )
-    save(options.out, {"sessions": found, "durable": kept, "cells": table.schema.cells, "n": n})
+    document = {"sessions": found, "tables": others, "durable": kept}
+    save(options.out, document | {"cells": table.schema.cells, "n": n})
 
 
 if __name__ == "__main__":

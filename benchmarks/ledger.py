@@ -12,6 +12,7 @@ users decide most of the times: each charge waits for it.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import statistics
@@ -39,6 +40,12 @@ from reference.ledger_damage import outcomes
 
 LENGTHS = (100, 10_000, 100_000)
 LOADS = (("SQLite", 8), ("Postgres", 32))
+TITLES = {
+    "length": "Time in milliseconds against the number of entries",
+    "load": "Processes that charge until the cap",
+    "race": "Four processes open one new ledger",
+    "damage": "What a charge to a spent, damaged ledger meets",
+}
 EVENT = PureDP(Fraction(1, 1000), "add-remove")
 
 Place = tuple[str, Path]
@@ -83,7 +90,7 @@ def fill(ledger: Ledger, until: int) -> None:
     def many(chain: Any, end: Any) -> int:
         for _ in range(min(1000, until - chain.seen[0])):
             account = chain.dataset("people")
-            cost = account.cap.cost(EVENT)
+            cost = account.cap.cost(EVENT, account.used)
             after = account.charged(account.used + cost)
             body = {"event": {}, "cost": texts_of(cost), "analyst": "", "plan": ""}
             chain.add(end, "charge", after, body)
@@ -235,23 +242,28 @@ def main() -> None:
     parser.add_argument("--charges", type=int, default=3000, help="charges of each load")
     parser.add_argument("--creations", type=int, default=100, help="ledgers made in the race")
     parser.add_argument("--damage", type=int, default=10_000, help="damaged copies")
+    parser.add_argument("--parts", default=",".join(TITLES), help="the others stay as they are")
     options = parser.parse_args()
-    document: dict[str, Any] = {
-        "others": os.getloadavg()[0],
-        "length": lengths(),
-        "load": [load(store, processes, options.charges) for store, processes in LOADS],
-        "race": [races(store, options.creations) for store, _ in LOADS],
-        "damage": damage(options.damage, options.seed),
+    run: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "length": lengths,
+        "load": lambda: [load(store, processes, options.charges) for store, processes in LOADS],
+        "race": lambda: [races(store, options.creations) for store, _ in LOADS],
+        "damage": lambda: damage(options.damage, options.seed),
     }
-    titles = {
-        "length": "Time in milliseconds against the number of entries",
-        "load": "Processes that charge until the cap",
-        "race": "Four processes open one new ledger",
-        "damage": "What a charge to a spent, damaged ledger meets",
+    parts = options.parts.split(",")
+    kept = json.loads(options.out.read_text()) if options.out.exists() else {}
+    others = {"others": os.getloadavg()[0]} if "load" in parts else {}
+    kept.pop("machine", None)
+    days = {
+        **kept.get("days", {}),
+        **dict.fromkeys(parts, time.strftime("%Y-%m-%d", time.gmtime())),
     }
-    for name, title in titles.items():
+    document: dict[str, Any] = {**kept, **others, **{name: run[name]() for name in parts}}
+    document["days"] = days
+    for name in parts:
         rows = document[name]
-        report(title, list(rows[0]), [[_text(value) for value in row.values()] for row in rows])
+        shown = [[_text(value) for value in row.values()] for row in rows]
+        report(TITLES[name], list(rows[0]), shown)
     save(options.out, document)
 
 

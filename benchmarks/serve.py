@@ -13,6 +13,7 @@ processor time: ``cpu_share`` says how much of one core it got and used.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import sys
@@ -22,11 +23,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from _common import HERE, arguments, report, save
+from _common import HERE, arguments, machine, report, save
 
 sys.path.insert(0, str(HERE.parent / "tests" / "serve"))
 from loading import Client, Running, question, running
 
+PARTS = ["held", "many", "memory"]
 CONNECTIONS = 64
 REPEATED = 0.7
 
@@ -109,34 +111,52 @@ async def many(server: Running, requests: int, together: int, seed: int) -> dict
     }
 
 
+async def warmed(server: Running, seed: int) -> None:
+    """It compiles and learns."""
+    await held(server, 2.0, seed + 1)
+
+
+def memory(server: Running, questions: int, seed: int) -> list[dict[str, Any]]:
+    """Resident megabytes before, and after each tenth of the questions, 1,000 in a request."""
+    rows = [{"questions": 0, "megabytes": server.memory / 2**20}]
+    asked, part = 0, max(4, questions // 10_000)
+    while asked < questions:
+        found = asyncio.run(many(server, part, 1000, seed + asked + 1))
+        asked += found["requests"] * 1000
+        row = {"questions": asked, "megabytes": server.memory / 2**20, "failed": found["failed"]}
+        rows.append({**row, "answers_per_second": found["answers_per_second"]})
+    return rows
+
+
 def main() -> None:
     parser = arguments(__doc__ or "", "serve")
+    parser.add_argument(
+        "--parts", nargs="+", choices=PARTS, default=PARTS, help="what is measured anew"
+    )
     parser.add_argument("--seconds", type=float, default=20.0, help="of the held load")
     parser.add_argument("--requests", type=int, default=40, help="with many questions each")
     parser.add_argument("--together", type=int, default=500, help="questions in one of them")
     parser.add_argument("--questions", type=int, default=10**6, help="of the test of memory")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "held") as server:
-        asyncio.run(held(server, 2.0, options.seed + 1))  # it compiles and learns
-        load = [asyncio.run(held(server, options.seconds, options.seed))]
-        together = [asyncio.run(many(server, options.requests, options.together, 0))]
-        memory = [{"questions": 0, "megabytes": server.memory / 2**20}]
-        asked, part = 0, max(1, options.questions // 4)
-        while asked < options.questions:
-            asyncio.run(many(server, part // options.together, options.together, asked + 1))
-            asked += part
-            memory.append({"questions": asked, "megabytes": server.memory / 2**20})
-    document: dict[str, Any] = {
-        "others": os.getloadavg()[0],
-        "quantum_ms": 100,
-        "held": load,
-        "many": together,
-        "memory": memory,
-    }
-    for name in ("held", "many", "memory"):
-        rows = document[name]
-        report(name, list(rows[0]), [[f"{value:.4g}" for value in row.values()] for row in rows])
-    save(options.out, document)
+    document: dict[str, Any] = {}
+    if options.out.exists():  # parts that are not measured now stay, each with its own machine
+        document = json.loads(options.out.read_text())
+        document.pop("machine")
+    document["quantum_ms"] = 100
+    for part in options.parts:
+        with tempfile.TemporaryDirectory() as folder, running(Path(folder) / part) as server:
+            others = os.getloadavg()[0]
+            asyncio.run(warmed(server, options.seed))
+            if part == "held":
+                rows = [asyncio.run(held(server, options.seconds, options.seed))]
+            elif part == "many":
+                rows = [asyncio.run(many(server, options.requests, options.together, options.seed))]
+            else:
+                rows = memory(server, options.questions, options.seed)
+        document[part] = {"machine": machine(), "others": others, "rows": rows}
+        shown = [[f"{value:.4g}" for value in row.values()] for row in rows]
+        report(part, list(rows[-1]), shown)
+        save(options.out, document)
 
 
 if __name__ == "__main__":

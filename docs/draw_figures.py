@@ -219,6 +219,25 @@ def wide_accuracy() -> bytes:
     return _finish(figure, axes, "Wide tables, (1, 1e-9)-DP", grid="x")
 
 
+def wide_rounds() -> bytes:
+    """The time of a round against the queries, by what is looked at again."""
+    rows = [row for row in _document("sublinear")["rows"] if row["series"] == "queries"]
+    figure, axes = new_figure(height=4.2)
+    for place, (looks, label) in enumerate(
+        (
+            ("all", "all tables looked at in every round"),
+            ("few", "only those that say something new"),
+        )
+    ):
+        mine = [row for row in rows if row["looks"] == looks]
+        xs, ys = ([row[key] for row in mine] for key in ("queries", "round_seconds"))
+        _lines(axes, xs, ys, place, label)
+    axes.set(xscale="log", yscale="log", xlabel="queries m (log scale)",
+             ylabel="CPU seconds of a round (log)")  # fmt: skip
+    axes.legend(loc="upper left", frameon=False, handlelength=4)
+    return _finish(figure, axes, "All pairs of 25, 50 and 100 columns: 10¹⁵, 10³⁰ and 10⁶⁰ cells")
+
+
 def mips_certified() -> bytes:
     """What a head misses and what can be certified about it, by index."""
     document = _document("mips")
@@ -254,6 +273,7 @@ def interactive_errors() -> bytes:
     names = {
         "independent": "noise on every answer",
         "default": "session",
+        "no tables": "session, warm_start=0",
         "proved threshold": "session, one threshold",
         "printed constants": "session, printed constants",
     }
@@ -312,6 +332,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     selection_chances,
     sparse_vector_error,
     wide_accuracy,
+    wide_rounds,
     mips_certified,
     interactive_errors,
     tables_heat,

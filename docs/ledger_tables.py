@@ -39,8 +39,9 @@ def ledger_load(document: Document) -> str:
         met[row["met"]] = met.get(row["met"], 0) + row["times"]
     errors = ", ".join(f"{times:,} `{name}`" for name, times in sorted(met.items()))
     busy = document.get("others", 0.0)
+    days = ", ".join(f"{part} {day}" for part, day in document.get("days", {}).items())
     return (
-        f"The load average of the machine was {busy:.1f}. {document.get('note', '')}\n\n"
+        f"The load average of the machine was {busy:.1f}. Days of measuring: {days}.\n\n"
         + table(head, lines, right=7)
         + f"\n{races} {sum(met.values()):,} damaged copies of a spent ledger: {errors}; "
         f"{met.get('GRANTED', 0)} granted.\n"

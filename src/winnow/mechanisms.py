@@ -176,6 +176,14 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
             f"sets, {known}",
             options=("noise", "gamma"),
         ),
+        MechanismRow(
+            verb,
+            "canonical-adaptive",
+            "winnow.topk.mechanisms.ranked_adaptive.RankedCanonicalAdaptive",
+            _LIST,
+            "a set of at most k",
+            f"as many as stand out, without a delta; {known}",
+        ),
     )
 
 

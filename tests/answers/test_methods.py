@@ -208,3 +208,15 @@ def test_noise_on_each_query_is_possible_for_very_many_of_them() -> None:
     released = wn.release(rows, made, epsilon=1.0, delta=DELTA, method="explicit", seed=1)
     assert "each query" in released.receipt.mechanism
     assert released.value.standard_errors.shape == (12_000,)
+
+
+def test_the_root_of_prefixes_is_taken_only_where_it_is_clearly_better() -> None:
+    """With as good a prediction trees are better: prefixes that rise gain more by them."""
+
+    def taken(cells: int) -> str:
+        told = {"n": 10**5, "epsilon": 0.1, "delta": 1e-6}
+        plan = wn.plan.release({"x": cells}, wn.prefixes("x"), **told)  # type: ignore[arg-type]
+        return plan.method
+
+    assert taken(256) == "tables"
+    assert taken(4096) == "toeplitz"

@@ -315,6 +315,7 @@ def test_bad_input_of_the_top_k_plan_is_one_line(
     assert message in result.stderr
 
 
+@pytest.mark.extras  # which also `make demo` runs
 def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "demo"
     result = run("demo", "--out", folder)

@@ -15,12 +15,14 @@ from winnow.itemsets.audit.claims import cases as basket_cases
 from winnow.itemsets.audit.model import broken_on_baskets
 from winnow.learn import audit as learning
 from winnow.lp import audit as programs
-from winnow.release import audit as rounds
+from winnow.release.audit import rounds
+from winnow.release.audit import warm_start as started
 from winnow.tables import audit as tables
 from winnow.wide.audit import claims as marginals
 
 OTHERS = {
     "release": (rounds.GAUSSIAN, rounds.rounds_enumerated, rounds.rounds_twins),
+    "started": (started.GAUSSIAN, started.start_enumerated, started.start_twins),
     "wide": (
         marginals.SELECTING,
         marginals.marginal_rounds_enumerated,

@@ -174,7 +174,8 @@ def test_progress_would_tell_the_time(table: Any) -> None:
 
 
 def test_predicted_times_grow_with_public_numbers_only(table: Any) -> None:
-    from winnow.release.settings import ReleaseRequest, release_settings
+    from winnow.release.request import ReleaseRequest
+    from winnow.release.settings import release_settings
     from winnow.release.verb import release_seconds
 
     def seconds(**options: Any) -> float:

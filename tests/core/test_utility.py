@@ -67,7 +67,7 @@ def test_bad_sensitivities_are_refused(sensitivity: object) -> None:
 
 
 def test_contradictions_and_unknown_relations_are_refused() -> None:
-    with pytest.raises(InputError, match="not monotone"):
+    with pytest.raises(InputError, match="not monotone; give monotone=False"):
         Utility.declare((1, 1), monotone=True)
     with pytest.raises(InputError, match=r"add-remove.*substitution"):
         Utility.declare(1, relation="swap")

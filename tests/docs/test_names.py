@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,14 +12,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("src", "tests", "benchmarks", "docs")
+CLASS = re.compile(r"^\s*class\s+(\w+)", re.MULTILINE)
 NAMED = re.compile(r"(?<![\w./])winnow(?:\.[a-z][a-z_]*)+")
 
 
 def twice(source: Path) -> dict[str, list[str]]:
     """Classes of one name in several places, wherever in a file they are."""
+    texts = {file: file.read_text(encoding="utf-8") for file in sorted(source.rglob("*.py"))}
+    named = Counter(name for text in texts.values() for name in CLASS.findall(text))
+    suspects = {name for name, times in named.items() if times > 1}  # perhaps in a docstring
     found: dict[str, list[str]] = defaultdict(list)
-    for file in sorted(source.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for file, text in texts.items():
+        if suspects.isdisjoint(CLASS.findall(text)):
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(f"{file.relative_to(source)}:{node.lineno}")
     return {name: places for name, places in found.items() if len(places) > 1}

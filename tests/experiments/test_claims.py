@@ -8,6 +8,8 @@ import copy
 import json
 import math
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +315,25 @@ def test_an_exponent_is_fitted_to_all_points() -> None:
     assert exponent([(1, 1.0), (10, 100.0), (100, 100.0)]) == pytest.approx(1.0)
     bent = exponent([(1, 1.0), (10, 1.0), (20, 1.0), (100, 100.0)])
     assert bent != pytest.approx(1.0, abs=0.05)  # the ends alone would say 1
+
+
+def _peeled_top(weights: list[Fraction], k: int) -> Fraction:
+    """The chance that k rounds of the exponential mechanism take the first k, by all orders."""
+    total = Fraction(0)
+    for order in permutations(range(k)):
+        chance, left = Fraction(1), sum(weights)
+        for item in order:
+            chance, left = chance * weights[item] / left, left - weights[item]
+        total += chance
+    return total
+
+
+@pytest.mark.parametrize(("k", "below", "u"), [(2, 2, 1), (3, 4, 1), (2, 5, Fraction(1, 2))])
+def test_lemma_5_4_of_canonical_promises_too_much_and_the_product_does_not(
+    k: int, below: int, u: Fraction
+) -> None:
+    exact = _peeled_top([Fraction(1)] * k + [Fraction(u)] * below, k)
+    assert exact == math.prod(1 / (1 + below * Fraction(u) / j) for j in range(1, k + 1))
+    assert exact < 1 / (1 + k * below * Fraction(u))  # Pr[X' < gap] of the lemma, put right
+    uneven = [Fraction(3), *[Fraction(1)] * (k - 1), *[Fraction(u) / 2] * below]
+    assert _peeled_top(uneven, k) > exact  # wider gaps help

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from typer.testing import CliRunner
 
 import winnow as wn
+from reference.commands import invoke
 from winnow import InputError, PermuteAndFlip, Schema
-from winnow.cli.app import app
 from winnow.core.laws import Law
 from winnow.core.workloads.arrays import Stream
 from winnow.experiments import joint, joint_runs, papers
@@ -38,8 +37,6 @@ from winnow.experiments.papers import PAPERS, Paper, chosen, estimated_seconds, 
 from winnow.experiments.sources import adult, histogram, item_counts, netflix_counts
 from winnow.plan import top_chance
 from winnow.plots.figures import as_file, empty_figure
-
-runner = CliRunner()
 
 
 def test_every_figure_of_the_papers_is_listed_once() -> None:
@@ -91,7 +88,7 @@ def test_bad_requests_end_with_code_2_and_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(packages, "PACKAGE", "no_such_package")
-    result = runner.invoke(app, ["reproduce", *arguments])
+    result = invoke(["reproduce", *arguments])
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
@@ -99,9 +96,7 @@ def test_bad_requests_end_with_code_2_and_one_line(
 
 @pytest.mark.slow
 def test_the_command_writes_a_figure_and_its_numbers(tmp_path: Path) -> None:
-    result = runner.invoke(
-        app, ["reproduce", "joint", "--figure", "4", "--quick", "--out", str(tmp_path)]
-    )
+    result = invoke(["reproduce", "joint", "--figure", "4", "--quick", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.stderr
     assert "Verdict: none: a stand-in for the paper's data, in a quick run" in result.stdout
     assert "generated stand-in for books" in result.stdout and "Agrees:" not in result.stdout
@@ -137,7 +132,7 @@ def test_an_interrupted_run_keeps_what_is_finished(
 ) -> None:
     experiments = (_small("1"), _small("2", KeyboardInterrupt), _small("3"))
     monkeypatch.setattr(papers, "PAPERS", (Paper("joint", "Joint", experiments),))
-    result = runner.invoke(app, ["reproduce", "joint", "--out", str(tmp_path)])
+    result = invoke(["reproduce", "joint", "--out", str(tmp_path)])
     assert result.exit_code == 130
     assert "3 figures, about 3.0 hours of one core" in result.stdout
     assert "1 of 3 figures are finished and kept" in " ".join(result.stderr.split())
@@ -146,7 +141,7 @@ def test_an_interrupted_run_keeps_what_is_finished(
     # made again, a figure takes the place of its last verdict, and damaged summaries are replaced
     (tmp_path / "summary.json").write_text("{")
     for name in ("3", "1", "3"):
-        again = runner.invoke(app, ["reproduce", "joint", "--figure", name, "--out", str(tmp_path)])
+        again = invoke(["reproduce", "joint", "--figure", name, "--out", str(tmp_path)])
         assert again.exit_code == 0
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert [each["figure"] for each in summary] == ["1", "3"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -13,7 +14,7 @@ from reference.first_ledger import first_ledger
 from reference.processes import at_once
 from winnow.errors import InputError, LedgerError
 from winnow.privacy import PureDP
-from winnow.privacy.ledger import Ledger
+from winnow.privacy.ledger import Ledger, postgres_store
 
 pytestmark = pytest.mark.extras
 
@@ -115,6 +116,77 @@ def test_what_the_server_took_back_is_tried_again(place: str, tmp_path: Path) ->
         return "done"
 
     assert ledger._store.append(work) == "done" and len(trials) == 3
+
+
+_ONCE = """
+    CREATE SEQUENCE tried;
+    CREATE FUNCTION once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('tried') <= 2 THEN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END IF;
+        RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER refused AFTER INSERT ON winnow_entries {when}
+        FOR EACH ROW EXECUTE FUNCTION once()"""
+
+
+@pytest.mark.parametrize("when", ["", "DEFERRABLE INITIALLY DEFERRED"], ids=["insert", "commit"])
+def test_an_entry_that_was_taken_back_on_its_way_is_made_once(
+    place: str, tmp_path: Path, when: str
+) -> None:
+    """The statements of a charge travel together: whichever is refused, it is charged once."""
+    import psycopg
+
+    ledger = Ledger.open(place, key_file=tmp_path / "k", create=True)
+    ledger.open_dataset("A", epsilon=1.0)
+    with psycopg.connect(place, autocommit=True) as other:
+        other.execute(_ONCE.format(when=when))
+        ledger.charge("A", TENTH)
+        assert other.execute("SELECT last_value FROM tried").fetchone() == (3,)
+        other.execute(
+            "CREATE OR REPLACE FUNCTION once() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = '23514'; END $$"
+        )
+        with pytest.raises(LedgerError, match="error 23514"):
+            ledger.charge("A", TENTH)
+        other.execute("DROP TRIGGER refused ON winnow_entries")
+    ledger.charge("A", TENTH)
+    assert ledger.dataset("A").charges == 2 and ledger.verify().ok
+
+
+def test_an_error_behind_the_commit_does_not_charge_again(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.open(place, key_file=tmp_path / "k", create=True)
+    ledger.open_dataset("A", epsilon=1.0)
+    failing = "DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$"
+    with monkeypatch.context() as patch:
+        patch.setattr(postgres_store, "_ON_DISK", (failing, "COMMIT"))
+        with pytest.raises(LedgerError, match="error 40001"):
+            ledger.charge("A", TENTH)
+    assert ledger.dataset("A").charges == 1 and ledger.verify().ok
+
+
+def test_a_charge_is_two_journeys_to_the_server(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    ledger = Ledger.open(place, key_file=tmp_path / "k", create=True)
+    ledger.open_dataset("A", epsilon=1.0)
+    waited, real = [], psycopg.Pipeline.__exit__
+
+    def journey(self: psycopg.Pipeline, *told: Any) -> None:
+        waited.append("together")
+        real(self, *told)
+
+    def alone(self: psycopg.Connection, *told: Any, **options: Any) -> Any:
+        if self.info.pipeline_status == 0:
+            waited.append("alone")
+        return execute(self, *told, **options)
+
+    execute = psycopg.Connection.execute
+    monkeypatch.setattr(psycopg.Pipeline, "__exit__", journey)
+    monkeypatch.setattr(psycopg.Connection, "execute", alone)
+    ledger.charge("A", TENTH)
+    assert waited == ["together"] * 2
 
 
 def test_a_connection_that_was_lost_is_made_again(place: str, tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(place / "env", with_pip=True)
     pip = place / "env" / "bin" / "pip"
     constraints = ROOT / "constraints.txt"
-    subprocess.run([str(pip), "install", "-qq", "-c", str(constraints), str(wheel)], **run)
+    subprocess.run(
+        [str(pip), "install", "-qq", "--no-compile", "-c", str(constraints), str(wheel)], **run
+    )
     return place / "env" / "bin"
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
+import typer.main
+
 from winnow.cli import main
+
+_made_once = cache(typer.main.get_command)
+"""Typer makes all commands anew for each call, which takes half of the time of these tests."""
 
 
 def winnow(*arguments: object, typed: str = "") -> dict[str, Any]:
@@ -17,6 +23,7 @@ def winnow(*arguments: object, typed: str = "") -> dict[str, Any]:
     given = io.TextIOWrapper(io.BytesIO(typed.encode()), "utf-8")
     code: Any = 0
     with (
+        patch.object(typer.main, "get_command", _made_once),
         patch.object(sys, "argv", ["winnow", *map(str, arguments)]),
         patch.object(sys, "stdin", given),
         patch.object(sys, "stdout", streams[0]),

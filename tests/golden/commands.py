@@ -15,8 +15,10 @@ from golden.command import in_turn, winnow
 from golden.data import people, write_csv, write_people
 
 HELP = (
-    "", "demo", "select", "topk", "itemsets", "learn", "tabulate", "release", "ask", "lp", "plan",
-    "plan select", "plan topk", "plan margin", "plan tabulate", "plan release",
+    "", "demo", "select", "topk", "itemsets", "learn", "tabulate", "release", "ask", "lp",
+    "mips", "boost", "plan",
+    "plan select", "plan topk", "plan margin", "plan itemsets", "plan learn",
+    "plan tabulate", "plan release",
     "plan interactive", "schema", "schema draft", "schema check",
     "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
     "ledger share",

@@ -38,20 +38,24 @@ def test_the_flat_index_finds_the_true_top() -> None:
     np.testing.assert_allclose(scores, vectors[ids] @ query, rtol=1e-5)
 
 
-def test_hashing_finds_most_of_the_top_and_is_repeatable() -> None:
+@pytest.mark.parametrize("name", ["lsh", "p-stable"])
+def test_hashing_finds_most_of_the_top_and_is_repeatable(name: str) -> None:
     vectors, query = binary(), a_query()
-    ids, scores = build_index("lsh", vectors).top(query, 55)
+    ids, scores = build_index(name, vectors).top(query, 55)
     assert len(ids) == len(set(ids.tolist())) == 55
     assert recall(ids, vectors, query, 55) > 0.4
     assert np.all(np.diff(scores) <= 0)
-    again, _ = build_index("lsh", vectors).top(query, 55)
+    again, _ = build_index(name, vectors).top(query, 55)
     assert again.tolist() == ids.tolist()
 
 
-def test_hashing_returns_all_rows_when_all_are_asked_for() -> None:
+@pytest.mark.parametrize("name", ["lsh", "p-stable"])
+def test_hashing_returns_all_rows_when_all_are_asked_for(name: str) -> None:
     vectors = np.ones((9, 3))
-    ids, _ = build_index("lsh", vectors).top(np.ones(3), 20)
+    ids, _ = build_index(name, vectors).top(np.ones(3), 20)
     assert sorted(ids.tolist()) == list(range(9))
+    ids, _ = build_index(name, binary(40, 6)).top(np.zeros(6), 40)
+    assert sorted(ids.tolist()) == list(range(40))
     one = LSHIndex(tables=1, bits=3)
     one.build(np.eye(3))
     assert sorted(one.top(np.array([1.0, 0.0, 0.0]), 3)[0].tolist()) == [0, 1, 2]

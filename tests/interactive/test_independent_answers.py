@@ -98,6 +98,13 @@ def test_a_workload_that_does_not_fit_is_refused_whole() -> None:
     assert session.rounds == 0
 
 
+def test_a_session_without_a_hypothesis_says_how_to_synthesise() -> None:
+    session = opened()
+    with pytest.raises(InputError, match="method='multiplicative-weights'"):
+        session.synthesise(wn.marginals(1))
+    assert session.rounds == 0
+
+
 def test_the_noise_belongs_to_the_question_and_not_to_its_turn() -> None:
     asked = [taken(wn.marginals(2).over(SCHEMA), q) for q in range(12)]
     one, other = opened(seed=3), opened(seed=3)

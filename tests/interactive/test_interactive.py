@@ -28,13 +28,16 @@ from winnow import (
     Sealed,
     SealedTable,
 )
+from winnow.core.workloads.reductions import phi_of_rows
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
+from winnow.interactive.crossing import column_sets
 from winnow.interactive.kernels.product_sets import CellSets, KeptTables
 from winnow.interactive.mechanism import prior_variance
 from winnow.interactive.questions import Question, question_of, questions_of, taken
 from winnow.interactive.session import LARGEST_STEP, log_step
 from winnow.interactive.sizing import noise_bound, plan_interactive
 from winnow.interactive.state import CellState, ImplicitState, PointState
+from winnow.interactive.warm_start import fitted_start
 from winnow.privacy import CappedRounds, Compose, zcdp_cost
 from winnow.read.crossing import Rows, group
 
@@ -54,6 +57,7 @@ def table_of(histogram: Any = HISTOGRAM, schema: Schema = SCHEMA, **more: Any) -
 def opened(seed: int = 1, table: SealedTable | None = None, **options: Any) -> Any:
     options = {"epsilon": 1, "delta": 1e-6, "max_queries": 200_000} | options
     options.setdefault("method", "multiplicative-weights")
+    options.setdefault("warm_start", 0)
     return wn.open_interactive(table or table_of(), seed=seed, **options)
 
 
@@ -288,9 +292,40 @@ def test_few_questions_are_all_answered_freshly() -> None:
 def test_the_printed_constants_are_unusable_and_are_accounted_for() -> None:
     session = opened(calibration="paper")
     assert session.plan.threshold > 1 and session.plan.bound == 1
-    assert session.plan.updates == math.floor(200_000 * math.sqrt(math.log(60)))
+    assert session.plan.updates == session.plan.max_queries  # fewer than the printed cap
     assert session.guarantee.epsilon <= 1
     assert session.ask(wn.where(a=1)).value == pytest.approx(0.25)  # uniform, for ever
+
+
+def test_the_printed_constants_say_something_of_a_thousand_million_rows() -> None:
+    many = plan_interactive(
+        InteractiveRequest(60, 1, 1e-6, 1000, public_rows=10**9, calibration="paper")
+    )
+    assert many.bound < 0.4 and many.updates == 1000
+    cap = plan_interactive(
+        InteractiveRequest(60, 1, 1e-6, 10**6, public_rows=1000, calibration="paper")
+    )
+    assert cap.updates == math.floor(1000 * math.sqrt(math.log(60)))
+    with pytest.raises(InputError, match="at most 1,000,000 questions"):
+        plan_interactive(
+            InteractiveRequest(60, 1, 1e-6, 10**7, public_rows=10**9, calibration="paper")
+        )
+
+
+def test_phi_follows_from_independent_rows() -> None:
+    def plan(**options: Any) -> Any:
+        request = InteractiveRequest(
+            10**6, 1, 1e-6, 1000, public_rows=10**6, universe=10**5, smoothness=2e-6, **options
+        )
+        return plan_interactive(request)
+
+    free, given = plan(), plan(phi=phi_of_rows(rows=10**6, queries=1000, beta=0.0125))
+    drawn = plan(phi="rows")
+    assert free.gamma < given.gamma < drawn.gamma < 1.1 * given.gamma  # beta is shared, too
+    with pytest.raises(InputError, match="one for each person"):
+        plan(phi="rows", rows_per_person=2, rows=10**6)
+    with pytest.raises(InputError, match="phi"):
+        plan(phi="few")
 
 
 def test_a_plan_compares_with_independent_noise() -> None:
@@ -326,17 +361,18 @@ def test_a_warm_start_knows_the_columns_and_is_charged() -> None:
 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("rows_per_person", [1, 2])
-def test_one_person_moves_the_one_way_counts_by_the_stated_sensitivity(
-    relation: Relation, rows_per_person: int
+@pytest.mark.parametrize("ways", [1, 2])
+def test_one_person_moves_the_tables_by_the_stated_sensitivity(
+    relation: Relation, rows_per_person: int, ways: int
 ) -> None:
-    """All ways in which the rows of one person can appear or be replaced, over 2 x 3 cells."""
-    cells = list(itertools.product(range(2), range(3)))
+    """All ways in which the rows of one person can appear or be replaced, over 2 x 2 x 2 cells."""
+    cells = list(itertools.product(range(2), repeat=3))
 
     def counts(rows: Any) -> Any:
-        return np.concatenate([
-            np.bincount([row[i] for row in rows], minlength=n) if rows else np.zeros(n)
-            for i, n in enumerate((2, 3))
-        ])  # fmt: skip
+        tables = np.zeros((3, 2**ways))
+        for row, (place, columns) in itertools.product(rows, enumerate(column_sets(3, ways))):
+            tables[place, int("".join(str(row[c]) for c in columns), 2)] += 1
+        return tables.ravel()
 
     persons = [
         rows
@@ -347,7 +383,85 @@ def test_one_person_moves_the_one_way_counts_by_the_stated_sensitivity(
     worst = max(
         float(((counts(one) - counts(other)) ** 2).sum()) for one in persons for other in others
     )
-    assert worst == prior_variance(1, rows_per_person, 2, relation)
+    assert worst == prior_variance(1, rows_per_person, 3, relation)
+
+
+def test_by_default_a_session_starts_from_pairs_where_that_should_help() -> None:
+    session = opened(warm_start="auto")
+    plan = session.plan
+    assert (plan.prior_ways, plan.prior_mix, plan.guaranteed) == (2, 0.01, True)
+    assert plan.entropy == pytest.approx(math.log(60) + math.log(100))
+    assert "counts of all pairs of columns" in str(plan)
+    assert "counts of all pairs of columns, then at most" in session.receipt.mechanism
+    zcdp, cold = zcdp_cost(session.receipt.event), opened()
+    Budget(1, 1e-6, "substitution", delta_for_events=zcdp.delta).charge(session.receipt.event)
+    assert cold.plan.prior_multiplier is None
+    asked = wn.marginals(2).over(SCHEMA)
+    errors = [
+        max(abs(each.ask(taken(asked, q)).value - truth(taken(asked, q))) for q in range(0, 47, 3))
+        for each in (session, cold)
+    ]
+    assert max(errors) < 0.01 and session.updates == 0 < cold.updates
+    planned = wn.plan.interactive(
+        SCHEMA, n=200_000, epsilon=1, delta=1e-6, max_queries=200_000
+    ).session
+    assert planned == replace(plan, guarantee=planned.guarantee)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threshold": "proved"},
+        {"updates": 30},
+        {"alpha": 0.1},
+        {"max_queries": 50},  # every question may have a fresh answer
+        {"memory": 8},
+        {"universe": 40, "smoothness": 0.1},
+    ],
+)
+def test_nothing_is_bought_beforehand_where_it_is_not_predicted_to_help(
+    options: dict[str, Any],
+) -> None:
+    assert opened(warm_start="auto", **options).plan.prior_multiplier is None
+
+
+def test_tables_with_more_noise_than_the_rounds_are_not_bought() -> None:
+    wide = Schema.parse({"a": 300, "b": 300})
+    asked: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "max_queries": 10**6}
+    assert wn.plan.interactive(wide, n=20_000, **asked).session.prior_multiplier is None
+    assert wn.plan.interactive(wide, n=10**6, **asked).session.prior_ways == 2
+    unknown = wn.plan.interactive(wide.cells, n=10**6, **asked).session
+    assert unknown.prior_multiplier is None  # whose columns are not known
+
+
+@given(st.lists(st.integers(-400, 2000), min_size=47, max_size=47), st.integers(50, 5000))
+@settings(max_examples=25, deadline=None)
+def test_a_start_is_a_distribution_that_knows_every_cell(noisy: list[int], rows: int) -> None:
+    sizes = np.cumsum([12, 20])
+    tables = np.split(np.array(noisy), sizes)
+    start = fitted_start(SCHEMA.shape, tables, rows, 30.0)
+    weights = CellState(SCHEMA, start, 0.01).weights()
+    assert np.isfinite(weights).all() and weights.sum() == pytest.approx(1)
+    assert weights.min() >= 0.01 / SCHEMA.cells * (1 - 1e-9)
+
+
+def test_a_start_from_exact_pairs_answers_them() -> None:
+    whole = HISTOGRAM.reshape(SCHEMA.shape)
+    tables = [whole.sum(axis=axis).ravel() for axis in (2, 1, 0)]
+    state = CellState(SCHEMA, fitted_start(SCHEMA.shape, tables, 200_000, 1.0), 0.01)
+    asked = wn.marginals(2).over(SCHEMA)
+    off = [abs(state.answer(taken(asked, q)) - truth(taken(asked, q))) for q in range(asked.size)]
+    assert max(off) < 2e-3
+
+
+def test_a_plan_that_knows_of_no_pairs_starts_from_columns() -> None:
+    """State files that were written before sessions could start from pairs."""
+    document = opened(warm_start=0.2, memory=8).plan.to_dict()
+    for new in ("prior_ways", "prior_mix"):
+        del document[new]
+    plan = InteractivePlan.from_dict(document)
+    assert (plan.prior_ways, plan.prior_mix) == (1, 0.1)
+    assert plan.mechanism.name.startswith("private-multiplicative-weights, one-way counts")
 
 
 def test_a_warm_start_fits_a_budget() -> None:
@@ -606,6 +720,7 @@ def test_bad_questions_are_refused_and_cost_no_round() -> None:
         ({"updates": 3, "alpha": 0.2}, "not both"),
         ({"threshold": -1}, "threshold"),
         ({"warm_start": 1}, "share"),
+        ({"warm_start": "much"}, "choose one of|auto"),
         ({"calibration": "best"}, "calibration"),
         ({"calibration": "paper", "updates": 3}, "printed constants"),
         ({"rows": 3}, "public under substitution"),

@@ -15,7 +15,7 @@ import pytest
 import winnow as wn
 from winnow import BudgetExceeded, GrantError, InputError, Schema, Sealed, SealedTable
 from winnow.errors import LedgerError
-from winnow.interactive import state_files
+from winnow.interactive import state_files, warm_start
 from winnow.interactive.mechanism import RESERVED
 from winnow.interactive.questions import question_of, taken
 from winnow.read.crossing import Rows, group
@@ -80,8 +80,12 @@ def test_after_a_crash_no_place_on_the_tape_is_used_again(tmp_path: Path) -> Non
     assert again.ask(wn.where(c=1, b=2, a=3)).number == RESERVED
 
 
-def test_a_prior_is_drawn_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ways", [1, 2])
+def test_a_prior_is_drawn_once(tmp_path: Path, ways: int, monkeypatch: Any) -> None:
+    if ways == 1:
+        monkeypatch.setattr(warm_start, "_MOST_WORK", 1)
     session = opened(tmp_path / "session", warm_start=0.2)
+    assert session.plan.prior_ways == ways
     before = session._state.weights()
     session.close()
     again = wn.resume_interactive(table_of(), tmp_path / "session")

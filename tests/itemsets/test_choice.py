@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
 import winnow as wn
@@ -26,8 +29,8 @@ def run(*, public: bool, **options) -> wn.Released:
         (True, 0.0, 1, "permute-and-flip"),
         (True, 1e-6, 1, "permute-and-flip"),
         (True, 1e-6, 50, "exponential"),
-        (True, 0.0, 12, "canonical"),
-        (True, 0.0, 50, "permute-and-flip"),
+        (True, 0.0, 5, "permute-and-flip"),
+        (True, 0.0, 50, "canonical-adaptive"),
     ],
 )
 def test_what_is_chosen_by_default_and_that_the_receipt_says_why(
@@ -75,13 +78,15 @@ def test_what_makes_no_sense_is_refused(how, message) -> None:
 
 
 def test_predictions_follow_what_is_asked() -> None:
+    pure = ("permute-and-flip", "canonical", "canonical-adaptive")
+
     def needed(word: str, k: int, epsilon: float, total: int | None = 10_000) -> float:
-        delta = 0 if word in ("permute-and-flip", "canonical", "joint") else 1e-6
+        delta = 0 if word in (*pure, "joint") else 1e-6
         options = RankedOptions(moved=100)
         built = itemset_mechanism(word, epsilon=epsilon, delta=delta, k=k, options=options)
         return needed_support(built, PEOPLE, total)
 
-    for word in ("limited-domain", "exponential", "permute-and-flip", "canonical"):
+    for word in ("limited-domain", "exponential", *pure):
         assert needed(word, 10, 2.0) < needed(word, 10, 1.0) < needed(word, 40, 1.0)
     assert needed("limited-domain", 5, 1.0, None) == needed("limited-domain", 5, 1.0)
     assert needed("exponential", 5, 1.0) < needed("exponential", 5, 1.0, 10**12)
@@ -94,3 +99,40 @@ def test_a_universe_too_large_for_sets_is_drawn_otherwise() -> None:
         "auto", epsilon=1.0, delta=0, k=5, options=RankedOptions(), utility=PEOPLE, total=2**60
     )
     assert found.selection.name.startswith("permute-and-flip")
+
+
+def test_a_plan_says_what_the_automatic_choice_will_take() -> None:
+    plan = wn.plan.frequent_itemsets(size=2, k=20, items=500, epsilon=1, delta=1e-6)
+    assert plan.itemsets == 124_750 and plan.best is plan.table[0]
+    assert {row.mechanism for row in plan.table} >= {"exponential", "limited-domain"}
+    halved = wn.plan.frequent_itemsets(
+        size=2, k=20, items=500, epsilon=2, delta=1e-6, with_counts=True
+    )
+    assert halved.best.support == pytest.approx(plan.best.support, rel=0.02)
+    several = wn.plan.frequent_itemsets(
+        size=2, k=20, items=500, epsilon=1, max_baskets_per_user=3, relation="substitution"
+    )
+    assert several.best.support > 3 * plan.best.support
+    private = wn.plan.frequent_itemsets(size=3, k=5, epsilon=1, delta=1e-6, max_items=10)
+    assert [row.mechanism for row in private.table] == ["limited-domain"]
+    pure = wn.plan.frequent_itemsets(size=2, k=5, items=50, epsilon=0.1)
+    assert f"canonical-adaptive  {math.ceil(pure.table[-1].support):,} baskets" in str(pure)
+    assert "items are private" in str(private) and private.to_dict()["itemsets"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"size": 5}, "size=5"),
+        ({"k": 0}, "k"),
+        ({"items": 2, "k": 5}, "lower k"),
+        ({"delta": 0}, "private items need a delta"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"max_items": 0}, "max_items"),
+        ({"with_counts": 1}, "with_counts"),
+        ({"relation": "swap"}, "swap"),
+    ],
+)
+def test_a_plan_of_nothing_is_refused(options: dict[str, Any], named: str) -> None:
+    with pytest.raises(wn.InputError, match=named):
+        wn.plan.frequent_itemsets(**{"size": 2, "epsilon": 1, "delta": 1e-6, **options})

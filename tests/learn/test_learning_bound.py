@@ -86,3 +86,16 @@ def test_a_plan_lists_the_same_numbers_as_a_release() -> None:
     for wrong in ({"near": 5, "delta": 0}, {"near": 10**6, "delta": 1e-6}, {"rows": 0}):
         with pytest.raises(wn.InputError):
             wn.plan.learn(**({"hypotheses": 100, "rows": 10, "epsilon": 1} | wrong))
+
+
+def test_no_error_rate_above_one_is_promised_or_printed() -> None:
+    plan = wn.plan.learn(hypotheses=5000, rows=50, epsilon=0.1, delta=1e-6, near=3)
+    assert plan.estimation <= 1
+    assert all(row.excess == row.privacy == 1 for row in plan.table)
+    assert str(plan).count("nothing is promised") == len(plan.table) == 4
+    assert plan.best.mechanism == "permute-and-flip"
+    rows = np.linspace(0, 1, 20)[:, None]
+    found = wn.learn(
+        rows, rows[:, 0] > 0.5, hypotheses=wn.thresholds(cuts=[0.3, 0.5]), epsilon=0.1, seed=1
+    ).value
+    assert found.bound is not None and found.bound.excess == found.bound.to_dict()["excess"] == 1

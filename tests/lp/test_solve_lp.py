@@ -158,6 +158,7 @@ def _cover(matrix=PLACES, **options):
     return wn.solve_lp(matrix, np.ones(len(PLACES)), np.ones(12), **(asked | options))
 
 
+@pytest.mark.extras  # compiles the loops of lazy selection
 def test_every_way_to_select_columns_has_one_charge_and_keeps_the_promise() -> None:
     dense = _cover()
     ways = [{"selection": "lazy"}, {"index": "flat"}, {"index": "lsh"}]
@@ -177,7 +178,7 @@ def test_every_way_to_select_columns_has_one_charge_and_keeps_the_promise() -> N
 
 
 def test_a_missing_library_is_noticed_before_anything_is_charged(monkeypatch) -> None:
-    monkeypatch.setattr("winnow.lp.arguments.find_spec", lambda name: None)
+    monkeypatch.setattr("winnow.inner_product.index.building.find_spec", lambda name: None)
     budget = wn.Budget(epsilon=20.5, delta=1e-5)
     with pytest.raises(wn.ExtraMissing, match="faiss"):
         _cover(index="hnsw", budget=budget)
@@ -409,6 +410,7 @@ def test_an_equation_of_one_person_would_be_two_rows_and_is_refused(rows: int) -
         wn.solve_lp(np.ones((rows, 4)), np.ones(rows), np.ones(4), senses="=", **_PEOPLE)
 
 
+@pytest.mark.extras  # compiles the loops of lazy selection
 def test_nobody_is_a_neighbour_of_one_person() -> None:
     for way in ({}, {"selection": "lazy", "measure": True}, {"index": "flat"}, {"index": "lsh"}):
         for rows in (0, 1):
@@ -426,6 +428,7 @@ def test_a_person_who_asks_for_at_least_keeps_the_row() -> None:
     assert found.value.x[0] >= 5
 
 
+@pytest.mark.extras  # compiles the loops of lazy selection
 @pytest.mark.parametrize("epsilon", [1e4, 1e7])
 def test_lazy_selection_ends_at_an_epsilon_that_hides_nothing(epsilon: float) -> None:
     """Found in review: with steps of many nats hardly a proposal was accepted."""

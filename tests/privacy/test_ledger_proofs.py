@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import sys
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -16,6 +20,7 @@ from reference.ledger_damage import KINDS, outcomes
 from winnow.errors import BudgetExceeded, InputError, LedgerError
 from winnow.privacy import PureDP
 from winnow.privacy.ledger import Entry, Ledger, RecordedBudget
+from winnow.privacy.ledger.locks import lock_file, turnstile
 from winnow.privacy.ledger.tree import HERE, Node, Pointer, changed, find, leaves, node_in
 
 TENTH = PureDP(0.1, "add-remove")
@@ -253,6 +258,47 @@ def test_threads_share_one_ledger(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(refused) == 10 and ledger.verify().ok and ledger.dataset("A").charges == 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="waits by asking again there")
+def test_a_turnstile_serves_in_the_order_of_coming(tmp_path: Path) -> None:
+    """Found under load: who had just been served came first again, and others waited a second."""
+    path, served = str(tmp_path / "turn"), []
+
+    def work(number: int) -> None:
+        with turnstile(path, time.monotonic() + 60):
+            served.append(number)
+
+    threads = [Thread(target=work, args=(number,)) for number in range(6)]
+    with turnstile(path, 0.0):
+        for thread in threads:
+            thread.start()
+            time.sleep(0.1)  # until it stands in the queue
+        assert not served
+    for thread in threads:
+        thread.join()
+    assert served == list(range(6))
+
+
+def test_who_waited_too_long_at_a_turnstile_leaves_the_queue(tmp_path: Path) -> None:
+    path = str(tmp_path / "turn")
+    handle = os.open(path, os.O_RDWR | os.O_CREAT)
+    assert lock_file(handle)
+    with turnstile(path, time.monotonic() + 0.05), turnstile(path, 0.0):
+        pass  # nobody is kept out for good: SQLite itself decides
+    os.close(handle)
+    deadline = time.monotonic() + 60
+    with held_open(path) as other:
+        while not lock_file(other):  # not kept by those who left
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+@contextmanager
+def held_open(path: str) -> Iterator[int]:
+    handle = os.open(path, os.O_RDWR)
+    yield handle
+    os.close(handle)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -1,6 +1,8 @@
 """``wn.counts``: people per item, bounded per person, the same from every source."""
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +275,14 @@ def test_a_connection_that_may_take_two_people_for_one_is_refused(collation: str
     for source in ((connection, "t"), connection.table("t")):
         counted = wn.counts(source, item="i", user="u", max_items_per_user=1)
         assert opened(counted) == {"x": 1, "y": 2}
+
+
+def test_no_bar_of_duckdb_is_drawn_over_what_a_program_prints() -> None:
+    """Without a script, as in a notebook, DuckDB draws one after two seconds."""
+    code = (
+        "from winnow.read.engines.private_duck import private_connection as private\n"
+        "with private('1GB') as own:\n"
+        "    ask = \"SELECT current_setting('enable_progress_bar')\"\n"
+        "    assert own.execute(ask).fetchall() == [(False,)]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -344,6 +344,10 @@ COMMANDS: dict[str, list[str]] = {
                  "--schema", "schema.json", "--epsilon", "1", "--delta", "1e-6"],
     "lp": ["lp", "FILE", "--private", "scalar", "--epsilon", "1", "--opt", "1", "--sensitivity",
            "1", "--alpha", "1"],
+    "lp, a matrix": ["lp", "FILE", "--b", "FILE", "--c", "FILE", "--private", "scalar", "--epsilon",
+                     "1", "--opt", "1", "--sensitivity", "1", "--alpha", "1"],
+    "mips": ["mips", "FILE", "FILE", "--epsilon", "1", "--sensitivity", "1"],
+    "boost": ["boost", "FILE", "--labels", "FILE", "--rounds", "1", "--epsilon", "1"],
 }  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def zstd(data: bytes) -> bytes:
         ("a.csv.bz2", bz2.compress(TEXT.encode()), {}),
         ("a.csv.zst", zstd(TEXT.encode()), {}),
         ("a", zstd(TEXT.encode()), {}),
-        ("a.csv", gzip.compress(TEXT.encode()), {}),
+        ("a.csv", gzip.compress(TEXT.encode(), mtime=0), {}),
         ("a.csv", TEXT.encode("utf-16"), {"encoding": "utf-16"}),
         (
             "a",
@@ -94,7 +94,7 @@ def test_parquet_is_known_by_its_content_and_named_when_it_is_broken() -> None:
         (TEXT.replace(",", "\t"), {}, "--delimiter 'tab'"),
         (TEXT.encode("utf-16"), {}, "is UTF-16 text"),
         (bz2.compress(TEXT.encode())[:-9], {}, "damaged or cut off"),
-        (gzip.compress(TEXT.encode())[:-9], {}, "damaged or cut off"),
+        (gzip.compress(TEXT.encode(), mtime=0)[:-9], {}, "damaged or cut off"),
         (zstd(TEXT.encode())[:-3], {}, "damaged or cut off"),
         (b"\x28\xb5\x2f\xfd" + b"0" * 9, {}, "damaged or cut off"),
         (b"PK\x03\x04" + b"0" * 9, {}, "zip or Excel"),

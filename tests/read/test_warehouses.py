@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -16,20 +17,25 @@ import winnow as wn
 from reference.bounded_counts import bounded_counts
 from winnow.core.opening import open_sealed
 from winnow.errors import DataError
-from winnow.read.engines.query import SALT, CountQuery
+from winnow.read.engines.histogram import HistogramQuery
+from winnow.read.engines.query import SALT, BasketQuery, CountQuery
 from winnow.read.engines.warehouse import DIALECTS, WarehouseTable, with_salt
 from winnow.read.kept import KeptCounts
 
 SNAPSHOTS = Path(__file__).parent / "warehouses"
 ROWS = [(f"u{i % 31}", f"item {(i * i + i // 31) % 47}") for i in range(600)]
 ITEMS = [f"item {i}" for i in range(50)]
+SCHEMA: dict[str, Any] = {
+    "what": {"values": ["item 0", "item 1", "item 9"], "other": True},
+    "gain": {"edges": [0, 2, 5]},
+}
 PACKAGES = {"bigquery": "google", "snowflake": "snowflake", "trino": "trino"}
 PACKAGES |= {"databricks": "databricks"}
 STYLES = {"bigquery": "pyformat", "snowflake": "pyformat", "trino": "qmark", "databricks": "named"}
 
 
-def query_of(dialect: str, items: tuple[str, ...] | None = None) -> Any:
-    table = WarehouseTable(None, DIALECTS[dialect], exp.to_table("log"))
+def query_of(dialect: Any, items: tuple[str, ...] | None = None) -> Any:
+    table = WarehouseTable(None, dialect, exp.to_table("log"))
     return table.asked(CountQuery("what", "who", 5, "unused", items))
 
 
@@ -39,7 +45,8 @@ def test_every_question_is_read_back_as_it_was_written(dialect: str) -> None:
     wanted = exp.values([(3, "00ff")], alias="w", columns=["n", "b"])
     for items in (None, ("a", "o'brien")):
         asked = query_of(dialect, items)
-        for question in (asked.counts, asked.sizes(), asked.spots(wanted), asked.names(wanted)):
+        kept = (asked.counts, asked.sizes(), asked.spots(wanted), asked.names(wanted))
+        for question in (*kept, table_of(dialect)):
             text = question.sql(dialect=dialect)
             tree = sqlglot.parse_one(text, dialect=dialect)
             again = tree.sql(dialect=dialect)  # COLLATE may have become an operator
@@ -49,11 +56,23 @@ def test_every_question_is_read_back_as_it_was_written(dialect: str) -> None:
             assert SALT in text
 
 
-def written(dialect: str) -> str:
-    """The questions of a bounded count and of a public list, as this engine gets them."""
+def table_of(dialect: Any) -> exp.Select:
+    """The cells of tables of a category and of bins, with at most two rows of a person."""
+    schema = wn.Schema.parse(SCHEMA)
+    asked = HistogramQuery(schema.columns, "who", 2, "unused", ((0,), (0, 1)), salt_apart=True)
+    types = dict.fromkeys(schema.names, "null")
+    return asked.over(exp.to_table("log"), types, dialect, as_text=False)
+
+
+def written(dialect: Any) -> str:
+    """What is asked for counts, for a public list, for baskets and for tables, as it is sent."""
     asked, listed = query_of(dialect), query_of(dialect, ("a", "o'brien"))
     wanted = exp.values([(3, "00ff")], alias="w", columns=["n", "b"])
-    questions = (asked.counts, asked.sizes(), asked.names(wanted), listed.sizes())
+    pairs = BasketQuery("what", "who", None, "unused", basket="trip", max_baskets=2, sizes=(0, 2))
+    table = WarehouseTable(None, dialect, exp.to_table("log"))
+    baskets = table.asked(pairs).counts_of(wanted)
+    questions = (asked.counts, asked.sizes(), asked.names(wanted), listed.sizes(), baskets)
+    questions += (table_of(dialect),)
     return "".join(f"{question.sql(dialect=dialect, pretty=True)};\n\n" for question in questions)
 
 
@@ -117,7 +136,8 @@ def warehouse(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     dialect = request.param
     duck = duckdb.connect()
     duck.execute("CREATE TABLE log (who VARCHAR, what VARCHAR, gain DOUBLE)")
-    duck.executemany("INSERT INTO log VALUES (?, ?, 1.5)", ROWS)
+    columns = [*map(list, zip(*ROWS, strict=True))]  # row by row would take a second
+    duck.execute("INSERT INTO log SELECT unnest(?), unnest(?), 1.5", columns)
 
     class Connection:
         def cursor(self) -> Cursor:
@@ -146,11 +166,37 @@ def test_a_connection_counts_as_the_slow_twin_does(warehouse: Any) -> None:
                         delta=1e-3).value) <= 3  # fmt: skip
 
 
-def test_scores_are_streamed_and_tables_refused(warehouse: Any) -> None:
+def test_scores_are_streamed(warehouse: Any) -> None:
     scores = wn.scores((warehouse, "log"), id="what", score="gain")
     assert wn.select(scores, epsilon=1.0, k=2, seed=1).value[0].startswith("item")
-    with pytest.raises(DataError, match="Parquet"):
-        wn.read_table((warehouse, "log"), schema={"gain": 3})
+
+
+def test_tables_are_those_of_the_same_rows_in_memory(warehouse: Any) -> None:
+    frame = pd.DataFrame(ROWS, columns=["who", "what"]).assign(gain=1.5)
+    how: dict[str, Any] = {"schema": SCHEMA, "person": "who", "max_rows_per_person": 2, "salt": "s"}
+    found = [
+        wn.tabulate(wn.read_table(source, **how, keep=keep), wn.marginals(2), epsilon=1.0, seed=1)
+        for source, keep in (
+            ((warehouse, "log"), "engine"),
+            ((warehouse, "log"), "memory"),
+            (frame, "memory"),
+        )
+    ]
+    cells = [each.value.tables[0].to_pandas() for each in found]
+    assert cells[0].equals(cells[1]) and cells[0].equals(cells[2])
+    with pytest.raises(DataError, match="holds dates or times"):
+        wn.read_table((warehouse, "log"), schema={"gain": {"edges": ["2026-01-01", "2027-01-01"]}})
+
+
+def test_pairs_of_baskets_are_counted_there(warehouse: Any) -> None:
+    how: dict[str, Any] = {"unit": "basket", "basket": "who", "item": "what"}
+    kept = wn.read_baskets((warehouse, "log"), keep="engine", **how)
+    memory = wn.read_baskets(pd.DataFrame(ROWS, columns=["who", "what"]), **how)
+    options: dict[str, Any] = {"size": 1, "epsilon": 90.0, "delta": 0.01, "seed": 1}
+    found = [wn.frequent_itemsets(b, **options, with_subsets=True).value for b in (kept, memory)]
+    assert found[0].supports[()] == found[1].supports[()]
+    with pytest.raises(DataError, match="keep='engine'"):
+        wn.read_baskets((warehouse, "log"), **how)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,27 @@ def made(folder: Path) -> set[str]:
 # ---------------------------------------------------------------- what comes out
 
 
+def test_index_alpha_and_the_law_of_measurements_are_options(folder: Path) -> None:
+    words = [word for word in ASKED if word not in ("--rounds", 6)]
+    words[words.index("--epsilon") + 1] = 40
+    found = run(*words, "--alpha", 0.4, "--measurement", "laplace", "--json", "--seed", 1)
+    assert found.exit_code == 0, found.stderr
+    mechanism = json.loads(found.stdout)["receipt"]["mechanism"]
+    assert "update=sign" in mechanism and "discrete Laplace" in mechanism
+    found = run(*ASKED, "--index", "p-stable", "--slack", 0.01, "--json", "--seed", 1)
+    assert "over an index: p-stable, slack 0.01" in json.loads(found.stdout)["receipt"]["mechanism"]
+    for wrong, named in (
+        (("--index", "tree"), "tree"),
+        (("--index", "lsh", "--method", "adaptive"), "index"),
+        (("--slack", 0.1), "name one"),
+        (("--alpha", 0.4), "is not to be promised"),
+        (("--measurement", "cauchy"), "cauchy"),
+    ):
+        found = run(*ASKED, *wrong, "--out", "rows.csv")
+        assert found.exit_code == 2 and named in found.output, found.output
+    assert not made(folder)
+
+
 def test_plan_results_files_and_receipt_are_shown(folder: Path) -> None:
     result = run(*ASKED, "--out", "rows.csv", "--answers", "answers.csv")
     assert result.exit_code == 0, result.stderr

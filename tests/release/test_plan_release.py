@@ -31,10 +31,14 @@ def test_a_plan_is_what_a_release_runs() -> None:
                           schema={"a": 2, "b": 3})  # fmt: skip
     workload = wn.marginals([1, 2])
     plan = wn.plan.mwem(table.schema, workload, n=150, epsilon=1, delta=1e-6)
-    released = wn.release(table, workload, epsilon=1, delta=1e-6, method="mwem", seed=1)
+    told = {"epsilon": 1, "delta": 1e-6, "method": "mwem", "seed": 1}
+    released = wn.release(table, workload, warm_start=0, **told)
     assert len(released.value.measurements) == plan.rounds
     assert released.value.errors is not None
     assert released.value.errors.noise == pytest.approx(plan.best().noise)
+    warm = wn.release(table, workload, warm_start=0.1, **told)
+    assert warm.value.errors is not None
+    assert 1.03 < warm.value.errors.noise / plan.best().noise < 1.07  # a tenth of rho is gone
     assert (plan.cells, plan.queries) == (6, 11)
     assert plan.memory > 0
 
@@ -109,3 +113,11 @@ def test_wrong_numbers_are_refused(wrong: dict[str, object]) -> None:
         wn.plan.mwem(64, wn.marginals(1), n=10, epsilon=1)
     with pytest.raises(wn.InputError):
         wn.plan.mwem(64, 2.5, n=10, epsilon=1)  # type: ignore[arg-type]
+
+
+def test_noise_above_all_rows_is_a_dash_in_the_table() -> None:
+    small = {"a": 4, "b": 5}
+    few = wn.plan.mwem(small, wn.marginals(2), n=20, epsilon=0.1)
+    assert [line[4] for line in few.table()] == ["noise/n", "-"] and few.rows[0].noise > 1
+    many = wn.plan.mwem(small, wn.marginals(2), n=10**6, epsilon=0.1)
+    assert 0 < float(many.table()[1][4]) < 1

@@ -10,13 +10,16 @@ import pytest
 
 import winnow as wn
 from reference.mwem import mixture_rows
+from winnow.core.workloads.reductions import phi_of_rows
 from winnow.privacy import Compose, Gaussian, Repeat, zcdp_cost
 
 N = 3000
 SHAPE = (2, 3, 2, 4)
 SCHEMA = wn.Schema.parse({"a": 2, "b": 3, "c": 2, "d": {"values": ["n", "e", "s", "w"]}})
 ROWS = mixture_rows(11, SHAPE, N)
-FAST: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "accountant": "zcdp", "rounds": 8}
+FAST: dict[str, Any] = {
+    "epsilon": 1.0, "delta": 1e-6, "accountant": "zcdp", "rounds": 8, "warm_start": 0,
+}  # fmt: skip
 
 
 def table(**options: Any) -> wn.SealedTable:
@@ -103,6 +106,29 @@ def test_pure_privacy_takes_laplace_noise(people: wn.SealedTable) -> None:
     assert (released.guarantee.epsilon, released.guarantee.delta) == (pytest.approx(1), 0)
     assert released.guarantee.epsilon <= 1
     assert "Laplace" in released.receipt.mechanism
+
+
+@pytest.mark.parametrize("index", ["flat", "lsh", "p-stable"])
+def test_an_index_over_the_queries_selects_the_bad_ones(people: wn.SealedTable, index: str) -> None:
+    asked = wn.marginals(2).over(people.schema)
+    released = wn.release(
+        people, asked, epsilon=200, delta=1e-6, rounds=30, index=index, slack=0.05, seed=3
+    )
+    assert f"over an index: {index}, slack 0.05" in released.receipt.mechanism
+    assert "indexed" not in str(released.guarantee)
+    assert "Alg 5" in released.receipt.citation
+    found = np.abs(released.value.answers() - truth(asked)).max()
+    plain = wn.release(people, asked, epsilon=200, delta=1e-6, rounds=30, update="gap", seed=3)
+    assert found < 1.5 * np.abs(plain.value.answers() - truth(asked)).max() + 0.002
+
+
+def test_an_index_serves_groups_and_a_private_number_of_rows(people: wn.SealedTable) -> None:
+    released = wn.release(
+        people.under("add-remove"), wn.marginals(1), epsilon=50, rounds=4, index="flat",
+        groups=[["a", "b"], ["c", "d"]], seed=3,
+    )  # fmt: skip
+    assert len(released.value.measurements) == 8
+    assert released.value.total != 1
 
 
 def test_rounds_are_chosen_from_public_numbers(people: wn.SealedTable) -> None:
@@ -247,6 +273,47 @@ def test_a_sampled_universe_says_what_accuracy_rests_on(people: wn.SealedTable) 
     np.testing.assert_array_equal(points, again)  # public: it does not follow the seed
 
 
+def test_alpha_takes_the_fewest_rounds_that_promise_it(people: wn.SealedTable) -> None:
+    asked = {"epsilon": 20.0, "delta": 1e-6, "accountant": "zcdp"}
+    released = wn.release(people, wn.marginals(1), alpha=0.3, seed=1, **asked)
+    plan = wn.plan.mwem(people.schema, wn.marginals(1), n=N, alpha=0.3, epsilon=20.0, delta=1e-6)
+    assert len(released.value.measurements) == plan.rounds
+    assert "update=sign" in released.receipt.mechanism
+    workload = wn.marginals(1).over(people.schema)
+    assert np.abs(released.value.answers() - truth(workload)).max() < 0.3
+
+
+def test_a_public_list_of_cells_is_a_universe_of_its_own(people: wn.SealedTable) -> None:
+    schema = people.schema
+    labels = [c.labels for c in schema.columns]
+    cells = [[every[i % len(every)] for every in labels] for i in range(12)]
+    listed = wn.release(people, wn.marginals(1), universe=cells, seed=2, **FAST)
+    assert "cells of a public list" in listed.value.rests_on
+    codes = np.array([[list(e).index(v) for e, v in zip(labels, c, strict=True)] for c in cells])
+    coded = wn.release(people, wn.marginals(1), universe=codes, seed=2, **FAST)
+    np.testing.assert_array_equal(coded.value.answers(), listed.value.answers())
+    drawn = {tuple(row) for row in zip(*listed.value.sample(200, seed=1).values(), strict=True)}
+    assert drawn <= {tuple(cell) for cell in cells}
+
+
+def test_smoothness_and_rows_put_numbers_in_the_place_of_words(people: wn.SealedTable) -> None:
+    def rests(**options: Any) -> str:
+        asked = {"universe": 40, **options}
+        return str(wn.release(people, wn.marginals(1), seed=2, **FAST, **asked).value.rests_on)
+
+    plain, with_phi = rests(smoothness=0.1), rests(smoothness=0.1, phi=0.01)
+    drawn = rests(smoothness=0.1, phi="rows")
+    assert "if the data put at most 0.1 on any cell [PMW, Lemma V.2]" in plain
+    assert "some distribution within 0.01 of the data puts at most 0.1" in with_phi
+    assert "independent draws" in drawn and "Claim V.1" in drawn
+    assert phi_of_rows(rows=10_000, queries=1000, beta=0.05) == pytest.approx(0.0230, abs=1e-4)
+    generator = np.random.default_rng(4)  # the claim itself, false alarm below 1e-12
+    queries = generator.random((50, 30))
+    far = phi_of_rows(rows=400, queries=50, beta=1e-12)
+    rows = np.bincount(generator.integers(0, 30, 400), minlength=30) / 400
+    assert np.abs(queries @ (rows - 1 / 30)).max() < far
+
+
 def test_a_domain_that_does_not_fit_is_refused_with_advice() -> None:
     import polars as pl
 
@@ -292,6 +359,31 @@ def test_a_domain_that_does_not_fit_is_refused_with_advice() -> None:
         ({"epsilon": 1e-18, "delta": 0, "accountant": "pure"}, "epsilon"),
         ({"epsilon": 1e14}, "epsilon"),
         ({"step": 1000}, "step"),
+        ({"index": "tree"}, "tree"),
+        ({"index": 3}, "index"),
+        ({"index": "flat", "update": "tables"}, "single queries"),
+        ({"index": "flat", "universe": 4}, "single queries"),
+        ({"index": "flat", "memory": 1200}, "index"),
+        ({"slack": 0.01}, "name one"),
+        ({"alpha": 0.5}, "leave out update, rounds"),
+        ({"alpha": 0.5, "rounds": None, "update": "gap"}, "leave out update"),
+        ({"alpha": 0, "rounds": None}, "alpha"),
+        ({"alpha": 0.01, "rounds": None}, "is not to be promised of 3,000 rows"),
+        ({"alpha": 0.5, "rounds": None, "relation": "add-remove"}, "public number of rows"),
+        ({"universe": "few"}, "universe"),
+        ({"universe": []}, "universe"),
+        ({"universe": [("x",)]}, "universe"),
+        ({"universe": [("zz", "zz", "zz", "zz")]}, "zz"),
+        ({"universe": np.full((2, 4), 99)}, "code"),
+        ({"universe": [(0, 0, 0, 0)], "smoothness": 0.5}, "smoothness"),
+        ({"universe": 10, "phi": 0.1}, "smoothness"),
+        ({"universe": 10, "smoothness": 0.001}, "some cell"),
+        ({"universe": 10, "smoothness": 0.5, "phi": "few"}, "phi"),
+        ({"universe": 10, "smoothness": 0.5, "phi": -1}, "phi"),
+        ({"index": "lsh", "slack": -0.1}, "slack"),
+        ({"index": "lsh", "slack": 0.2}, "half the epsilon of one round"),
+        ({"index": "lsh", "slack": float("nan")}, "slack"),
+        ({"index": "lsh", "method": "tables", "rounds": None, "warm_start": None}, "index"),
     ],
 )
 def test_what_is_impossible_is_refused_before_the_charge(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from winnow import Relation
 from winnow.audit.numerics import distance
-from winnow.release.audit import (
+from winnow.release.audit.rounds import (
     GAUSSIAN,
+    INDEXED,
     LAPLACE,
     SHARP,
     TOTAL,
@@ -52,6 +55,16 @@ def test_half_the_sensitivity_is_caught(fault: str, broken: RoundsModel) -> None
 def test_the_rounds_draw_what_was_enumerated() -> None:
     """False alarm below 1e-8; the seed is fixed."""
     assert fidelity_of_rounds(GAUSSIAN, RoundsModel.of(GAUSSIAN, TOTAL), FEW, 5).passed
+
+
+def test_rounds_over_an_index_draw_the_same_law_and_pay_their_slack() -> None:
+    """False alarm below 1e-8; the seed is fixed."""
+    assert fidelity_of_rounds(INDEXED, RoundsModel.of(INDEXED, TOTAL), 300, 5).passed
+    unpaid = RoundsModel.of(replace(INDEXED, slack=0), TOTAL)
+    assert not fidelity_of_rounds(INDEXED, unpaid, 300, 5).passed
+    event = INDEXED.promise(Relation.SUBSTITUTION).event
+    assert event == replace(INDEXED, slack=0).promise(Relation.SUBSTITUTION).event
+    assert event == replace(INDEXED, slack=0, index=None).promise(Relation.SUBSTITUTION).event
 
 
 def test_the_enumerated_window_holds_all_but_a_billionth() -> None:

@@ -165,3 +165,13 @@ def test_two_measurements_of_a_table_count_by_their_accuracy() -> None:
     held = weights._held[(0,)]
     np.testing.assert_allclose(held.answers, [0.66, 0.34])
     assert held.precision == pytest.approx(12_500)
+
+
+@pytest.mark.parametrize("cell", [-1.0, 0.0, 0.001, 50.0])
+def test_exact_tables_of_far_fewer_or_more_rows_than_were_said_leave_a_distribution(
+    cell: float,
+) -> None:
+    weights = TableWeights((2, 3))
+    weights.learn((0, 1), np.full(6, cell), 1e-6)
+    weights.fit(30)
+    np.testing.assert_allclose(weights.weights, 1 / 6)

@@ -20,6 +20,8 @@ from winnow.release.kernels.block_sampler import BlockSampler
 from winnow.release.kernels.clocked_sampler import ClockedSampler
 from winnow.release.kernels.distribution import Distribution, uniform_distribution
 
+pytestmark = pytest.mark.extras  # compiles the loops of lazy selection
+
 SCHEMA = Schema.parse({"a": 6, "b": 5, "c": 4, "d": 8})
 EVERYTHING = Workload(SCHEMA, (BitsPart(SCHEMA, pack(np.ones((1, 960), np.bool_))),))
 TABLES = marginals(2).over(SCHEMA) + marginals(3).over(SCHEMA)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -11,14 +12,13 @@ from typing import Any
 
 import httpx
 
+from serve.canaries import CANARY, Listener
 from serve.loading import free_port
 from winnow.serve.app import Server, http_server
 from winnow.serve.config import Config, Limits, check_config
 from winnow.serve.declarations import Declaration, Questions
 from winnow.serve.service import Service
 
-CANARY = "zq7canary"
-"""Stands in the private data alone: neither in a schema nor in a list of items."""
 COLOURS = ["red", "green", "blue"]
 
 
@@ -101,12 +101,12 @@ class Served:
             if request is not None and request.shown is not None:
                 break
             time.sleep(0.01)
-        real = self.service.store.clock
-        self.service.store.clock = lambda: real() + 1e6
+        real = self.service.requests.now
+        self.service.requests.now = lambda: real() + 1e6
         try:
             return dict(self.call(who, "GET", f"/v1/jobs/{identity}").json())
         finally:
-            self.service.store.clock = real
+            self.service.requests.now = real
 
 
 @contextmanager
@@ -127,19 +127,27 @@ def serving(config: Config) -> Iterator[Served]:
 
 @contextmanager
 def running(service: Service) -> Iterator[tuple[Server, httpx.Client]]:
-    """A service behind a real socket, in a thread of this process."""
+    """A service behind a real socket, in a thread of this process; all that it says is heard."""
     server = Server(service)
     host, port = service.config.address
     http = http_server(server)
+    listener = Listener()
+    logging.getLogger().addHandler(listener)
     thread = threading.Thread(target=http.run, daemon=True)
     thread.start()
     deadline = time.monotonic() + 60
     while not http.started and thread.is_alive() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert http.started, "the server did not start"
+    hooks = {"response": [listener.answered]}
     try:
-        with httpx.Client(base_url=f"http://{host}:{port}", timeout=60, trust_env=False) as client:
+        with httpx.Client(
+            base_url=f"http://{host}:{port}", timeout=60, trust_env=False, event_hooks=hooks
+        ) as client:
             yield server, client
     finally:
         http.should_exit = True
         thread.join(30)
+        logging.getLogger().removeHandler(listener)
+        listener.measured(server.metrics.registry)
+        assert not listener.heard, listener.heard

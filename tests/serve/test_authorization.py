@@ -50,8 +50,8 @@ def places(served: Served) -> dict[str, str]:
         "ann", "people", "matrix", kind="tables", by=[{"table": ["colour"]}], epsilon=0.1
     )
     assert job["state"] == "done", job
-    real = served.service.store.clock
-    served.service.store.clock = lambda: real() + 60.0  # it has appeared
+    real = served.service.requests.now
+    served.service.requests.now = lambda: real() + 60.0  # it has appeared
     spare, _ = served.service.accounts.new_token("spare", "analyst", by="test")
     return {"of_ann": job["id"], "spare": spare}
 

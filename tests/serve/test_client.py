@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import socket
 import subprocess
@@ -16,9 +17,66 @@ import pytest
 
 import winnow as wn
 from serve.served import Served
-from winnow.serve import orders
+from winnow.serve import bodies, line, orders
 from winnow.serve.bodies import Workload
-from winnow.serve.client import Client, pieces_of
+from winnow.serve.client import Client, Verbs, pieces_of
+from winnow.serve.gate import MOST_BYTES
+
+ELSEWHERE = {
+    "above": "a threshold on values that one holds",
+    "open_above": "the same as a stream",
+    "open_selection": "scores that many processes hold",
+    "open_interactive": "the session of a dataset is the owner's; ask",
+    "learn": "left out on purpose",
+    "solve_lp": "left out on purpose",
+    "max_inner_product": "vectors that one holds",
+    "boost": "the same",
+    "calibrate": "spends nothing",
+}
+"""Verbs of the library that a server does not have, and why."""
+
+DECLARED = {
+    "budget", "seed", "relation", "sensitivity", "monotone", "labels", "label_column",
+    "score_column", "max_items_per_user", "unit", "items", "max_items", "memory", "pad_to",
+    "progress", "accountant",
+}  # fmt: skip
+"""What the owner declares, or the server decides."""
+
+FINER = {
+    "select": {"delta", "noise", "thresholds", "growth", "with_leads"},
+    "top_k": {"ordered", "noise", "gamma", "rounded", "reach"},
+    "frequent_itemsets": {"thresholds", "growth", "reach"},
+    "release": {
+        "rounds", "update", "step", "replay", "result", "measurement", "share", "total_share",
+        "groups", "universe", "universe_seed", "smoothness", "phi", "index", "slack", "alpha",
+        "warm_start",
+    },
+    "release_wide": {"rounds", "share", "first_share", "model_cells"},
+}  # fmt: skip
+"""Settings of single mechanisms, which a server chooses by itself."""
+
+
+def test_the_client_has_the_verbs_of_the_library_or_says_why_not() -> None:
+    """And their options: a new one has to be offered, or to be written down here."""
+    spending = {
+        name
+        for name in dir(wn)
+        if name[0].islower() and "epsilon" in _signature(getattr(wn, name)).parameters
+    }
+    offered = {name for name in vars(Verbs) if not name.startswith("_")}
+    assert spending - offered <= set(ELSEWHERE) and not offered - spending
+    for name in offered:
+        theirs, ours = (
+            set(_signature(getattr(of, name)).parameters) - {"self"} for of in (wn, Client)
+        )
+        data = next(iter(_signature(getattr(wn, name)).parameters))
+        missing = theirs - ours - DECLARED - FINER.get(name, set()) - {data}
+        assert not missing, f"{name} of the client lacks {missing}"
+        assert ours - theirs <= {"dataset", "error", "column"}, name
+
+
+def _signature(function: Any) -> inspect.Signature:
+    return inspect.signature(function) if inspect.isfunction(function) else inspect.Signature()
 
 
 @pytest.fixture
@@ -34,6 +92,7 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     assert picked.receipt.mechanism == "permute-and-flip" and "winnow.ledger#" in str(picked)
     top = ann.top_k("people", 2, column="colour", epsilon=0.1, with_counts=True)
     assert list(top.to_columns()) == ["item", "count"] and len(top.value) == 2
+    assert top.value.margin > 0, "how far off each count may be"
     tables = ann.tabulate("people", wn.marginals(1), epsilon=0.5)
     assert {each.columns for each in tables.value} == {("colour",), ("age",)}
     colours = tables.value.table("colour")
@@ -43,6 +102,12 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     ]  # fmt: skip
     items = ann.frequent_itemsets("baskets", size=1, k=1, epsilon=1.0, delta=1e-6)
     assert all(isinstance(each, tuple) for each in items.value)
+    given = {"size": 2, "k": 1, "epsilon": 1.0, "delta": 1e-6}
+    pairs = ann.frequent_itemsets("baskets", with_counts=True, **given).value
+    assert all(isinstance(each, tuple) and isinstance(n, int) for each, n in pairs)
+    rules = ann.frequent_itemsets("baskets", with_subsets=True, **given).value
+    assert isinstance(rules, wn.ItemsetSupports) and isinstance(rules.baskets, int)
+    assert all(rule.confidence >= 0.1 for rule in rules.rules(0.1))
 
 
 def test_a_synthetic_table_has_the_labels_of_the_schema(ann: Client) -> None:
@@ -192,3 +257,23 @@ def test_a_server_that_is_not_there_is_named() -> None:
         port = found.getsockname()[1]
     with pytest.raises(wn.DataError, match=f"{port} cannot be reached: Connection refused"):
         wn.connect(f"http://127.0.0.1:{port}", token="t", patience=0.15).datasets()
+
+
+def test_a_long_list_of_questions_is_asked_in_as_many_requests_as_it_needs(
+    ann: Client, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert line.MOST_QUESTIONS == bodies.MOST_QUESTIONS
+    assert len(json.dumps({"questions": ["x" * 63_000]})) < line.MOST_BYTES < MOST_BYTES
+    wide = [{"c" * 100: n} for n in range(1000)]
+    parts = line.portioned(wide)
+    assert len(parts) == 2 and [each for part in parts for each in part] == wide
+    assert list(map(len, line.portioned([{}] * 2500))) == [1000, 1000, 500]
+    assert line.portioned([]) == [[]]
+    monkeypatch.setattr(line, "MOST_QUESTIONS", 2)
+    asked = [wn.where(age=n) for n in range(5)]
+    keyed = ann.with_key("five questions")
+    first = keyed.ask("people", asked)
+    assert [each.question for each in first] == [f"age={n}" for n in range(5)]
+    assert [each.count for each in keyed.ask("people", asked)] == [each.count for each in first]
+    keys = {each.key for each in served.service.requests.requests(principal="ann", questions=True)}
+    assert {f"five questions {n}/3" for n in (1, 2, 3)} <= keys

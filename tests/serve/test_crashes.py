@@ -204,7 +204,7 @@ def test_room_for_releases_is_freed_at_public_times(tmp_path: Path) -> None:
     opened = service.catalogue.get("people")
     assert opened is not None
     real = time.time()
-    service.store.clock = lambda: real
+    service.requests.now = lambda: real
     for key in "ab":
         request = service.jobs.order(opened, ORDER, "ann", key)
         while service.requests.request(request.id).state != DONE:  # type: ignore[union-attr]
@@ -212,6 +212,52 @@ def test_room_for_releases_is_freed_at_public_times(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="waiting"):
         service.jobs.order(opened, ORDER, "ann", "c")
     assert service.ledger.dataset("people").charges == 2
-    service.store.clock = lambda: real + 60
+    service.requests.now = lambda: real + 60
     service.jobs.order(opened, ORDER, "ann", "c")
     service.stop()
+
+
+def test_whoever_sets_the_clock_moves_no_public_time(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    service = service_of(tmp_path)
+    service.start()
+    opened = service.catalogue.get("people")
+    assert opened is not None
+    for number, jump in enumerate((-86_400.0, 86_400.0 * 365)):
+        request = service.jobs.order(opened, ORDER, "ann", f"key {number}")
+        service.store.clock = lambda jump=jump: time.time() + jump
+        while (found := service.requests.request(request.id)) and found.shown is None:
+            time.sleep(0.005)
+        assert found is not None and found.shown is not None
+        assert found.shown == found.accepted + found.due
+        assert abs(found.accepted - time.time()) < 60
+    assert service.store.verify_audit_log() == ""
+    service.stop()
+
+
+def test_a_release_that_was_begun_long_ago_appears_soon_after_the_start(tmp_path: Path) -> None:
+    """How long the server was away, or what its clock says now, is no delay of the release."""
+    write_data(tmp_path)
+    service = service_of(tmp_path)
+    service.start()
+    opened = service.catalogue.get("people")
+    assert opened is not None
+    service.jobs._finish = lambda _: None  # type: ignore[method-assign]  # as if it were killed
+    keys = [service.jobs.order(opened, ORDER, "ann", f"key {n}").id for n in range(2)]
+    month = 30 * 86_400.0
+    for identity, moved in zip(keys, (-month, month), strict=True):
+        service.store.change(
+            lambda view, i=identity, m=moved: view.do(
+                "UPDATE {requests} SET accepted = accepted + ? WHERE id = ?", m, i
+            )
+        )
+    service.stop()
+    again = service_of(tmp_path)
+    again.start()
+    for identity in keys:
+        while (found := again.requests.request(identity)) and found.shown is None:
+            time.sleep(0.005)
+        assert found is not None and found.state == DONE and found.shown is not None
+        assert found.shown - again.requests.now() < 60
+    assert again.ledger.dataset("people").charges == 2
+    again.stop()

@@ -1,15 +1,17 @@
 """What stands around every request: limits, headers, padding, one clock, and forms."""
 
 import asyncio
+import socket
 import time
 
+import httpx
 import msgspec
 import pytest
 from starlette.requests import Request as WebRequest
 
 from serve.served import Served
 from winnow.errors import LedgerError, ParameterError
-from winnow.serve import web
+from winnow.serve import web, wire
 from winnow.serve.config import Config, check_config, checked_config
 from winnow.serve.gate import MOST_BYTES, check_depth
 from winnow.serve.limits import Buckets
@@ -168,3 +170,207 @@ def test_forms_are_taken_from_our_own_pages_only(
     web.log_out(service, ours, Response())
     assert web.logged_in(service, ours) is None
     assert "unsafe" not in web.page_policy(web.new_nonce())
+
+
+# What a stranger tries
+
+
+def raw(served: Served, *pieces: bytes) -> bytes:
+    """What comes back of bytes that no client would send; empty: the connection was cut off."""
+    with socket.create_connection(served.service.config.address) as connection:
+        connection.settimeout(20)
+        try:
+            for piece in pieces:
+                connection.sendall(piece)
+                time.sleep(0.05)
+            return connection.recv(4096)
+        except ConnectionError:
+            return b""
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (),
+        (b"GET /v1/me HTTP/1.1\r\nhost: x\r\n",),
+        (b"GET /v1/me HTTP/1.1\r\n", *[b"a: b\r\n"] * 12),
+        (b"POST /v1/me HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n", b"abc"),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", b"GET /healthz HTTP/1.1\r\n"),
+    ],
+    ids=["silent", "half a head", "dripping", "half a body", "half of the second"],
+)
+def test_whoever_takes_too_long_to_ask_is_cut_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch, pieces: tuple[bytes, ...]
+) -> None:
+    monkeypatch.setattr(wire, "PATIENCE", 0.2)
+    with socket.create_connection(served.service.config.address) as connection:
+        connection.settimeout(20)
+        for piece in pieces:
+            try:
+                connection.sendall(piece)
+            except ConnectionError:
+                break
+            time.sleep(0.03)
+        got = b"?"
+        try:
+            while got:
+                got = connection.recv(4096)
+        except ConnectionError:
+            got = b""
+    assert got == b""
+
+
+def test_a_head_without_end_is_cut_off(served: Served) -> None:
+    begun = b"GET /v1/me HTTP/1.1\r\n"
+    assert raw(served, begun + b"a: " + b"b" * 200_000 + b"\r\n\r\n") == b""
+    assert raw(served, begun, *[b"a: b\r\n" * 4000] * 4) == b""
+    fine = begun + b"host: x\r\na: " + b"b" * 5000 + b"\r\n\r\n"
+    assert raw(served, fine).startswith(b"HTTP/1.1 401")
+
+
+def test_head_and_body_of_an_answer_leave_in_one_piece(served: Served) -> None:
+    got = raw(served, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    head, _, body = got.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200") and len(body) == 512
+
+
+def test_requests_that_could_be_read_in_two_ways_are_refused(served: Served) -> None:
+    twice = (
+        b"content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n"
+    )
+    for bytes_ in (
+        b"POST /v1/me HTTP/1.1\r\nhost: x\r\n" + twice,
+        b"GET /v1/me HTTP/1.1\r\nhost: x\r\nx: a\x00b\r\n\r\n",
+        b"CONNECT x:80 HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00",
+    ):
+        assert raw(served, bytes_).startswith(b"HTTP/1.1 400")
+    chunked = b"POST /v1/me HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+    assert raw(served, chunked + b"fffff\r\n" + b"a" * 0xFFFFF).startswith(b"HTTP/1.1 413")
+
+
+def test_addresses_lead_nowhere_else(served: Served) -> None:
+    """Neither out of a folder, nor to the host that a request names."""
+    for path in ("/static/../app.py", "/static/..%2fapp.py", "/v1/releases/x/..%2fx", "//v1/me"):
+        assert served.call("olga", "GET", path).status_code == 404
+    for path in ("/v1/me/", "/login/", "/datasets/people/"):
+        answer = served.client.get(path, headers={"host": "evil.example"})
+        assert answer.status_code == 404 and "location" not in answer.headers
+
+
+def test_text_with_a_nul_is_refused_before_a_database_sees_it(served: Served) -> None:
+    """Postgres would fail, and the failure would be the server's."""
+    for method, path in (
+        ("GET", "/v1/jobs/%00"), ("GET", "/v1/releases/%00/receipt"), ("DELETE", "/v1/tokens/%00"),
+        ("PUT", "/v1/datasets/people/grants/%00"), ("GET", "/v1/datasets/%00/schema"),
+    ):  # fmt: skip
+        assert served.call("olga", method, path).status_code in (404, 422)
+    named = {"name": "x", "datasets": ["a\0"]}
+    assert served.call("olga", "POST", "/v1/tokens", json=named).status_code == 422
+
+
+def test_what_is_wrong_with_a_body_is_said_in_plain_words(served: Served) -> None:
+    at, table = "/v1/datasets/people/plans", {"kind": "tables", "by": [{"marginals": 1}]}
+    for order, said in (
+        (table | {"epsilon": 1, "delta": 2}, "order.delta: expected a number < 1.0"),
+        (table | {"epsilon": "x"}, "order.epsilon: expected a number or nothing, got a text"),
+        (table | {"by": 3}, "order.by: expected a list, got a whole number"),
+        (
+            table | {"by": [{"marginals": 9}]},
+            "order.by[0].marginals: expected a whole number <= 6",
+        ),
+        (table | {"epsilom": 1}, "order: object contains unknown field `epsilom`"),
+    ):
+        answer = served.call("ann", "POST", at, json={"order": order})
+        assert answer.status_code == 422 and answer.json()["detail"] == said
+
+
+def test_strangers_write_no_lines_into_the_log(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A web socket, HTTP/2 and nonsense are answered like anything else."""
+    upgrade = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: %s\r\n"
+    key = b"sec-websocket-version: 13\r\nsec-websocket-key: x3JJHMbDL1EzLkh9GBhXDw==\r\n"
+    assert raw(served, upgrade % b"websocket" + key + b"\r\n").startswith(b"HTTP/1.1 200")
+    assert raw(served, upgrade % b"h2c" + b"\r\n").startswith(b"HTTP/1.1 200")
+    assert raw(served, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")[:12] in (b"HTTP/1.1 400", b"")
+    assert caplog.text == ""
+
+
+NUMBERS = [b"1e400", b"-1e400", b"9" * 400, b"18446744073709551616", b"1e-400", b"-0.0", b"NaN",
+           b"Infinity", b"01", b"true", b'"3"', b"[null]", b'{"from": 1e400}', b'{"from": "5"}',
+           b'{"from": 5, "to": 2}', b'"\\ud800"', b'"\\u0000"']  # fmt: skip
+
+
+def test_numbers_of_every_form_are_answered_or_refused(served: Served) -> None:
+    at = "/v1/datasets/people/questions"
+    for place, number in enumerate(NUMBERS):
+        content = b'{"questions": [{"age": %s}]}' % number
+        answer = served.call("ann", "POST", at, f"form {place}", content=content)
+        assert answer.status_code in (400, 422), (number[:20], answer.text)
+    tiny = {"kind": "tables", "by": [{"marginals": 2}], "epsilon": 1e-300, "delta": 1e-300}
+    for order in (tiny, {**tiny, "kind": "queries", "workload": tiny["by"]}):
+        order = {k: v for k, v in order.items() if k != "by" or order["kind"] == "tables"}
+        answer = served.call("ann", "POST", "/v1/datasets/people/plans", json={"order": order})
+        assert answer.status_code == 422, answer.text
+
+
+def test_wrong_tokens_do_not_keep_others_from_logging_in(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a proxy all have one address."""
+    monkeypatch.setattr(served.server, "_buckets", Buckets(0.01, 2))
+    origin = {"origin": served.service.config.origin}
+    base = str(served.client.base_url)
+    with httpx.Client(base_url=base, trust_env=False) as browser:
+        statuses = [
+            browser.post("/login", data={"token": "wnw_wrong"}, headers=origin).status_code
+            for _ in range(3)
+        ]
+        assert statuses == [401, 401, 429]
+        fine = browser.post("/login", data={"token": served.tokens["ann"]}, headers=origin)
+        assert fine.status_code == 303
+
+
+def test_nobody_makes_an_owners_token_that_may_do_more(served: Served) -> None:
+    _, secret = served.service.accounts.new_token("keeper", "owner", scopes="manage", by="test")
+    headers = {"authorization": f"Bearer {secret}"}
+    for scopes, status in ([], 403), (["audit"], 403), (["manage"], 201):
+        body = {"name": "keeper", "role": "owner", "scopes": scopes}
+        assert served.client.post("/v1/tokens", json=body, headers=headers).status_code == status
+    analyst = {"name": "newcomer", "role": "analyst"}
+    assert served.client.post("/v1/tokens", json=analyst, headers=headers).status_code == 201
+
+
+def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = served.service.accounts
+    identity, secret = accounts.new_token("brief", "analyst", by="test")
+    real = accounts.seen_by
+
+    def meanwhile(who: object) -> list[str]:
+        accounts.revoke(identity, by="test")
+        return real(who)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(accounts, "seen_by", meanwhile)
+    accounts.principal(secret)
+    assert accounts.known(secret) is None
+
+
+def test_who_is_known_is_looked_up_again_by_one_before_it_ends(served: Served) -> None:
+    accounts = served.service.accounts
+    _, secret = accounts.new_token("often", "analyst", by="test")
+
+    def later(seconds: float) -> None:
+        held = accounts._known._held
+        held.update({name: (until - seconds, *rest) for name, (until, *rest) in held.items()})
+
+    assert accounts.principal(secret) is not None
+    assert accounts.known(secret) is not None and not accounts.old(secret)
+    later(0.6)
+    assert [accounts.old(secret) for _ in range(3)] == [True, False, False]
+    accounts.principal(secret)
+    assert not accounts.old(secret)
+    later(1.1)
+    assert accounts.known(secret) is None

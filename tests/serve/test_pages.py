@@ -179,14 +179,14 @@ def test_a_release_is_planned_confirmed_and_read_without_scripts(served: Served)
         assert {answer.headers["location"] for answer in confirmed} == {place}
         job = served.waited("ann", place.rpartition("/")[2])
         assert job["state"] == "done"
-        real = served.service.store.clock
-        served.service.store.clock = lambda: real() + 60.0
+        real = served.service.requests.now
+        served.service.requests.now = lambda: real() + 60.0
         try:
             shown = browser.get(place).text
             file = browser.get(f"{place}/files/table.csv")
             receipt = browser.get(f"{place}/receipt.json")
         finally:
-            served.service.store.clock = real
+            served.service.requests.now = real
         assert "<svg" in shown and "winnow.ledger#" in shown
         assert file.headers["content-disposition"] == 'attachment; filename="table.csv"'
         assert receipt.json()["ledger"] in html.unescape(shown)
@@ -278,14 +278,14 @@ def test_counts_of_a_top_k_have_the_error_bars_of_their_noise(
 ) -> None:
     order = {"kind": "top-k", "k": 2, "with_counts": True} | given
     job = served.released("ann", dataset, f"top of {dataset}", **order)
-    real = served.service.store.clock
-    served.service.store.clock = lambda: real() + 60.0
+    real = served.service.requests.now
+    served.service.requests.now = lambda: real() + 60.0
     try:
         found = served.call("ann", "GET", f"/v1/releases/{job['id']}").json()
         with visiting(served, "ann") as browser:
             shown = browser.get(f"/releases/{job['id']}").text
     finally:
-        served.service.store.clock = real
+        served.service.requests.now = real
     q = math.exp(-1 / scale)
     beyond = [2 * q ** (m + 1) / (1 + q) for m in (found["margin"] - 1, found["margin"])]
     assert beyond[1] <= 0.05 < beyond[0]
@@ -297,13 +297,13 @@ def test_sums_and_means_are_shown_where_they_are_known(served: Served) -> None:
         "ann", "people", "means", kind="tables", by=[{"table": ["colour"]}], epsilon=0.2,
         values=["age"],
     )  # fmt: skip
-    real = served.service.store.clock
-    served.service.store.clock = lambda: real() + 60.0
+    real = served.service.requests.now
+    served.service.requests.now = lambda: real() + 60.0
     try:
         with visiting(served, "ann") as browser:
             shown = browser.get(f"/releases/{job['id']}")
     finally:
-        served.service.store.clock = real
+        served.service.requests.now = real
     assert shown.status_code == 200 and "mean age" in shown.text
 
 

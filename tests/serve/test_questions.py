@@ -82,3 +82,30 @@ def test_a_session_that_cannot_be_written_is_gone_on_with(tmp_path: Path) -> Non
             first["answers"][0]["kind"] == "hypothesis"
         )
         assert served.service.ledger.dataset("people").charges == 1
+
+
+def test_old_answers_are_forgotten_and_nothing_is_counted_less_for_it(tmp_path: Path) -> None:
+    """Until then the same key is the same answer; the ledger, quotas and releases stay."""
+    with served_with(tmp_path, each=5, method="independent") as served:
+        service, body = served.service, {"questions": [{"colour": "red"}]}
+        first = served.call("ann", "POST", AT, "old", json=body).json()
+        job = served.released("ann", "people", "r", kind="select", column="colour", epsilon=0.1)
+        real = service.requests.now
+        service.requests.now = lambda: real() + 60 * 86_400  # type: ignore[method-assign]
+        later = served.call("ann", "POST", AT, "young", json=body).json()
+        service.store.clock = lambda: real() + 89 * 86_400
+        service.forget_answers()
+        assert served.call("ann", "POST", AT, "old", json=body).json() == first
+        service.store.clock = lambda: real() + 91 * 86_400
+        service.forget_answers()
+        charges = service.ledger.dataset("people").charges
+        assert service.requests.requested("ann", "old") is None
+        assert served.call("ann", "POST", AT, "young", json=body).json() == later
+        assert served.call("ann", "GET", f"/v1/jobs/{job['id']}").json()["state"] == "done"
+        again = served.call("ann", "POST", AT, "old", json=body).json()
+        assert again["left"] == 2, "three were asked, whatever is remembered of them"
+        assert again["answers"] == first["answers"], "a session knows what it released"
+        assert service.ledger.dataset("people").charges == charges
+        assert service.store.verify_audit_log() == ""
+        (line,) = [x for x in service.store.audit_log() if x.what == "answers forgotten"]
+        assert line.detail["requests"] == 1

@@ -39,8 +39,8 @@ def test_a_release_costs_what_its_plan_says_and_shows_no_private_text(
     assert after.charges == before.charges + 1
     charged = served.call("olga", "GET", f"{at}/spending").json()["charges"][-1]
     assert (charged["analyst"], charged["charged"]) == ("ann", planned["charged"])
-    real = served.service.store.clock
-    served.service.store.clock = lambda: real() + 1e6
+    real = served.service.requests.now
+    served.service.requests.now = lambda: real() + 1e6
     try:
         release = served.call("ann", "GET", job["release"])
         files = [
@@ -48,7 +48,7 @@ def test_a_release_costs_what_its_plan_says_and_shows_no_private_text(
             for name in release.json()["downloads"]
         ]
     finally:
-        served.service.store.clock = real
+        served.service.requests.now = real
     assert release.json()["receipt"]["randomness"] == "os"
     head = release.json()["receipt"]["ledger"]
     verified = served.call("olga", "GET", "/v1/ledger/verify", params={"head": head}).json()
@@ -149,3 +149,54 @@ def test_the_openapi_describes_every_endpoint(served: Served) -> None:
         each["operationId"] for methods in document["paths"].values() for each in methods.values()
     }
     assert described == {endpoint.name for endpoint in ENDPOINTS}
+
+
+def test_every_link_of_the_openapi_names_the_whole_address_it_leads_to() -> None:
+    from winnow.serve.api import ENDPOINTS
+    from winnow.serve.openapi import LINKS
+
+    named = {each.name: {word[1:-1] for word in each.path.split("/") if word[:1] == "{"}
+             for each in ENDPOINTS}  # fmt: skip
+    for answers, leads in LINKS.items():
+        assert answers in {endpoint.answers for endpoint in ENDPOINTS}
+        for name, taken in leads.items():
+            assert named[name] == set(taken), (answers, name)
+            assert {where.split("/")[1] for where in taken.values()} <= set(
+                answers.__struct_fields__
+            )
+
+
+def test_a_plan_is_worked_out_once_for_everybody(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the order and the accountant: what is left, and for whom, is looked up each time."""
+    from winnow.serve import expectations, orders
+
+    made: list[str] = []
+    for module, name in ((expectations, "_expected"), (orders, "_event")):
+        real = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, real=real, name=name: (made.append(name), real(*given))[1]
+        )
+    at, order = "/v1/datasets/people/plans", {"kind": "queries", "workload": [{"marginals": 1}]}
+    body = {"order": {**order, "error": 33.0, "delta": 1e-7}}
+    first = served.call("ann", "POST", at, json=body).json()
+    assert made == ["_expected", "_event"] and first["fits"]
+    assert served.call("ann", "POST", at, json=body).json() == first
+    chosen = {"order": {**order, "epsilon": first["epsilon"], "delta": 1e-7}}
+    assert served.call("ann", "POST", at, json=chosen).json() == first
+    served.released("ann", "people", "as planned", **chosen["order"])
+    after = served.call("ann", "POST", at, json=body).json()
+    assert made == ["_expected", "_event"]
+    assert after["left_after"]["spent"] > first["left_after"]["spent"]
+    other = served.call("olga", "POST", at, json=body).json()
+    assert other["left_after"] != after["left_after"] and len(made) == 2
+
+
+def test_no_more_plans_are_kept_than_said() -> None:
+    from winnow.serve.datasets import _MOST_PLANS, Remembered
+
+    kept, made = Remembered(), []
+    for number in [*range(_MOST_PLANS + 1), 1, 0]:
+        kept.find(number, lambda n=number: made.append(n))
+    assert made == [*range(_MOST_PLANS + 1), 0] and len(kept._held) == _MOST_PLANS

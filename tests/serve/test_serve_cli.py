@@ -29,7 +29,7 @@ def config(tmp_path: Path) -> str:
 
 def test_a_configuration_is_checked_before_anything_is_served(config: str, tmp_path: Path) -> None:
     fine = invoke("serve", "check", "--config", config)
-    assert fine.exit_code == 0 and "1 datasets" in fine.stdout
+    assert fine.exit_code == 0 and "1 dataset," in fine.stdout
     (tmp_path / "people.csv").unlink()
     (tmp_path / "schema.json").write_text("{}")
     wrong = invoke("serve", "check", "--config", config, "--json")
@@ -38,6 +38,42 @@ def test_a_configuration_is_checked_before_anything_is_served(config: str, tmp_p
     assert invoke("serve", "check", "--config", config).exit_code == 2
     missing = invoke("serve", "check", "--config", "nowhere.toml")
     assert missing.exit_code == 2 and "winnow serve demo" in missing.stderr
+
+
+def test_a_session_that_can_never_open_is_a_problem_that_says_what_would_do(tmp_path: Path) -> None:
+    """By the verb that would open it, up to its charge: the mends that are named do mend it."""
+    write_config(tmp_path, max_queries=1000)
+    config = str(tmp_path / "winnow.toml")
+    written = Path(config).read_text()
+
+    def problems(**changed: tuple[str, str]) -> list[str]:
+        text = written
+        for old, new in changed.values():
+            assert old in text
+            text = text.replace(old, new)
+        Path(config).write_text(text)
+        return list(
+            json.loads(invoke("serve", "check", "--config", config, "--json").stdout)["problems"]
+        )
+
+    small = ("epsilon = 10.0", "epsilon = 0.004")
+    [problem] = problems(small=small)
+    assert "'people': its session of questions can never open" in problem
+    assert "ask for a larger epsilon, fewer questions, or more rows" in problem
+    would = re.search(r"\(max_queries = (\d+) or epsilon = ([\d.]+) would do\)", problem)
+    assert would is not None
+    fewer = ("max_queries = 1000", f"max_queries = {would[1]}")
+    assert not problems(small=small, fewer=fewer)
+    assert not problems(larger=("epsilon = 10.0", f"epsilon = {would[2]}"))
+
+    private = ("epsilon = 100\n", "epsilon = 100\nrelation = 'add-remove'\n")
+    [problem] = problems(private=private)
+    assert "give a public number with rows=" in problem
+    method = 'method = "recommended"'
+    assert not problems(private=private, rows=(method, f"{method}\nrows = 20000"))
+    [problem] = problems(private=private, few=(method, f"{method}\nrows = 2"))
+    assert "can never open" in problem
+    assert not (tmp_path / "winnow.ledger").exists() and not (tmp_path / "sessions").exists()
 
 
 def test_tokens_datasets_and_shares_are_looked_after(config: str, tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from winnow.cli.app import app
+from reference.commands import invoke
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(line: str):
-    return CliRunner().invoke(app, line.split())
+    return invoke(line.split())
 
 
 TABLE = "tabulate people.csv --schema schema.json --epsilon 1 --one-row-per-person"

@@ -664,3 +664,31 @@ def test_the_threshold_of_private_labels_is_shown(log: Path, pages: Path) -> Non
     assert "the count at rank 4 by" in domain
     public = run(*asked, "--items", pages, "--max-items-per-user", 1).stdout
     assert "home" in public and "had to" not in public
+
+
+def test_ready_counts_may_move_by_more_or_both_ways(votes: Path) -> None:
+    words = ("topk", votes, "--item", "tree", "--count", "n", "--labels", "public", "-k", 2)
+    words = (*words, "--epsilon", 1, "--seed", 3, "--json")
+    one, two, both = (
+        run(*words, "--counts", "--sensitivity", s).stdout for s in ("1", "2.5", "0.25,2.5")
+    )
+    assert json.loads(one)["guarantee"] == json.loads(two)["guarantee"]
+    assert one != two and json.loads(both)["guarantee"]
+    direct = winnow.top_k(
+        {"alder": 1000, "[red]oak[/red]": int(SECRET), "elm": 31000, "lime": 2, "ash": 3},
+        k=2, epsilon=1, sensitivity=2.5, with_counts=True, seed=3,
+    )  # fmt: skip
+    assert json.loads(two)["value"] == json.loads(direct.to_json())["value"]
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "1,2,3", "few", "0,0", "nan"])
+def test_a_senseless_sensitivity_is_refused(votes: Path, said: str) -> None:
+    words = ("topk", votes, "--item", "tree", "--count", "n", "--labels", "public", "-k", 2)
+    found = run(*words, "--epsilon", 1, f"--sensitivity={said}")
+    assert found.exit_code == 2 and "sensitivity" in found.output
+
+
+def test_people_of_a_log_count_once(log: Path) -> None:
+    words = ("topk", log, "--item", "page", "--user", "visitor", "-k", 2, "--epsilon", 1)
+    found = run(*words, "--delta", 1e-6, "--sensitivity", 2)
+    assert found.exit_code == 2 and "--sensitivity is for ready counts" in found.output

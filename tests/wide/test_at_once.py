@@ -14,13 +14,13 @@ from winnow import Relation, Schema
 from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
 from winnow.privacy import guarantee_of, single_use_grant
+from winnow.release.warm_start import first_parts
 from winnow.tables.estimates import layer_of
 from winnow.wide.at_once import AtOnce, closure, noise_of, white_tables
 from winnow.wide.rules import (
     MODEL_CELLS,
     MOST_MODEL_CELLS,
     distance,
-    first_parts,
     mean_distance,
     model_cells,
     pair_noise,

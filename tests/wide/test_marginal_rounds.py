@@ -232,3 +232,23 @@ def test_parameters_are_checked() -> None:
     fine = queries(np.ones((1, 12)), grid=100).over(SCHEMA)
     with pytest.raises(InputError, match="marginal tables"):
         run.start(counts_of(ROWS), fine, (1,))
+
+
+def test_a_table_that_comes_again_is_not_looked_at_again_and_changes_nothing() -> None:
+    def drawn(*, kept: bool) -> list[tuple[int, list[int]]]:
+        rounds = start(MeasureMarginals(1.0, 0.5, 4))
+        same = [np.array(table, np.float64) for table in UNIFORM]
+        for table in same:
+            table.flags.writeable = not kept
+        found = [rounds.next(range(3), same, [0.0] * 3) for _ in range(4)]
+        return [(each.candidate, each.counts.tolist()) for each in found]
+
+    assert drawn(kept=True) == drawn(kept=False)
+
+
+def test_a_table_that_was_changed_in_its_place_is_looked_at_again() -> None:
+    rounds = start(MeasureMarginals(500.0, 0.01, 2))
+    model = [np.array(table, np.float64) for table in UNIFORM]
+    first = rounds.next(range(3), model, [0.0] * 3)
+    model[first.candidate][...] = first.counts.reshape(model[first.candidate].shape)
+    assert rounds.next(range(3), model, [0.0] * 3).candidate != first.candidate

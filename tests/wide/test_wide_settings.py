@@ -11,11 +11,12 @@ import pytest
 import winnow as wn
 from reference.tree_potentials import tree_tables
 from winnow import InputError, Relation, Schema, WideSynthetic
+from winnow.core.workloads.part import table_columns
 from winnow.privacy import guarantee_of
 from winnow.wide.at_once import AtOnce
 from winnow.wide.fit import FitQuality, NoisyTable
 from winnow.wide.junction_tree import junction_tree
-from winnow.wide.rounds import allowed_candidates
+from winnow.wide.rounds import ModelRoom
 from winnow.wide.settings import WideRequest, WideSettings, wide_settings
 from winnow.wide.synthetic import MeasuredMarginal, TreeFactor
 
@@ -68,12 +69,17 @@ def test_tables_of_mere_noise_are_left_out() -> None:
         planned(public_rows=50)
 
 
+def columns_of(plan: WideSettings) -> list[tuple[int, ...]]:
+    return [table_columns(part) or () for part in plan.candidates.parts]
+
+
 def test_the_junction_tree_stays_within_its_bound() -> None:
     plan = planned(model_cells=30)
     assert all(part.size <= 30 for part in plan.candidates.parts)
     zeros = NoisyTable((0, 2), np.zeros((4, 5), np.int64), 1.0)
-    allowed = allowed_candidates(plan, plan.candidates, [zeros])
-    chosen = [plan.candidates.parts[i].columns for i in allowed]  # type: ignore[attr-defined]
+    sets = columns_of(plan)
+    allowed = ModelRoom(plan.schema.shape, plan.model_cells, sets).allowed([zeros])
+    chosen = [sets[i] for i in allowed]
     assert (0, 2) in chosen and (1, 3) in chosen and (0, 1) not in chosen
 
 
@@ -81,7 +87,8 @@ def test_a_bound_that_no_first_table_meets_is_refused_before_the_charge() -> Non
     """The columns alone take cells, too: b and d together with a and c make 15."""
     found = planned(model_cells=15)
     assert [part.size for part in found.candidates.parts] == [6]
-    assert allowed_candidates(found, found.candidates, []) == [0]
+    room = ModelRoom(found.schema.shape, found.model_cells, columns_of(found))
+    assert room.allowed([]).tolist() == [0]
     with pytest.raises(InputError, match="model_cells=14"):
         planned(model_cells=14)
 
@@ -180,3 +187,12 @@ def test_a_model_is_kept_in_json_and_rows_are_repeatable(tmp_path: Path) -> None
     for broken in ({}, {"factors": [{"cliques": []}]}, {"factors": [{}]}, {"fit": {"best": 1}}):
         with pytest.raises(InputError):
             WideSynthetic.from_dict({"schema": SCHEMA.to_dict(), "marginals": [], **broken})
+
+
+def test_a_plan_names_no_error_above_all_rows() -> None:
+    small = {"a": 4, "b": 5, "c": 6, "d": 3}
+    few, many = (
+        str(wn.plan.release_wide(small, wn.marginals(2), n=n, epsilon=0.1, delta=1e-6))
+        for n in (50, 10**5)
+    )
+    assert "expected largest error" not in few and "expected largest error" in many

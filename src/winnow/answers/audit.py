@@ -26,7 +26,7 @@ from winnow.core.tape import Tape
 from winnow.core.workloads.tables import marginals
 from winnow.privacy import DiscreteGaussian, guarantee_of, single_use_grant
 from winnow.read.crossing import Rows, SealedTable
-from winnow.release.audit import as_twin
+from winnow.release.audit.rounds import as_twin
 from winnow.tables.audit import DELTA, outcomes, person_moves
 
 Integers = NDArray[np.int64]

@@ -10,12 +10,8 @@ from winnow.core.unit import counted
 from winnow.core.workloads.part import table_columns
 from winnow.release.mwem import TABLES, default_rounds
 from winnow.release.prediction import predicted_errors, predicted_table_errors
-from winnow.release.settings import (
-    BYTES_PER_CELL,
-    ROWS_WITHOUT_TOTAL,
-    ReleaseRequest,
-    release_settings,
-)
+from winnow.release.request import ReleaseRequest
+from winnow.release.settings import BYTES_PER_CELL, ROWS_WITHOUT_TOTAL, release_settings
 from winnow.release.verb import run_seconds
 
 

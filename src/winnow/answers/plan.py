@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from winnow.answers.prediction import Prediction
-from winnow.answers.request import AnswersRequest, bound_workload
+from winnow.answers.request import AnswersRequest
 from winnow.answers.settings import MethodChoice, choose
 from winnow.core.checks import Real, count, positive
-from winnow.core.notebook import Card, InNotebook, lines_card
+from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
-from winnow.core.workloads.workload import Maker, Workload
+from winnow.core.workloads.workload import Maker, Workload, bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 
@@ -23,8 +24,12 @@ _SCOPE = (
     "all queries. 'exact formula': standard errors are exact, and 'largest' is the median of the "
     "largest error. 'rule of thumb': seen on other data, no promise."
 )
-_STEPS = 30
-_MOST_EPSILON = 2.0**20
+_STEPS, _QUICK = 60, 8
+"""So many tries at most; where so few do not do, every second one halves what is left."""
+_LEAST_EPSILON, _MOST_EPSILON = 2.0**-20, 2.0**20
+_CLOSE = 1e-4
+_TINY = 1e-12
+"""In rows: an error of 0 has no logarithm."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +100,7 @@ class ReleasePlan(InNotebook):
 
     def __str__(self) -> str:
         lines = self.table()
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        shown = ["  ".join(c.ljust(w) for c, w in zip(x, widths, strict=True)) for x in lines]
-        shown = [line.rstrip() for line in shown]
-        shown.insert(1, "-" * max(map(len, shown)))
+        shown = ruled(lines, texts=range(len(lines[0])))
         refused = [f"{word} cannot run: {why}" for word, why in self.refused]
         return "\n".join(
             [self._title(), f"taken: {self.reason}", "", *shown, "", *refused, self.scope]
@@ -171,25 +173,36 @@ def _row(made: Prediction) -> MethodRow:
     )
 
 
-def _least_epsilon(chosen: Any, error: float) -> float:
-    """The least epsilon whose largest error is at most the wanted one."""
+def _least_epsilon(chosen: Callable[[float], MethodChoice], error: float) -> float:
+    """The least epsilon, to four digits, whose largest error is at most the wanted one.
 
-    def reached(epsilon: float) -> bool:
-        largest = chosen(epsilon).taken.largest
-        if largest is None:
+    Errors fall about as one over epsilon, so that the slope between two tries leads there.
+    """
+
+    def largest(epsilon: float) -> float:
+        found = chosen(epsilon).taken.largest
+        if found is None:
             raise ParameterError(
                 "nothing is known of the error of this method beforehand; give epsilon"
             )
-        return bool(largest <= error)
+        return max(found, _TINY)
 
-    low, high = 2.0**-20, 1.0
-    while not reached(high):
-        low, high = high, 2 * high
-        if high > _MOST_EPSILON:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
-    for _ in range(_STEPS):
-        if high / low < 1.0001:
+    low, high, size, slope = _LEAST_EPSILON, math.inf, 1.0, -1.0
+    before: tuple[float, float] | None = None
+    for step in range(_STEPS):
+        here = largest(size)
+        low, high = (low, size) if here <= error else (size, high)
+        if high / low < 1 + _CLOSE:
             break
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return float(f"{high:.5g}") if reached(float(f"{high:.5g}")) else high
+        if before is not None and here != before[1]:
+            found = math.log(here / before[1]) / math.log(size / before[0])
+            slope = min(max(found, -4.0), -0.25)
+        before = size, here
+        aside = 1 - _CLOSE / 3 if here <= error else 1 + _CLOSE / 3  # to the other side of it
+        size *= aside * (error / here) ** (1 / slope)
+        if not low < size < high or (step > _QUICK and step % 2):
+            size = math.sqrt(low * high) if high < math.inf else 2 * low
+        if size > _MOST_EPSILON:
+            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
+    short = float(f"{high:.5g}")
+    return short if largest(short) <= error else high

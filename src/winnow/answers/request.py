@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, positive
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
-from winnow.core.workloads.workload import Maker, Workload
+from winnow.core.workloads.workload import Workload
 from winnow.errors import DataError, ParameterError
 from winnow.privacy import zcdp_rho
 
@@ -55,21 +54,6 @@ class AnswersRequest:
     def exact_delta(self) -> Fraction:
         """delta as it was written."""
         return exact("delta", self.delta)
-
-
-def bound_workload(given: Any, schema: Schema, memory: str | int) -> Workload:
-    """The workload over a table's schema."""
-    if isinstance(given, Maker):
-        return given.over(schema, memory=memory)
-    if not isinstance(given, Workload):
-        raise ParameterError(
-            f"the workload is a {type(given).__name__}; give one such as wn.marginals(3)"
-        )
-    if given.schema != schema:
-        raise ParameterError(
-            "the workload is over another schema than the table; bind it to that one"
-        )
-    return given
 
 
 def checked_total(rows: int | None, public_rows: int | None) -> int | None:

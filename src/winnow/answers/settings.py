@@ -86,13 +86,24 @@ def choose(request: AnswersRequest, method: str = "auto") -> MethodChoice:
     return MethodChoice(request, taken, tuple(ordered), plain, tuple(refused), tables, linear)
 
 
+_RISING = 1.05
+"""Prefixes that rise gain less by the root of prefixes than by trees. Chosen on five histograms of
+4,096 cells, where scores were 1.06 times what was predicted of their ratio, and checked on two of
+256 cells."""
+
+
+def _expected(each: Prediction) -> float:
+    """What methods are compared by: the predicted score, with what it does not know."""
+    return each.score * (_RISING if each.method == "toeplitz" else 1.0)
+
+
 def _best(
     found: Sequence[Prediction], plain: Prediction, refused: Sequence[tuple[str, str]]
 ) -> str:
     """The least predicted error of those that are nowhere worse than plain noise."""
     fair = [each for each in found if not each.worse_than(plain)]
     if fair:
-        return min(fair, key=lambda each: each.score).method
+        return min(fair, key=_expected).method
     for word in ("graphical", "mwem"):  # nothing that plain noise could be compared with
         if any(each.method == word for each in found):
             return word

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Number
 from typing import Any
 
 from winnow.answers.linear import LinearPlan
-from winnow.answers.request import AnswersRequest, bound_workload, checked_total
+from winnow.answers.request import AnswersRequest, checked_total
 from winnow.answers.settings import MethodChoice, choose
 from winnow.answers.tables import measure_linear, measure_tables
 from winnow.core.checks import Real, one_of
@@ -16,6 +17,7 @@ from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
+from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
@@ -30,6 +32,7 @@ from winnow.wide.verb import release_wide
 
 _OF_MWEM: Mapping[str, Any] = {
     "rounds": None,
+    "alpha": None,
     "update": None,
     "step": None,
     "replay": None,
@@ -37,9 +40,14 @@ _OF_MWEM: Mapping[str, Any] = {
     "measurement": None,
     "share": None,
     "total_share": None,
+    "warm_start": None,
     "groups": None,
     "universe": None,
     "universe_seed": 0,
+    "smoothness": None,
+    "phi": None,
+    "index": None,
+    "slack": 0,
 }
 """The options that only MWEM has, each with its default. (The graphical model has rounds, too.)"""
 
@@ -55,6 +63,7 @@ def release(
     delta: Real = 0.0,
     method: str = "auto",
     rounds: int | Sequence[int] | None = None,
+    alpha: Real | None = None,
     update: str | None = None,
     step: float | None = None,
     replay: int | None = None,
@@ -64,9 +73,14 @@ def release(
     relation: str | Relation | None = None,
     rows: int | None = None,
     total_share: Real | None = None,
+    warm_start: Real | None = None,
     groups: Sequence[Sequence[str]] | None = None,
-    universe: int | None = None,
+    universe: Any = None,
     universe_seed: int = 0,
+    smoothness: Real | None = None,
+    phi: Real | str | None = None,
+    index: str | None = None,
+    slack: Real = 0,
     accountant: str = "best",
     budget: Budget | None = None,
     memory: str | int = "4GB",
@@ -97,13 +111,18 @@ def release(
     The receipt says which was taken, and why. ``wn.plan.release`` compares them beforehand.
 
     Options of MWEM; to give one of them with "auto" is to ask for it: ``rounds`` (chosen from
-    public numbers unless given), ``share`` of rho for selection, ``update`` ("gap", the default,
-    "hardt" or "sign", with ``step``, ``replay`` and ``result``, see ``winnow.release.mwem``; or
-    "tables" for rounds over whole tables), ``measurement`` ("gaussian" or "laplace"),
-    ``total_share`` of the budget for a private number of rows. When the domain does not fit
-    ``memory``: ``groups`` makes an independent distribution for each group of columns;
-    ``universe`` works on that many sampled cells, and ``value.rests_on`` says what accuracy then
-    rests on. ``progress`` is called after each round with (rounds done, rounds in all).
+    public numbers unless given), or ``alpha``, a largest error to be promised, ``share`` of rho for
+    selection, ``update`` ("gap", the default, "hardt" or "sign", with ``step``, ``replay`` and
+    ``result``, see ``winnow.release.mwem``; or "tables" for rounds over whole tables),
+    ``measurement`` ("gaussian" or "laplace"), ``total_share`` of the budget for a private number of
+    rows, ``warm_start`` of it for tables of single columns that the rounds start from. When the
+    domain does not fit ``memory``: ``groups`` makes an independent distribution for each group of
+    columns; ``universe`` works on that many sampled cells (with ``smoothness`` and ``phi``), or on
+    a public list of rows, and ``value.rests_on`` says what accuracy then rests on.
+    ``index`` ("flat", "lsh", "p-stable", "ivf", "hnsw") selects over an index of the queries, as
+    the paper does, with the same law, and ``slack`` trusts it further for a part of epsilon;
+    without it selection is faster. ``progress`` is called after each round with (rounds done,
+    rounds in all).
 
     ``relation`` is the table's unless given. Under substitution, with one row per person, the
     number of rows is public. Otherwise give the public number ``rows`` that counts are taken
@@ -119,6 +138,7 @@ def release(
         table = table.under(relation)
     given: dict[str, Any] = {
         "rounds": rounds,
+        "alpha": alpha,
         "update": update,
         "step": step,
         "replay": replay,
@@ -126,12 +146,17 @@ def release(
         "measurement": measurement,
         "share": share,
         "total_share": total_share,
+        "warm_start": warm_start,
         "groups": groups,
         "universe": universe,
         "universe_seed": universe_seed,
+        "smoothness": smoothness,
+        "phi": phi,
+        "index": index,
+        "slack": slack,
     }
-    said = [name for name, value in given.items() if value != _OF_MWEM[name]]
-    given["update"] = update or "gap"
+    said = [name for name, value in given.items() if not _same(value, _OF_MWEM[name])]
+    given["update"] = update or ("gap" if alpha is None else "sign")
     shared: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,
@@ -176,6 +201,11 @@ def release(
         found = _wide(release_wide(table, request.workload, **shared))
         return _because(found, choice.reason)
     return _measured(table, request, choice, padding, budget, seed)
+
+
+def _same(value: Any, usual: Any) -> bool:
+    """Whether an option has its default; a list of cells may be no plain value."""
+    return value is usual or (isinstance(value, Number) and bool(value == usual))
 
 
 def check_call(table: Any, progress: Any, pad_to: PadTo) -> None:

@@ -22,9 +22,11 @@ from typer.core import TyperCommand
 from winnow._version import __version__
 from winnow.cli import audit, demo, ledger, reproduce, schema
 from winnow.cli.reporting import options_of_command, report, weak_promises
+from winnow.inner_product import cli as inner_product
 from winnow.interactive.cli import command as ask
 from winnow.interactive.cli import plan as plan_interactive
 from winnow.itemsets.cli import command as itemsets
+from winnow.itemsets.cli import plan as plan_itemsets
 from winnow.learn import cli as learn
 from winnow.lp import cli as lp
 from winnow.release.cli import command as release
@@ -173,6 +175,8 @@ _add(app, "tabulate", tables.tabulate, RELEASE, tables.EXAMPLES)
 _add(app, "release", release.release, RELEASE, release.EXAMPLES)
 _add(app, "ask", ask.ask, RELEASE, ask.EXAMPLES)
 _add(app, "lp", lp.lp, RELEASE, lp.EXAMPLES)
+_add(app, "mips", inner_product.mips, RELEASE, inner_product.MIPS_EXAMPLES)
+_add(app, "boost", inner_product.boost, RELEASE, inner_product.BOOST_EXAMPLES)
 plans = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
     plans,
@@ -183,6 +187,8 @@ app.add_typer(
 _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
 _add(plans, "topk", plan_topk.topk, BEFORE, plan_topk.EXAMPLES)
 _add(plans, "margin", plan_margin.margin, BEFORE, plan_margin.EXAMPLES)
+_add(plans, "itemsets", plan_itemsets.itemsets, BEFORE, plan_itemsets.EXAMPLES)
+_add(plans, "learn", learn.plan, BEFORE, learn.PLAN_EXAMPLES)
 _add(plans, "tabulate", tables.plan, BEFORE, tables.PLAN_EXAMPLES)
 _add(plans, "release", plan_release.release, BEFORE, plan_release.EXAMPLES)
 _add(plans, "interactive", plan_interactive.interactive, BEFORE, plan_interactive.EXAMPLES)

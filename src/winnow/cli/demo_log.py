@@ -109,7 +109,7 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
     counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST, salt=salt)
     top = release_chosen(choice, counts, budget=budget, seed=seed)
     how: dict[str, Any] = {"ordered": True, "margin": margin}
-    passed = threshold_text(choice, request.relation)
+    passed = threshold_text(choice, request.utility)
     show_top(top, k=K, with_counts=True, threshold=passed, **how)
     save_released(folder / "top.json", top)
     people = true_counts(sightings)

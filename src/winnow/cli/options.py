@@ -208,10 +208,6 @@ GammaOption = Annotated[
         _MECHANISM,
     ),
 ]
-SensitivityOption = Annotated[
-    float,
-    option("--sensitivity", "S", "The most by which one person can move any score.", _SCORES),
-]
 SensitivitiesOption = Annotated[
     str,
     option(
@@ -238,6 +234,17 @@ RelationOption = Annotated[
         "Neighbours: add-remove (one person more or less) or substitution (one record replaced).",
         _SCORES,
     ),
+]
+TableArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="The private table: CSV, TSV or Parquet, or a pattern such as 'part-*.csv'.",
+    ),
+]
+SchemaOption = Annotated[
+    Path,
+    option("--schema", "FILE", "The public schema of the table, a JSON file.", TABLE),
 ]
 ColumnsOption = Annotated[
     str | None,

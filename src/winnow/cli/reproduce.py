@@ -72,7 +72,7 @@ def reproduce(
 ) -> None:
     """Run the experiments of a paper again, and say what agrees and what differs.
 
-    Each figure is drawn in the layout of the paper, its numbers are saved as JSON, and a line
+    Each figure shows what the paper's does, its numbers are saved as JSON, and a line
     says which claims of the paper came out, which did not, and why. No private data are
     involved, and nothing is charged. With --quick all papers take minutes, without it more than
     an hour of one core; how long is said at the start. Ctrl-C keeps what is finished. On made-up

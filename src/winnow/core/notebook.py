@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
@@ -100,6 +100,19 @@ def lines_card(title: str, lines: Sequence[Sequence[str]], *notes: str, texts: i
     heads, rows = lines[0], lines[1:]
     card = Card(title, heads, rows, len(rows), len(heads) - texts)
     return card.with_notes(*(("", note) for note in notes if note))
+
+
+def ruled(lines: Sequence[Sequence[str]], texts: Collection[int]) -> list[str]:
+    """The same as plain text, with a rule below the headings; the columns ``texts`` start left."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    shown = [
+        "  ".join(
+            cell.ljust(width) if place in texts else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    return [shown[0], "-" * max(map(len, shown)), *shown[1:]]
 
 
 def columns_card(title: str, columns: Mapping[str, Any], labels: int) -> Card:

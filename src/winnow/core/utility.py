@@ -82,7 +82,7 @@ class Utility:
             if monotone and down > 0 and up > 0:
                 raise ParameterError(
                     f"sensitivity={sensitivity} moves both ways, so it is not monotone; "
-                    "drop monotone=True or set one part to 0"
+                    "give monotone=False, or 0 for one part"
                 )
             one_way = True
         else:

@@ -123,8 +123,9 @@ def judge_leaps(measured: Findings) -> Judged:
     notes = (
         "the printed events are inverted: a leap shorter than the least gap keeps the top k, so it "
         "bounds that chance from below; X' has one factor k, not two (errata)",
-        "Lemma 5.4 looks at the round of the largest noise only; its chance may fall short in "
-        "other rounds where both are small",
+        "Lemma 5.4 is false even so, because it looks at the round of the largest noise only: of "
+        "four equal items two are right with chance 1/6, and it says 1/5; what holds is the "
+        "product of 1/(1 + (d-k) u/j) over j = 1 .. k, u = exp(-gap/k)",
     )
     return Judged(claims, notes)
 

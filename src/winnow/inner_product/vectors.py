@@ -63,8 +63,8 @@ def seal_vectors(
 ) -> SealedVectors:
     """Seal a matrix with one candidate per row, and build an index over it.
 
-    ``index`` is "exact" (none: every draw scans), "flat", "lsh", "ivf" or "hnsw" (the last two
-    need the extra ``faiss``). Build once, and search as often as the budget allows.
+    ``index`` is "exact" (none: every draw scans), "flat", "lsh", "p-stable", "ivf" or "hnsw" (the
+    last two need the extra ``faiss``). Build once, and search as often as the budget allows.
     """
     if isinstance(candidates, SealedVectors):
         if labels is not None:

@@ -54,8 +54,8 @@ def max_inner_product(
     of about a thousandth of the sensitivity, and the noise is for the sensitivity of the
     rounded score: no rounding error stays unaccounted for.
 
-    ``index`` ("flat", "lsh", "ivf", "hnsw") only makes it faster: the law is that of the
-    exponential mechanism in any case, because what the index leaves out is bounded by
+    ``index`` ("flat", "lsh", "p-stable", "ivf", "hnsw") only makes it faster: the law is that of
+    the exponential mechanism in any case, because what the index leaves out is bounded by
     certified bounds. ``slack`` trusts the index further, up to so many nats, for a part of
     epsilon (2 slack for each of the k draws): Algorithm 5 of FastMWEM. ``head`` is how many
     candidates are asked of the index, sqrt(m) by default. ``upper_bounds`` are bounds on every

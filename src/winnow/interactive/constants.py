@@ -30,13 +30,17 @@ class InteractiveRequest:
     threshold: Real | str | None = None
     alpha: Real | None = None
     calibration: str = "target-charging"
-    warm_start: Real = 0.0
+    warm_start: Real | str = 0.0
     universe: int | str | None = None
     smoothness: Real | None = None
-    phi: Real = 0.0
+    phi: Real | str = 0.0
+    phi_beta: float = 0.0
+    """What of beta pays for a phi that follows from the rows."""
     universe_seed: int = 0
     accountant: str = "tight"
     lost: Real | None = None
+    shape: tuple[int, ...] | None = None
+    """The sizes of the columns, where all cells are held in memory."""
 
     @property
     def of_hypothesis(self) -> list[str]:
@@ -44,8 +48,10 @@ class InteractiveRequest:
         given = {
             "updates": self.updates, "threshold": self.threshold, "alpha": self.alpha,
             "universe": self.universe, "smoothness": self.smoothness,
-            "warm_start": exact("warm_start", self.warm_start) or None,
-            "phi": exact("phi", self.phi) or None,
+            "warm_start": None
+            if isinstance(self.warm_start, str)
+            else exact("warm_start", self.warm_start) or None,
+            "phi": None if self.phi == 0 else self.phi,
             "calibration": None if self.calibration == "target-charging" else self.calibration,
         }  # fmt: skip
         return [name for name, value in given.items() if value is not None]
@@ -89,6 +95,10 @@ class InteractivePlan(InNotebook):
     """What the hypothesis can be off in relative entropy at the start, at most."""
     low: float | None = None
     """The threshold while updates that gain nothing are affordable; None: always ``threshold``."""
+    prior_ways: int = 1
+    """The columns of each table of the prior."""
+    prior_mix: float = 0.1
+    """The part of the even distribution in the prior."""
 
     @property
     def bound(self) -> float:
@@ -123,7 +133,9 @@ class InteractivePlan(InNotebook):
     @property
     def mechanism(self) -> MultiplicativeWeights:
         """The rounds that run."""
-        return MultiplicativeWeights(self.updates, self.epsilon, self.steps, self.prior_multiplier)
+        return MultiplicativeWeights(
+            self.updates, self.epsilon, self.steps, self.prior_multiplier, self.prior_ways
+        )
 
     @property
     def adaptive(self) -> bool:
@@ -150,7 +162,8 @@ class InteractivePlan(InNotebook):
         return cls(**content)
 
     def __str__(self) -> str:
-        start = ", noisy one-way counts as a prior" if self.prior_multiplier else ""
+        counts = "one-way counts" if self.prior_ways == 1 else "counts of all pairs of columns"
+        start = f", noisy {counts} as a prior" if self.prior_multiplier else ""
         where = f"{cells_text(self.cells)} cells"
         if self.universe is not None:
             where = f"{self.domain:,} sampled of {where}"

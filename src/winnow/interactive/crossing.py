@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from operator import mul
 
 import numpy as np
@@ -69,11 +70,11 @@ class PrivateCounts:
             held &= mask[self._codes[column]]
         return sum_of(self._weights[held])
 
-    def one_way(self) -> list[NDArray[np.int64]]:
-        """The counts of the codes of every column."""
-        found = []
-        for codes, size in zip(self._codes, self._schema.shape, strict=True):
-            counted = np.zeros(size, np.int64)
-            np.add.at(counted, codes, self._weights)
-            found.append(counted)
-        return found
+    def tables(self, ways: int) -> list[NDArray[np.int64]]:
+        """The counts of all cells of all tables of so many columns, each table flat."""
+        return [self._marginal(columns) for columns in column_sets(len(self._codes), ways)]
+
+
+def column_sets(columns: int, ways: int) -> list[tuple[int, ...]]:
+    """The columns of all tables of so many columns, in order."""
+    return list(combinations(range(columns), ways))

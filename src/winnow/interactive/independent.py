@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from winnow.core.released import Receipt
 from winnow.core.schema import Schema
@@ -90,6 +90,14 @@ class Independent(OpenSession[IndependentPlan]):
                     "questions that were answered before can be asked again"
                 )
             return self._ask(asked)
+
+    @guarded
+    def synthesise(self, workload: Any, *, passes: int = 10) -> NoReturn:
+        """Refused, and nothing is used up: only a hypothesis is a synthetic table."""
+        raise ParameterError(
+            "a session with independent noise keeps no hypothesis to synthesise from; open one "
+            "with method='multiplicative-weights', or use winnow.release for this workload"
+        )
 
     def _check(self, questions: list[Question]) -> list[Question]:
         """The new ones among them, all fit to be asked."""

@@ -93,9 +93,10 @@ class MultiplicativeWeights:
         and bounds the lost mass whatever happened before each access. So the sums of a
         privacy filter hold access by access, in any order.
 
-        With a prior, the counts of all codes of all columns are released first, with discrete
-        Gaussian noise of standard deviation prior_multiplier x l2 sensitivity: L sqrt(d) for d
-        columns under add/remove, L sqrt(2 d) under substitution.
+        With a prior, the counts of all tables of prior_ways columns are released first, with
+        discrete Gaussian noise of standard deviation prior_multiplier x l2 sensitivity. A row is
+        in one cell of each of the t tables, so that is L sqrt(t) under add/remove, L sqrt(2 t)
+        under substitution.
     """
 
     updates: int
@@ -104,10 +105,11 @@ class MultiplicativeWeights:
     steps: int
     """What the run is charged for; a matter of accounting only."""
     prior_multiplier: Real | None = None
+    prior_ways: int = 1
     title: ClassVar[str] = "private-multiplicative-weights"
 
     def __post_init__(self) -> None:
-        set_counts(self, updates="updates", steps="steps")
+        set_counts(self, updates="updates", steps="steps", prior_ways="prior_ways")
         positive(epsilon=self.epsilon)
         if self.prior_multiplier is not None:
             positive(prior_multiplier=self.prior_multiplier)
@@ -115,7 +117,9 @@ class MultiplicativeWeights:
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        first = "one-way counts, then " if self.prior_multiplier is not None else ""
+        words = {1: "one-way counts", 2: "counts of all pairs of columns"}
+        said = words.get(self.prior_ways, f"{self.prior_ways}-way counts")
+        first = f"{said}, then " if self.prior_multiplier is not None else ""
         return f"{self.title}, {first}at most {self.updates} updates"
 
     def promise(self, relation: Relation) -> Promise:
@@ -295,12 +299,12 @@ class OpenRounds:
         return int(drawn[number - first])
 
     def prior(self) -> list[NDArray[np.int64]]:
-        """The noisy counts of all codes of all columns; the same whenever they are asked for."""
+        """The noisy counts of all tables; the same whenever they are asked for."""
         multiplier = self._mechanism.prior_multiplier
         if multiplier is None:
             raise GrantError("no counts beforehand were charged for")
         with self._lock:
-            tables = self._counts.one_way()
+            tables = self._counts.tables(self._mechanism.prior_ways)
             variance = prior_variance(
                 multiplier, self._rows_per_person, len(tables), self._relation
             )
@@ -341,10 +345,10 @@ class _Together:
 
 
 def prior_variance(
-    multiplier: Real, rows_per_person: int, columns: int, relation: Relation
+    multiplier: Real, rows_per_person: int, tables: int, relation: Relation
 ) -> Fraction:
-    """The variance of the noise on the one-way counts of so many columns."""
-    squared = rows_per_person**2 * columns * relation.people
+    """The variance of the noise on the counts of so many tables."""
+    squared = rows_per_person**2 * tables * relation.people
     return exact("prior_multiplier", multiplier) ** 2 * squared
 
 

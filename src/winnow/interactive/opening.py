@@ -22,8 +22,9 @@ from winnow.interactive.independent_plan import IndependentPlan, plan_independen
 from winnow.interactive.journal import Journal
 from winnow.interactive.mechanism import OpenRounds
 from winnow.interactive.session import Interactive
-from winnow.interactive.sizing import PRIOR_MIX, plan_interactive
+from winnow.interactive.sizing import plan_interactive
 from winnow.interactive.state import CellState, ImplicitState, PointState, State, product_prior
+from winnow.interactive.warm_start import PAIRS, deviation_of, fitted_start
 from winnow.privacy import Budget, Grant
 from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession
 from winnow.privacy.ledger.locks import Hold
@@ -68,8 +69,8 @@ def chosen_plan(
 def _useful(plan: IndependentPlan) -> IndependentPlan:
     if plan.bound >= 1:
         raise ParameterError(
-            f"with independent noise answers could be {plan.noise:.3g} of the rows off, so nothing "
-            "would be learned; ask for a larger epsilon, fewer questions, or more rows"
+            "with independent noise an answer could be off by all rows, so nothing would be "
+            "learned; ask for a larger epsilon, fewer questions, or more rows"
         )
     return plan
 
@@ -294,7 +295,14 @@ def _state(
         counts = rounds.prior() if kept is None else kept
         if journal is not None and kept is None:
             journal.note(prior=[counted.tolist() for counted in counts])
-        prior, mix = product_prior(counts), PRIOR_MIX
+        mix = plan.prior_mix
+        if plan.prior_ways == PAIRS:
+            deviation = deviation_of(
+                schema.shape, plan.prior_multiplier, plan.rows_per_person, plan.event.relation
+            )
+            start = fitted_start(schema.shape, counts, plan.rows, deviation)
+            return CellState(schema, start, mix)
+        prior = product_prior(counts)
     if plan.universe is not None:
         return PointState(schema, plan.universe, plan.universe_seed, prior, mix)
     return CellState(schema, prior, mix) if explicit else ImplicitState(schema, prior, mix)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.checks import Real, count, positive, probability
-from winnow.core.notebook import Card, InNotebook, text_card
+from winnow.core.notebook import Card, InNotebook, ruled, text_card
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
 from winnow.errors import InputError, ParameterError
@@ -21,6 +21,7 @@ from winnow.foreign import guarded
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.independent_plan import IndependentPlan, plan_independent
 from winnow.interactive.sizing import plan_interactive
+from winnow.interactive.warm_start import AUTO
 
 INTERACTIVE, INDEPENDENT = "multiplicative weights", "independent Gaussian noise"
 NEITHER = "neither: nothing would be learned"
@@ -120,9 +121,7 @@ class InteractiveComparison(InNotebook):
 
     def __str__(self) -> str:
         lines = self.table()
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        shown = ["  ".join(c.ljust(w) for c, w in zip(x, widths, strict=True)) for x in lines]
-        shown.insert(1, "-" * max(map(len, shown)))
+        shown = ruled(lines, texts=range(len(lines[0])))
         title = (
             f"{self.max_queries:,} questions about {self.n:,} rows, {cells_text(self.cells)} "
             f"cells, epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
@@ -158,13 +157,13 @@ def interactive(
 
     ``schema`` is a schema or its number of cells; further options are those of
     ``winnow.open_interactive`` that size a session (updates, alpha, threshold, warm_start,
-    calibration, universe, smoothness, phi).
+    calibration, universe, smoothness, phi). A warm start is planned where the schema is known.
     """
     count(n=n, max_queries=max_queries, rows_per_person=rows_per_person)
     positive(epsilon=epsilon)
     probability(delta=delta, beta=beta)
     kind = Relation.parse(relation)
-    cells = _cells(schema)
+    cells, shape = _cells(schema)
     unknown = set(options) - _OPTIONS
     if unknown:
         raise ParameterError(
@@ -174,7 +173,10 @@ def interactive(
     asked: dict[str, Any] = {
         "cells": cells, "epsilon": epsilon, "delta": delta, "max_queries": max_queries,
         "beta": beta, "relation": kind, "rows_per_person": rows_per_person, "rows": n,
+        "shape": shape,
     }  # fmt: skip
+    if options.get("warm_start", AUTO) == AUTO:
+        asked["warm_start"] = options.pop("warm_start", AUTO)
     try:
         session = plan_interactive(InteractiveRequest(**asked, **options))
     except InputError:
@@ -200,8 +202,10 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def _cells(schema: Any) -> int:
+def _cells(schema: Any) -> tuple[int, tuple[int, ...] | None]:
+    """The number of cells, and the sizes of the columns where they are known."""
     if isinstance(schema, int) and not isinstance(schema, bool):
         count(cells=schema)
-        return int(schema)
-    return Schema.parse(schema).cells
+        return int(schema), None
+    parsed = Schema.parse(schema)
+    return parsed.cells, parsed.shape

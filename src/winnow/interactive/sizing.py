@@ -35,8 +35,9 @@ from fractions import Fraction
 
 from winnow.core.checks import count, exact, nonnegative, one_of, positive, probability
 from winnow.core.schema import cells_text
-from winnow.core.workloads.reductions import sub_universe_alpha, sub_universe_size
+from winnow.core.workloads.reductions import phi_of_rows, sub_universe_alpha, sub_universe_size
 from winnow.errors import DataError, ParameterError
+from winnow.interactive import warm_start
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.privacy import CappedRounds, Gaussian, calibrate_capped, guarantee_of, zcdp_rho
 from winnow.privacy.capped import lost_mass
@@ -51,8 +52,6 @@ LOW = 1.2
 """The low threshold, as a multiple of the noise that no round exceeds."""
 _MANY = 20
 """Updates, of which some can be given away."""
-PRIOR_MIX = 0.1
-"""The part of the uniform distribution in a prior from noisy counts: it bounds the start."""
 
 
 def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
@@ -61,20 +60,26 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
     probability(delta=request.delta, beta=request.beta)
     count(max_queries=request.max_queries, rows_per_person=request.rows_per_person)
     one_of(CALIBRATIONS, calibration=request.calibration)
-    nonnegative(phi=request.phi)
-    request = _sampled(request)
+    if isinstance(request.warm_start, str):
+        return warm_start.better_start(request, plan_interactive)
     rows = rows_of(request)
+    request = _sampled(_with_phi(request, rows))
     domain, gamma = _domain(request)
+    warm = exact("warm_start", request.warm_start)
     if request.calibration == "paper":
         return _paper(request, rows, domain, gamma)
-    warm = exact("warm_start", request.warm_start)
     if not 0 <= warm < 1:
         raise ParameterError(
-            f"warm_start={request.warm_start} is not a share in [0, 1); give 0.1 for a tenth"
+            f"warm_start={request.warm_start} is not a share in [0, 1); give 0.1 for a tenth, "
+            "'auto', or 0 for none"
         )
     initial = None if warm == 0 else _prior(request, warm)
-    entropy = math.log(max(domain, 2)) + (0.0 if initial is None else -math.log(PRIOR_MIX))
+    ways = warm_start.ways_of(None if request.universe is not None else request.shape)
+    mix = 1.0 if initial is None else warm_start.mix_of(ways)
+    entropy = math.log(max(domain, 2)) - math.log(mix)
     updates = _updates(request, rows, entropy, float(1 - warm))
+    if initial is not None and ways == warm_start.PAIRS and warm_start.by_default(request):
+        updates = warm_start.capped_updates(updates, entropy)
     accountant = request.accountant if initial is None else "zcdp"
     capped = calibrate_capped(
         updates,
@@ -99,9 +104,9 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
     low = min(LOW * noise + gamma, proved) if lowered else None
     if min(max(proved, noise), max(threshold, noise)) >= 1:
         raise ParameterError(
-            f"at epsilon={request.epsilon}, delta={request.delta} with {rows:,} rows answers "
-            f"could be {max(threshold, noise):.3g} of them off, so nothing would be learned; ask "
-            "for a larger epsilon, fewer questions, or more rows"
+            f"at epsilon={request.epsilon}, delta={request.delta} an answer could be off by all of "
+            f"the {rows:,} rows, so nothing would be learned; ask for a larger epsilon, fewer "
+            "questions, or more rows"
         )
     return InteractivePlan(
         request.cells,
@@ -129,6 +134,8 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
         accountant,
         entropy,
         low,
+        ways if initial is not None else 1,
+        mix,
     )
 
 
@@ -183,6 +190,19 @@ def rows_of(request: InteractiveRequest) -> int:
     return request.public_rows
 
 
+def _with_phi(request: InteractiveRequest, rows: int) -> InteractiveRequest:
+    """The same with a number in the place of ``phi="rows"`` [PMW, Claim V.1]."""
+    if not isinstance(request.phi, str):
+        nonnegative(phi=request.phi)
+        return request
+    one_of(("rows",), phi=request.phi)
+    if int(request.rows_per_person) > 1:
+        raise ParameterError("phi='rows' is for independent rows, one for each person; give phi=")
+    part = float(request.beta) / 4
+    phi = phi_of_rows(rows=rows, queries=int(request.max_queries), beta=part)
+    return replace(request, phi=phi, phi_beta=part)
+
+
 def _sampled(request: InteractiveRequest) -> InteractiveRequest:
     """The same with a number in the place of ``universe="alpha"`` [PMW, Lemma V.2]."""
     if not isinstance(request.universe, str):
@@ -196,7 +216,7 @@ def _sampled(request: InteractiveRequest) -> InteractiveRequest:
         queries=int(request.max_queries),
         smoothness=float(request.smoothness),
         alpha=float(request.alpha) / 2,
-        beta=float(request.beta) / 2,
+        beta=float(request.beta) / 2 - request.phi_beta,
     )
     if needed >= request.cells:
         raise ParameterError(
@@ -236,7 +256,7 @@ def _domain(request: InteractiveRequest) -> tuple[int, float]:
         sampled=int(request.universe),
         queries=int(request.max_queries),
         evenness=float(exact("smoothness", request.smoothness) * cells),
-        beta=float(request.beta) / 2,
+        beta=float(request.beta) / 2 - request.phi_beta,
     )
     return int(request.universe), float(request.phi) + alpha
 
@@ -301,11 +321,12 @@ def _paper(request: InteractiveRequest, rows: int, domain: int, gamma: float) ->
     log_m = math.log(max(domain, 2))
     sigma = 10 * math.log(1 / delta) * log_m**0.25 / (math.sqrt(n) * epsilon)
     tail = math.log(request.max_queries) + math.log(1 / float(request.beta))
-    updates = max(1, math.floor(n * math.sqrt(log_m)))
+    # a question makes at most one update, so that a short session is charged for few
+    updates = max(1, min(math.floor(n * math.sqrt(log_m)), int(request.max_queries)))
     if updates > MOST_UPDATES:
         raise ParameterError(
-            f"the printed constants allow {updates:,} updates, too many to account for; use "
-            "calibration='target-charging'"
+            f"the printed constants allow {updates:,} updates, too many to account for; ask at "
+            f"most {MOST_UPDATES:,} questions, or use calibration='target-charging'"
         )
     size = float(f"{request.rows_per_person / (n * sigma) / 1.0001:.5g}")
     steps = _steps_for(updates, size, delta / 2)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
@@ -53,16 +54,19 @@ def product_prior(tables: Sequence[NDArray[np.int64]]) -> list[Floats]:
 class CellState:
     """The weight of every cell, in memory."""
 
-    def __init__(self, schema: Schema, prior: list[Floats] | None = None, mix: float = 1.0) -> None:
+    def __init__(
+        self, schema: Schema, prior: list[Floats] | Floats | None = None, mix: float = 1.0
+    ) -> None:
+        """The prior has a distribution for each column, or one over all cells."""
         self._sets = CellSets(schema.shape)
         cells = schema.cells
         self._weights: Floats = np.full(cells, 1.0 / cells)
         if prior is not None:
-            product = prior[0]
-            for column in prior[1:]:
-                product = np.multiply.outer(product, column)
+            start = prior
+            if isinstance(start, list):
+                start = reduce(np.multiply.outer, start)
             self._weights *= mix
-            self._weights += (1 - mix) * product.ravel()
+            self._weights += (1 - mix) * start.ravel()
         self._mass = float(self._weights.sum())
         self._shape = schema.shape
         self._sums: dict[tuple[int, ...], NDArray[np.float64]] = {}

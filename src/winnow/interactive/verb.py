@@ -35,10 +35,10 @@ def open_interactive(
     alpha: Real | None = None,
     threshold: Real | str | None = None,
     calibration: str = "target-charging",
-    warm_start: Real = 0.0,
+    warm_start: Real | str = "auto",
     universe: int | str | None = None,
     smoothness: Real | None = None,
-    phi: Real = 0.0,
+    phi: Real | str = 0.0,
     universe_seed: int = 0,
     memory: str | int = "1GB",
     state: str | Path | None = None,
@@ -61,11 +61,14 @@ def open_interactive(
     (an error bound to aim at) is given. ``threshold`` sets the test itself, as a fraction of
     the rows: a smaller one gives smaller errors while updates last. By default it is low while
     that is affordable, and never higher than what is proved to last; "proved" is that one
-    throughout. ``warm_start`` is the share of the budget for noisy one-way counts to start
-    from. ``rows`` is a public number of rows, needed where the true number is private.
+    throughout. ``warm_start`` is the share of the charge for noisy counts of all pairs of columns
+    to start from (of single columns where the domain is too large to fit them); "auto" takes a
+    fifth where public numbers predict that it helps and nothing else is set by hand, 0 none.
+    ``rows`` is a public number of rows, needed where the true number is private.
 
     Domains that do not fit ``memory`` are kept as the list of updates. ``universe`` samples so
-    many cells instead; ``smoothness`` and ``phi`` then say how even the data are.
+    many cells instead; ``smoothness`` and ``phi`` then say how even the data are;
+    ``phi="rows"`` is for rows that are independent draws [PMW, Claim V.1].
     ``universe="alpha"`` takes so many that sampling costs at most half of ``alpha`` [PMW, Lemma
     V.2].
 
@@ -79,6 +82,7 @@ def open_interactive(
     checked(pad_to)
     if relation is not None:
         table = table.under(relation)
+    explicit = _BYTES_PER_CELL * table.schema.cells <= parse_memory(memory)
     request = InteractiveRequest(
         cells=table.schema.cells,
         epsilon=epsilon,
@@ -98,14 +102,14 @@ def open_interactive(
         smoothness=smoothness,
         phi=phi,
         universe_seed=universe_seed,
+        shape=table.schema.shape if explicit else None,
     )
-    limit = parse_memory(memory)
     Randomness(seed)  # refuses what is not an integer
     plan, reason = chosen_plan(method, request, budget)
     return opened_session(
         plan,
         table,
-        explicit=_BYTES_PER_CELL * table.schema.cells <= limit,
+        explicit=explicit,
         reason=reason,
         state=state,
         budget=budget,

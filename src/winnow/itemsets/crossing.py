@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import comb
 from typing import Any
 
 import numpy as np
 
+from winnow.core.baskets import Baskets
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.frames import CountedItems
 from winnow.core.mechanism import spend
 from winnow.core.noise import discrete_laplace_array
+from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
+from winnow.core.noisy_top.count_classes import CountClasses
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
+from winnow.core.noisy_top.ranked import Ranked
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.sealed import Sealed
-from winnow.core.tape import Tape
+from winnow.core.tape import BitStream, Tape
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
@@ -27,10 +33,13 @@ from winnow.itemsets.rules import ItemsetSupports, subsets_of
 from winnow.privacy import Compose, Grant, Guarantee, Promise, guarantee_of, promise
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
-from winnow.select.ranked import RankedSelection
+from winnow.read.kept import KeptBaskets, Snapshot, changed
+from winnow.select.ranked import Found, RankedSelection
 
 MOST_ITEMS = 4
 """The largest size of an itemset."""
+LARGEST_JOINED = 2
+"""Of baskets that nothing bounds, in an engine."""
 
 
 def universe(baskets: SealedBaskets, size: int) -> int | None:
@@ -114,12 +123,21 @@ class FrequentItemsets:
                 f"baskets of at most {baskets.max_items} items hold no itemset of {self.size}; "
                 "raise max_items or lower size"
             )
+        if baskets.stay and not self._joined(baskets):
+            raise ParameterError(
+                f"an engine joins {self.size} items of each basket with each other, so long ones "
+                "have to be cut: read them with max_items=, or with keep='memory'"
+            )
         self.selection.check(baskets.utility, total)
         if self.counts_epsilon is not None and not (
             self.noise_scale(baskets, 1) > SMALLEST_SCALE
             and self.noise_scale(baskets, self._most_numbers()) < 2**50
         ):
             raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
+
+    def _joined(self, baskets: SealedBaskets) -> bool:
+        """Whether an engine can count the itemsets, however long baskets are."""
+        return self.size <= LARGEST_JOINED or baskets.max_items is not None
 
     def _most_numbers(self) -> int:
         """The most supports that are measured."""
@@ -153,14 +171,23 @@ class FrequentItemsets:
         return Released(value, guarantee, receipt)
 
     def _value(self, baskets: SealedBaskets, utility: Utility, tape: Tape) -> Any:
-        known = not isinstance(baskets.labels, Sealed)
-        ranked = ItemsetRanks(open_sealed(baskets.data), self.size, known_items=known)
-        found = self.selection.draw(ranked, utility, tape.child("selection"))
+        content, names = open_sealed(baskets.data), baskets.labels
+        mined: _InMemory | _InEngine
+        if isinstance(content, KeptBaskets) and not self._joined(baskets):
+            content, found_names = content.brought()
+            names = Sealed(found_names, "items") if isinstance(names, Sealed) else names
+        if isinstance(content, KeptBaskets):
+            mined = _InEngine(content, self.size, None if isinstance(names, Sealed) else names)
+        else:
+            mined = _InMemory(content, self.size, names)
+
+        def draw(ranked: Ranked) -> list[Found]:
+            return self.selection.draw(ranked, utility, tape.child("selection"))
+
+        found = mined.drawn(draw)
         if not self.selection.ordered:
-            found.sort(key=lambda pair: tuple(pair[1]))  # the order of the items
-        labels = baskets.labels
-        names = open_sealed(labels) if isinstance(labels, Sealed) else labels
-        value: list[Any] = [tuple(names[code] for code in itemset) for _, itemset in found]
+            found.sort(key=lambda pair: pair[1])  # the order of the items
+        value: list[Any] = [mined.named(itemset) for _, itemset in found]
         if self.counts_epsilon is None:
             return value
         if not self.subsets:
@@ -169,10 +196,116 @@ class FrequentItemsets:
             return CountedItems(zip(value, noisy, strict=True))
         asked = subsets_of([itemset for _, itemset in found])
         scale = self.noise_scale(baskets, len(asked))
-        noisy = self._noisy([ranked.support(itemset) for itemset in asked], scale, tape)
-        named = [tuple(names[code] for code in itemset) for itemset in asked]
+        noisy = self._noisy(mined.supports(asked), scale, tape)
+        named = [mined.named(itemset) for itemset in asked]
         return ItemsetSupports(tuple(value), dict(zip(named, noisy, strict=True)), float(scale))
 
     def _noisy(self, supports: list[int], scale: Fraction, tape: Tape) -> list[int]:
         noise = discrete_laplace_array(tape.child("counts"), len(supports), scale)
         return [support + int(z) for support, z in zip(supports, noise, strict=True)]
+
+
+Draw = Callable[[Ranked], list[Found]]
+
+
+class _InMemory:
+    """Itemsets of baskets in memory, mined; an item is its place among the labels."""
+
+    def __init__(
+        self, baskets: Baskets, size: int, labels: Sequence[Any] | Sealed[list[str]]
+    ) -> None:
+        known = not isinstance(labels, Sealed)
+        self._labels = open_sealed(labels) if isinstance(labels, Sealed) else labels
+        self._ranked = ItemsetRanks(baskets, size, known_items=known)
+
+    def drawn(self, draw: Draw) -> list[Found]:
+        """What is drawn, with its support."""
+        return [(support, tuple(itemset)) for support, itemset in draw(self._ranked)]
+
+    def named(self, itemset: tuple[int, ...]) -> tuple[Any, ...]:
+        """The labels of an itemset."""
+        return tuple(self._labels[code] for code in itemset)
+
+    def supports(self, itemsets: list[tuple[int, ...]]) -> list[int]:
+        """How many baskets hold each."""
+        return [self._ranked.support(itemset) for itemset in itemsets]
+
+
+class _InEngine:
+    """Itemsets of baskets that stay in their engine; an item is its text, or its public place.
+
+    The engine tells how many itemsets have each support, and which ones were drawn.
+    """
+
+    def __init__(self, baskets: KeptBaskets, size: int, labels: Sequence[Any] | None) -> None:
+        self._baskets, self._size, self._labels = baskets, size, labels
+        self._texts = None if labels is None else [str(label) for label in labels]
+        self._winners: list[Found] = []
+
+    def drawn(self, draw: Draw) -> list[Found]:
+        """What is drawn, with its support."""
+        from winnow.read.engines.query import items_of_text
+
+        with self._baskets.itemsets(self._size).snapshot() as asked:
+            many = None if self._texts is None else len(self._texts)
+            found = draw(_Places(asked.sizes(), self._size, many, partial(self._seen, asked)))
+            names = iter(asked.members([place for count, place in found if count]))
+        codes = {text: code for code, text in enumerate(self._texts or ())}
+        self._winners = []
+        for count, member in found:
+            itemset = member
+            if count:
+                texts = items_of_text(next(names))
+                itemset = tuple(sorted(codes[text] for text in texts)) if codes else texts
+            self._winners.append((count, itemset))
+        return list(self._winners)
+
+    def _seen(self, asked: Snapshot, itemset: tuple[int, ...]) -> bool:
+        """Whether a basket holds these public items."""
+        return bool(asked.counts_of([self._text(itemset)])[0])
+
+    def named(self, itemset: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The labels of an itemset."""
+        if self._labels is None:
+            return itemset
+        return tuple(self._labels[code] for code in itemset)
+
+    def supports(self, itemsets: list[tuple[Any, ...]]) -> list[int]:
+        """How many baskets hold each, all in one question; the winners must have what they had."""
+        with self._baskets.itemsets(*range(self._size + 1)).snapshot() as asked:
+            texts = [self._text(itemset) for itemset in itemsets]
+            found = dict(zip(itemsets, asked.counts_of(texts), strict=True))
+        if any(found[itemset] != support for support, itemset in self._winners):
+            raise changed()
+        return [found[itemset] for itemset in itemsets]
+
+    def _text(self, itemset: tuple[Any, ...]) -> str:
+        from winnow.read.engines.query import itemset_text
+
+        return itemset_text(
+            itemset if self._texts is None else (self._texts[code] for code in itemset)
+        )
+
+
+class _Places(CountClasses):
+    """All itemsets of a size by their support: those of one have places, and nobody has others."""
+
+    def __init__(
+        self,
+        sizes: Mapping[int, int],
+        size: int,
+        items: int | None,
+        seen: Callable[[tuple[int, ...]], bool],
+    ) -> None:
+        super().__init__(sizes)
+        self._itemset, self._items, self._is_seen = size, items, seen
+        self.total = None if items is None else comb(items, size)
+
+    def unseen(self, stream: BitStream) -> Any:
+        """A uniform itemset that no basket holds, by rejection, as ``ItemsetRanks.unseen``."""
+        if self._items is None:
+            return None
+        while True:
+            found = tuple(uniform_subset(stream, self._items, self._itemset))
+            if not self._is_seen(found):
+                return found

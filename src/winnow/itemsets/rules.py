@@ -186,8 +186,18 @@ class ItemsetSupports(InNotebook, Framed):
         return {
             "itemsets": [list(itemset) for itemset in self.itemsets],
             "supports": [[list(items), noisy] for items, noisy in self.supports.items()],
+            "scale": self.scale,
             "standard_error": self.standard_error,
         }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> ItemsetSupports:
+        """What ``to_dict`` described."""
+        return cls(
+            tuple(map(tuple, document["itemsets"])),
+            {tuple(items): noisy for items, noisy in document["supports"]},
+            document["scale"],
+        )
 
 
 def check_confidence(min_confidence: float) -> None:

@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from winnow.core.checks import Real, exact, positive, probability
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
@@ -21,6 +23,7 @@ from winnow.mechanisms import AUTO, ITEMSETS, row_named, rows
 from winnow.select.ranked import RankedNoisyMax, RankedSelection, Repeated
 from winnow.topk.classes import RankedOptions, built
 from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE, RankedCanonical, RankedLimitedDomain
+from winnow.topk.mechanisms.ranked_adaptive import SPARE, RankedCanonicalAdaptive, needed_counts
 
 FALL = 1 / 3
 """How fast supports fall with the rank, as an exponent."""
@@ -39,6 +42,8 @@ def needed_support(selection: RankedSelection, utility: Utility, total: int | No
             return needed_support(selection.inner, utility, total)
         case RankedCanonical():
             return _canonical(selection, utility, total)
+        case RankedCanonicalAdaptive():
+            return _adaptive(selection, utility, total)
     raise TypeError(f"nothing is predicted for a {type(selection).__name__}")
 
 
@@ -61,6 +66,22 @@ def _canonical(selection: RankedCanonical, utility: Utility, total: int | None) 
     return worst
 
 
+def _adaptive(selection: RankedCanonicalAdaptive, utility: Utility, total: int | None) -> float:
+    """A set of every length i up to k: the support that its last itemset needs, and their mean.
+
+    The mean is that of logarithms: a mechanism in rounds, which needs the same support for
+    every itemset, finds as many of them over all sizes of supports if it needs this one.
+    """
+    if total is None:
+        return math.inf
+    spare = float(SPARE / selection.length_scale(utility))
+    logs = []
+    for needed in needed_counts(selection.k, total, selection.set_scale(utility)):
+        ranks = np.arange(1, len(needed) + 1)
+        logs.append(math.log(float(((needed + spare) * (ranks / len(needed)) ** FALL).max())))
+    return math.exp(sum(logs) / len(logs))
+
+
 def _log_binomial(n: int, k: int) -> float:
     """ln C(n, k); n may be larger than a float holds."""
     k = min(k, n - k)
@@ -70,8 +91,11 @@ def _log_binomial(n: int, k: int) -> float:
 _ALL_OR_NOTHING = 20
 """Canonical finds nearly all of a long list or nearly nothing, and no public number tells which.
 
-Rounds lose the end of the list instead, so longer lists are drawn in rounds.
+Rounds with a delta lose the end of the list instead, so longer lists are drawn in rounds. Without
+a delta rounds are weak, and part of epsilon is better spent on how long the list can be.
 """
+_LONGEST_SET = 2_000
+"""Public numbers of an adaptive set are k (k + 1)/2: of longer ones they take seconds."""
 
 
 @dataclass(frozen=True)
@@ -105,22 +129,42 @@ def choose(
     positive(epsilon=epsilon)
     if exact("delta", delta) != 0:
         probability(delta=delta)
+    found = compared(
+        epsilon=epsilon, delta=delta, k=k, options=options, utility=utility, total=total
+    )
+    best = min(found, key=lambda word: found[word][1])
+    chosen, support = found[best]
     if total is None:
-        word = "limited-domain"
-        only = itemset_mechanism(word, epsilon=epsilon, delta=delta, k=k, options=options)
-        return ItemsetChoice(only, "the items are private, and a search for a margin costs more")
+        return ItemsetChoice(chosen, "the items are private, and a search for a margin costs more")
+    others = ", ".join(f"{word} {found[word][1]:.0f}" for word in found if word != best)
+    reason = f"predicted to find itemsets from a support of about {support:.0f} on"
+    return ItemsetChoice(chosen, f"{reason} ({others})" if others else reason)
+
+
+def compared(
+    *,
+    epsilon: Real,
+    delta: Real,
+    k: int,
+    options: RankedOptions,
+    utility: Utility,
+    total: int | None,
+) -> dict[str, tuple[RankedSelection, float]]:
+    """The mechanisms that the automatic choice compares, and the support that each needs."""
+    words = [("limited-domain", True)]
+    if total is not None:
+        words = [
+            (word, uses_delta)
+            for word, uses_delta in _candidates(k, exact("delta", delta))
+            if not word.startswith("canonical") or total <= LARGEST_UNIVERSE
+        ]
     found = {
         word: itemset_mechanism(
             word, epsilon=epsilon, delta=delta if uses_delta else 0, k=k, options=options
         )
-        for word, uses_delta in _candidates(k, exact("delta", delta))
-        if word != "canonical" or total <= LARGEST_UNIVERSE
+        for word, uses_delta in words
     }
-    needed = {word: needed_support(found[word], utility, total) for word in found}
-    best = min(needed, key=lambda word: needed[word])
-    others = ", ".join(f"{word} {needed[word]:.0f}" for word in needed if word != best)
-    reason = f"predicted to find itemsets from a support of about {needed[best]:.0f} on"
-    return ItemsetChoice(found[best], f"{reason} ({others})" if others else reason)
+    return {word: (each, needed_support(each, utility, total)) for word, each in found.items()}
 
 
 def _candidates(k: int, delta: Fraction) -> list[tuple[str, bool]]:
@@ -128,9 +172,11 @@ def _candidates(k: int, delta: Fraction) -> list[tuple[str, bool]]:
     pure = [("permute-and-flip", False)]
     if k == 1:  # the others do not gain on it with one itemset
         return pure
+    if delta == 0:
+        return [*pure, ("canonical-adaptive", False)] if k <= _LONGEST_SET else pure
     if k <= _ALL_OR_NOTHING:
         pure.append(("canonical", False))
-    return [("exponential", True), ("limited-domain", True), *pure] if delta > 0 else pure
+    return [("exponential", True), ("limited-domain", True), *pure]
 
 
 def _refuse_options(options: RankedOptions) -> None:

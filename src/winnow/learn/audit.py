@@ -17,7 +17,7 @@ from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.learn.crossing import AdditiveModel, LabelledRows, SealedLabelled
 from winnow.privacy import Gaussian, guarantee_of
-from winnow.release.audit import as_twin
+from winnow.release.audit.rounds import as_twin
 from winnow.tables.audit import DELTA, outcomes, person_moves
 
 _TOLERANCE = 1e-9

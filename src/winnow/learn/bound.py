@@ -59,8 +59,8 @@ class GeneralisationBound:
 
     @property
     def excess(self) -> float:
-        """err(released) - min err over the class is at most this."""
-        return self.estimation + self.privacy
+        """err(released) - min err over the class is at most this; 1 where nothing is promised."""
+        return min(self.estimation + self.privacy, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """The bound as plain data, ready for JSON."""

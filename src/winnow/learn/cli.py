@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.options import (
+    ASKED,
     PLAIN_TEXT,
+    AssumedRowsOption,
+    ConfidenceOption,
+    DeltaOfPlanOption,
+    EpsilonOfPlanOption,
     EpsilonOption,
     JsonOption,
     OneRowOption,
     SeedOption,
     TextOptions,
+    Thresholds,
     ThresholdsOption,
     check_unit_said,
+    option,
     relation_of_people,
 )
 from winnow.cli.recording import UNRECORDED, Record
@@ -287,3 +294,46 @@ def _show(released: Released[Predictor], tested: tuple[float, float] | None) -> 
         table.add_row("on new rows", visible(found.bound))
     add_receipt(table, released)
     console().print(table)
+
+
+PLAN_EXAMPLES = """\
+Examples:
+
+winnow plan learn --hypotheses 5000 -n 30000 --epsilon 1
+
+winnow plan learn --hypotheses 5000 -n 30000 --epsilon 1 --delta 1e-6 --near 3
+"""
+
+
+@reported()
+def plan(
+    hypotheses: Annotated[
+        int, option("--hypotheses", "N", "How many hypotheses the public class has.", ASKED)
+    ],
+    rows: AssumedRowsOption,
+    epsilon: EpsilonOfPlanOption,
+    delta: DeltaOfPlanOption = 0.0,
+    near: Annotated[
+        int | None,
+        option("--near", "L", "For large-margin: how many hypotheses may be near the best.", ASKED),
+    ] = None,
+    confidence: ConfidenceOption = 0.95,
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
+    thresholds: ThresholdsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say what learning promises on new rows; no data are read and nothing is spent."""
+    from winnow.cli.printing import console, show_json
+    from winnow.learn.plan import learn as plan_learn
+
+    found = plan_learn(
+        hypotheses=hypotheses,
+        rows=rows,
+        epsilon=epsilon,
+        delta=delta,
+        near=near,
+        thresholds=str(thresholds or Thresholds.TIGHT),
+        confidence=confidence,
+        relation=relation,
+    )
+    show_json(found.to_dict()) if json else console().print(str(found), markup=False)

@@ -21,9 +21,10 @@ class LearnRow:
 
     mechanism: str
     privacy: float
-    """What privacy costs, in accuracy."""
+    """What privacy costs, in accuracy; 1: all of it."""
     excess: float
-    """err(released) - min err over the class is at most this, at the confidence."""
+    """err(released) - min err over the class is at most this, at the confidence; 1 where nothing
+    is promised."""
     margin: float | None
     """The assumption, in correct rows: at most `near` hypotheses lie within it of the best;
     None: nothing is assumed."""
@@ -46,8 +47,14 @@ class LearnPlan(InNotebook):
 
     @property
     def best(self) -> LearnRow:
-        """The row with the least excess among those that assume nothing."""
-        return min((row for row in self.table if row.margin is None), key=lambda row: row.excess)
+        """The row with the least excess among those that assume nothing.
+
+        Where none promises anything, permute-and-flip, which needs no assumption to do well.
+        """
+        return min(
+            (row for row in self.table if row.margin is None),
+            key=lambda row: (row.excess, row.mechanism == "large-margin"),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -64,7 +71,8 @@ class LearnPlan(InNotebook):
         ]
         for row in self.table:
             words = "" if row.margin is None else f", if the next lies {row.margin:.0f} rows behind"
-            lines.append(f"{row.mechanism:<18}{row.excess:.4f}{words}")
+            promised = f"{row.excess:.4f}{words}" if row.excess < 1 else "nothing is promised"
+            lines.append(f"{row.mechanism:<18}{promised}")
         return "\n".join(lines)
 
 
@@ -104,7 +112,8 @@ def learn(
 
     def row(mechanism: str, size: int, margin: float | None) -> LearnRow:
         cost = privacy_error(mechanism, size, half, epsilon, miss) / rows
-        return LearnRow(mechanism, cost, first + cost, margin, source(mechanism))
+        excess = min(first + cost, 1.0)  # an error rate is no higher
+        return LearnRow(mechanism, min(cost, 1.0), excess, margin, source(mechanism))
 
     table = [row(name, hypotheses, None) for name in MECHANISMS[0 if approximate else 1 :]]
     if near is not None:
@@ -117,6 +126,6 @@ def learn(
         float(delta),
         float(confidence),
         str(utility.relation),
-        first,
+        min(first, 1.0),
         tuple(table),
     )

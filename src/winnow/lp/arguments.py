@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from winnow.core.checks import Real, exact, one_of
 from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
-from winnow.errors import ExtraMissing, ParameterError
+from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
-from winnow.inner_product.index.building import INDEX_NAMES
+from winnow.inner_product.index.building import check_index
 from winnow.lp.bounds import LpSetting
 from winnow.lp.calibration import LpBudget
 from winnow.lp.crossing.rows import as_upper_rows, checked_matrix
@@ -119,9 +118,7 @@ def wants_lazy(selection: Any, index: Any) -> bool | None:
     if selection is not None and index is not None:
         raise ParameterError("selection= and index= exclude each other; give one")
     if index is not None:
-        one_of(INDEX_NAMES, index=index)
-        if index in ("ivf", "hnsw") and find_spec("faiss") is None:
-            raise ExtraMissing("faiss-cpu", "faiss", "an IVF or HNSW index")
+        check_index(index)
     if selection is None:
         return None
     one_of(("dense", "lazy"), selection=selection)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from winnow.cli.options import (
-    DeltaOption,
     EpsilonOption,
     JsonOption,
     OutOption,
@@ -16,6 +16,7 @@ from winnow.cli.options import (
     SeedOption,
     padding_of,
     plot_of,
+    sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from winnow.core.released import Released
 
 
+_MODEL = "A matrix instead of a model"
 _PRIVATE = "What is private"
 _SOLVE = "How it is solved"
 
@@ -38,9 +40,20 @@ winnow lp shifts.mps --private scalar --sensitivity 1 --opt 120 --epsilon 1 --de
 winnow lp shifts.mps --private scalar --sensitivity 1 --opt-between 80 200 --epsilon 1 \
 --delta 1e-6 --plan-only
 
+winnow lp A.npy --b b.csv --c c.csv --private scalar --sensitivity 0,1 --opt 120 --epsilon 1 \
+--delta 1e-6
+
 winnow lp cover.mps --private constraint --entries 0 1 --sides 1 1 --rows 10000 \
 --exceptions 500 --opt 40 --epsilon 1 --delta 1e-6
 """
+
+
+class Sense(StrEnum):
+    """How a row compares with its right-hand side."""
+
+    AT_MOST = "<="
+    AT_LEAST = ">="
+    EQUAL = "="
 
 
 def _of(panel: str, name: str, text: str, metavar: str | None = None) -> Any:
@@ -49,7 +62,14 @@ def _of(panel: str, name: str, text: str, metavar: str | None = None) -> Any:
 
 @reported()
 def lp(
-    file: Annotated[Path, typer.Argument(metavar="MODEL", help="An MPS file, also gzipped.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="An MPS file, also gzipped; or the matrix A alone, a row on each line, with "
+            "--b and --c: .csv, .tsv, .npy or .parquet.",
+        ),
+    ],
     private: Annotated[
         str,
         _of(
@@ -60,10 +80,32 @@ def lp(
         ),
     ],
     epsilon: EpsilonOption,
-    delta: DeltaOption = 0.0,
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="E.g. 1e-6: rounds cost less than with pure privacy, which 0 asks for.",
+        ),
+    ] = 0.0,
+    b: Annotated[
+        Path | None, _of(_MODEL, "--b", "With a matrix: its right-hand sides.", "FILE")
+    ] = None,
+    c: Annotated[Path | None, _of(_MODEL, "--c", "With a matrix: the costs.", "FILE")] = None,
+    sense: Annotated[
+        Sense | None, _of(_MODEL, "--sense", "With a matrix: <= (default), >= or =.", "S")
+    ] = None,
+    minimise: Annotated[
+        bool, _of(_MODEL, "--minimise", "With a matrix: the costs are to be small.")
+    ] = False,
     sensitivity: Annotated[
-        float | None,
-        _of(_PRIVATE, "--sensitivity", "The most one person moves a right-hand side.", "S"),
+        str | None,
+        _of(
+            _PRIVATE,
+            "--sensitivity",
+            "The most one person moves a right-hand side, or DOWN,UP for what adding one does.",
+            "S",
+        ),
     ] = None,
     monotone: Annotated[
         bool, _of(_PRIVATE, "--monotone", "Adding a person never lowers a right-hand side.")
@@ -111,7 +153,7 @@ def lp(
     ] = None,
     index: Annotated[
         str | None,
-        _of(_SOLVE, "--index", "Select over an index: flat, lsh, ivf or hnsw.", "NAME"),
+        _of(_SOLVE, "--index", "Select over an index: flat, lsh, p-stable, ivf or hnsw.", "NAME"),
     ] = None,
     plan_only: Annotated[
         bool, _of(_SOLVE, "--plan-only", "Say what to expect; nothing is spent or solved.")
@@ -133,12 +175,11 @@ def lp(
     from winnow.cli.printing import console, notes, show_json, working
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import save, write_whole
-    from winnow.lp.files import read_lp
     from winnow.lp.problem import check_model
     from winnow.lp.verb import solve_lp
 
     check_model(private)
-    check_targets([file], out, plot)
+    check_targets([each for each in (file, b, c) if each is not None], out, plot)
     if opt is not None and opt_between is not None:
         raise ParameterError("--opt and --opt-between exclude each other; give one")
     if opt is None and opt_between is None:
@@ -146,7 +187,7 @@ def lp(
             "the value of the objective is missing; give --opt V if it is public, or --opt-between "
             "LOW HIGH to search for it between two public numbers"
         )
-    model = read_lp(file)
+    model = _read(file, b, c, sense, minimise=minimise)
     owned = private == "constraint"
     senses = _one_sense(model.senses) if owned else model.senses
     asked: dict[str, Any] = {
@@ -162,7 +203,7 @@ def lp(
         "entries": entries,
         "sides": sides,
         "exceptions": exceptions,
-        "sensitivity": sensitivity,
+        "sensitivity": None if sensitivity is None else sensitivity_of(sensitivity),
         "searches": searches,
         "measure": measure,
     }
@@ -203,6 +244,30 @@ def lp(
             show_json(released.to_dict())
         else:
             _show(released, relaxed=model.relaxed)
+
+
+def _read(
+    file: Path, b: Path | None, c: Path | None, sense: Sense | None, *, minimise: bool
+) -> Any:
+    """The model of a file, or of a matrix and its two vectors."""
+    from winnow.lp.files import plain_lp, read_lp
+    from winnow.read.matrix import ENDINGS
+
+    if file.suffix.lower() not in ENDINGS:
+        said = {"--b": b, "--c": c, "--sense": sense, "--minimise": minimise or None}
+        for option, value in said.items():
+            if value is not None:
+                raise ParameterError(
+                    f"{option} is for a matrix, which ends in {', '.join(ENDINGS)}; {file} says it "
+                    "itself; leave it out"
+                )
+        return read_lp(file)
+    if b is None or c is None:
+        raise ParameterError(
+            f"{file} holds the matrix A alone; give its right-hand sides with --b FILE and the "
+            "costs with --c FILE"
+        )
+    return plain_lp(file, b, c, sense=str(sense or Sense.AT_MOST), maximise=not minimise)
 
 
 def _shifted(model: Any, opt: float | None, between: tuple[float, float] | None) -> Any:

@@ -1,4 +1,4 @@
-"""Linear programs from MPS files, through the package highspy (extra ``lp``).
+"""Linear programs from MPS files, through the package highspy (extra ``lp``), or A, b and c alone.
 
 A file may have anything between lower and upper bounds; the solvers take x >= 0 only. So a variable
 x_j of the file becomes shift_j + z with z >= 0 (a lower bound), shift_j - z (only an upper bound),
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.errors import DataError, ExtraMissing
 from winnow.foreign import guarded, instead
+from winnow.read.matrix import read_matrix, read_vector
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -75,6 +76,26 @@ def read_lp(path: str | Path) -> LpModel:
     if int(solver.getModel().hessian_.dim_) > 0:
         raise DataError(f"{path} has a quadratic objective; only linear programs are solved")
     return _model(solver.getLp(), highspy)
+
+
+def plain_lp(
+    matrix: Path, sides: Path, costs: Path, *, sense: str = "<=", maximise: bool = True
+) -> LpModel:
+    """A program in three files: the rows of A, and b and c as vectors; x >= 0."""
+    rows, names = read_matrix(matrix)
+    c = read_vector(costs)
+    if rows.shape[0] == 0:  # rows may be people, of whom there may be none
+        rows = np.zeros((0, len(c)))
+    elif rows.shape[1] != len(c):
+        raise DataError(
+            f"{matrix} has {rows.shape[1]} columns and {costs} has {len(c)} numbers; give a cost "
+            "for each variable"
+        )
+    found = names or [f"x{j}" for j in range(len(c))]
+    return LpModel(
+        rows, read_vector(sides), c, (sense,) * max(1, len(rows)), maximise, found, found,
+        np.zeros(len(c)), np.arange(len(c)), np.ones(len(c)), 0.0, relaxed=False,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

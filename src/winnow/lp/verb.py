@@ -102,9 +102,10 @@ def solve_lp(
 
     ``selection`` is "dense" (every candidate is scored in every round) or "lazy" (only those that
     certified bounds let through); unless it is said, the public size of the program decides.
-    ``index`` ("flat", "lsh", "ivf", "hnsw") takes the paper's way over an index, which is private
-    data, with certified bounds on what it leaves out: of rows (A_i, b_i) for scalar privacy
-    (dense A, a public ``opt``), of columns for constraint privacy. The law is always the same.
+    ``index`` ("flat", "lsh", "p-stable", "ivf", "hnsw") takes the paper's way over an index, which
+    is private data, with certified bounds on what it leaves out: of rows (A_i, b_i) for scalar
+    privacy (dense A, a public ``opt``), of columns for constraint privacy. The law is always the
+    same.
 
     ``alpha`` is the violation that is aimed at: it sets the number of ``rounds``, unless that is
     given; without both the number with the best promise is taken. The promise holds with

@@ -3,6 +3,9 @@ from winnow.answers.plan import ReleasePlan as ReleasePlan
 from winnow.answers.plan import release as release
 from winnow.interactive.plan import InteractiveComparison as InteractiveComparison
 from winnow.interactive.plan import interactive as interactive
+from winnow.itemsets.plan import ItemsetPlan as ItemsetPlan
+from winnow.itemsets.plan import ItemsetRow as ItemsetRow
+from winnow.itemsets.plan import frequent_itemsets as frequent_itemsets
 from winnow.learn.plan import LearnPlan as LearnPlan
 from winnow.learn.plan import LearnRow as LearnRow
 from winnow.learn.plan import learn as learn

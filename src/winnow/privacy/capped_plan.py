@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 from winnow.core.checks import Real, count, exact, one_of, positive, probability
 from winnow.core.relation import Relation
@@ -89,6 +90,12 @@ def calibrate_capped(
         return gone + Fraction(optimal_composition(size, steps, target)) <= allowed
 
     def steps_at(size: Fraction) -> int | None:
+        # The largest share takes the fewest steps: what is too much with these is with more.
+        fewest = _fewest_steps(int(updates), size, shares[-1] * allowed)
+        if fewest is None or (
+            accountant == "tight" and Fraction(optimal_composition(size, fewest, target)) > allowed
+        ):
+            return None
         for share in shares:
             steps = _fewest_steps(int(updates), size, share * allowed)
             if steps is not None and fits(size, steps):
@@ -108,30 +115,43 @@ def calibrate_capped(
 
 
 def _fewest_steps(updates: int, size: Fraction, lost: Fraction) -> int | None:
-    """The fewest steps that lose no more mass than this; None when they are too many."""
-    # Around the normal approximation: low loses too much, high does not.
-    spread = math.sqrt(-2 * math.log(max(float(lost), 1e-300)))
-    low, high = (
-        updates - 1,
-        math.ceil(updates * (2 + float(size)) + 1.35 * spread * math.sqrt(updates)),
-    )
-    step = 8 + math.isqrt(updates) // 8
-    while lost_mass(updates, size, high) > lost:
-        low, high, step = high, high + step, 2 * step
-        if high > MOST_STEPS:
-            return None
-    while high - step > low:
-        if lost_mass(updates, size, high - step) > lost:
-            low = high - step
-            break
-        high, step = high - step, 2 * step
-    while high - low > 1 + high // 10**5:  # a few more of very many cost next to nothing
-        middle = (low + high) // 2
-        if lost_mass(updates, size, middle) > lost:
-            low = middle
+    """The fewest steps that lose no more mass than this; None when they are too many.
+
+    The lost mass is nearly the normal tail at a place that follows from the steps: each look
+    corrects the place, and three or four looks are enough. `low` loses too much, `high` does not.
+    """
+    low, high = updates - 1, MOST_STEPS + 1
+    wanted = _place(lost)
+    aim = wanted
+    for looks in range(64):
+        inside = high - low - 1
+        if inside <= (high // 10**5 if high <= MOST_STEPS else 0):
+            break  # a few more of very many cost next to nothing
+        guess = _steps_at_place(updates, float(size), aim) if looks < 8 else low + 1 + inside // 2
+        guess = min(max(guess, low + 1), high - 1)
+        gone = lost_mass(updates, size, guess)
+        aim += wanted - _place(gone)
+        if gone > lost:
+            low = guess
         else:
-            high = middle
-    return high
+            high = guess
+    return high if high <= MOST_STEPS else None
+
+
+_NORMAL = NormalDist()
+
+
+def _place(mass: Fraction) -> float:
+    """Where the standard normal law has this mass below."""
+    return _NORMAL.inv_cdf(min(max(float(mass), 1e-300), 1 - 1e-9))
+
+
+def _steps_at_place(updates: int, size: float, place: float) -> int:
+    """The steps of which a normal law has so many exceptions at this place."""
+    chance = 1 / (1 + math.exp(min(size, 700.0)))
+    spread = math.sqrt(chance * (1 - chance))
+    root = math.sqrt((place * spread) ** 2 + 4 * chance * (updates - 0.5)) - place * spread
+    return math.ceil(min((root / (2 * chance)) ** 2, float(MOST_STEPS)))
 
 
 def _largest(good: Callable[[Fraction], bool], start: Fraction) -> Fraction | None:

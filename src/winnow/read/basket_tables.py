@@ -7,7 +7,7 @@ ever pasted into SQL, and the engine's own messages, which may quote values, nev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from winnow.core.baskets import Baskets
 from winnow.errors import DataError
 from winnow.foreign import plain_type
 from winnow.read.engines.columns import check_columns, missing_column
+from winnow.read.kept import KeptBaskets
 from winnow.read.records import unpacked_name
 from winnow.read.text_format import TextFormat
 
@@ -38,8 +39,11 @@ def pairs_of(
     salt: str,
     memory: str,
     text: TextFormat,
-) -> tuple[Baskets, list[str]]:
+    most: int | None = None,
+) -> tuple[Baskets, list[str]] | None:
     """Baskets from rows (basket, item), each item once per basket; and the labels.
+
+    None where an engine has more than ``most`` pairs.
 
     With ``user`` a basket is a pair (user, basket): two people never share one. Of each user
     at most so many baskets are kept, those of the smallest keyed hash of the user and the
@@ -48,10 +52,13 @@ def pairs_of(
     from winnow.read.engines.row_sources import Wanted
 
     texts = {"b": basket, "i": item} | ({} if user is None else {"u": user})
-    with _opened(source, memory, list(texts.values()), text) as rows:
+    with _opened(source, memory, list(texts.values()), text) as (engine, rows):
         check_columns(rows.types, basket=basket, item=item, user=user)
-        rows.bring(Wanted(texts, {}, distinct=True), "pairs")
+        most = None if engine.here else most
+        rows.bring(Wanted(texts, {}, distinct=True, most=most), "pairs")
         ask = _Asked(rows.private)
+        if most is not None and ask("SELECT count(*) FROM pairs")[0][0] > most:
+            return None
         if user is None:
             ask("ALTER TABLE pairs ADD COLUMN u VARCHAR DEFAULT ''")
         if items is None:
@@ -86,6 +93,47 @@ def pairs_of(
     return Baskets(starts, codes, len(named)), named
 
 
+def are_here(source: Any, how: Mapping[str, Any]) -> bool:
+    """Whether pairs are read by a database of this process, and not by an engine that has them."""
+    from winnow.read.engines.registry import engine_for
+
+    used = [how[role] for role in ("basket", "item", "user") if how[role] is not None]
+    return engine_for(source, how["memory"], used, how["text"]).here
+
+
+def kept_pairs(
+    source: Any,
+    *,
+    basket: str,
+    item: str,
+    user: str | None,
+    items: Sequence[str] | None,
+    max_baskets_per_user: int | None,
+    salt: str,
+    memory: str,
+    text: TextFormat,
+    max_items: int | None,
+    bring: Callable[[], tuple[Baskets, list[str]] | None] | None,
+) -> KeptBaskets:
+    """The same baskets, left where they are; of each at most ``max_items`` items are kept."""
+    from winnow.read.engines.query import BasketQuery
+    from winnow.read.engines.registry import engine_for
+
+    listed = None if items is None else tuple(items)
+    query = BasketQuery(
+        item, user, None, salt, listed,
+        basket=basket, max_baskets=max_baskets_per_user, max_items=max_items,
+    )  # fmt: skip
+    used = list(query.columns)
+    engine = engine_for(source, memory, used, text)
+    if engine.here:  # it would count them all
+        with _opened(source, memory, used, text) as (_, rows):
+            check_columns(rows.types, **query.roles)
+    else:
+        engine.keep(query, None, None)  # what cannot be counted is refused before a charge
+    return KeptBaskets(engine, query, bring)
+
+
 def indicators_of(
     source: Any,
     *,
@@ -104,7 +152,7 @@ def indicators_of(
     from winnow.read.engines.row_sources import Wanted
 
     texts = {} if user is None else {"u": user}
-    with _opened(source, memory, list(texts.values()), text) as rows:
+    with _opened(source, memory, list(texts.values()), text) as (_, rows):
         named = [c for c in rows.types if c != user] if items is None else list(items)
         check_columns(rows.types, user=user)
         _check_indicators(rows.types, named)
@@ -178,8 +226,10 @@ class _Asked:
 
 
 @contextmanager
-def _opened(source: Any, memory: str, used: list[str], text: TextFormat) -> Iterator[Any]:
-    """The rows of a source, next to a private in-memory database.
+def _opened(
+    source: Any, memory: str, used: list[str], text: TextFormat
+) -> Iterator[tuple[Any, Any]]:
+    """The engine of a source, and its rows next to a private in-memory database.
 
     ``used`` are the columns that name people, baskets or items.
     """
@@ -189,7 +239,7 @@ def _opened(source: Any, memory: str, used: list[str], text: TextFormat) -> Iter
     with private_connection(memory) as private:
         seen = engine_for(source, memory, used, text)
         with seen.rows(private, used) as rows:
-            yield rows
+            yield seen, rows
 
 
 def readable(path: Path) -> None:

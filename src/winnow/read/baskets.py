@@ -7,6 +7,7 @@ import os
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,16 @@ from winnow.core.unit import Unit, at_most
 from winnow.core.utility import Utility
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import guarded, reason, shown
-from winnow.read.basket_tables import ending_of, indicators_of, pairs_of, readable
+from winnow.read.basket_tables import (
+    are_here,
+    ending_of,
+    indicators_of,
+    kept_pairs,
+    pairs_of,
+    readable,
+)
 from winnow.read.engine import refusing
+from winnow.read.kept import KEEP, MOST_PAIRS, KeptBaskets
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
 from winnow.read.scores import repeated
 from winnow.read.text_format import TextFormat
@@ -40,14 +49,17 @@ class SealedBaskets:
     a person may have, never down when a person is added.
     """
 
-    data: Sealed[Baskets]
+    data: Sealed[Baskets | KeptBaskets]
     labels: Sequence[Any] | Sealed[list[str]]
+    """Of baskets that stay in their engine, private items are there, too, and not here."""
     utility: Utility
     unit: str
     """Whose presence is protected: 'basket' or 'user'."""
     max_items: int | None = None
     """The most items that a basket was left with; None: not bounded."""
     max_baskets_per_user: int = 1
+    stay: bool = False
+    """Whether the user wants them never to leave their engine."""
 
     @property
     def protected(self) -> Unit:
@@ -132,6 +144,7 @@ def read_baskets(
     relation: str | Relation = Relation.ADD_REMOVE,
     salt: str | None = None,
     memory: str = "2GB",
+    keep: str = "auto",
 ) -> SealedBaskets:
     """Read baskets of items; the result is sealed.
 
@@ -166,8 +179,16 @@ def read_baskets(
     People, baskets and items are compared as text, so columns of real numbers and of times are
     refused; an item counts once per basket; rows without one are left out. ``memory`` limits
     what a table may take while it is read; nothing is spilled to disk.
+
+    ``keep="engine"`` leaves pairs where they are: a release then asks there how many itemsets have
+    each support, and for the names of those that it draws. ``keep="memory"`` brings them, and
+    "auto" does so from files and data frames, and up to five million pairs from an engine; with
+    ``max_items`` it leaves those of an engine there, however many they are. The guarantee is the
+    same. Which items of a basket ``max_items`` leaves is chosen by its own hash there, so that a
+    ``salt`` chooses others than in memory.
     """
     one_of(LAYOUTS, layout=layout)
+    one_of(KEEP, keep=keep)
     text = TextFormat.parse(
         line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
     )
@@ -180,6 +201,12 @@ def read_baskets(
     layout = _layout(source, layout, basket, item)
     key = os.urandom(32) if salt is None else hashlib.blake2b(str(salt).encode()).digest()[:32]
     labels: list[str]
+    data: Baskets | KeptBaskets
+    if keep == "engine" and layout != "pairs":
+        raise ParameterError(
+            f"keep='engine' is for pairs, with basket= and item=; these are {layout}, which are "
+            "brought here"
+        )
     if layout == "lines":
         if user is not None:
             raise ParameterError("lines say nothing about users; give a table, or unit='basket'")
@@ -206,10 +233,12 @@ def read_baskets(
             if basket == item:
                 raise ParameterError(f"the column {item!r} cannot be both basket and item")
             how |= {"basket": basket, "item": item}
-        read = pairs_of if layout == "pairs" else indicators_of
         with refusing("the baskets cannot be read", memory=memory):
-            data, labels = read(source, **how)
-    if max_items is not None:
+            if layout == "pairs":
+                data, labels = _pairs(source, how, max_items, keep)
+            else:
+                data, labels = indicators_of(source, **how)
+    if max_items is not None and isinstance(data, Baskets):
         data = keep_at_most(data, labels, int(max_items), key)
     known: Sequence[Any] | Sealed[list[str]] = Sealed(labels, "items")
     if public is not None or layout == "indicators":
@@ -221,7 +250,27 @@ def read_baskets(
         "basket" if user is None else "user",
         None if max_items is None else int(max_items),
         bounds,
+        keep == "engine",
     )
+
+
+def _pairs(
+    source: Any, how: dict[str, Any], max_items: int | None, keep: str
+) -> tuple[Baskets | KeptBaskets, list[str]]:
+    """Pairs, brought here or left where they are; and the labels of what is here.
+
+    An engine cuts baskets by another hash than is used here. If the number of pairs decided which,
+    one person more could change how all baskets are cut: it decides only where nothing is cut.
+    """
+    if keep == "auto" and max_items is not None:
+        keep = "memory" if are_here(source, how) else "engine"
+    found = None
+    if keep != "engine":
+        found = pairs_of(source, **how, most=MOST_PAIRS if keep == "auto" else None)
+    if found is not None:
+        return found
+    bring = None if keep == "engine" else partial(pairs_of, source, **how)
+    return kept_pairs(source, **how, max_items=max_items, bring=bring), []
 
 
 def public_items(items: Sequence[Any] | str | Path) -> list[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,9 @@ def _package(value: Any) -> str:
 
 class Engine(ABC):
     """One source, seen by what can run queries over it. Texts are compared by their bytes."""
+
+    here: ClassVar[bool] = False
+    """Whether what runs them is a database of this process."""
 
     @classmethod
     @abstractmethod

@@ -93,7 +93,7 @@ def read_scores(
     except InputError as error:
         problem = str(error)
     except OSError as error:
-        problem = _unreadable(error)
+        problem = unreadable(error)
     file = "standard input" if str(source) == STDIN else str(source)
     raise DataError(f"{file}: {problem}")  # outside the handlers: nothing private is chained
 
@@ -120,7 +120,8 @@ def _ending(path: Path, written: TextFormat) -> str:
     return ".json" if first in (b"{", b"[") else kind
 
 
-def _unreadable(error: OSError) -> str:
+def unreadable(error: OSError) -> str:
+    """Why a file cannot be read, and what to do."""
     match error:
         case FileNotFoundError():
             return "there is no such file; check the path"

@@ -8,15 +8,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn, Place
 from winnow.errors import DataError, ParameterError
+from winnow.read.engine import refusing
 from winnow.read.scores import Scores
+
+if TYPE_CHECKING:  # they need sqlglot
+    from winnow.core.baskets import Baskets
+    from winnow.read.engine import Engine
+    from winnow.read.engines.query import BasketQuery
 
 KEEP = ("auto", "engine", "memory")
 MOST_COLLECTED = 1_000_000
 """So many items at most are brought to this process where the user does not say."""
+MOST_PAIRS = 5_000_000
+"""The same, for pairs of a basket and an item."""
 
 
 def changed() -> DataError:
@@ -28,7 +37,7 @@ def changed() -> DataError:
 
 
 class Snapshot(ABC):
-    """The counts as they are during one release."""
+    """The counts as they are during one release, or a part of it."""
 
     @abstractmethod
     def sizes(self) -> dict[int, int]:
@@ -41,6 +50,10 @@ class Snapshot(ABC):
         The place of an item among those of its count goes by the public list, or else by MD5
         and text: a fixed order, so that a uniform place is a uniform item.
         """
+
+    @abstractmethod
+    def counts_of(self, items: Sequence[Any]) -> list[int]:
+        """The counts of some items, told as ``members`` tells them."""
 
 
 class KeptCounts(ABC):
@@ -55,6 +68,31 @@ class KeptCounts(ABC):
         with self.snapshot() as asked:
             drawn = draw(CountClasses(asked.sizes()))
             return asked.members(drawn.places), drawn.noisy
+
+
+class KeptBaskets:
+    """Baskets that an engine holds: asked in how many of them the itemsets of some sizes are."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        query: BasketQuery,
+        bring: Callable[[], tuple[Baskets, list[str]] | None] | None,
+    ) -> None:
+        """``bring`` gives the baskets themselves; None: the user wants them to stay."""
+        self._engine, self._query, self._bring = engine, query, bring
+
+    def brought(self) -> tuple[Baskets, list[str]]:
+        """The baskets themselves, and their labels."""
+        with refusing("the baskets cannot be read"):
+            found = None if self._bring is None else self._bring()
+        if found is None:
+            raise ValueError("these baskets stay where they are")
+        return found
+
+    def itemsets(self, *sizes: int) -> KeptCounts:
+        """The numbers of baskets of all itemsets of some sizes, each told by one text."""
+        return self._engine.keep(replace(self._query, sizes=sizes), None, None)
 
 
 class KeptRows(ABC):

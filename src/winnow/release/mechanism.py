@@ -7,7 +7,6 @@ set of columns and a noisy table, and answers with the tables of a new public mo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,7 +35,10 @@ from winnow.release.crossing.tables import (
     MeasuredTable,
     TableNoise,
     TableRounds,
+    additive,
+    first_event,
     first_tables,
+    table_noise,
 )
 from winnow.select.crossing import check_scale
 
@@ -99,7 +101,7 @@ class MeasureMarginals:
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
         selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
-        measured = _additive(self.measurement, self.noise_multiplier, relation)
+        measured = additive(self.measurement, self.noise_multiplier, relation)
         event: Event = Repeat(Compose((selection.event, measured.event)), self.rounds)
         if self.first:
             event = Compose((first_event(self.first, relation, self.measurement), event))
@@ -111,10 +113,7 @@ class MeasureMarginals:
 
     def noise(self, multiplier: Real, relation: Relation, rows_per_person: int) -> TableNoise:
         """Of each cell: the multiplier times the sensitivity of a table in the law's norm."""
-        people, size = relation.people, exact("noise_multiplier", multiplier) * rows_per_person
-        if self.measurement == "laplace":
-            return TableNoise("laplace", size * people)
-        return TableNoise("gaussian", size**2 * people)
+        return table_noise(self.measurement, multiplier, relation, rows_per_person)
 
     def exponent(self, relation: Relation, rows_per_person: int, heaviest: int) -> Fraction:
         """What a score in grid steps is multiplied with: epsilon/(2 Delta)."""
@@ -240,46 +239,59 @@ class MarginalRounds:
         """How many rounds are still paid for."""
         return self._rounds.left
 
+    def look(self, candidate: int, table: Floats) -> None:
+        """From now on a candidate is compared with this table of the model, until the next one.
+
+        It must be public, as must the choice of the candidates that are compared anew.
+        """
+        with self._lock:
+            if not 0 <= candidate < self._rounds.candidates:
+                raise ParameterError(f"there are {self._rounds.candidates} candidates, from 0 on")
+            self._rounds.look(int(candidate), table)
+
+    def draw(
+        self, allowed: Sequence[int] | Counts, penalties: Sequence[float] | Floats
+    ) -> MeasuredTable:
+        """One more round among the allowed candidates, each as the model last said.
+
+        ``penalties`` are in rows; both must be public.
+        """
+        with self._lock:
+            places = self._open(allowed, penalties)
+            return self._rounds.draw(places, penalties)
+
     def next(
         self, allowed: Sequence[int], tables: Sequence[Floats], penalties: Sequence[float]
     ) -> MeasuredTable:
-        """One more round among the allowed candidates.
-
-        ``tables`` are the model's counts of their marginals, ``penalties`` in rows; both
-        must be public.
-        """
+        """The same with the tables of all allowed candidates: the model's counts, public."""
         with self._lock:
-            if self._rounds.left <= 0:
-                raise SessionExhausted(
-                    "all rounds of this run were drawn; open a new run with a new charge"
-                )
-            places = np.array(allowed, np.int64)
-            if not len(places) or len(np.unique(places)) != len(places):
-                raise ParameterError("no candidate is allowed, or one is named twice")
-            if places.min() < 0 or places.max() >= self._rounds.candidates:
-                raise ParameterError(f"there are {self._rounds.candidates} candidates, from 0 on")
-            if not len(places) == len(tables) == len(penalties):
+            places = self._open(allowed, penalties)
+            if len(places) != len(tables):
                 raise ParameterError("give one table and one penalty for each allowed candidate")
-            return self._rounds.draw(places, tables, penalties)
+            for place, table in zip(places, tables, strict=True):
+                self._rounds.look_once(int(place), table)
+            return self._rounds.draw(places, penalties)
+
+    def _open(self, allowed: Sequence[int] | Counts, penalties: Sequence[float] | Floats) -> Counts:
+        if self._rounds.left <= 0:
+            raise SessionExhausted(
+                "all rounds of this run were drawn; open a new run with a new charge"
+            )
+        places = self._places(allowed)
+        if len(places) != len(penalties):
+            raise ParameterError("give one table and one penalty for each allowed candidate")
+        return places
+
+    def _places(self, allowed: Sequence[int] | Counts) -> Counts:
+        places = np.array(allowed, np.int64)
+        if not len(places) or len(np.unique(places)) != len(places):
+            raise ParameterError("no candidate is allowed, or one is named twice")
+        if places.min() < 0 or places.max() >= self._rounds.candidates:
+            raise ParameterError(f"there are {self._rounds.candidates} candidates, from 0 on")
+        return places
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise GrantError("measured rounds are not copied or pickled: they are one charge")
 
     def __repr__(self) -> str:
         return f"<rounds over marginal tables: {self.left} left>"
-
-
-def first_event(
-    multipliers: Sequence[Real], relation: Relation, measurement: str = "gaussian"
-) -> Event:
-    """The event of measuring tables with these multipliers before the first round."""
-    events: list[Event] = []
-    for multiplier, tables in Counter(multipliers).items():
-        one = _additive(measurement, multiplier, relation).event
-        events.append(one if tables == 1 else Repeat(one, tables))
-    return events[0] if len(events) == 1 else Compose(tuple(events))
-
-
-def _additive(measurement: str, multiplier: Real, relation: Relation) -> Promise:
-    law = f"discrete-{measurement}"
-    return promise(law, "additive", relation, noise_multiplier=multiplier)

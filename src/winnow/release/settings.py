@@ -10,9 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, positive, probability
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.relation import Relation
@@ -24,18 +23,26 @@ from winnow.core.workloads.reductions import (
     group_columns,
     inside,
     on_points,
-    sample_cells,
-    sub_universe_alpha,
 )
-from winnow.core.workloads.workload import Maker, Workload
-from winnow.errors import DataError, ParameterError
+from winnow.core.workloads.workload import Workload, bound_workload
+from winnow.errors import ParameterError
 from winnow.foreign import shown
-from winnow.privacy import DiscreteLaplace, Event, Gaussian, Guarantee, zcdp_rho
+from winnow.privacy import Event, Guarantee
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
-from winnow.release.crossing.rounds import SelectAndMeasure
+from winnow.release.crossing.rounds import SelectAndMeasure, event_before
 from winnow.release.crossing.tables import TableNoise
 from winnow.release.mechanism import MeasureMarginals
 from winnow.release.mwem import TABLES, default_rounds, default_tables
+from winnow.release.request import (
+    ReleaseRequest,
+    check_search,
+    check_slack,
+    measurement_of,
+    public_total,
+    strength,
+    sub_universe,
+)
+from winnow.release.warm_start import MOST_NOISE, SHARE, first_multipliers, table_distance
 
 BYTES_PER_CELL = 64
 """Of a distribution: weights, sums for the mean, tables, copies (measured: 50 to 65)."""
@@ -47,33 +54,6 @@ TOTAL_SHARE = 0.02
 SELECTION_SHARE = 0.5
 TABLE_SELECTION_SHARE: dict[str, Real] = {"gaussian": 0.2, "laplace": Fraction(1, 65)}
 """A fifth of a round's rho, and so much that it is a fifth of its epsilon: tables are few."""
-_BETA = 0.05
-
-
-@dataclass(frozen=True)
-class ReleaseRequest:
-    """The public parameters of a release."""
-
-    workload: Any
-    schema: Schema
-    epsilon: Real
-    delta: Real = 0.0
-    relation: Relation = Relation.SUBSTITUTION
-    rows_per_person: int = 1
-    public_rows: int | None = None
-    """The number of rows where the relation makes it public."""
-    rows: int | None = None
-    """A public number of rows that the user names."""
-    rounds: int | Sequence[int] | None = None
-    update: str = "gap"
-    measurement: str | None = None
-    share: Real | None = None
-    total_share: Real | None = None
-    groups: Sequence[Sequence[str]] | None = None
-    universe: int | None = None
-    universe_seed: int = 0
-    accountant: str = "best"
-    memory: str | int = "4GB"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,48 +112,52 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
     if request.share is not None:
         probability(share=request.share)
     count(rows_per_person=request.rows_per_person)
-    total = _total(request)
-    workload = _bind(request)
+    total = public_total(request)
+    workload = bound_workload(request.workload, request.schema, request.memory)
     whole = request.update == TABLES
     if whole:
         _check_tables(request, workload)
-    parts, rests_on = _reduced(request, workload)
+    if request.index is not None or exact("slack", request.slack) != 0:
+        check_search(request, workload)
+    parts, rests_on = _reduced(request, workload, total)
     kept = Workload(request.schema, tuple(p for every, _, _, _ in parts for p in every.parts))
     share: Real
     if whole:
         rounds, reason = _tables(request, kept, total)
-        share = TABLE_SELECTION_SHARE[_measurement(request)]
+        share = TABLE_SELECTION_SHARE[measurement_of(request)]
     else:
-        rounds, reason = _rounds(request, [own for _, own, _, _ in parts], total)
+        rounds, reason = _rounds(request, parts, total)
         share = SELECTION_SHARE
-    initial = None
-    if total is None:
-        initial = _first_measurement(request)
+    law = measurement_of(request)
+    one_of(tuple(MEASUREMENTS), measurement=law)
+    multiplier = _total_multiplier(request) if total is None else None
+    first = _first_tables(request, total)
     plan = calibrate_rounds(
         sum(rounds),
         epsilon=request.epsilon,
         delta=_delta_for(request),
         relation=request.relation,
         share=exact("share", request.share if request.share is not None else share),
-        measurement=_measurement(request),
+        measurement=law,
         accountant=request.accountant,
-        initial=initial,
+        initial=event_before(multiplier, first, request.relation, law),
     )
-    first = None if initial is None else initial.noise_multiplier
     mechanism: SelectAndMeasure | MeasureMarginals
     if whole:
         mechanism = MeasureMarginals(
             plan.selection_epsilon,
             plan.noise_multiplier,
             plan.rounds,
-            () if first is None else (first,),
+            () if multiplier is None else (multiplier,),
             plan.measurement,
         )
         rounds = [plan.rounds] * len(parts)
     else:
+        check_slack(request.slack, plan.selection_epsilon)
         mechanism = SelectAndMeasure(
-            plan.selection_epsilon, plan.noise_multiplier, plan.rounds, plan.measurement, first
-        )
+            plan.selection_epsilon, plan.noise_multiplier, plan.rounds, plan.measurement,
+            multiplier, request.index, request.slack, first,
+        )  # fmt: skip
     tasks = []
     for (_, own, columns, points), each in zip(parts, rounds, strict=True):
         fitted = own if points is None else on_points(own, points, request.memory)
@@ -181,6 +165,9 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
     if total is None:
         spent = float(request.total_share or TOTAL_SHARE)
         reason += f"; {100 * spent:g} % of the budget for the number of rows"
+    if first:
+        spent = float(SHARE if request.warm_start is None else request.warm_start)
+        reason += f"; {100 * spent:g} % of the budget for the tables of single columns, a start"
     reason += (
         f"; {plan.accountant} accountant: per round a selection at epsilon "
         f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity"
@@ -213,59 +200,19 @@ def _check_tables(request: ReleaseRequest, workload: Workload) -> None:
         )
 
 
-def _bind(request: ReleaseRequest) -> Workload:
-    given = request.workload
-    if isinstance(given, Maker):
-        return given.over(request.schema, memory=request.memory)
-    if not isinstance(given, Workload):
-        raise ParameterError(
-            f"the workload is a {type(given).__name__}; give one such as wn.marginals(3)"
-        )
-    if given.schema != request.schema:
-        raise ParameterError(
-            "the workload is over another schema than the table; bind it to that one"
-        )
-    return given
-
-
-def _total(request: ReleaseRequest) -> int | None:
-    if request.total_share is not None:
-        probability(total_share=request.total_share)
-    if request.rows is not None:
-        count(rows=request.rows)
-        if request.public_rows is not None and int(request.rows) != request.public_rows:
-            raise ParameterError(
-                f"rows={request.rows} is not the number of rows of the table, which is public "
-                "under substitution; leave rows out"
-            )
-    known = request.rows if request.rows is not None else request.public_rows
-    if known is None:
-        return None
-    if request.total_share is not None:
-        raise ParameterError("the number of rows is public here; leave out total_share")
-    if int(known) < 1:
-        raise DataError("the table has no rows; there is nothing to release")
-    return int(known)
-
-
 _Part = tuple[Workload, Workload, tuple[int, ...], Integers | None]
 
 
-def _reduced(request: ReleaseRequest, workload: Workload) -> tuple[list[_Part], str]:
+def _reduced(
+    request: ReleaseRequest, workload: Workload, total: int | None
+) -> tuple[list[_Part], str]:
     """The domain as it is, in groups, or sampled; and what accuracy then rests on."""
     schema, limit = request.schema, parse_memory(request.memory)
     every = tuple(range(len(schema.columns)))
     if request.groups is not None and request.universe is not None:
         raise ParameterError("give groups or universe, not both")
     if request.universe is not None:
-        points = sample_cells(schema, request.universe, request.universe_seed)
-        alpha = sub_universe_alpha(sampled=len(points), queries=workload.size, beta=_BETA)
-        text = (
-            f"the fit is on {len(points):,} of {cells_text(schema.cells)} cells, sampled "
-            f"uniformly; with probability {1 - _BETA:g} they carry a distribution within phi + "
-            f"{alpha:.3g} sqrt(c) of the data on every query, if some distribution within phi of "
-            "the data puts at most c/cells on any cell [PMW, Lemma V.2]"
-        )
+        points, text = sub_universe(request, workload.size, total)
         return [(workload, workload, every, points)], text
     if request.groups is None:
         _check_domain(schema, workload, limit, request.memory)
@@ -298,8 +245,9 @@ def _check_domain(schema: Schema, workload: Workload, limit: int, memory: str | 
 
 
 def _rounds(
-    request: ReleaseRequest, workloads: list[Workload], total: int | None
+    request: ReleaseRequest, parts: list[_Part], total: int | None
 ) -> tuple[list[int], str]:
+    workloads = [own for _, own, _, _ in parts]
     given = request.rounds
     if isinstance(given, Sequence) and not isinstance(given, str):
         if len(given) != len(workloads):
@@ -315,17 +263,17 @@ def _rounds(
         count(rounds=given)
         asked = [int(given)] * len(workloads)
         return asked, f"{_sum(asked)} rounds as asked"
-    rho, pure = _strength(request)
+    rho, pure = strength(request)
     chosen = [
         default_rounds(
-            cells=min(each.schema.cells, request.universe or each.schema.cells),
+            cells=each.schema.cells if points is None else len(points),
             queries=each.size,
             total=total or ROWS_WITHOUT_TOTAL,
             rows_per_person=int(request.rows_per_person),
             rho=None if rho is None else rho / len(workloads),
             epsilon=pure / len(workloads),
         )
-        for each in workloads
+        for _, each, _, points in parts
     ]
     return chosen, (
         f"{_sum(chosen)} rounds chosen from public numbers: "
@@ -348,8 +296,8 @@ def _tables(
         assert not isinstance(request.rounds, Sequence)
         count(rounds=request.rounds)
         return [int(request.rounds)], f"{counted(int(request.rounds), 'round')} as asked"
-    rho, epsilon = _strength(request)
-    law = _measurement(request)
+    rho, epsilon = strength(request)
+    law = measurement_of(request)
     once = 1 / epsilon if rho is None else 1 / math.sqrt(2 * rho)
     norm = request.relation.people if law == "laplace" else math.sqrt(request.relation.people)
     chosen = default_tables(
@@ -371,31 +319,38 @@ def _sum(rounds: list[int]) -> str:
     return " + ".join(map(str, rounds))
 
 
-def _strength(request: ReleaseRequest) -> tuple[float | None, float]:
-    """rho where there is one to spend, and epsilon."""
-    if exact("delta", request.delta) == 0 or request.accountant == "pure":
-        return None, float(request.epsilon)
-    return float(zcdp_rho(request.epsilon, request.delta)), float(request.epsilon)
-
-
-def _measurement(request: ReleaseRequest) -> str:
-    """Gaussian noise wherever it can be accounted for."""
-    if request.measurement is not None:
-        return request.measurement
-    no_delta = exact("delta", request.delta) == 0 or request.accountant == "pure"
-    return "laplace" if no_delta else "gaussian"
-
-
 def _delta_for(request: ReleaseRequest) -> Real:
     """Pure sums of laplace noise have no use for a delta."""
     return 0.0 if request.accountant == "pure" else request.delta
 
 
-def _first_measurement(request: ReleaseRequest) -> Gaussian | DiscreteLaplace:
+def _total_multiplier(request: ReleaseRequest) -> float:
+    """The noise of a private number of rows."""
     share = float(request.total_share if request.total_share is not None else TOTAL_SHARE)
-    rho, epsilon = _strength(request)
-    if rho is None:
-        return DiscreteLaplace(few_digits_up(1 / (share * epsilon)), request.relation)
-    multiplier = few_digits_up(1 / math.sqrt(2 * share * rho))
-    kind = Gaussian if _measurement(request) == "gaussian" else DiscreteLaplace
-    return kind(multiplier, request.relation)
+    rho, epsilon = strength(request)
+    return few_digits_up(1 / (share * epsilon) if rho is None else 1 / math.sqrt(2 * share * rho))
+
+
+def _first_tables(request: ReleaseRequest, total: int | None) -> tuple[float, ...]:
+    """The noise of the tables of single columns that are measured before the rounds, if any.
+
+    The updates and the indexes of papers start as they do there, from the uniform distribution.
+    """
+    plain = request.update == "gap" and request.universe is None and request.index is None
+    shape, given = request.schema.shape, request.warm_start
+    if given is None and (not plain or len(shape) < 2):
+        return ()
+    share = exact("warm_start", SHARE if given is None else given)
+    if share == 0:
+        return ()
+    if request.update == TABLES or request.universe is not None:
+        raise ParameterError(
+            "warm_start= is for rounds over single queries on all cells; leave it out for whole "
+            "tables and for a sampled universe"
+        )
+    probability(warm_start=share)
+    rho, epsilon = strength(request)
+    found = first_multipliers(shape, float(share), epsilon=epsilon, rho=rho)
+    rows, people = total or ROWS_WITHOUT_TOTAL, int(request.rows_per_person)
+    far = table_distance(shape, found, measurement_of(request), request.relation, people, rows)
+    return () if given is None and far > MOST_NOISE else found

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from winnow.core.measurement import MEASUREMENTS
-from winnow.release.crossing.rounds import OpenRun
+from winnow.release.crossing.rounds import OpenRun, SelectAndMeasure
 from winnow.release.factors import Factor
-from winnow.release.kernels.distribution import uniform_distribution
+from winnow.release.kernels.distribution import Distribution
 from winnow.release.mwem import Fit, Mwem
 from winnow.release.query_errors import QueryErrors, RunErrors
 from winnow.release.settings import ReleaseSettings, TaskSettings
 from winnow.release.synthetic import MeasuredQuery, SyntheticDistribution
+from winnow.release.warm_start import independent_start
 
 
 def synthesise(
@@ -30,7 +34,7 @@ def synthesise(
     factors, errors, measured = [], [], []
     done = first = 0
     for group, (task, rounds) in enumerate(zip(planned.tasks, run.tasks, strict=True)):
-        distribution = uniform_distribution(task.fitted, total)
+        distribution = Distribution(task.fitted, total, _start(run, planned, task, total))
 
         def report(finished: int, before: int = done) -> None:
             if progress is not None:
@@ -51,6 +55,22 @@ def synthesise(
         QueryErrors(tuple(errors)),
         planned.workload,
         planned.rests_on,
+        tuple(tuple(counts.tolist()) for counts in run.first),
+    )
+
+
+def _start(
+    run: OpenRun, planned: ReleaseSettings, task: TaskSettings, total: int
+) -> NDArray[np.float64] | None:
+    """Independent columns as their tables say, where these were measured; None: uniform."""
+    if not run.first:
+        return None
+    assert isinstance(planned.mechanism, SelectAndMeasure)
+    noises = planned.mechanism.table_noises(planned.relation, planned.rows_per_person)
+    return independent_start(
+        [run.first[column] for column in task.columns],
+        [noises[column].deviation for column in task.columns],
+        total,
     )
 
 

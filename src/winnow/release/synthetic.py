@@ -84,6 +84,8 @@ class SyntheticDistribution(InNotebook, Framed):
     """The workload that it was released for."""
     rests_on: str = ""
     """What the accuracy rests on beside the noise; empty: nothing else."""
+    first_tables: tuple[tuple[int, ...], ...] = ()
+    """The noisy counts of each column that the rounds started from; empty: they started uniform."""
 
     def __post_init__(self) -> None:
         covered = sorted(column for factor in self.factors for column in factor.columns)

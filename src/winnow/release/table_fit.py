@@ -25,7 +25,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import wrightomega
 
 Floats = NDArray[np.float64]
 Columns = tuple[int, ...]
@@ -34,6 +33,8 @@ PULL = 0.5
 """On a survey of 6,876 people in eight columns .25 did as well, and 1 was some 10 % worse."""
 
 _SMALLEST = 1e-290
+_LARGEST = 600.0
+"""Steps beyond it leave the range of floating point."""
 _SETTLED = 1e-3
 """Steps below it are no more than a thousandth of a cell."""
 
@@ -83,6 +84,8 @@ class TableWeights:
 
     def _step(self, columns: Columns, held: _Held) -> float:
         """One table's step; returns its size."""
+        from scipy.special import wrightomega  # here: plans name this file and need no SciPy
+
         order = np.argsort(columns)
         others = tuple(axis for axis in range(len(self.shape)) if axis not in columns)
         said = np.maximum(self._weights.sum(axis=others), _SMALLEST)
@@ -93,6 +96,8 @@ class TableWeights:
         step = target - wrightomega(np.log(said / pull) + target).real
         held.steps = held.steps + np.transpose(step, np.argsort(order))
         along = [size if axis in columns else 1 for axis, size in enumerate(self.shape)]
+        if np.abs(step).max() > _LARGEST:  # what all cells have in common is normalised away
+            step = step - step.max()
         self._weights *= np.exp(step).reshape(along)
         self._weights /= self._weights.sum()
         np.maximum(self._weights, _SMALLEST, out=self._weights)

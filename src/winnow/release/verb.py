@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real, one_of
+from winnow.core.checks import Real, delta_range, exact, one_of, positive, probability
 from winnow.core.mechanism import grant_for, sizing_accountant
 from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
@@ -18,17 +18,23 @@ from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Randomness, Tape
 from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.core.workloads.workload import Workload
+from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.workload import Workload, bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
+from winnow.inner_product.vectors import seal_vectors
 from winnow.privacy import Budget, Grant
 from winnow.read.crossing import SealedTable, true_counts
+from winnow.release.crossing.lazy_selection import Search
 from winnow.release.crossing.rounds import SelectAndMeasure, Task
 from winnow.release.mechanism import MeasureMarginals
 from winnow.release.mwem import TABLES, UPDATES, Mwem
-from winnow.release.settings import ReleaseRequest, ReleaseSettings, release_settings
+from winnow.release.plan import Promised
+from winnow.release.request import ReleaseRequest, public_total
+from winnow.release.settings import SELECTION_SHARE, ReleaseSettings, release_settings
 from winnow.release.synthesis import synthesise
 from winnow.release.synthetic import SyntheticDistribution
+from winnow.release.warm_start import single_columns
 from winnow.release.whole_tables import synthesise_tables
 
 
@@ -40,6 +46,7 @@ def release_mwem(
     epsilon: Real,
     delta: Real = 0.0,
     rounds: int | Sequence[int] | None = None,
+    alpha: Real | None = None,
     update: str = "gap",
     step: float | None = None,
     replay: int | None = None,
@@ -49,9 +56,14 @@ def release_mwem(
     relation: str | Relation | None = None,
     rows: int | None = None,
     total_share: Real | None = None,
+    warm_start: Real | None = None,
     groups: Sequence[Sequence[str]] | None = None,
-    universe: int | None = None,
+    universe: Any = None,
     universe_seed: int = 0,
+    smoothness: Real | None = None,
+    phi: Real | str | None = None,
+    index: str | None = None,
+    slack: Real = 0,
     accountant: str = "best",
     budget: Budget | None = None,
     memory: str | int = "4GB",
@@ -73,14 +85,33 @@ def release_mwem(
     selects and measures a whole table (see ``winnow.release.whole_tables``). ``share`` of rho
     goes to selection: a half, or a fifth for whole tables.
 
+    ``warm_start`` is the part of the budget that measures the table of every column before the
+    first round; rounds then start from independent columns with these tables. Unless told it is
+    a tenth for the gap update, where noise leaves something of the tables
+    (``winnow.release.warm_start`` has the rule), and 0 for the others: the uniform distribution
+    of the papers.
+
+    ``alpha`` is a largest error, as a fraction of the rows, that is to be promised with probability
+    .95: it takes the fewest rounds for it, with the sign update [FastMWEM, Thm 3.1, with
+    constants].
+
     ``relation`` is the table's unless given. Under substitution, with one row per person, the
     number of rows is public. Otherwise give the public number ``rows`` that counts are taken
     of, or it is measured with the part ``total_share`` (2 % unless given) of the budget.
 
     When the domain does not fit ``memory``: ``groups`` makes an independent distribution for
     each group of columns, out of one budget, with ``rounds`` each (queries across groups are
-    not measured); ``universe`` works on that many sampled cells, and ``value.rests_on`` says
-    what accuracy then rests on.
+    not measured); ``universe`` works on that many sampled cells, or on a public list of
+    rows (labels in the order of the schema, or an array of codes), and ``value.rests_on`` says
+    what accuracy then rests on: with ``smoothness``, the most that any cell holds, in numbers.
+    ``phi`` is how far the data may lie from such a distribution, or "rows": as far as
+    independent rows do.
+
+    ``index`` ("flat", "lsh", "p-stable", "ivf", "hnsw") selects as the paper does: an index over
+    the queries, written out over the cells, proposes some, and certified bounds cover what it
+    leaves out (Algorithms 2 and 6 of FastMWEM). The law is the same as without it; where the bounds
+    tell little, all queries are looked at. ``slack`` trusts an index further, by so many nats of
+    each selection, which pays 2 slack of its epsilon for it (Algorithm 5).
 
     ``progress`` is called after each round with (rounds done, rounds in all). Interrupted, a
     release leaves nothing behind but its charge.
@@ -102,30 +133,41 @@ def release_mwem(
         )
     if relation is not None:
         table = table.under(relation)
+    if alpha is not None:
+        sized = {"rounds": rounds, "step": step, "groups": groups, "universe": universe}
+        if update != "sign" or any(value is not None for value in sized.values()):
+            raise ParameterError(
+                "alpha= is promised for update='sign' with its own rounds and step, on all cells; "
+                "leave out update, rounds, step, groups and universe"
+            )
     mwem = _mwem(update, step, replay, result)
     randomness = Randomness(seed)
-    planned = release_settings(
-        ReleaseRequest(
-            workload=workload,
-            schema=table.schema,
-            rows_per_person=table.rows_per_person,
-            relation=table.relation,
-            public_rows=table.n,
-            rows=rows,
-            epsilon=epsilon,
-            delta=delta,
-            rounds=rounds,
-            update=update,
-            measurement=measurement,
-            share=share,
-            total_share=total_share,
-            groups=groups,
-            universe=universe,
-            universe_seed=universe_seed,
-            accountant=accountant if budget is None else accountant_of(budget, accountant, delta),
-            memory=memory,
-        )
+    request = ReleaseRequest(
+        workload=workload,
+        schema=table.schema,
+        rows_per_person=table.rows_per_person,
+        relation=table.relation,
+        public_rows=table.n,
+        rows=rows,
+        epsilon=epsilon,
+        delta=delta,
+        rounds=rounds,
+        update=update,
+        measurement=measurement,
+        share=share,
+        total_share=total_share,
+        warm_start=warm_start,
+        groups=groups,
+        universe=universe,
+        universe_seed=universe_seed,
+        smoothness=smoothness,
+        phi=phi,
+        index=index,
+        slack=slack,
+        accountant=accountant if budget is None else accountant_of(budget, accountant, delta),
+        memory=memory,
     )
+    planned = release_settings(request if alpha is None else promising(request, alpha))
     if mwem is None:
         fit, name = _open_tables(table, planned, progress)
     else:
@@ -137,6 +179,26 @@ def release_mwem(
                       held=padding.note)  # fmt: skip
     return Released(value, planned.guarantee, receipt).about(table.unit)
 
+
+def promising(request: ReleaseRequest, alpha: Real) -> ReleaseRequest:
+    """The request with the fewest rounds that promise an error [FastMWEM, Thm 3.1]."""
+    probability(alpha=alpha)
+    positive(epsilon=request.epsilon)
+    delta_range(delta=request.delta)
+    total = public_total(request)
+    if total is None:
+        raise ParameterError("alpha= needs a public number of rows; give rows=, or rounds=")
+    bound = bound_workload(request.workload, request.schema, request.memory)
+    share = exact("share", SELECTION_SHARE if request.share is None else request.share)
+    promised = Promised(
+        request.schema.cells, bound.size, float(alpha), BETA, int(request.rows_per_person),
+        request.epsilon, request.delta, request.relation, share,
+    )  # fmt: skip
+    return replace(request, workload=bound, rounds=promised.fewest_rounds(total))
+
+
+BETA = 0.05
+"""With this probability an error that was aimed at may be missed."""
 
 Fitted = Callable[[Grant, Tape], tuple[SyntheticDistribution, Receipt]]
 Progress = Callable[[int, int], None] | None
@@ -162,9 +224,17 @@ def _open_queries(
     mechanism = planned.mechanism
     assert isinstance(mechanism, SelectAndMeasure)
     tasks = [
-        Task(true_counts(table, task.workload), task.fitted, task.rounds) for task in planned.tasks
+        Task(
+            true_counts(table, task.workload),
+            task.fitted,
+            task.rounds,
+            _search(table, task.workload, mechanism.index),
+        )
+        for task in planned.tasks
     ]
     total = _sealed_total(table, planned)
+    tables = single_columns(table.schema) if mechanism.first else None
+    first = None if tables is None else true_counts(table, tables)
     mechanism.check(tasks, table.rows_per_person, planned.total)
 
     def fit(grant: Grant, tape: Tape) -> tuple[SyntheticDistribution, Receipt]:
@@ -175,10 +245,22 @@ def _open_queries(
             relation=planned.relation,
             rows_per_person=table.rows_per_person,
             total=total,
+            first=first,
+            tables=tables,
         )
         return synthesise(run, planned, mwem, progress), run.receipt
 
     return fit, mwem.name
+
+
+def _search(table: SealedTable, workload: Workload, index: str | None) -> Search | None:
+    """The index over public queries, made before anything is charged."""
+    if index is None:
+        return None
+    schema = workload.schema
+    every = Workload(schema, (MarginalPart(schema, tuple(range(len(schema.columns)))),))
+    vectors = seal_vectors(workload.matrix(), index=index, copy=False)
+    return Search(vectors, true_counts(table, every))
 
 
 def _open_tables(

@@ -23,20 +23,42 @@ _MOST_KNOWN = 10_000
 class _Remembered:
     """Who was looked up within the last second, so that not every request waits for the store.
 
-    What is changed by this process counts at once; beside it, a second later.
+    What is changed by this process counts at once; beside it, a second later. After half of it
+    somebody is to look again meanwhile, so that nobody waits.
     """
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[float, Principal, frozenset[str]]] = {}
         self._by_token: dict[str, str] = {}
+        self._looking: set[str] = set()
+        self.changes = 0
+        """How often all was forgotten: who was looked up before is not remembered after."""
 
-    def put(self, found: Principal, secret: str, seen: list[str]) -> None:
-        """Remember a principal and what it may see."""
+    def put(self, found: Principal, secret: str, seen: list[str], changes: int) -> None:
+        """Remember a principal and what it may see, unless something was changed meanwhile."""
+        if changes != self.changes:
+            return
         if len(self._held) >= _MOST_KNOWN:
             self.clear()
         name = token_hash(secret)
         self._held[name] = (time.monotonic() + _KNOWN_SECONDS, found, frozenset(seen))
         self._by_token[found.token] = name
+        self._looking.discard(name)
+
+    def drop(self, secret: str) -> None:
+        """Forget one that is valid no more."""
+        name = token_hash(secret)
+        self._held.pop(name, None)
+        self._looking.discard(name)
+
+    def old(self, secret: str) -> bool:
+        """Whether to look again; said to one of all who ask."""
+        name = token_hash(secret)
+        until = self._held.get(name, _NOBODY)[0]
+        if time.monotonic() < until - _KNOWN_SECONDS / 2 or name in self._looking:
+            return False
+        self._looking.add(name)
+        return True
 
     def get(self, secret: str) -> Principal | None:
         """Whose token this was a moment ago."""
@@ -50,7 +72,8 @@ class _Remembered:
 
     def clear(self) -> None:
         """Forget all."""
-        self._held, self._by_token = {}, {}
+        self.changes += 1
+        self._held, self._by_token, self._looking = {}, {}, set()
 
 
 _NOBODY: tuple[float, Principal | None, frozenset[str]] = (0.0, None, frozenset())
@@ -147,14 +170,21 @@ class Accounts:
 
     def principal(self, secret: str) -> Principal | None:
         """Whose token this is; None: nobody's, or it ended."""
+        changes = self._known.changes
         found = self._principal("t.hash = ?", token_hash(secret))
-        if found is not None:
-            self._known.put(found, secret, self.seen_by(found))
+        if found is None:
+            self._known.drop(secret)
+        else:
+            self._known.put(found, secret, self.seen_by(found), changes)
         return found
 
     def known(self, secret: str) -> Principal | None:
         """The same without waiting: for a second after it was looked up."""
         return self._known.get(secret)
+
+    def old(self, secret: str) -> bool:
+        """Whether whoever has this token is to be looked up again meanwhile."""
+        return self._known.old(secret)
 
     def _principal(self, condition: str, value: str) -> Principal | None:
         row = self._store.read(

@@ -71,7 +71,7 @@ def _key(call: Call) -> str:
 
 def _after(call: Call) -> int:
     text = call.query.get("after", "0")
-    if not text.isdecimal() or len(text) > 18:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
         raise ParameterError("after is the number of a line; give 0 or more")
     return int(text)
 
@@ -180,3 +180,23 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
 )  # fmt: skip
 """Every address under /v1. A test fails where an endpoint lacks its row of authorization."""
+
+_BY_SHAPE: dict[tuple[str, int], list[tuple[Endpoint, list[str]]]] = {}
+for _each in ENDPOINTS:
+    _words = _each.path.split("/")
+    _BY_SHAPE.setdefault((_each.method, len(_words)), []).append((_each, _words))
+
+
+def endpoint_at(method: str, path: str) -> tuple[Endpoint, dict[str, str]] | None:
+    """The endpoint of an address, and what the address names; None: there is none."""
+    given = path.split("/")
+    for endpoint, words in _BY_SHAPE.get((method, len(given)), ()):
+        named = {}
+        for word, text in zip(words, given, strict=True):
+            if word[:1] == "{" and text:
+                named[word[1:-1]] = text
+            elif word != text:
+                break
+        else:
+            return endpoint, named
+    return None

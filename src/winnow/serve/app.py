@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import uvicorn
@@ -18,17 +19,19 @@ from starlette.routing import BaseRoute, Route
 
 from winnow.errors import WinnowError
 from winnow.serve import replies
-from winnow.serve.api import ENDPOINTS, Call, Endpoint
+from winnow.serve.api import ENDPOINTS, Call, Endpoint, endpoint_at
 from winnow.serve.gate import Gate, decoded
 from winnow.serve.limits import Buckets
 from winnow.serve.metrics import Metrics
 from winnow.serve.openapi import openapi
 from winnow.serve.pages import page_routes, problem_page, wants_page
 from winnow.serve.principals import Principal
-from winnow.serve.problems import ProblemBody, Refusal, internal, refusal_of
-from winnow.serve.service import Service, log_failure
+from winnow.serve.problems import ProblemBody, Refusal, internal, log_failure, refusal_of
+from winnow.serve.service import Service
 from winnow.serve.ticker import Ticker
+from winnow.serve.wire import Wire
 
+T = TypeVar("T")
 _THREADS, _LONG_THREADS = 8, 2
 
 
@@ -41,10 +44,12 @@ class Server:
         self.ticker = Ticker(config.quantum_ms / 1000)
         self.metrics = Metrics(self.ticker)
         self._buckets = Buckets(config.limits.requests_per_second, config.limits.burst)
+        self._waited = _Returns().waited
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="request")
         self._long = ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="plan")
+        self._answering = {each.name: self._endpoint(each) for each in ENDPOINTS}
         routes: list[BaseRoute] = [
-            Route(each.path, self._endpoint(each), methods=[each.method]) for each in ENDPOINTS
+            Route(each.path, self._routed(each), methods=[each.method]) for each in ENDPOINTS
         ]
         routes += [
             Route("/v1/openapi.json", self._description, methods=["GET"]),
@@ -57,8 +62,13 @@ class Server:
             lifespan=self._lifespan,
             exception_handlers={HTTPException: self._unrouted, Refusal: self._refused},
         )
+        inner.router.redirect_slashes = False  # an address would be made of the Host header
         self.app = Gate(
-            inner, self.ticker, tls=config.behind_tls_proxy, counted=self.metrics.answered
+            inner,
+            self._direct,
+            self.ticker,
+            tls=config.behind_tls_proxy,
+            counted=self.metrics.answered,
         )
 
     @asynccontextmanager
@@ -81,7 +91,7 @@ class Server:
         """
         threads = self._long if long else self._threads
         found = await asyncio.get_running_loop().run_in_executor(threads, work, *values)
-        return await asyncio.wrap_future(found) if isinstance(found, Future) else found
+        return await self._waited(found) if isinstance(found, Future) else found
 
     def take(self, who: Principal) -> None:
         """Count a request of a principal against its rate."""
@@ -91,11 +101,27 @@ class Server:
         """Count a request without a valid token against the rate of its address."""
         self._buckets.take(f"address {request.client.host if request.client else ''}")
 
-    def _endpoint(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    async def _direct(self, scope: MutableMapping[str, Any], content: bytes) -> Response | None:
+        """The answer of an endpoint, which needs no routing: most requests are such."""
+        found = endpoint_at(scope["method"], scope["path"])
+        if found is None:
+            return None
+        endpoint, scope["path_params"] = found
+        return await self._answering[endpoint.name](Request(scope), content)
+
+    def _routed(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+        """The same for what is left: a HEAD, and methods that an address does not have."""
+
+        async def answer(request: Request) -> Response:
+            return await self._answering[endpoint.name](request, await request.body())
+
+        return answer
+
+    def _endpoint(self, endpoint: Endpoint) -> Callable[[Request, bytes], Awaitable[Response]]:
         decoder: Any = None if endpoint.body is None else msgspec.json.Decoder(endpoint.body)
 
-        def called(request: Request, content: bytes, known: Principal | None) -> Any:
-            who = self._authorized(request, endpoint, known)
+        def called(request: Request, content: bytes, secret: str, known: Principal | None) -> Any:
+            who = self._authorized(request, endpoint, secret, known)
             body = None if decoder is None else decoded(decoder, content)
             return endpoint.run(
                 Call(
@@ -108,15 +134,17 @@ class Server:
                 )
             )
 
-        async def answer(request: Request) -> Response:
-            content = await request.body()
-            known = self.service.accounts.known(_secret(request))
+        async def answer(request: Request, content: bytes) -> Response:
+            secret, accounts = _secret(request), self.service.accounts
+            known = accounts.known(secret)
             try:
                 if endpoint.pace == "quick" and known is not None:
-                    found = await asyncio.wrap_future(called(request, content, known))
+                    if accounts.old(secret):
+                        self._threads.submit(accounts.principal, secret)
+                    found = await self._waited(called(request, content, secret, known))
                 else:
                     long = endpoint.pace == "long"
-                    found = await self.run(called, request, content, known, long=long)
+                    found = await self.run(called, request, content, secret, known, long=long)
             except WinnowError as error:
                 return self._told(error)
             if isinstance(found, str):
@@ -128,9 +156,8 @@ class Server:
         return answer
 
     def _authorized(
-        self, request: Request, endpoint: Endpoint, known: Principal | None
+        self, request: Request, endpoint: Endpoint, secret: str, known: Principal | None
     ) -> Principal:
-        secret = _secret(request)
         who = known
         if who is None and secret:
             who = self.service.accounts.principal(secret)
@@ -193,12 +220,44 @@ def http_server(server: Server) -> uvicorn.Server:
             lifespan="on",
             access_log=False,
             server_header=False,
-            log_level="warning",
+            log_level="error",  # what strangers send is not for the owner to read
             timeout_keep_alive=75,
             timeout_graceful_shutdown=30,
             proxy_headers=False,
+            http=Wire,
+            ws="none",
         )
     )
+
+
+class _Returns:
+    """Promises that other threads keep: the loop is woken once for all that are kept meanwhile."""
+
+    def __init__(self) -> None:
+        self._kept: list[asyncio.Future[None]] = []
+        self._lock = threading.Lock()
+
+    async def waited(self, found: Future[T]) -> T:
+        """What comes of a promise."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        found.add_done_callback(lambda _: self._keep(loop, waiter))
+        await waiter
+        return found.result()
+
+    def _keep(self, loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> None:
+        with self._lock:
+            first = not self._kept
+            self._kept.append(waiter)
+        if first:
+            loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        with self._lock:
+            kept, self._kept = self._kept, []
+        for waiter in kept:
+            if not waiter.done():  # the client may have gone
+                waiter.set_result(None)
 
 
 def _secret(request: Request) -> str:

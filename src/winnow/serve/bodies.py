@@ -86,6 +86,8 @@ class TablesOrder(Order, tag="tables", kw_only=True, frozen=True):
     delta: Delta = 0.0
     values: Annotated[list[Name], Meta(max_length=20)] = []
     objective: Literal["mean", "max", "balanced"] = "balanced"
+    rows: Whole | None = None
+    """A public number of rows that tables are to add up to, where theirs is private."""
 
 
 class ItemsetsOrder(Order, tag="itemsets", kw_only=True, frozen=True):
@@ -95,6 +97,8 @@ class ItemsetsOrder(Order, tag="itemsets", kw_only=True, frozen=True):
     k: Annotated[int, Meta(ge=1, le=1000)] = 1
     delta: Delta = 0.0
     with_counts: bool = False
+    with_subsets: bool = False
+    """Supports of all subsets as well, from which association rules follow."""
     mechanism: str = "auto"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.reporting import report, reported
+from winnow.core.unit import counted
 from winnow.errors import DataError, ExtraMissing, ParameterError
 from winnow.foreign import instead
 
@@ -60,8 +61,11 @@ def _accounts(config: Config) -> Accounts:
 
 def _run(service: Service) -> None:
     """Serve until a signal comes."""
+    import gc
     import logging
     import sys
+
+    from threadpoolctl import threadpool_limits
 
     from winnow.serve.app import Server, http_server
 
@@ -69,6 +73,9 @@ def _run(service: Service) -> None:
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
     sys.setswitchinterval(0.0005)  # the ticker must not wait for others' computations
+    threadpool_limits(1, "blas")  # nor for its core; small matrices are slower on several
+    gc.collect()
+    gc.freeze()  # what is here stays: to look through it again and again would stop all answers
     server = Server(service)
     address = service.config.metrics_address
     if address is not None:
@@ -124,47 +131,26 @@ def demo(
 @reported()
 def check(config: ConfigOption = _CONFIG, json: Annotated[
     bool, typer.Option("--json", help="As JSON.")] = False) -> None:  # fmt: skip
-    """Check a configuration: settings, files, schemas and keys; nothing is served or spent."""
+    """Check a configuration: settings, files, schemas, keys, and whether questions can be asked.
+
+    Nothing is served or spent.
+    """
     import json as writer
 
     found = _config(config)
-    problems = _problems(found)
+    from winnow.serve.checking import problems as found_wrong
+
+    problems = found_wrong(found)
     if json:
         typer.echo(writer.dumps({"ok": not problems, "problems": problems}))
     else:
         for problem in problems:
             report(f"error: {problem}")
         if not problems:
-            typer.echo(f"{config}: {len(found.datasets)} datasets, listens on {found.listen}: fine")
+            many = counted(len(found.datasets), "dataset")
+            typer.echo(f"{config}: {many}, listens on {found.listen}: fine")
     if problems:
         raise typer.Exit(1)
-
-
-def _problems(config: Config) -> list[str]:
-    from winnow.core.schema import Schema
-    from winnow.errors import WinnowError
-    from winnow.privacy.ledger.keys import check_private
-
-    problems = []
-    for name, declared in config.datasets.items():
-        files = declared.files(config.home)
-        missing = [file.name for file in files if not file.is_file()]
-        if missing or not files:
-            problems.append(f"dataset {name!r}: there is no file {declared.path!r}")
-        try:
-            if isinstance(declared.schema, str):
-                Schema.parse(config.path(declared.schema))
-            elif declared.schema is not None:
-                Schema.parse(declared.schema)
-        except WinnowError as error:
-            problems.append(f"dataset {name!r}: {error}")
-    for key in (config.key, config.ledger_key):
-        if key and config.path(key).exists():
-            try:
-                check_private(config.path(key), "the key")
-            except WinnowError as error:
-                problems.append(str(error))
-    return problems
 
 
 @reported()

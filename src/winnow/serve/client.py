@@ -22,7 +22,7 @@ from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
-from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine
+from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
 from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
 
 R = TypeVar("R")
@@ -127,24 +127,25 @@ class Verbs(ABC, Generic[R]):
     def tabulate(
         self, dataset: str, by: Maker | Sequence[Any] | None = None, *,
         epsilon: float | None = None, error: float | None = None, delta: float = 0.0,
-        values: Sequence[str] = (), objective: str = "balanced",
+        values: Sequence[str] = (), objective: str = "balanced", rows: int | None = None,
     ) -> R:  # fmt: skip
         """Tables of counts, sums and means; events are a table by themselves."""
         pieces = [{"marginals": 1}] if by is None else pieces_of(by)
         return self._order(
             dataset, "tables", epsilon=epsilon, error=error, delta=delta, by=pieces,
-            values=list(values), objective=objective,
+            values=list(values), objective=objective, rows=rows,
         )  # fmt: skip
 
     @guarded
     def frequent_itemsets(
         self, dataset: str, *, size: int, epsilon: float | None = None, k: int = 1,
-        delta: float = 0.0, with_counts: bool = False, mechanism: str = "auto",
+        delta: float = 0.0, with_counts: bool = False, with_subsets: bool = False,
+        mechanism: str = "auto",
     ) -> R:  # fmt: skip
-        """The itemsets of a size that most baskets hold."""
+        """The itemsets of a size that most baskets hold; with subsets, association rules, too."""
         return self._order(
             dataset, "itemsets", epsilon=epsilon, size=size, k=k, delta=delta,
-            with_counts=with_counts, mechanism=mechanism,
+            with_counts=with_counts, with_subsets=with_subsets, mechanism=mechanism,
         )  # fmt: skip
 
     @guarded
@@ -243,17 +244,20 @@ class Client(Verbs[Released[Any]]):
             if not isinstance(each, Predicates):
                 raise ParameterError(f"{type(each).__name__} is no question; give wn.where(...)")
         wanted = [_conditions(one) for each in asked for one in each.conditions]
-        answer = self._line.ask(
-            "POST",
-            _path("datasets", dataset, "questions"),
-            {"questions": wanted},
-            self._key or _fresh_key(),
-        )
-        receipt = Receipt.from_dict(answer["receipt"])
-        found = [
-            RemoteAnswer(**item, guarantee=answer["guarantee"], receipt=receipt)
-            for item in answer["answers"]
-        ]
+        key, found = self._key or _fresh_key(), []
+        portions = portioned(wanted)
+        for number, portion in enumerate(portions, 1):
+            answer = self._line.ask(
+                "POST",
+                _path("datasets", dataset, "questions"),
+                {"questions": portion},
+                key if len(portions) == 1 else f"{key} {number}/{len(portions)}",
+            )
+            receipt = Receipt.from_dict(answer["receipt"])
+            found += [
+                RemoteAnswer(**item, guarantee=answer["guarantee"], receipt=receipt)
+                for item in answer["answers"]
+            ]
         return found if several or len(found) > 1 else found[0]
 
     @guarded

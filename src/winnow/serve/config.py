@@ -52,6 +52,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Says that a proxy with TLS stands in front; without it only loopback is served."""
     public_origin: str = ""
     """The address that browsers see, such as https://data.example.org; for checks of origin."""
+    keep_answers_days: float = 90.0
+    """So long an answer to questions is kept, and known again by its key; releases stay."""
     limits: Limits = Limits()
     datasets: dict[str, Declaration] = {}
 
@@ -127,6 +129,7 @@ def checked_config(content: dict[str, Any], path: Path) -> Config:
 def check_config(config: Config) -> None:
     """Refuse what would be unsafe or could not run."""
     _positive("quantum_ms", config.quantum_ms, 10, 60_000)
+    _positive("keep_answers_days", config.keep_answers_days, 1, 36_500)
     limits = config.limits
     _positive("limits.requests_per_second", limits.requests_per_second, 0.01, 1e6)
     _positive("limits.burst", limits.burst, 1, 10**6)

@@ -19,6 +19,7 @@ from winnow.errors import DataError, ExtraMissing, LedgerError
 from winnow.foreign import instead, reason
 from winnow.privacy.ledger.addresses import address_of
 from winnow.privacy.ledger.connections import KeptConnection
+from winnow.serve.problems import Refusal
 
 T = TypeVar("T")
 
@@ -39,6 +40,8 @@ class View:
 
     def all(self, query: str, *values: Any) -> list[Any]:
         """The rows that a query finds."""
+        if any(isinstance(each, str) and "\0" in each for each in values):
+            raise Refusal("invalid", "a text has a NUL character, which no name has")
         return self._run(_named(query, self._prefix), values)
 
     def one(self, query: str, *values: Any) -> Any:

@@ -8,10 +8,11 @@ its charge; so neither their content nor their time can depend on a person.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -39,6 +40,36 @@ RELEASES = {
 }
 
 
+T = TypeVar("T")
+_MOST_PLANS = 64
+
+
+class Remembered:
+    """What was worked out of public inputs, the latest so many: a plan is made once for all."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What the key stands for; made where it is not known, by each who waits for it."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                known: T = self._held[key]
+                return known
+        made = make()
+        self.put(key, made)
+        return made
+
+    def put(self, key: Hashable, made: Any) -> None:
+        """Remember it; the one that nobody asked for the longest goes."""
+        with self._lock:
+            self._held[key] = made
+            if len(self._held) > _MOST_PLANS:
+                self._held.popitem(last=False)
+
+
 @dataclass(frozen=True)
 class OpenDataset:
     """One dataset that is ready to be asked."""
@@ -49,6 +80,8 @@ class OpenDataset:
     stand_in: Data
     mark: str
     """A keyed fingerprint of the files."""
+    plans: Remembered = field(default_factory=Remembered, repr=False, compare=False)
+    """By order and accountant: neither says who asks, or what is left."""
 
     @property
     def table(self) -> SealedTable | None:
@@ -97,12 +130,13 @@ def open_dataset(
     ):
         digest = fingerprint_of_files(files)
     ledger.note_data(name, digest)
-    data = _read(declared, home, vault.mark("salt", name.encode()))
+    data = read_data(declared, home, vault.mark("salt", name.encode()))
     mark = vault.mark("data", digest + repr(declared).encode())
     return OpenDataset(name, declared, data, stand_in(data), mark)
 
 
-def _read(declared: Declaration, home: Path, salt: str) -> Data:
+def read_data(declared: Declaration, home: Path, salt: str) -> Data:
+    """The sealed data of a declaration; the salt says which rows of a person count."""
     source, relation = str(home / declared.path), declared.neighbours
     items = declared.items
     public: Any = str(home / items) if isinstance(items, str) else items

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+import msgspec
+
 from winnow import plan
 from winnow.core.mechanism import rounds_accountant, sizing_accountant
 from winnow.core.padding import SPARE
@@ -20,7 +22,15 @@ from winnow.read.crossing import SealedTable
 from winnow.read.scores import SealedScores
 from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset, fitting
-from winnow.serve.orders import MEMORY, counts_of, kind_of, moved_by, table_of, workload_of
+from winnow.serve.orders import (
+    MEMORY,
+    counts_of,
+    kind_of,
+    moved_by,
+    order_key,
+    table_of,
+    workload_of,
+)
 from winnow.topk.plan.rows import TopKRow
 from winnow.topk.table import TopKOptions, choose
 
@@ -47,6 +57,15 @@ def expected(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
     fitting(opened, kind_of(order))
     if (order.epsilon is None) is (order.error is None):
         raise ParameterError("give epsilon, or the error that is wanted; one of the two")
+    key = ("expected", order_key(order), budget.accountant)
+    found = opened.plans.find(key, lambda: _expected(opened, order, budget))
+    if order.epsilon is None:  # what comes of this error is what comes of its epsilon
+        same = msgspec.structs.replace(order, epsilon=found.epsilon, error=None)
+        opened.plans.put(("expected", order_key(same), budget.accountant), found)
+    return found
+
+
+def _expected(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
     match order:
         case bodies.SelectOrder():
             return _selection(opened, order)
@@ -187,6 +206,7 @@ def _tables(opened: OpenDataset, order: bodies.TablesOrder, budget: Budget) -> E
         delta=order.delta,
         values=order.values,
         objective=order.objective,
+        public_total=order.rows is not None,
         **_public(opened, budget, order.delta),
     )
     answers = sum(row.answers for row in planned.rows)

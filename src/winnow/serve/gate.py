@@ -6,16 +6,15 @@ as true of errors, refusals and pages as of answers.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeVar
 
 import msgspec
+from starlette.responses import Response
 
-from winnow.serve.problems import ProblemBody, Refusal, internal
-from winnow.serve.service import log_failure
+from winnow.serve.problems import ProblemBody, Refusal, internal, log_failure
 from winnow.serve.ticker import Ticker
 
 T = TypeVar("T")
@@ -23,13 +22,13 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+Direct = Callable[[MutableMapping[str, Any], bytes], Awaitable[Response | None]]
+"""The shortest way to an answer; None: it is the application's."""
 
 MOST_BYTES = 64 * 1024
 MOST_DEPTH = 32
 _PADDED = 512
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.?)*+"?|[][{}]', re.DOTALL)
-_PATIENCE = 10.0
-"""Seconds within which a body has to be here."""
 _PADDABLE = (b"application/json", b"application/problem+json", b"text/html")
 
 HEADERS: dict[str, str] = {
@@ -46,11 +45,14 @@ HEADERS: dict[str, str] = {
 class Gate:
     """The outermost application."""
 
-    def __init__(self, app: App, ticker: Ticker, *, tls: bool, counted: Callable[[int], None]):
-        self._app, self._ticker, self._counted = app, ticker, counted
-        self._headers = dict(HEADERS)
+    def __init__(
+        self, app: App, direct: Direct, ticker: Ticker, *, tls: bool, counted: Callable[[int], None]
+    ) -> None:
+        self._app, self._direct, self._ticker, self._counted = app, direct, ticker, counted
+        headers = dict(HEADERS)
         if tls:
-            self._headers["strict-transport-security"] = "max-age=31536000"
+            headers["strict-transport-security"] = "max-age=31536000"
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """One request, or the beginning and the end of the server."""
@@ -62,12 +64,9 @@ class Gate:
         refused: Refusal | None = None
         body = b""
         try:
-            async with asyncio.timeout(_PATIENCE):
-                body = await _whole_body(scope, receive)
+            body = await _whole_body(scope, receive)
         except Refusal as error:
             refused = error
-        except TimeoutError:
-            refused = Refusal("unreadable", "the body did not come in time")
         except ConnectionError:
             return
         arrival = time.monotonic()
@@ -76,7 +75,11 @@ class Gate:
             answer.problem(refused.problem)
         else:
             try:
-                await self._app(scope, _replayed(body), answer.take)
+                found = await self._direct(scope, body)
+                if found is None:
+                    await self._app(scope, _replayed(body), answer.take)
+                else:
+                    answer.whole(found)
             except Exception as error:
                 told = internal()
                 log_failure(f"a request failed with {told.id}", error)
@@ -104,20 +107,25 @@ class _Answer:
         elif message["type"] == "http.response.body":
             self._body.append(message.get("body", b""))
 
+    def whole(self, found: Response) -> None:
+        """An answer in one piece."""
+        self._status, self._headers = found.status_code, found.raw_headers
+        self._body = [bytes(found.body)]
+
     def problem(self, told: ProblemBody) -> None:
         """A problem in the place of an answer."""
         self._status = told.status
         self._headers = [(b"content-type", b"application/problem+json")]
         self._body = [msgspec.json.encode(told)]
 
-    def finished(self, headers: dict[str, str]) -> tuple[Message, bytes]:
+    def finished(self, headers: list[tuple[bytes, bytes]]) -> tuple[Message, bytes]:
         """The whole answer: padded, with its length and the headers that all have."""
         content = b"".join(self._body)
         own = {name.lower(): value for name, value in self._headers}
         if own.get(b"content-type", b"").split(b";")[0] in _PADDABLE:
             content += b" " * (-len(content) % _PADDED)
         kept = [(n, v) for n, v in self._headers if n.lower() != b"content-length"]
-        kept += [(n.encode(), v.encode()) for n, v in headers.items() if n.encode() not in own]
+        kept += [(n, v) for n, v in headers if n not in own]
         kept.append((b"content-length", b"%d" % len(content)))
         return {"type": "http.response.start", "status": self._status, "headers": kept}, content
 
@@ -159,6 +167,8 @@ def _replayed(body: bytes) -> Receive:
 
 def check_depth(body: bytes) -> None:
     """Refuse JSON that is nested deeper than any body needs, before it is decoded."""
+    if body.count(b"[") + body.count(b"{") <= MOST_DEPTH:
+        return
     depth = 0
     for found in _BRACKETS.finditer(body):
         depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
@@ -173,7 +183,28 @@ def decoded(decoder: msgspec.json.Decoder[T], content: bytes) -> T:
     try:
         return decoder.decode(content)
     except msgspec.ValidationError as error:
-        word, problem = "invalid", str(error)
+        word, problem = "invalid", _plainly(str(error))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         word, problem = "unreadable", "the body is not JSON in UTF-8"
     raise Refusal(word, problem)
+
+
+_WORDS = {
+    "float": "a number", "int": "a whole number", "str": "a text", "bool": "true or false",
+    "array": "a list", "object": "an object", "null": "nothing",
+}  # fmt: skip
+_QUOTED = re.compile(r"`(\w+(?: \| \w+)*)`")
+_PLACE = re.compile(r"(.*) - at `\$\.?(.*)`$", re.DOTALL)
+
+
+def _kinds(quoted: re.Match[str]) -> str:
+    words = quoted[1].split(" | ")
+    return " or ".join(_WORDS[each] for each in words) if set(words) <= set(_WORDS) else quoted[0]
+
+
+def _plainly(problem: str) -> str:
+    """What is wrong with a body, in the words of the documents: first where, then what."""
+    found = _PLACE.match(problem)
+    what, where = (problem, "") if found is None else found.groups()
+    what = _QUOTED.sub(_kinds, what)
+    return f"{where}: {what[:1].lower()}{what[1:]}" if where else what

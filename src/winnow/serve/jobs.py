@@ -154,7 +154,9 @@ class Jobs:
         for request in found:
             with self._lock:
                 self._held[request.id] = None
-            self._pool.submit(self._finish, request)
+            self._requests.begin_again(request.id)
+            again = self._requests.request(request.id) or request
+            self._pool.submit(self._finish, again)
         return len(found)
 
     def close(self) -> None:

@@ -28,6 +28,8 @@ _ERRORS: dict[str, type[WinnowError]] = {
 }
 """What a problem of the server is raised as; all others are wrong requests."""
 FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+MOST_QUESTIONS, MOST_BYTES = 1000, 64_000
+"""Of one request: a server takes no more, and its bytes count the rest of a body, too."""
 
 
 def on_this_machine(host: str) -> bool:
@@ -102,6 +104,20 @@ class Line:
         return urllib.request.build_opener(
             *handlers, *([urllib.request.ProxyHandler({})] if local else [])
         )
+
+
+def portioned(questions: list[Any]) -> list[list[Any]]:
+    """Questions in as few requests as a server takes: of so many questions and bytes each."""
+    portions: list[list[Any]] = [[]]
+    size = 0
+    for each in questions:
+        length = len(json.dumps(each, default=_plain).encode()) + 2
+        if portions[-1] and (len(portions[-1]) == MOST_QUESTIONS or size + length > MOST_BYTES):
+            portions.append([])
+            size = 0
+        portions[-1].append(each)
+        size += length
+    return portions
 
 
 def _told(content: bytes) -> tuple[str, str]:

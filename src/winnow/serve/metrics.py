@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, start_http_server
+from collections import Counter
+
+from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
@@ -14,25 +16,26 @@ class Metrics:
 
     def __init__(self, ticker: Ticker) -> None:
         self.registry = CollectorRegistry()
-        self._answers = Counter(
-            "winnow_answers", "Answers by status", ["status"], registry=self.registry
-        )
-        self.registry.register(_Ticks(ticker))
+        self._answers: Counter[int] = Counter()
+        self.registry.register(_Counted(self._answers, ticker))
 
     def answered(self, status: int) -> None:
         """Count an answer."""
-        self._answers.labels(str(status)).inc()
+        self._answers[status] += 1
 
     def serve(self, host: str, port: int) -> None:
         """Answer on a second socket, in a thread of its own."""
         start_http_server(port, host, self.registry)
 
 
-class _Ticks(Collector):
-    def __init__(self, ticker: Ticker) -> None:
-        self._ticker = ticker
+class _Counted(Collector):
+    def __init__(self, answers: Counter[int], ticker: Ticker) -> None:
+        self._answers, self._ticker = answers, ticker
 
     def collect(self) -> list[CounterMetricFamily]:
+        answers = CounterMetricFamily("winnow_answers", "Answers by status", labels=["status"])
+        for status, number in sorted(self._answers.items()):
+            answers.add_metric([str(status)], number)
         late = CounterMetricFamily("winnow_late_answers", "Answers after more than one quantum")
         late.add_metric([], self._ticker.late)
-        return [late]
+        return [answers, late]

@@ -9,11 +9,33 @@ from typing import Any
 import msgspec
 
 from winnow._version import __version__
+from winnow.serve import replies
 from winnow.serve.api import ENDPOINTS, Endpoint
 from winnow.serve.problems import TITLES, ProblemBody
 
 _REF = "#/components/schemas/{name}"
 _NAMED = re.compile(r"{(\w+)}")
+
+_OF_A_DATASET = ("getSchema", "getBudget", "plan", "release", "ask", "listShares", "getSpending")
+_OF_A_RELEASE = ("getRelease", "getReceipt")
+LINKS: dict[type, dict[str, dict[str, str]]] = {
+    replies.DatasetList: {name: {"dataset": "/datasets/0/name"} for name in _OF_A_DATASET},
+    replies.JobList: {
+        "getJob": {"job": "/jobs/0/id"},
+        **{name: {"release": "/jobs/0/id"} for name in _OF_A_RELEASE},
+    },
+    replies.JobAnswer: {
+        "getJob": {"job": "/id"},
+        "getBudget": {"dataset": "/dataset"},
+        **{name: {"release": "/id"} for name in _OF_A_RELEASE},
+    },
+    replies.ReleaseAnswer: {
+        "getReceipt": {"release": "/id"},
+        "download": {"release": "/id", "file": "/downloads/0"},
+    },
+    replies.NewToken: {"revokeToken": {"token": "/id"}},
+}
+"""Where one can go from an answer: to which operation, with which parts of it in the address."""
 
 
 @lru_cache(maxsize=1)
@@ -77,6 +99,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
             str(endpoint.status): {
                 "description": "Done",
                 "content": {endpoint.text: {"schema": _schema(endpoint.answers)}},
+                **_links(endpoint.answers),
             },
             **{str(status): _problem(status) for status in sorted({s for s, _ in TITLES.values()})},
         },
@@ -93,6 +116,18 @@ def _schema(kind: type) -> dict[str, Any]:
     if _described(kind):
         return {"$ref": _REF.format(name=kind.__name__)}
     return {"type": "string" if kind is str else "object"}
+
+
+def _links(answers: type) -> dict[str, Any]:
+    leads = LINKS.get(answers, {})
+    made = {
+        name: {
+            "operationId": name,
+            "parameters": {part: f"$response.body#{where}" for part, where in taken.items()},
+        }
+        for name, taken in leads.items()
+    }
+    return {"links": made} if made else {}
 
 
 def _problem(status: int) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, assert_never
 
+import msgspec
+
 from winnow.answers.verb import release
 from winnow.core.mechanism import rounds_accountant
 from winnow.core.tape import WrittenKey
@@ -93,13 +95,8 @@ def price(catalogue: Catalogue, opened: OpenDataset, order: bodies.AnyOrder, who
     """What an order would be charged to an analyst now; nothing is charged."""
     fitting(opened, kind_of(order))
     budget = _Pricing(catalogue.ledger, opened.name, analyst=who)
-    event = None
-    try:
-        _call(opened.stand_in, order, budget, None)
-    except _Priced as priced:
-        event = priced.event
-    if event is None:
-        raise ParameterError("this order would release nothing, and cannot be priced")
+    key = ("event", order_key(order), budget.accountant)
+    event = opened.plans.find(key, lambda: _event(opened, order, budget))
     account = catalogue.ledger.dataset(opened.name)
     cost = account.cap.cost(event, account.used)
     refused = ""
@@ -110,6 +107,23 @@ def price(catalogue: Catalogue, opened: OpenDataset, order: bodies.AnyOrder, who
     except BudgetExceeded as error:
         refused = str(error)
     return Price(event, stated_at_least(cost.size or cost.rho), refused)
+
+
+def _event(opened: OpenDataset, order: bodies.AnyOrder, budget: _Pricing) -> Event:
+    """What the verb would charge; of a budget it asks the accountant, and nothing else."""
+    event = None
+    try:
+        _call(opened.stand_in, order, budget, None)
+    except _Priced as priced:
+        event = priced.event
+    if event is None:
+        raise ParameterError("this order would release nothing, and cannot be priced")
+    return event
+
+
+def order_key(order: bodies.Order) -> bytes:
+    """The same for the same order."""
+    return msgspec.json.encode(order)
 
 
 def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | None) -> Any:
@@ -140,13 +154,14 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
             )
         case bodies.TablesOrder():
             if isinstance(data, SealedCounts):
-                return tabulate(data, delta=order.delta, **shared)
+                return tabulate(data, delta=order.delta, rows=order.rows, **shared)
             return tabulate(
                 table_of(data),
                 workload_of(order.by),
                 delta=order.delta,
                 values=order.values,
                 objective=order.objective,
+                rows=order.rows,
                 memory=MEMORY,
                 **shared,
             )
@@ -158,6 +173,7 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 k=order.k,
                 delta=order.delta,
                 with_counts=order.with_counts,
+                with_subsets=order.with_subsets,
                 mechanism=order.mechanism,
                 **shared,
             )

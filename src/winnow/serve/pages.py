@@ -27,8 +27,7 @@ from winnow.serve import charts, web
 from winnow.serve.api import ENDPOINTS, Call, Endpoint
 from winnow.serve.forms import Form
 from winnow.serve.principals import Principal
-from winnow.serve.problems import ProblemBody, Refusal, internal, refusal_of
-from winnow.serve.service import log_failure
+from winnow.serve.problems import ProblemBody, Refusal, internal, log_failure, refusal_of
 
 if TYPE_CHECKING:
     from winnow.serve.app import Server
@@ -178,9 +177,10 @@ async def _log_in(server: Server, request: Request) -> Response:
     response = RedirectResponse("/", 303)
     try:
         web.check_origin(server.service, request)
-        server.take_unknown(request)
         token = Form.parse(await request.body()).one("token")
         who = await server.run(web.log_in, server.service, response, token)
+        if who is None:  # behind a proxy all have one address: only wrong tokens are counted
+            server.take_unknown(request)
     except WinnowError as error:
         return await problem_page(server, request, None, error)
     if who is not None:

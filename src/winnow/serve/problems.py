@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
+import traceback
 
 import msgspec
 
@@ -14,6 +16,8 @@ from winnow.errors import (
     SessionExhausted,
     WinnowError,
 )
+
+LOG = logging.getLogger("winnow.serve")
 
 
 class ProblemBody(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -89,3 +93,16 @@ def internal() -> ProblemBody:
         "ask the owner, who finds the details under this id",
         secrets.token_hex(8),
     )
+
+
+def log_failure(what: str, error: BaseException) -> str:
+    """Into the owner's log: the type and the place of an error, and an id; never its text.
+
+    The message of an error of ours quotes no value, and is written, too.
+    """
+    identity = secrets.token_hex(8)
+    places = traceback.extract_tb(error.__traceback__)
+    place = f" at {places[-1].filename}:{places[-1].lineno}" if places else ""
+    text = f": {error}" if isinstance(error, WinnowError) else ""
+    LOG.error("%s [%s] %s%s%s", what, identity, type(error).__name__, place, text)
+    return identity

@@ -8,6 +8,7 @@ pause that doubles; nothing that was not written down is shown.
 
 from __future__ import annotations
 
+import hashlib
 import queue
 import secrets
 import threading
@@ -26,9 +27,11 @@ from winnow.interactive.open_session import Answer
 from winnow.interactive.opening import Opened
 from winnow.interactive.questions import KnownConditions, Question
 from winnow.interactive.verb import open_interactive, resume_interactive
+from winnow.privacy import Budget
+from winnow.read.crossing import SealedTable
 from winnow.serve import bodies, replies
 from winnow.serve.datasets import Catalogue, OpenDataset
-from winnow.serve.declarations import HOUSE
+from winnow.serve.declarations import HOUSE, Questions
 from winnow.serve.jobs import body_digest, check_same_key, same_request
 from winnow.serve.orders import conditions_of
 from winnow.serve.problems import Refusal
@@ -303,16 +306,29 @@ class Actor:
         assert table is not None
         if self._state.exists():
             return resume_interactive(table, self._state, ledger=self._catalogue.ledger)
-        return open_interactive(
-            table,
-            epsilon=settings.epsilon,
-            delta=settings.delta,
-            method=settings.method,
-            max_queries=settings.max_queries,
-            rows=settings.rows,
-            state=self._state,
-            budget=self._catalogue.budget(self._opened.name, HOUSE),
-        )
+        budget = self._catalogue.budget(self._opened.name, HOUSE)
+        return new_session(table, settings, budget, self._state)
+
+
+def state_file(home: Path, name: str) -> Path:
+    """Where the session of a dataset is kept: a label may hold what a file's name may not."""
+    return home / "sessions" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.session"
+
+
+def new_session(
+    table: SealedTable, settings: Questions, budget: Budget, state: Path | None = None
+) -> Opened:
+    """The session that a declaration asks for, charged now."""
+    return open_interactive(
+        table,
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        method=settings.method,
+        max_queries=settings.max_queries,
+        rows=settings.rows,
+        state=state,
+        budget=budget,
+    )
 
 
 def _follow(leader: Future[Any], follower: Future[Any]) -> None:

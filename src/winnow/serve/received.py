@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from winnow.core.frames import Columns, CountedItems, Framed, plain_column
 from winnow.core.notebook import Card, InNotebook, columns_card, number_text, pairs_card
 from winnow.core.released import Receipt, Released
 from winnow.errors import ParameterError
+from winnow.itemsets.rules import ItemsetSupports
 from winnow.privacy import Guarantee
 
 Fetch = Callable[[str], str]
@@ -39,21 +40,29 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
             value["method"], value["total"], tuple(value["columns"]), fetch, dict(labels),
             "answers.csv" in document["downloads"],
         )  # fmt: skip
+    counted = bool(document["order"].get("with_counts"))
     if kind == "itemsets":
-        return _itemsets(value)
-    if isinstance(value, list) and document["order"].get("with_counts"):
-        return CountedItems((item, count) for item, count in value)
+        return _itemsets(value, counted)
+    if isinstance(value, list) and counted:
+        return RemoteCounts(((item, count) for item, count in value), document.get("margin"))
     return value
 
 
-def _itemsets(value: Any) -> Any:
+class RemoteCounts(CountedItems):
+    """Pairs of an item and its noisy count, and how far off a count may be."""
+
+    def __init__(self, pairs: Iterable[tuple[Any, int]], margin: int | None = None) -> None:
+        super().__init__(pairs)
+        self.margin = margin
+        """Within what each count lies with probability 0.95; None: that is not known."""
+
+
+def _itemsets(value: Any, counted: bool) -> Any:
+    if isinstance(value, list) and counted:
+        return RemoteCounts((tuple(items), support) for items, support in value)
     if isinstance(value, list):
         return [tuple(items) for items in value]
-    return RemoteItemsets(
-        tuple(tuple(items) for items in value["itemsets"]),
-        {tuple(items): noisy for items, noisy in value["supports"]},
-        value["standard_error"],
-    )
+    return ItemsetSupports.from_dict(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,27 +159,6 @@ class RemoteTables(InNotebook, Framed):
 
     def __len__(self) -> int:
         return len(self.tables)
-
-
-@dataclass(frozen=True)
-class RemoteItemsets(InNotebook, Framed):
-    """Itemsets with noisy supports of them and of all their subsets."""
-
-    itemsets: tuple[tuple[Any, ...], ...]
-    supports: Mapping[tuple[Any, ...], int]
-    standard_error: float
-    """Of every support."""
-
-    def to_columns(self) -> Columns:
-        """The itemsets with their noisy supports."""
-        return {
-            "itemset": plain_column(self.itemsets),
-            "support": np.array([self.supports[each] for each in self.itemsets], np.int64),
-            "standard_error": np.full(len(self.itemsets), self.standard_error),
-        }
-
-    def _card(self) -> Card:
-        return columns_card(f"{len(self.itemsets)} itemsets", self.to_columns(), 1)
 
 
 @dataclass(frozen=True, eq=False)

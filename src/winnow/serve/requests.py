@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,11 +44,15 @@ _REQUEST = (
 )
 
 
+_INSERT = f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})"
+
+
 class Requests:
     """What was asked under which key, written down before it is acted on."""
 
-    def __init__(self, store: ServerStore) -> None:
-        self._store = store
+    def __init__(self, store: ServerStore, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._ticks = store, ticks
+        self._began = store.clock() - ticks()
 
     def accept(self, request: Request) -> Request:
         """Write a request down before it is acted on; the one that its key names already."""
@@ -56,10 +61,7 @@ class Requests:
             before = self._requested(view, request.principal, request.key)
             if before is not None:
                 return before
-            view.do(
-                f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})",
-                *vars(request).values(),
-            )
+            view.do(_INSERT, *vars(request).values())
             about = {"release": request.id, "dataset": request.dataset, "kind": request.kind}
             self._store.note_in(view, request.principal, "release", about)
             return request
@@ -106,14 +108,27 @@ class Requests:
         """Releases that were begun and have no result: a process was killed meanwhile."""
         rows = self._store.read(
             lambda view: view.all(
-                f"SELECT {_REQUEST} FROM {{requests}} WHERE tape IS NOT NULL ORDER BY accepted"
+                f"SELECT {_REQUEST} FROM {{requests}} "
+                "WHERE tape IS NOT NULL AND kind <> 'questions' ORDER BY accepted"
             )
         )
         return [Request(*row) for row in rows]
 
     def now(self) -> float:
-        """The time by the store's clock."""
-        return self._store.clock()
+        """The time by a clock that nobody sets: the store's when this began, and since then ticks.
+
+        Public times are counted by it: whoever sets the machine's clock moves none of them.
+        """
+        return self._began + self._ticks()
+
+    def begin_again(self, identity: str) -> None:
+        """The time of a release counts from now: how long the server was away is not its delay."""
+        self._store.change(
+            lambda view: view.do(
+                "UPDATE {requests} SET accepted = ? WHERE id = ? AND tape IS NOT NULL",
+                self.now(), identity,
+            )
+        )  # fmt: skip
 
     def finish(
         self, identity: str, state: str, result: str, shown: float, files: dict[str, str]
@@ -139,21 +154,45 @@ class Requests:
     def answered(self, answers: list[tuple[Request, int, int]]) -> None:
         """Write answers down together: each with its questions and its fresh answers."""
 
+        added: dict[tuple[str, str], tuple[int, int]] = {}
+        for request, questions, fresh in answers:
+            name = request.principal, request.dataset
+            asked, new = added.get(name, (0, 0))
+            added[name] = asked + questions, new + fresh
+
         def kept(view: View) -> None:
-            for request, questions, fresh in answers:
+            for request, _, _ in answers:
+                view.do(_INSERT, *vars(request).values())
+            for name, numbers in added.items():
                 view.do(
-                    f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})",
-                    *vars(request).values(),
-                )
-                if questions or fresh:
-                    view.do(
-                        "INSERT INTO {quotas} VALUES (?, ?, ?, ?) ON CONFLICT (principal, dataset) "
-                        "DO UPDATE SET questions = {quotas}.questions + excluded.questions, "
-                        "fresh = {quotas}.fresh + excluded.fresh",
-                        request.principal, request.dataset, questions, fresh,
-                    )  # fmt: skip
+                    "INSERT INTO {quotas} VALUES (?, ?, ?, ?) ON CONFLICT (principal, dataset) "
+                    "DO UPDATE SET questions = {quotas}.questions + excluded.questions, "
+                    "fresh = {quotas}.fresh + excluded.fresh",
+                    *name, *numbers,
+                )  # fmt: skip
 
         self._store.change(kept)
+
+    def forget_answers(self, before: float, most: int) -> int:
+        """Forget the oldest answers to questions that were given before; how many, at most so many.
+
+        What was asked stays counted: quotas are numbers of their own, and a session knows what it
+        answered. A line of the audit log says what went.
+        """
+        oldest = (
+            "FROM {requests} WHERE kind = 'questions' AND accepted < ? "
+            f"ORDER BY accepted LIMIT {int(most)}"
+        )
+
+        def forgotten(view: View) -> int:
+            found = len(view.all(f"SELECT id {oldest}", before))
+            if found:
+                view.do(f"DELETE FROM {{requests}} WHERE id IN (SELECT id {oldest})", before)
+                about = {"requests": found, "before": before}
+                self._store.note_in(view, "server", "answers forgotten", about)
+            return found
+
+        return self._store.change(forgotten)
 
     def asked(
         self, dataset: str, waiting: Iterable[tuple[str, str]]

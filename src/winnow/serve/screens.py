@@ -163,7 +163,7 @@ async def release(visit: Visit) -> Response:
         if "synthetic.csv" in found.downloads:
             synthetic = await visit.call("download", release=identity, file="synthetic.csv")
         view = await visit.server.run(shown, found, synthetic, await _labels(visit, job.dataset))
-    now = visit.server.service.store.clock()
+    now = visit.server.service.requests.now()
     return await visit.page(
         "release_part.html" if visit.partly else "release.html",
         job=job,

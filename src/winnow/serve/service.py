@@ -5,13 +5,10 @@ All methods are plain functions that may wait for the disk: they run in threads,
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import secrets
+import math
 import threading
-import traceback
+import time
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -28,17 +25,20 @@ from winnow.serve.config import Config
 from winnow.serve.datasets import RELEASES, Catalogue, OpenDataset
 from winnow.serve.expectations import expected
 from winnow.serve.jobs import Jobs, Steps, job_of, release_of
-from winnow.serve.principals import Principal
-from winnow.serve.problems import Refusal
-from winnow.serve.questions import Actor, kept_answers
+from winnow.serve.principals import Principal, parse_scopes
+from winnow.serve.problems import LOG, Refusal, log_failure
+from winnow.serve.questions import Actor, kept_answers, state_file
 from winnow.serve.requests import Request, Requests
 from winnow.serve.store import ServerStore
 from winnow.serve.vault import Vault
 
-LOG = logging.getLogger("winnow.serve")
 _LOOK_AGAIN = 2.0
 """Seconds after which datasets that were added beside the server are looked for."""
 
+_TIDY = 3600.0
+"""Seconds after which answers that are too old are looked for."""
+_FORGOTTEN = 200
+"""So many are forgotten in one go: nobody waits long for the store meanwhile."""
 _PAST = 50
 """So many requests with questions are listed."""
 
@@ -99,20 +99,33 @@ class Service:
             self._alone = None
 
     def _look(self) -> None:
+        tidied = -math.inf
         while not self._stopping.wait(_LOOK_AGAIN):
             try:
                 self._open_datasets()
+                if time.monotonic() > tidied + _TIDY:
+                    self.forget_answers()
+                    tidied = time.monotonic()
             except WinnowError as error:
-                log_failure("datasets could not be looked for", error)
+                log_failure("datasets or old answers could not be looked for", error)
+
+    def forget_answers(self) -> None:
+        """Forget answers to questions that are older than they are kept."""
+        before = self.store.clock() - 86_400 * self.config.keep_answers_days
+        while self.requests.forget_answers(before, _FORGOTTEN) == _FORGOTTEN:
+            if self._stopping.wait(self.config.quantum_ms / 1000):
+                return
 
     def _open_datasets(self) -> None:
         for opened in self.catalogue.open_all(self.accounts.datasets()):
             if opened.declared.questions is not None:
+                state = state_file(self.config.home, opened.name)
+                state.parent.mkdir(mode=0o700, exist_ok=True)
                 actor = Actor(
                     opened,
                     self.catalogue,
                     self.requests,
-                    self._state_file(opened.name),
+                    state,
                     waiting=self.config.limits.waiting_questions,
                     log=log_failure,
                 )
@@ -121,11 +134,6 @@ class Service:
             resumed = self.jobs.resume(opened.name)
             if resumed:
                 LOG.info("%d releases that were begun before are being finished", resumed)
-
-    def _state_file(self, name: str) -> Path:
-        folder = self.config.home / "sessions"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.session"
 
     # What principals see
 
@@ -225,23 +233,23 @@ class Service:
         """Pay for a release; the job that brings it."""
         opened = self.dataset(who, name)
         request = self.jobs.order(opened, body.order, who.name, key)
-        return job_of(request, self.store.clock())
+        return job_of(request, self.requests.now())
 
     def job(self, who: Principal, identity: str) -> replies.JobAnswer:
         """How far a release is, by public times."""
-        return job_of(self._request(who, identity), self.store.clock())
+        return job_of(self._request(who, identity), self.requests.now())
 
     def job_list(self, who: Principal) -> replies.JobList:
         """My releases, or everyone's for an owner."""
         mine = None if who.role == "owner" else who.name
-        now = self.store.clock()
+        now = self.requests.now()
         return replies.JobList(
             [job_of(each, now) for each in self.requests.requests(principal=mine)]
         )
 
     def released(self, who: Principal, identity: str) -> replies.ReleaseAnswer:
         """What was released."""
-        return release_of(self._request(who, identity), self.store.clock())
+        return release_of(self._request(who, identity), self.requests.now())
 
     def receipt(self, who: Principal, identity: str) -> dict[str, Any]:
         """The receipt of a release."""
@@ -332,11 +340,15 @@ class Service:
         )  # fmt: skip
 
     def new_token(self, who: Principal, body: bodies.TokenBody) -> replies.NewToken:
-        """A token, shown this once."""
+        """A token, shown this once; nobody makes an owner's token that may do more than theirs."""
+        scopes = parse_scopes(body.role, " ".join(body.scopes))
+        if body.role == who.role and not scopes <= who.scopes:
+            more = ", ".join(sorted(scopes - who.scopes))
+            raise Refusal("not-allowed", f"your own token lacks: {more}; leave it out of scopes")
         identity, secret = self.accounts.new_token(
             body.name,
             body.role,
-            scopes=" ".join(body.scopes),
+            scopes=" ".join(sorted(scopes)),
             days=body.days,
             datasets=tuple(body.datasets),
             by=who.name,
@@ -381,16 +393,3 @@ class Service:
             self.ledger.dataset(name)
         whole = len(opened) == len(declared)  # how many there are is nobody's business here
         return replies.Health(whole, "" if whole else "a dataset is not open; see the log")
-
-
-def log_failure(what: str, error: BaseException) -> str:
-    """Into the owner's log: the type and the place of an error, and an id; never its text.
-
-    The message of an error of ours quotes no value, and is written, too.
-    """
-    identity = secrets.token_hex(8)
-    places = traceback.extract_tb(error.__traceback__)
-    place = f" at {places[-1].filename}:{places[-1].lineno}" if places else ""
-    text = f": {error}" if isinstance(error, WinnowError) else ""
-    LOG.error("%s [%s] %s%s%s", what, identity, type(error).__name__, place, text)
-    return identity

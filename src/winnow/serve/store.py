@@ -42,7 +42,6 @@ _LAYOUT = (
     "state TEXT NOT NULL, tape BLOB, data TEXT NOT NULL, accepted DOUBLE PRECISION NOT NULL, "
     "due DOUBLE PRECISION NOT NULL, shown DOUBLE PRECISION, result TEXT, "
     "UNIQUE (principal, key))",
-    "CREATE INDEX {requests}_by_time ON {requests} (principal, accepted)",
     "CREATE TABLE {files} (request TEXT NOT NULL, name TEXT NOT NULL, content TEXT NOT NULL, "
     "PRIMARY KEY (request, name))",
     "CREATE TABLE {quotas} (principal TEXT NOT NULL, dataset TEXT NOT NULL, "
@@ -51,6 +50,17 @@ _LAYOUT = (
     "who TEXT NOT NULL, what TEXT NOT NULL, detail TEXT NOT NULL, previous TEXT NOT NULL, "
     "tag TEXT NOT NULL)",
 )
+
+_INDEXES = tuple(
+    f"CREATE INDEX IF NOT EXISTS {{requests}}_{name} ON {{requests}} ({columns}) WHERE {which}"
+    for name, columns, which in (
+        ("releases", "accepted", "kind <> 'questions'"),
+        ("own_releases", "principal, accepted", "kind <> 'questions'"),
+        ("questions", "accepted", "kind = 'questions'"),
+        ("own_questions", "principal, accepted", "kind = 'questions'"),
+    )
+)
+"""Few releases among very many questions, and the latest of either, are found without a search."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,9 @@ class ServerStore:
                 view.do(
                     "INSERT INTO {meta} VALUES ('key', ?)", self._vault.mark("store", b"winnow")
                 )
+            for statement in _INDEXES:
+                view.do(statement)
+            view.do("DROP INDEX IF EXISTS {requests}_by_time")  # of earlier versions
             return str(view.one(try_meta)[0])
 
         version = self._database.change(lay_out)

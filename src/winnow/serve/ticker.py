@@ -1,39 +1,44 @@
 """One ticker that always runs: every answer leaves at arrival + quantum, whatever it is.
 
 An answer that was computed early waits; one that is late leaves at twice the time, four times, and
-so on, and is counted. A sleep for each request would not do: how much is going on in the process
-moves when a sleeper wakes, and 2,000 timings tell a fresh answer from a repeated one (an area
-under the curve of .42). So one task wakes on a grid of 4 ms whether there is anything to send or
-not, spins over the last millisecond where something is due, and lets go of it. When something is
-due follows from when it came, and from nothing else.
+so on, and is counted. A sleep for each request would not do: a sleep of asyncio ends a whole number
+of milliseconds after the loop was last busy, which is when the answer was ready, and some hundred
+timings tell a fresh answer from a repeated one. So a thread wakes on a grid of 4 ms whether there
+is anything to send or not, and tells the loop what is due. When something is due follows from when
+it came, and from nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+import threading
 import time
+from collections.abc import Callable
 from itertools import count
 
 GRID = 0.004
-_SPIN = 0.001
+_SLACK = 2 * GRID
+"""An answer may leave so long after its quantum and is still in time: the grid, and a stumble."""
 
 
 class Ticker:
     """Lets answers go at their time; one for each server."""
 
-    def __init__(self, quantum: float) -> None:
-        self.quantum = quantum
+    def __init__(self, quantum: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.quantum, self._clock = quantum, clock
         self.late = 0
-        """How many answers came later than one quantum."""
+        """How many answers left later than one quantum, for whatever reason: they were not ready,
+        or the process was busy when they were due."""
         self.answers = 0
-        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[float, int, float, asyncio.Future[None]]] = []
         self._number = count()
-        self._task: asyncio.Task[None] | None = None
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def due(self, arrival: float, ready: float | None = None) -> float:
         """When an answer leaves that is ready now: after one quantum, or two, four, eight."""
-        ready = time.monotonic() if ready is None else ready
+        ready = self._clock() if ready is None else ready
         wait = self.quantum
         while arrival + wait < ready:
             wait *= 2
@@ -43,35 +48,35 @@ class Ticker:
         """Return when the answer to a request that came then may leave."""
         due = self.due(arrival)
         self.answers += 1
-        self.late += due - arrival > 1.5 * self.quantum
         waiter = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (due, next(self._number), waiter))
+        heapq.heappush(self._waiting, (due, next(self._number), arrival, waiter))
         await waiter
 
     def start(self) -> None:
-        """Begin to tick, in the running loop."""
-        self._task = asyncio.get_running_loop().create_task(self._tick())
+        """Begin to tick, for the running loop."""
+        loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._tick, args=(loop,), name="ticker", daemon=True)
+        self._thread.start()
 
     async def stop(self) -> None:
         """Let go of whatever waits, and end."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
         self._release(float("inf"))
 
-    async def _tick(self) -> None:
-        start = time.monotonic()
-        number = 0
-        while True:
-            number = max(number + 1, int((time.monotonic() - start) / GRID) + 1)
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        start, number = self._clock(), 0
+        while not self._stopping.is_set():
+            number = max(number + 1, int((self._clock() - start) / GRID) + 1)
             tick = start + number * GRID
-            await asyncio.sleep(max(0.0, tick - _SPIN - time.monotonic()))
-            while self._waiting and self._waiting[0][0] <= tick > time.monotonic():
-                pass
-            self._release(tick)
+            time.sleep(max(0.0, tick - self._clock()))
+            if self._waiting and self._waiting[0][0] <= tick:
+                loop.call_soon_threadsafe(self._release, tick)
 
     def _release(self, tick: float) -> None:
         while self._waiting and self._waiting[0][0] <= tick:
-            _, _, waiter = heapq.heappop(self._waiting)
+            _, _, arrival, waiter = heapq.heappop(self._waiting)
+            self.late += self._clock() - arrival > self.quantum + _SLACK
             if not waiter.done():  # the client may have gone
                 waiter.set_result(None)

@@ -25,7 +25,7 @@ from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.privacy import DiscreteGaussian, guarantee_of, single_use_grant
 from winnow.read.crossing import Rows, SealedTable
-from winnow.release.audit import as_twin
+from winnow.release.audit.rounds import as_twin
 from winnow.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.tables.mechanism import MeasureTables
 from winnow.tables.sensitivity import squared_single

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import exact
 from winnow.core.relation import Relation
+from winnow.errors import ParameterError
 from winnow.privacy import zcdp_rho
 from winnow.privacy.discrete_gaussian import largest_squared_ratio
 from winnow.tables.errors import Errors, Spread, predicted
@@ -82,9 +83,15 @@ class TableSetting:
 @lru_cache(maxsize=256)
 def _squared_ratio(epsilon: Fraction, delta: Fraction, least: Fraction, by: str) -> Fraction:
     if by == "zcdp":
-        return 2 * exact("rho", zcdp_rho(epsilon, delta))
-    ratio = largest_squared_ratio(epsilon, delta, least_variance=least)
-    return exact("squared_ratio", ratio)
+        found = 2 * exact("rho", zcdp_rho(epsilon, delta))
+    else:
+        ratio = largest_squared_ratio(epsilon, delta, least_variance=least)
+        found = exact("squared_ratio", ratio)
+    if found <= 0:
+        raise ParameterError(
+            f"epsilon={float(epsilon):g} is too small for Gaussian noise of any size; raise it"
+        )
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,9 @@ from winnow.cli.options import (
     OutOption,
     PersonOption,
     PlannedEpsilonOption,
+    SchemaOption,
     SeedOption,
+    TableArgument,
     TextOptions,
     check_unit_said,
     plot_of,
@@ -33,7 +35,6 @@ from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import reported, saving
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.release.cli.command import SchemaOption
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -104,13 +105,7 @@ ObjectiveOption = Annotated[
 
 @reported()
 def tabulate(
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="The private table: CSV, TSV or Parquet, or a pattern such as 'part-*.csv'.",
-        ),
-    ],
+    table: TableArgument,
     schema: SchemaOption,
     epsilon: EpsilonOption,
     by: ByOption = None,

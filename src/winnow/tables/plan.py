@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.checks import Real, positive
-from winnow.core.notebook import Card, InNotebook, lines_card
+from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.errors import ParameterError
@@ -96,10 +96,7 @@ class TabulatePlan(InNotebook):
         return lines_card(self._title(), self.table(), f"by {self.strategy}", self.scope)
 
     def __str__(self) -> str:
-        lines = self.table()
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        shown = ["  ".join(c.rjust(w) for c, w in zip(x, widths, strict=True)) for x in lines]
-        shown.insert(1, "-" * max(map(len, shown)))
+        shown = ruled(self.table(), texts=())
         return "\n".join([self._title(), f"by {self.strategy}", "", *shown, "", self.scope])
 
 

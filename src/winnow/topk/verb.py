@@ -73,7 +73,8 @@ def top_k(
     k. "auto" chooses by k, delta, ``ordered`` and the items per person, and the receipt says
     why.
 
-    Of classes, "joint", "canonical" and "limited-domain" take k at once, and "exponential",
+    Of classes, "joint", "canonical", "canonical-adaptive" (as many as stand out, at most k) and
+    "limited-domain" take k at once, and "exponential",
     "permute-and-flip", "noisy-max", "large-margin", "distance-to-instability" and "choosing" one
     after another; ``max_items_per_user`` is then the most candidates that one person has.
 

@@ -9,16 +9,19 @@ it, and fit the model to all tables released so far.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from winnow.core.workloads.part import Part, table_columns
 from winnow.core.workloads.workload import Workload
 from winnow.read.crossing import SealedTable, true_counts
 from winnow.release.mechanism import MarginalRun
-from winnow.wide.fit import Estimator, Floats, NoisyTable
-from winnow.wide.junction_tree import tree_cells
+from winnow.wide.fit import Estimator, NoisyTable
+from winnow.wide.junction_tree import Columns, tree_cells
 from winnow.wide.rules import pairs_first
 from winnow.wide.settings import WideSettings
 from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
@@ -55,26 +58,27 @@ def fit_wide(
         rounds = run.start(
             true_counts(table, candidates), candidates, [planned.weights[i] for i in kept]
         )
-        every_penalty = planned.penalties()
-        penalties = [every_penalty[i] for i in kept]
-        said: dict[int, Floats] = {}
-        changed: set[int] = set()
+        penalties = np.array(planned.penalties())[kept]
+        sets = [_columns(part) for part in tables]
         early = pairs_first(len(planned.schema.columns), every)
+        pairs = np.array([len(columns) == 2 for columns in sets])
+        due = np.ones(len(sets), np.bool_)  # to be compared with the model before the next draw
         narrow = len(planned.schema.columns) <= REFRESHED
+        with_column = _with_column(sets)
+        room = ModelRoom(planned.schema.shape, planned.model_cells, sets)
         for done in range(every):
-            allowed = allowed_candidates(planned, candidates, released)
-            if done < early:
-                allowed = [i for i in allowed if len(_columns(tables[i])) == 2] or allowed
-            for i in allowed:
-                columns = _columns(tables[i])
-                if i not in said or narrow or changed.intersection(columns):
-                    said[i] = total * fitted.model.marginal(columns)
-            found = rounds.next(
-                allowed, [said[i] for i in allowed], [penalties[i] for i in allowed]
-            )
-            chosen = _columns(tables[found.candidate])
+            allowed = room.allowed(released)
+            if done < early and pairs[allowed].any():
+                allowed = allowed[pairs[allowed]]
+            for i in allowed[due[allowed]]:
+                rounds.look(i, total * fitted.model.marginal(sets[i]))
+            due[allowed] = False
+            found = rounds.draw(allowed, penalties[allowed])
+            chosen = sets[found.candidate]
             released.append(NoisyTable(chosen, found.counts, planned.sigma))
-            changed = set(chosen)
+            for column in chosen:
+                due[with_column[column]] = True
+            due |= narrow
             fitted = estimator.fit(released, last=done == every - 1)
             if progress is not None:
                 progress(done + 1, every)
@@ -90,24 +94,43 @@ def fit_wide(
     )
 
 
-def allowed_candidates(
-    planned: WideSettings, candidates: Workload, released: list[NoisyTable]
-) -> list[int]:
-    """The candidates with which the model stays within ``model_cells``: by public rule.
+def _with_column(sets: Sequence[Columns]) -> dict[int, NDArray[np.int64]]:
+    """For each column the tables that have it."""
+    found: dict[int, list[int]] = {}
+    for i, columns in enumerate(sets):
+        for column in columns:
+            found.setdefault(column, []).append(i)
+    return {column: np.array(places, np.int64) for column, places in found.items()}
 
-    To join all columns of a table but the largest to every clique would be enough to hold the
-    table; where even that stays within the bound, no tree has to be made to know it.
-    """
-    from winnow.wide.kernels.elimination import within
 
-    held, shape = [each.columns for each in released], planned.schema.shape
-    now, most = tree_cells(shape, held), planned.model_cells
-    sets = [_columns(part) for part in candidates.parts]
-    sizes = [sorted(shape[c] for c in columns) for columns in sets]
-    found = {i for i, each in enumerate(sizes) if now * math.prod(each[:-1]) <= most}
-    left = [i for i in range(len(sets)) if i not in found]
-    fits = within(shape, held, [sets[i] for i in left], most)
-    return sorted(found.union(i for i, each in zip(left, fits, strict=True) if each))
+@dataclass(frozen=True, eq=False)
+class ModelRoom:
+    """Which candidates a model within ``model_cells`` has room for: by public rule."""
+
+    shape: tuple[int, ...]
+    most: int
+    sets: Sequence[Columns]
+
+    @cached_property
+    def _joined(self) -> NDArray[np.int64]:
+        """The cells of each table without its largest column."""
+        sizes = ([self.shape[c] for c in columns] for columns in self.sets)
+        return np.array([math.prod(each) // max(each) for each in sizes], np.int64)
+
+    def allowed(self, released: Sequence[NoisyTable]) -> NDArray[np.int64]:
+        """The candidates that may be added to what was released.
+
+        To join all columns of a table but the largest to every clique would be enough to hold
+        the table; where even that stays within the bound, no tree has to be made to know it.
+        """
+        from winnow.wide.kernels.elimination import within
+
+        held = [each.columns for each in released]
+        fits = self._joined <= self.most // tree_cells(self.shape, held)
+        left = np.flatnonzero(~fits).tolist()
+        if left:
+            fits[left] = within(self.shape, held, [self.sets[i] for i in left], self.most)
+        return np.flatnonzero(fits)
 
 
 def _columns(part: Part) -> tuple[int, ...]:

@@ -138,16 +138,6 @@ def plain_distance(
     return min(found, 0.4 * mean * math.sqrt(people * tables / (2 * rho)) * rows_per_person / rows)
 
 
-def first_parts(shape: Sequence[int], *, pure: bool) -> list[float]:
-    """The parts of the first budget that the columns get; long columns get more.
-
-    Noise of a column with c codes is c sigma in total variation distance, up to a factor. The sum
-    over columns is least with a rho ~ c^(2/3), or an epsilon ~ c^(1/2).
-    """
-    wanted = [float(size) ** (1 / 2 if pure else 2 / 3) for size in shape]
-    return [each / sum(wanted) for each in wanted]
-
-
 def model_cells(nu: float) -> int:
     """The cells that a model may have: more where noise is weak."""
     return min(MOST_MODEL_CELLS, round(MODEL_CELLS * max(1.0, 0.1 / math.sqrt(nu))))

@@ -18,8 +18,9 @@ from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import DataError, ParameterError
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
-from winnow.release.crossing.tables import TableNoise
-from winnow.release.mechanism import MeasureMarginals, first_event
+from winnow.release.crossing.tables import TableNoise, first_event
+from winnow.release.mechanism import MeasureMarginals
+from winnow.release.warm_start import first_parts
 from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 from winnow.wide.at_once import AtOnce, closure, noise_of
 from winnow.wide.candidates import candidates, overlaps, tables_inside
@@ -34,7 +35,6 @@ from winnow.wide.rules import (
     SELECTION_SHARE,
     TABLES_BETTER,
     Schedule,
-    first_parts,
     mean_distance,
     model_cells,
     pair_noise,
@@ -226,7 +226,7 @@ def _at_once(
         if noise <= ONCE:
             reason = f"noise moves a table by {noise:.2g} of its rows: all at once"
             seconds = 3.0 + 2e-5 * cells * len(sets)
-            reason = f"{reason}; {planned.reason}"
+            reason = _with_errors(reason, planned, request)
             return AtOnce(schema, workload, planned, reason, seconds, FITTED * noise)
     return None if rule.rounds else _columns_alone(request, workload, sets, nu)
 
@@ -255,10 +255,8 @@ def _too_many_to_hold(
     planned = _tabulated(request, Workload(schema, parts))
     noise = noise_of(planned, workload, rows)
     cells = int(request.model_cells or model_cells(nu))
-    reason = (
-        f"noise moves a table by {noise:.2g} of its rows, less than a model would: all at once, "
-        f"and a model of some; {planned.reason}"
-    )
+    less = f"noise moves a table by {noise:.2g} of its rows, less than a model would"
+    reason = _with_errors(f"{less}: all at once, and a model of some", planned, request)
     seconds = 3.0 + 2e-4 * cells + 5e-3 * len(sets)
     return AtOnce(schema, workload, planned, reason, seconds, noise, cells)
 
@@ -272,7 +270,15 @@ def _columns_alone(
     planned = _tabulated(request, alone)
     reason = "tables of two columns would be noise: each column alone"
     far = mean_distance(nu, map(len, sets))
-    return AtOnce(schema, workload, planned, f"{reason}; {planned.reason}", 3.0, far)
+    return AtOnce(schema, workload, planned, _with_errors(reason, planned, request), 3.0, far)
+
+
+def _with_errors(reason: str, planned: TablesSettings, request: WideRequest) -> str:
+    """The errors of the tables, too, unless noise on them is more than all rows that are said."""
+    largest = max(each.errors.largest for each in (planned.strategy, planned.plain))
+    if request.rows is not None and largest >= request.rows:
+        return reason
+    return f"{reason}; {planned.reason}"
 
 
 def _tabulated(request: WideRequest, workload: Workload) -> TablesSettings:

@@ -41,7 +41,7 @@ FROM (
   SELECT
     c.i AS k,
     c.n,
-    SUBSTRING(MD5(c.i), 1, 4) AS b
+    SUBSTRING(MD5(CAST(c.i AS VARCHAR)), 1, 4) AS b
   FROM (
     SELECT
       i,
@@ -91,7 +91,7 @@ FROM (
   SELECT
     c.i AS k,
     c.n,
-    SUBSTRING(MD5(c.i), 1, 4) AS b
+    SUBSTRING(MD5(CAST(c.i AS VARCHAR)), 1, 4) AS b
   FROM (
     SELECT
       i,
@@ -203,4 +203,137 @@ FROM (
 ) AS f
 GROUP BY
   n;
+
+SELECT
+  f.k,
+  f.n
+FROM (
+  SELECT
+    c.i AS k,
+    c.n,
+    SUBSTRING(MD5(CAST(c.i AS VARCHAR)), 1, 4) AS b
+  FROM (
+    WITH winnow_held AS (
+      SELECT
+        CAST(LENGTH(u) AS VARCHAR) || ':' || u || b AS u,
+        i
+      FROM (
+        SELECT
+          u,
+          b,
+          i,
+          DENSE_RANK() OVER (PARTITION BY u ORDER BY MD5(:winnow_salt || '' || u || '\x1f' || b), b) AS n
+        FROM (
+          SELECT DISTINCT
+            COLLATE(CAST("what" AS VARCHAR), 'utf8') AS i,
+            COLLATE(CAST("trip" AS VARCHAR), 'utf8') AS b,
+            COLLATE(CAST("who" AS VARCHAR), 'utf8') AS u
+          FROM log
+          WHERE
+            NOT "what" IS NULL AND NOT "trip" IS NULL AND NOT "who" IS NULL
+        ) AS p
+      ) AS s
+      WHERE
+        n <= 2
+    )
+    SELECT
+      i,
+      n
+    FROM (
+      SELECT
+        '' AS i,
+        COUNT(*) AS n
+      FROM (
+        SELECT DISTINCT
+          u
+        FROM winnow_held
+      ) AS d
+      UNION ALL
+      SELECT
+        CAST(LENGTH(i0) AS VARCHAR) || ':' || i0 || CAST(LENGTH(i1) AS VARCHAR) || ':' || i1 AS i,
+        n
+      FROM (
+        SELECT
+          h0.i AS i0,
+          h1.i AS i1,
+          COUNT(*) AS n
+        FROM winnow_held AS h0
+        JOIN winnow_held AS h1
+          ON h0.u = h1.u AND h0.i < h1.i
+        GROUP BY
+          h0.i,
+          h1.i
+      ) AS g
+    ) AS a
+  ) AS c
+) AS f
+JOIN (VALUES
+  (3, '00ff')) AS w(n, b)
+  ON f.k = w.b;
+
+SELECT
+  c0 AS c0,
+  c1 AS c1,
+  GROUPING(c0) AS g0,
+  GROUPING(c1) AS g1,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CASE
+      WHEN c0 IS NULL
+      THEN NULL
+      WHEN c0 IN ('item 0', 'item 1', 'item 9')
+      THEN c0
+      ELSE 'item 0-'
+    END AS c0,
+    c1 AS c1
+  FROM (
+    SELECT
+      c0,
+      c1
+    FROM (
+      SELECT
+        c0,
+        c1,
+        ROW_NUMBER() OVER (
+          PARTITION BY u
+          ORDER BY MD5(
+            :winnow_salt || u || COALESCE('|=' || CAST(c0 AS VARCHAR), '|-') || COALESCE('|=' || CAST(c1 AS VARCHAR), '|-')
+          ), c0, c1
+        ) AS r
+      FROM (
+        SELECT
+          c0,
+          CASE
+            WHEN c1 IS NULL
+            THEN -1
+            WHEN c1 = CAST('NaN' AS DOUBLE) OR c1 <> c1
+            THEN -1
+            WHEN c1 < CAST('0' AS DOUBLE)
+            THEN -1
+            WHEN c1 > CAST('5' AS DOUBLE)
+            THEN -1
+            ELSE CASE WHEN c1 < CAST('2' AS DOUBLE) THEN 0 ELSE 1 END
+          END AS c1,
+          u
+        FROM (
+          SELECT
+            COLLATE(CAST("what" AS VARCHAR), 'utf8') AS c0,
+            CAST("gain" AS DOUBLE) AS c1,
+            COLLATE(CAST("who" AS VARCHAR), 'utf8') AS u
+          FROM log
+          WHERE
+            NOT "who" IS NULL
+        ) AS v
+      ) AS a
+    ) AS b
+    WHERE
+      r <= 2
+  ) AS k
+) AS d
+GROUP BY
+  GROUPING SETS (
+    (c0),
+    (c0, c1)
+  );
 

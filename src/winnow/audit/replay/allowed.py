@@ -129,6 +129,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "the noisy counts of the queries that were selected",
         "result.value.measurements*",
         "result.value.total",
+        "result.value.first_tables*",
     )
     + _released(
         "the noisy whole numbers of tables, or whole noisy tables",
@@ -190,6 +191,8 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "winnow topk": _DOCUMENT + _TEXT,
     "winnow itemsets": _DOCUMENT + _TEXT,
     "winnow lp": _DOCUMENT + _TEXT,
+    "winnow mips": _DOCUMENT + _TEXT,
+    "winnow boost": _DOCUMENT + _TEXT,
     "winnow learn": _released(
         "which hypothesis was chosen, and the noisy number of correct rows",
         "*.json.value.number",

@@ -17,7 +17,7 @@ from winnow.audit.replay.selections import HOLDERS, counted
 from winnow.audit.result import AuditResult
 from winnow.core.released import Released
 from winnow.errors import GuaranteeError, ParameterError
-from winnow.release.audit import as_twin
+from winnow.release.audit.rounds import as_twin
 from winnow.select.verb import select
 
 Broken = Callable[[Released[Any], bool, ReplayPlace], Any]

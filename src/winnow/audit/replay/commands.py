@@ -17,6 +17,7 @@ from typing import Any
 from winnow.audit.replay.compare import Replay, ReplayPlace
 from winnow.audit.replay.observation import Shown
 from winnow.audit.replay.people import Family, People
+from winnow.audit.replay.programs import DEMANDS, EXAMPLES, demanded, examples
 from winnow.audit.replay.readers import events_of, model_of, text_of
 from winnow.audit.replay.selections import HOLDERS, STEPS, counted
 from winnow.core.relation import Relation
@@ -28,6 +29,8 @@ WITHOUT_PRIVATE_DATA = {
     "plan select": "takes public numbers",
     "plan topk": "takes public numbers",
     "plan margin": "takes public numbers",
+    "plan itemsets": "takes public numbers",
+    "plan learn": "takes public numbers",
     "plan tabulate": "takes a public schema",
     "plan release": "takes a public schema",
     "plan interactive": "takes a public schema",
@@ -93,6 +96,9 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("schema draft", _PEOPLE, _draft, groups=(1, 2))
     yield _entry("ask", _PEOPLE, _ask, groups=(0, 1))
     yield _entry("lp", STEPS, _lp, groups=(0, 2), needs="highspy")
+    yield _entry("lp", DEMANDS, _matrix, "a matrix", groups=(0, 2))
+    yield _entry("mips", STEPS, _mips, groups=(1, 2))
+    yield _entry("boost", EXAMPLES, _boost, groups=(0, 2))
     for name in ("ledger show", "ledger verify", "ledger export"):
         yield _entry(name, _FEW, _kept(name), groups=(0, 1))
 
@@ -241,6 +247,34 @@ def _lp(people: People, place: ReplayPlace) -> Any:
     model = model_of(people, place.inputs / "model.mps")
     words = ("lp", model, "--private", "scalar", "--sensitivity", 1, "--opt", 3, "--rounds", 3)
     return _both(place, *words, "--epsilon", 2)
+
+
+def _matrix(people: People, place: ReplayPlace) -> Any:
+    a, b, c = (place.inputs / f"{name}.csv" for name in "abc")
+    matrix, sides, costs = demanded(people)
+    for file, numbers in ((a, matrix), (b, [[side] for side in sides]), (c, [costs])):
+        _csv(file, numbers)
+    words = ("lp", a, "--b", b, "--c", c, "--private", "scalar", "--sensitivity", "0,1")
+    return _both(place, *words, "--opt", 3, "--rounds", 3, "--epsilon", 2)
+
+
+def _mips(people: People, place: ReplayPlace) -> Any:
+    vectors, query = place.inputs / "vectors.csv", place.inputs / "query.csv"
+    _csv(vectors, [[1.0, 0.0], [0.5, -1.0], [-1.0, 0.25]])
+    _csv(query, [[sum(person[i] for person in people)] for i in range(2)])
+    return _both(place, "mips", vectors, query, "--sensitivity", 2, "--epsilon", 2, "-k", 2)
+
+
+def _boost(people: People, place: ReplayPlace) -> Any:
+    said, labels = place.inputs / "said.csv", place.inputs / "labels.csv"
+    matrix, truth = examples(people)
+    _csv(said, matrix)
+    _csv(labels, [[label] for label in truth])
+    return _both(place, "boost", said, "--labels", labels, "--rounds", 2, "--epsilon", 2)
+
+
+def _csv(file: Path, rows: Any) -> None:
+    file.write_text("".join(",".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
 
 
 def _kept(name: str) -> Callable[[People, ReplayPlace], Any]:

@@ -53,6 +53,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("release", "method"): METHODS_OF_RELEASE,
     ("release", "update"): (*UPDATES, TABLES),
     ("release", "measurement"): tuple(MEASUREMENTS),
+    ("release", "index"): INDEX_NAMES,
     ("open_interactive", "method"): METHODS,
     ("solve_lp", "private"): PRIVATE,
     ("solve_lp", "selection"): ("dense", "lazy"),

@@ -116,7 +116,8 @@ EXAMPLES = Family(_EXAMPLES, odd=((_EXAMPLES[0],), _EXAMPLES[:3], (), (_EXAMPLES
 """People with what two learners say about them, and a label."""
 
 
-def _examples(people: People) -> tuple[Any, ...]:
+def examples(people: People) -> tuple[Any, ...]:
+    """What the learners say, and the labels."""
     said = np.array([said for said, _ in people], np.int64).reshape(-1, 2).T
     return said, np.array([label for _, label in people], np.int64)
 
@@ -130,7 +131,7 @@ def _boosting() -> Iterator[Replay]:
             yield Replay(
                 "boost",
                 f"{index} index",
-                calling(boost, _examples, epsilon=2.0, rounds=2, relation=relation, **words),
+                calling(boost, examples, epsilon=2.0, rounds=2, relation=relation, **words),
                 EXAMPLES,
                 relation,
                 words,
@@ -145,7 +146,8 @@ DEMANDS = Family(_DEMANDS, odd=((_DEMANDS[1],), _DEMANDS, (), (_DEMANDS[2],) * 4
 """People who add at most 1 to each of three right-hand sides."""
 
 
-def _demanded(people: People) -> tuple[Any, ...]:
+def demanded(people: People) -> tuple[Any, ...]:
+    """The program with what all of them add."""
     sides = [3.0 + sum(person[i] for person in people) for i in range(3)]
     return _MATRIX, sides, [1.0, 1.0]
 
@@ -164,7 +166,7 @@ def _right_hand_sides() -> Iterator[Replay]:
         yield Replay(
             "solve_lp",
             f"scalar, {variant}",
-            calling(solve_lp, _demanded, sensitivity=1, monotone=True, **options),
+            calling(solve_lp, demanded, sensitivity=1, monotone=True, **options),
             DEMANDS,
             words=options,
             groups=(int(variant in ("dense", "lazy", "flat index")), 3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from winnow.core.sealed import Sealed
 from winnow.core.workloads.conditions import where
 from winnow.core.workloads.tables import marginals, prefixes
 from winnow.errors import BudgetExceeded
+from winnow.inner_product.index.building import FAISS, INDEX_NAMES
 from winnow.interactive.opening import METHODS
 from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.privacy.ledger import Ledger
@@ -81,6 +83,13 @@ def _releases() -> Iterator[Replay]:
     yield _release("two groups of columns", {}, more | {"rows": 3})
     more = {"epsilon": 2.0, "rounds": 2, "universe": 3, "rows": 3}
     yield _release("a sampled universe", {}, more)
+    for delta in (0.0, 0.01):
+        more = {"epsilon": 2.0, "delta": delta, "rounds": 1, "rows": 3, "warm_start": 0.3}
+        yield _release(f"from tables of single columns, delta={delta:g}", {}, more)
+    for index in INDEX_NAMES:
+        more = {"epsilon": 2.0, "rounds": 2, "rows": 3, "slack": 0 if index == "flat" else 0.01}
+        needs = "faiss" if index in FAISS else ""
+        yield replace(_release(f"over an index: {index}", {"index": index}, more), needs=needs)
 
     yield from _answers()
 
@@ -203,6 +212,7 @@ def _sessions() -> Iterator[Replay]:
     for method in METHODS:
         yield _session(method, {"method": method}, (int(method != "recommended"), 3))
     yield _session("warm start", {"warm_start": 0.2})
+    yield _session("warm start from columns alone", {"warm_start": 0.2, "memory": 8})
     yield _session("a sampled universe", {"universe": 3, "smoothness": 0.5})
     yield _session("an implicit hypothesis", {"memory": 8})
 

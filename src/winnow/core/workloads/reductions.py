@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,3 +154,42 @@ def sub_universe_size(
 def sub_universe_alpha(*, sampled: int, queries: int, evenness: float = 1.0, beta: float) -> float:
     """The alpha that a sample of this size gives, for xi = evenness/cells [PMW, Lemma V.2]."""
     return math.sqrt(4 * evenness * (math.log(1 / beta) + math.log(queries)) / sampled)
+
+
+def phi_of_rows(*, rows: int, queries: int, beta: float) -> float:
+    """How far n independent draws lie from their distribution on all queries, but for beta.
+
+    [PMW, Claim V.1; with Hoeffding's constant, half of what is printed for phi^2]
+    """
+    count(rows=rows, queries=queries)
+    return min(1.0, math.sqrt((math.log(2 / beta) + math.log(queries)) / (2 * rows)))
+
+
+def listed_cells(schema: Schema, rows: Any) -> Integers:
+    """Different cells of a public list: rows of labels in the order of the schema, or of codes."""
+    refusal = ParameterError(
+        "universe= is neither a number of cells to sample nor a list of rows with a label for each "
+        "column of the schema (or an array of codes)"
+    )
+    width = len(schema.columns)
+    if isinstance(rows, np.ndarray) and rows.dtype.kind in "iu":
+        codes = np.asarray(rows, np.int64)
+        if codes.ndim != 2 or codes.shape[1] != width or not len(codes):
+            raise refusal
+        if (codes < 0).any() or (codes >= np.array(schema.shape)).any():
+            raise ParameterError("universe= has a code that its column has not; give codes from 0")
+        return np.unique(codes, axis=0)
+    if isinstance(rows, str) or not isinstance(rows, Sequence | np.ndarray) or not len(rows):
+        raise refusal
+    places = [{str(label): code for code, label in enumerate(c.labels)} for c in schema.columns]
+    found = []
+    for row in rows:
+        if isinstance(row, str) or not isinstance(row, Sequence | np.ndarray) or len(row) != width:
+            raise refusal
+        for column, label, known in zip(schema.names, row, places, strict=True):
+            if str(label) not in known:
+                raise ParameterError(
+                    f"universe= names {shown(label)}, which is no label of the column {column}"
+                )
+        found.append([known[str(label)] for label, known in zip(row, places, strict=True)])
+    return np.unique(np.array(found, np.int64), axis=0)

@@ -114,6 +114,14 @@ class Workload:
         part, inside = self.locate(query)
         return self.parts[part].row(inside)
 
+    def matrix(self) -> NDArray[Any]:
+        """All queries written out over the cells, bytes where all are binary; for small domains."""
+        whole = np.uint8 if all(part.grid == 1 for part in self.parts) else np.float32
+        matrix = np.empty((self.size, self.schema.cells), whole)
+        for query in range(self.size):
+            matrix[query] = self.row(query)
+        return matrix
+
     @cached_property
     def grids(self) -> NDArray[np.int64]:
         """The grid of each query's part: the unit of its count."""
@@ -220,6 +228,21 @@ class Maker(ABC):
         if not isinstance(other, Maker):
             return NotImplemented
         return Union((*_members(self), *_members(other)))
+
+
+def bound_workload(given: Any, schema: Schema, memory: str | int) -> Workload:
+    """The workload over a table's schema."""
+    if isinstance(given, Maker):
+        return given.over(schema, memory=memory)
+    if not isinstance(given, Workload):
+        raise ParameterError(
+            f"the workload is a {type(given).__name__}; give one such as wn.marginals(3)"
+        )
+    if given.schema != schema:
+        raise ParameterError(
+            "the workload is over another schema than the table; bind it to that one"
+        )
+    return given
 
 
 @dataclass(frozen=True)

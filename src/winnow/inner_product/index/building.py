@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from winnow.core.checks import one_of
-from winnow.inner_product.index.flat import FlatIndex, Index, Matrix
-from winnow.inner_product.index.lsh import LSHIndex
+from importlib.util import find_spec
 
-INDEX_NAMES = ("flat", "lsh", "ivf", "hnsw")
+from winnow.core.checks import one_of
+from winnow.errors import ExtraMissing
+from winnow.inner_product.index.flat import FlatIndex, Index, Matrix
+from winnow.inner_product.index.lsh import LSHIndex, PStableIndex
+
+FAISS = ("ivf", "hnsw")
+"""Those that the package faiss makes."""
+
+INDEX_NAMES = ("flat", "lsh", "p-stable", *FAISS)
+
+
+def check_index(name: str) -> None:
+    """Refuse a name that is none, and an index whose package is not installed."""
+    one_of(INDEX_NAMES, index=name)
+    if name in FAISS and find_spec("faiss") is None:
+        raise ExtraMissing("faiss-cpu", "faiss", "an IVF or HNSW index")
 
 
 def build_index(name: str, vectors: Matrix) -> Index:
@@ -23,6 +36,8 @@ def _new(name: str) -> Index:
             return FlatIndex()
         case "lsh":
             return LSHIndex()
+        case "p-stable":
+            return PStableIndex()
     from winnow.inner_product.index.faiss_index import HNSWIndex, IVFIndex
 
     return IVFIndex() if name == "ivf" else HNSWIndex()

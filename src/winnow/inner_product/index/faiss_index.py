@@ -38,6 +38,11 @@ class NormCompletion:
         for part in blocks(rows, columns):
             self._largest = max(self._largest, float(self._squares(part)[1].max()))
 
+    @property
+    def radius(self) -> float:
+        """The length that all completed rows have."""
+        return math.sqrt(self._largest)
+
     def rows(self, part: slice | NDArray[Any]) -> Singles:
         """The completed vectors of some rows."""
         block, squares = self._squares(part)

@@ -1,10 +1,17 @@
-"""Locality-sensitive hashing: random hyperplanes over norm-completed vectors.
+"""Locality-sensitive hashing over norm-completed vectors: signs, or steps, of random projections.
 
 After the reduction to equal norms a large inner product is a small angle, and the sign of
 a random projection separates two vectors with probability angle/pi [Charikar 2002]. Each
 table packs some signs into a bucket number; a query looks into its own bucket and those at
 the smallest Hamming distances until it has met enough rows, and ranks them by their inner
-products. The hyperplanes are public and always the same: they come from a seeded tape.
+products.
+
+It is a small distance, too, and a projection cut into steps, floor((<a, v> + b)/w) with normal a
+(the normal law is 2-stable) and b uniform in [0, w), separates two vectors the more often the
+further apart they are [Datar-Immorlica-Indyk-Mirrokni 2004, the hashing that FastMWEM cites]. A
+query looks into the buckets nearest to where its own projections fall.
+
+Projections are public and always the same: they come from a seeded tape.
 """
 
 from __future__ import annotations
@@ -79,9 +86,75 @@ class LSHIndex:
         return np.asarray(grouped @ (1 << np.arange(self._width)), np.int64).T
 
 
+class PStableIndex:
+    """Projections in steps as wide as the vectors are long twice, several to a bucket."""
+
+    name: ClassVar[str] = "p-stable"
+    exact: ClassVar[bool] = False
+
+    def __init__(self, tables: int = 8, hashes: int | None = None, effort: int = 8) -> None:
+        count(tables=tables, effort=effort, hashes=1 if hashes is None else hashes)
+        self._tables, self._hashes, self._effort = tables, hashes, effort
+
+    def build(self, vectors: Matrix) -> None:
+        """Hash every row into every table."""
+        rows, columns = vectors.shape
+        self._vectors = vectors
+        self._reduction = NormCompletion(vectors)
+        hashes = self._hashes or max(1, round(math.log2(max(rows, 2)) / 2.6))
+        size = self._tables * hashes
+        self._planes = _normals(size * (columns + 1)).reshape(columns + 1, size).astype(np.float32)
+        self._width = 2.0 * self._reduction.radius or 1.0
+        self._shifts = _uniforms(size, 1 << 20)
+        steps = np.empty((rows, size), np.int32)
+        for part in blocks(rows, columns):
+            steps[part] = np.floor(self._projected(self._reduction.rows(part)))
+        self._buckets, self._rows, self._starts = [], [], []
+        for table in range(self._tables):
+            own = steps[:, table * hashes : (table + 1) * hashes]
+            buckets, bucket = np.unique(own, axis=0, return_inverse=True)
+            order = np.argsort(bucket.ravel(), kind="stable")
+            self._buckets.append(buckets)
+            self._rows.append(order)
+            edges = np.arange(len(buckets) + 1)
+            self._starts.append(np.searchsorted(bucket.ravel()[order], edges))
+
+    def top(self, query: Floats, k: int) -> tuple[Integers, Floats]:
+        """The best of the rows met in the nearest buckets."""
+        rows = self._vectors.shape[0]
+        k = min(k, rows)
+        enough = min(rows, max(k, self._effort * k))
+        completed = self._reduction.query(query)
+        length = float(np.linalg.norm(completed))
+        if length > 0:  # only its direction matters: as long as the rows, it is nearest to the best
+            completed = completed * np.float32(self._reduction.radius / length)
+        places = self._projected(completed[None])[0].reshape(self._tables, -1) - 0.5
+        near = [
+            np.argsort(((buckets - place) ** 2).sum(axis=1), kind="stable")
+            for buckets, place in zip(self._buckets, places, strict=True)
+        ]
+        found, looked, step = np.empty(0, np.int64), 0, 1
+        while len(found) < enough and looked < max(map(len, near)):
+            parts = [found]
+            for order, starts, held in zip(near, self._starts, self._rows, strict=True):
+                for bucket in order[looked : looked + step]:
+                    parts.append(held[starts[bucket] : starts[bucket + 1]])
+            found = np.unique(np.concatenate(parts))
+            looked, step = looked + step, 2 * step
+        return ranked(found, inner_products(self._vectors, query, found), k)
+
+    def _projected(self, completed: NDArray[np.float32]) -> Floats:
+        """Projections in steps, each moved by its own shift in [0, 1)."""
+        return np.asarray((completed @ self._planes) / self._width + self._shifts, np.float64)
+
+
+def _uniforms(size: int, first: int) -> Floats:
+    """Numbers in (0, 1) from a public seeded tape."""
+    return np.asarray((Tape.seeded(_SEED).words(first, size) + 0.5) * 2.0**-32, np.float64)
+
+
 def _normals(size: int) -> Floats:
     """Standard normal numbers from a public seeded tape, by Box and Muller's formula."""
-    words = Tape.seeded(_SEED).words(0, 2 * ((size + 1) // 2)).astype(np.float64)
-    uniforms = (words + 0.5) * 2.0**-32
+    uniforms = _uniforms(2 * ((size + 1) // 2), 0)
     radius, angle = np.sqrt(-2.0 * np.log(uniforms[::2])), 2.0 * np.pi * uniforms[1::2]
     return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:size]

@@ -32,6 +32,7 @@ from winnow.interactive.audit.model import (
     sample_adversary,
     steps_for,
 )
+from winnow.interactive.audit.tables import tables_enumerated, tables_faithful, tables_twins
 from winnow.interactive.constants import InteractivePlan
 from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
@@ -39,7 +40,7 @@ from winnow.interactive.session import Interactive
 from winnow.interactive.state import CellState
 from winnow.privacy import Guarantee, single_use_grant
 from winnow.read.crossing import Rows, SealedTable, group
-from winnow.release.audit import as_twin, pairs
+from winnow.release.audit.rounds import as_twin, pairs
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -70,6 +71,7 @@ def interactive_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
         yield enumerate_sessions(model, relation)
     for epsilon, updates, level in _LEVELS[: 1 if quick else None]:
         yield enumerate_repeated(epsilon, updates, level)
+    yield from tables_enumerated()
     yield from independent_enumerated()
 
 
@@ -164,6 +166,7 @@ def interactive_sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResu
 def interactive_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """Real sessions have the transcripts of the model."""
     yield fidelity_of_sessions(session_model(), 1_000 if quick else 2_000, seed)
+    yield from tables_faithful(quick=quick, seed=seed)
     yield from independent_faithful(quick=quick, seed=seed)
 
 
@@ -271,4 +274,5 @@ def interactive_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult
     yield as_twin(HALF_NOISE, "Fidelity", result)
     if not quick:  # a sample that is sure to catch it takes seconds
         yield as_twin(FREE_REPEATS, "Sampling", sample_adversary(1_500, seed, kind=Forgetful))
+    yield from tables_twins(quick=quick, seed=seed)
     yield from independent_twins(quick=quick, seed=seed)

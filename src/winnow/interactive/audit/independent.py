@@ -8,7 +8,7 @@ chances are those of sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -28,7 +28,7 @@ from winnow.interactive.independent_plan import IndependentPlan
 from winnow.interactive.open_session import Answer
 from winnow.interactive.questions import Question
 from winnow.privacy import Guarantee, single_use_grant, zcdp_cost, zcdp_delta
-from winnow.release.audit import as_twin
+from winnow.release.audit.rounds import as_twin
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -57,12 +57,7 @@ def independent_enumerated() -> Iterator[AuditResult]:
 
 def enumerate_answers(answers: int, variance: float) -> AuditResult:
     """So many answers, all moved by one, against the claim for those that are paid for."""
-    chances = _sums(answers, variance)
-    reach = len(chances) // 2
-    sums = np.arange(-reach, reach + 1)
-    # each of the neighbour's counts lies one higher; sums far out count in full
-    loss = (answers - 2 * sums) / (2 * variance)
-    measured = float(chances @ -np.expm1(np.minimum(LEVEL - loss, 0.0))) + 1 - chances.sum()
+    measured, reach = moved_delta(answers, variance)
     claimed = claimed_delta()
     chosen = mechanism()
     return AuditResult(
@@ -77,6 +72,17 @@ def enumerate_answers(answers: int, variance: float) -> AuditResult:
         measured <= claimed * (1 + _TOLERANCE),
         f"sums of {answers} noises from {-reach} to {reach}",
     )
+
+
+def moved_delta(moved: int, variance: float) -> tuple[float, int]:
+    """The exact delta at the level where so many noisy counts all move by one; the sums' reach."""
+    chances = _sums(moved, variance)
+    reach = len(chances) // 2
+    sums = np.arange(-reach, reach + 1)
+    # each of the neighbour's counts lies one higher; sums far out count in full
+    loss = (moved - 2 * sums) / (2 * variance)
+    found = float(chances @ -np.expm1(np.minimum(LEVEL - loss, 0.0))) + 1 - chances.sum()
+    return found, reach
 
 
 def claimed_delta() -> float:
@@ -173,15 +179,20 @@ def independent_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditRes
     yield fidelity_of_answers(float(mechanism().variance(1)), 400 if quick else 1_500, seed)
 
 
-def fidelity_of_answers(variance: float, draws: int, seed: int) -> AuditResult:
-    """The noise of real answers against its law."""
+def noise_p_value(noises: Iterable[int], variance: float) -> float:
+    """How well noises fit the discrete Gaussian law of this variance."""
     law = _law(variance)
     reach = len(law) // 2
     observed = np.zeros(len(law) + 1, np.int64)
-    for noise in _noises(draws, seed):
+    for noise in noises:
         place = noise + reach
         observed[place if 0 <= place < len(law) else -1] += 1
-    p_value = min(1.0, chi_square_p_value(observed, law))
+    return min(1.0, chi_square_p_value(observed, law))
+
+
+def fidelity_of_answers(variance: float, draws: int, seed: int) -> AuditResult:
+    """The noise of real answers against its law."""
+    p_value = noise_p_value(_noises(draws, seed), variance)
     chosen = mechanism()
     return AuditResult(
         "fidelity",

@@ -19,7 +19,9 @@ from winnow.cli.options import (
     OneRowOption,
     PadToOption,
     PersonOption,
+    SchemaOption,
     SeedOption,
+    TableArgument,
     TextOptions,
     check_unit_said,
     padding_of,
@@ -29,6 +31,7 @@ from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import report, reported
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.interactive.cli.plan import share_of
 
 if TYPE_CHECKING:
     from winnow.read.crossing import SealedTable
@@ -68,22 +71,8 @@ class NoiseProof(StrEnum):
 
 @reported()
 def ask(
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="The private table: CSV, TSV or Parquet, or a pattern such as 'part-*.csv'.",
-        ),
-    ],
-    schema: Annotated[
-        Path,
-        typer.Option(
-            "--schema",
-            metavar="FILE",
-            help="The public schema of the table, a JSON file.",
-            rich_help_panel=TABLE,
-        ),
-    ],
+    table: TableArgument,
+    schema: SchemaOption,
     epsilon: EpsilonOption,
     delta: Annotated[float, typer.Option("--delta", metavar="D", help="E.g. 1e-6.")],
     max_queries: Annotated[
@@ -146,14 +135,15 @@ def ask(
         ),
     ] = None,
     warm_start: Annotated[
-        float,
+        str,
         typer.Option(
             "--warm-start",
             metavar="SHARE",
-            help="A share of the budget for noisy counts of each column to start from.",
+            help="A share of the charge for noisy counts of pairs of columns to start from; auto "
+            "takes one where it should help, 0 none.",
             rich_help_panel=_METHOD,
         ),
-    ] = 0.0,
+    ] = "auto",
     beta: Annotated[
         float,
         typer.Option(
@@ -307,7 +297,7 @@ def ask(
         sizing: dict[str, Any] = {
             "threshold": threshold,
             "updates": updates,
-            "warm_start": warm_start,
+            "warm_start": share_of(warm_start),
             "alpha": alpha,
             "universe": universe,
             "smoothness": smoothness,
@@ -326,7 +316,7 @@ def ask(
             rows=rows,
             threshold=threshold,
             updates=updates,
-            warm_start=warm_start,
+            warm_start=share_of(warm_start),
             beta=beta,
             alpha=alpha,
             calibration=str(calibration),
@@ -394,7 +384,7 @@ def _agree(
         max_queries=max_queries,
         rows_per_person=table.rows_per_person,
         relation=table.relation,
-        **{name: value for name, value in sizing.items() if value},
+        **{name: value for name, value in sizing.items() if value is not None},
     )
     typer.echo(f"{comparison} (--method {comparison.recommended_method})", err=True)
     if (

@@ -20,6 +20,7 @@ from winnow.cli.options import (
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.foreign import instead, shown
 
 if TYPE_CHECKING:
     from winnow.interactive.plan import InteractiveComparison
@@ -36,6 +37,19 @@ winnow plan interactive --cells 120960 -n 48842 --epsilon 1 --delta 1e-6 --max-q
 
 _SHORT = {"multiplicative-weights": "hypothesis", "independent": "independent", "none": "neither"}
 _USUAL = (1_000, 10_000, 100_000, 1_000_000)
+
+
+def share_of(typed: str) -> float | str:
+    """The share of a warm start, or the word for one that is chosen."""
+    from winnow.interactive.warm_start import AUTO
+
+    if typed == AUTO:
+        return typed
+    with instead(
+        ParameterError(f"--warm-start {shown(typed)} is no share; give auto, 0, or one like 0.2"),
+        ValueError,
+    ):
+        return float(typed)
 
 
 @reported()
@@ -90,11 +104,11 @@ def interactive(
         typer.Option("--updates", metavar="C", help="As in winnow ask.", rich_help_panel=ASKED),
     ] = None,
     warm_start: Annotated[
-        float,
+        str,
         typer.Option(
             "--warm-start", metavar="SHARE", help="As in winnow ask.", rich_help_panel=ASKED
         ),
-    ] = 0.0,
+    ] = "auto",
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
@@ -115,7 +129,7 @@ def interactive(
         check_target(out)
         refuse_overwriting([] if schema is None else [schema], "--out", out)
     sizing: dict[str, Any] = {
-        "threshold": threshold, "updates": updates, "warm_start": warm_start or None
+        "threshold": threshold, "updates": updates, "warm_start": share_of(warm_start)
     }  # fmt: skip
     found = [
         plan.interactive(

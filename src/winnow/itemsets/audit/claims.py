@@ -23,7 +23,7 @@ from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.itemsets.audit.model import OnBaskets, broken_on_baskets, neighbours
-from winnow.release.audit import as_twin
+from winnow.release.audit.rounds import as_twin
 from winnow.select.large_margin import LargeMargin
 from winnow.select.margin_search import laplace_tests
 from winnow.select.ranked import RankedNoisyMax, Repeated
@@ -35,6 +35,7 @@ from winnow.topk.mechanisms.ranked import (
     RankedLimitedDomain,
     items_moved,
 )
+from winnow.topk.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -68,6 +69,7 @@ def selections(epsilon: float, rows: int) -> list[OnBaskets]:
         OnBaskets(RankedNoisyMax(epsilon, Law.LAPLACE)),
         OnBaskets(RankedJoint(epsilon, 2)),
         OnBaskets(RankedCanonical(epsilon, 2)),
+        OnBaskets(RankedCanonicalAdaptive(12 * epsilon, 2)),  # a long way for so few baskets
         OnBaskets(Repeated(RankedNoisyMax(epsilon / 2, Law.EXPONENTIAL), 2)),
         OnBaskets(DistanceToInstability(2.0, 0.1), known=False),
         OnBaskets(RankedLimitedDomain(2.0, 0.2, 1, moved, reach=2), known=False),

@@ -27,8 +27,10 @@ from winnow.select.mechanism import LipschitzMechanism
 from winnow.select.ranked import RankedNoisyMax, RankedSelection, Repeated
 from winnow.select.ranked_conditional import Choosing, DistanceToInstability
 from winnow.select.ranked_large_margin import RankedLargeMargin
+from winnow.topk.audit.adaptive import AdaptiveModel, BrokenTrueLength, TrueLengthModel
 from winnow.topk.audit.model import LimitedDomainModel, PeeledModel
 from winnow.topk.mechanisms.ranked import RankedCanonical, RankedJoint, RankedLimitedDomain
+from winnow.topk.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -135,6 +137,10 @@ class OnBaskets:
                 return model_of(LipschitzMechanism(inner.epsilon, inner.noise), utility)
             case RankedJoint() | RankedCanonical():
                 return model_of(inner._explicit(), utility)
+            case BrokenTrueLength():
+                return TrueLengthModel(inner, utility)
+            case RankedCanonicalAdaptive():
+                return AdaptiveModel(inner, utility)
             case RankedLimitedDomain():
                 listed = inner._explicit()
                 scale = float(listed._per_round() / utility.width)
@@ -226,6 +232,13 @@ def broken_on_baskets() -> list[BrokenBasketTwin]:
             400,
         ),
         BrokenBasketTwin(
+            "the true length of a set is taken",
+            OnBaskets(BrokenTrueLength(12.0, 2)),
+            OnBaskets(RankedCanonicalAdaptive(12.0, 2)),
+            one,
+            0,
+        ),
+        BrokenBasketTwin(
             "the second basket of a person is forgotten",
             BrokenUnderpaid(OnBaskets(RankedNoisyMax(Fraction(8), Law.GUMBEL))),
             OnBaskets(RankedNoisyMax(Fraction(4), Law.GUMBEL)),
@@ -243,6 +256,7 @@ def broken_on_baskets() -> list[BrokenBasketTwin]:
             for honest, parts in (
                 (OnBaskets(RankedJoint(1.0, 2)), 2),
                 (OnBaskets(RankedCanonical(1.0, 2)), 4),
+                (OnBaskets(RankedCanonicalAdaptive(12.0, 2)), 2),
                 (OnBaskets(Repeated(RankedNoisyMax(0.5, Law.EXPONENTIAL), 2)), 2),
                 (OnBaskets(RankedLimitedDomain(2.0, 0.2, 1, 3, reach=2), known=False), 4),
                 # Its thresholds are far from tight on so few baskets.

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Lock, Thread
 from weakref import finalize
 
 from winnow.core.process import Owner
@@ -123,9 +124,58 @@ def turnstile(path: str, deadline: float) -> Iterator[None]:
     except OSError:
         yield
         return
+    turn = _Turn(handle)
     try:
-        while not lock_file(handle) and time.monotonic() < deadline:
-            time.sleep(0.002)
+        turn.wait(deadline)
         yield
     finally:
-        os.close(handle)
+        turn.end()
+
+
+class _Turn:
+    """A place in the queue for a lock, which the system serves in order; one that can be left."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle, self._ours = handle, Lock()
+        self._had, self._left, self._asking = Event(), False, False
+
+    def wait(self, deadline: float) -> None:
+        """Until it is our turn, or too late."""
+        if lock_file(self._handle):
+            return
+        if sys.platform == "win32":
+            while not lock_file(self._handle) and time.monotonic() < deadline:
+                time.sleep(0.002)
+            return
+        self._asking = True
+        Thread(target=self._queue, name="winnow-turn", daemon=True).start()
+        self._had.wait(max(deadline - time.monotonic(), 0))
+
+    def _queue(self) -> None:
+        """The system waits without an end, so that this thread does, and not its user."""
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+        with self._ours:
+            self._asking = False
+            if self._left:
+                _let_go(self._handle)
+        self._had.set()
+
+    def end(self) -> None:
+        """Let the next one through, or leave the queue."""
+        with self._ours:
+            self._left = True
+            if not self._asking:  # else the thread lets go as soon as it comes to the front
+                _let_go(self._handle)
+
+
+def _let_go(handle: int) -> None:
+    """Unlock and close a file; a fork that shares it would go on holding what is only closed."""
+    if sys.platform != "win32":
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
+    os.close(handle)

@@ -9,6 +9,10 @@ Nobody waits for the disk while holding the lock. The transaction commits withou
 then a message of the same connection is committed with synchronous_commit: the server's log is
 written in order, so that it has the entry on the disk (and on the standbys that it waits for) when
 the message is. Many clients so wait for one write together.
+
+A charge is two journeys to the server: what is only sent waits for the next question, and the
+statements go together as a pipeline. So the lock is held for one answer and one question more, and
+not for the turns of a crowd of other processes in between.
 """
 
 from __future__ import annotations
@@ -60,13 +64,17 @@ _TREELESS = (  # written by a library that was started before the ledger was upg
     "CHECK (body LIKE '%\"tree\":%') NOT VALID"
 )
 _LOCK = int.from_bytes(hashlib.sha256(b"winnow-ledger").digest()[:8], "big", signed=True)
-_BEGIN = (
-    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off; "
-    f"SET LOCAL lock_timeout = {int(PATIENCE * 1000)}; SELECT pg_advisory_xact_lock({_LOCK})"
+_BEGIN = (  # only for the transaction, as SET LOCAL
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    "SELECT set_config('synchronous_commit', 'off', true), "
+    f"set_config('lock_timeout', '{int(PATIENCE * 1000)}', true)",
+    f"SELECT pg_advisory_xact_lock({_LOCK})",
 )
 _ON_DISK = (
-    "BEGIN; SET LOCAL synchronous_commit = on; "
-    "SELECT pg_logical_emit_message(true, 'winnow', 'on the disk'); COMMIT"
+    "BEGIN",
+    "SELECT set_config('synchronous_commit', 'on', true), "
+    "pg_logical_emit_message(true, 'winnow', 'on the disk')",
+    "COMMIT",
 )
 _MARK = (
     "INSERT INTO winnow_ending VALUES (1, %s, %s, %s) ON CONFLICT (id) DO UPDATE SET "
@@ -186,32 +194,33 @@ class PostgresStore:
     def append(self, work: Callable[[_PostgresView], T]) -> T:
         """One transaction that reads the end of the chain and adds to it; durable at its end."""
 
-        def transaction(connection: Any, sent: list[str]) -> T:
-            connection.execute(_BEGIN, prepare=False)
+        def transaction(connection: Any, sent: list[Any]) -> T:
+            view = _PostgresView(connection, *_BEGIN)
             try:
-                result = work(_PostgresView(connection))
+                result = work(view)
             except WinnowError:  # after any other error the connection is not kept
                 connection.execute("ROLLBACK")
                 raise
-            sent.append("COMMIT")
-            connection.execute("COMMIT")
-            sent.append("on the disk")
-            connection.execute(_ON_DISK, prepare=False)
+            view.commit(sent)
             return result
 
         return self._again(transaction)
 
-    def _again(self, work: Callable[[Any, list[str]], T]) -> T:
-        """Try once more what the server took back, or what a lost connection never sent."""
+    def _again(self, work: Callable[[Any, list[Any]], T]) -> T:
+        """Try once more what the server took back, or what a lost connection never sent.
+
+        ``work`` puts the cursor of its COMMIT into the list before it is sent.
+        """
         with self._reported():
             for trial in count(1):
-                sent: list[str] = []
+                sent: list[Any] = []
                 try:
                     with self._kept.connection() as connection:
                         return work(connection, sent)
                 except self._driver.Error as error:
-                    lost = error.sqlstate in _LOST and not sent and trial == 1
-                    taken_back = error.sqlstate in _AGAIN and len(sent) < 2
+                    state = _cause(error).sqlstate
+                    lost = state in _LOST and not sent and trial == 1
+                    taken_back = state in _AGAIN and not any(map(_committed, sent))
                     if not lost and (not taken_back or trial == _TRIES):
                         raise
         raise AssertionError("the last trial raises")
@@ -223,7 +232,8 @@ class PostgresStore:
         try:
             yield
         except (self._driver.Error, UnicodeError) as error:
-            problem = getattr(error, "sqlstate", None) or type(error).__name__
+            cause = _cause(error)
+            problem = getattr(cause, "sqlstate", None) or type(cause).__name__
         if problem:
             raise LedgerError(
                 f"the ledger {self.name} on Postgres cannot be used (error {problem}); nothing was "
@@ -233,12 +243,36 @@ class PostgresStore:
 
 
 class _PostgresView(TableView):
-    """The tables of a database."""
+    """The tables of a database.
+
+    Statements without an answer are sent with the next question, or with the end.
+    """
 
     prefix, mark_of_value = "winnow_", "%s"
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, *first: str) -> None:
         self._connection = connection
+        self._waiting: list[tuple[str, Any]] = [(statement, None) for statement in first]
+
+    def commit(self, sent: list[Any]) -> None:
+        """End the transaction; it is on the disk when this returns.
+
+        ``sent`` gets the cursor of the COMMIT: whatever fails afterwards is known not to have
+        prevented it.
+        """
+        sent.append(self._connection.cursor())
+        with self._connection.pipeline():
+            self._send()
+            sent[0].execute("COMMIT")
+            for statement in _ON_DISK:
+                last = self._connection.execute(statement)
+        if not _committed(sent[0]) or not _committed(last):
+            raise self._connection.OperationalError("the server answered otherwise than COMMIT")
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for statement, values in waiting:
+            self._connection.execute(statement, values)
 
     def exists(self, table: str = "winnow_entries") -> bool:
         """Whether a table is there; to_regclass may remember what was before the lock."""
@@ -251,27 +285,43 @@ class _PostgresView(TableView):
     def add(self, entry: Entry, used: int, cap: int, end: End, noted: str) -> None:
         """Add an entry; the table itself refuses what passes the cap."""
         marks = ", ".join(["%s"] * 9)
-        self._connection.execute(  # one journey to the server for all
+        self._do(
             f"WITH entry AS (INSERT INTO winnow_entries VALUES ({marks})), ending AS ({_MARK}) "
             "INSERT INTO winnow_noted SELECT %s, %s WHERE %s",
-            (*entry.to_row(), used, cap, *end, noted, entry.sequence, bool(noted)),
+            *(*entry.to_row(), used, cap, *end, noted, entry.sequence, bool(noted)),
         )
 
     def mark(self, end: End) -> None:
         """Move the mark of the end."""
-        self._connection.execute(_MARK, tuple(end))
+        self._do(_MARK, *end)
 
     def set_meta(self, meta: Mapping[str, str]) -> None:
         """Fix facts for good."""
         for pair in meta.items():
-            self._connection.execute("INSERT INTO winnow_meta VALUES (%s, %s)", pair)
+            self._do("INSERT INTO winnow_meta VALUES (%s, %s)", *pair)
 
     def _all(self, query: str, *values: Any) -> list[Any]:
-        found: list[Any] = self._connection.execute(query, values).fetchall()
+        together = self._connection.pipeline() if self._waiting else nullcontext()
+        with together:
+            self._send()
+            asked = self._connection.execute(query, values)
+        found: list[Any] = asked.fetchall()
         return found
 
     def _do(self, statement: str, *values: Any) -> None:
-        self._connection.execute(statement, values or None)  # without values % is itself
+        self._waiting.append((statement, values or None))  # without values % is itself
+
+
+def _cause(error: Any) -> Any:
+    """What went wrong first: the statements behind it in a pipeline only say that it did."""
+    while type(error).__name__ == "PipelineAborted" and error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+def _committed(cursor: Any) -> bool:
+    """Whether the server has answered that it did."""
+    return bool(cursor.statusmessage == "COMMIT")
 
 
 def _alive(connection: Any) -> bool:

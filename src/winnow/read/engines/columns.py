@@ -23,7 +23,8 @@ _OTHER = {
     *("boolean", "bool", "date", "uuid", "enum"),
     *("ubigint", "hugeint", "uhugeint"),
 }
-_UNTYPED = {'"null"', "null", "void"}
+UNKNOWN = "null"
+_UNTYPED = {'"null"', UNKNOWN, "void"}
 """A column of nothing but nulls, or of no rows, in DuckDB, Arrow and Spark."""
 
 
@@ -87,7 +88,7 @@ def column_types(connection: Any, source: exp.Expression) -> dict[str, str]:
 
 def typed(query: CountQuery, types: Mapping[str, str]) -> CountQuery:
     """The query for columns of these types, if they may be counted."""
-    check_columns(types, item=query.item, user=query.user)
+    check_columns(types, **query.roles)
     return replace(
         query, whole=is_whole(types, query.user), whole_items=is_whole(types, query.item)
     )

@@ -104,7 +104,7 @@ class DuckTable(Engine):
         parts = 1 << (parts - 1).bit_length()
         totals, listed = Counts(), listed_in_one_text(query.items)
         for part in range(parts):
-            split = people_of_part(query.user or query.item, part, parts)
+            split = people_of_part(query.apart, part, parts)
             asked = no_more_than(most, query.over(source.copy(), *split, listed=listed))
             for item, count in run(self.connection, asked.sql(dialect="duckdb")):
                 totals[item] = totals.get(item, 0) + count
@@ -115,16 +115,15 @@ class DuckTable(Engine):
         return totals
 
     def _exact_texts(self, query: CountQuery) -> exp.Expression:
-        """The source with its two columns freed of collations, which would make 'a' and 'A' one.
+        """The source with its columns freed of collations, which would make 'a' and 'A' one.
 
         A merged pair of people would be bounded as one, and either could then move more
         counts than the bound says.
         """
         check_collation(self.connection)
         columns = []
-        for name in dict.fromkeys(n for n in (query.item, query.user) if n is not None):
+        for name, numbers in query.columns.items():
             value: exp.Expression = exp.column(exp.to_identifier(name, quoted=True))
-            numbers = query.whole if name == query.user else query.whole_items
             if not numbers:
                 value = _decoded(exp.cast(value, "TEXT"))
             columns.append(exp.alias_(value, name, quoted=True))

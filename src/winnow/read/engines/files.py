@@ -26,16 +26,7 @@ from sqlglot import exp
 from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
-from winnow.read.engine import (
-    FILES,
-    Counts,
-    Distinct,
-    Engine,
-    Progress,
-    Source,
-    own_name,
-    refusing,
-)
+from winnow.read.engine import FILES, Counts, Distinct, Engine, Progress, Source, own_name, refusing
 from winnow.read.engines.columns import column_types, is_untyped, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
@@ -229,6 +220,8 @@ ONLY_TEXT_FILES = "line_breaks=, delimiter=, encoding= and names= are for CSV an
 class DuckFiles(Engine):
     """CSV, TSV or Parquet files."""
 
+    here = True
+
     def __init__(
         self, paths: list[Path], ending: str, memory: str, text: TextFormat = PLAIN
     ) -> None:
@@ -281,12 +274,11 @@ class DuckFiles(Engine):
     def _counter(self, connection: Any, query: CountQuery) -> Iterator[PartsCounter]:
         """What counts the files."""
         size = gigabytes(self.memory)
-        used = [name for name in (query.item, query.user) if name is not None]
         with (
             refusing(f"{self.paths[0].name} cannot be counted", FILES, self.memory),
             self._explaining(),
         ):
-            source = self.source(connection, used)
+            source = self.source(connection, list(query.columns))
             query = typed(query, column_types(connection, source))
             yield PartsCounter(connection, source, query, size, self._rows(connection, source))
 

@@ -31,6 +31,8 @@ from winnow.read.kept import KeptCounts
 class DuckFrame(Engine):
     """A pandas or Arrow table in memory; the last engine, for whatever DuckDB can see."""
 
+    here = True
+
     def __init__(self, frame: Any, memory: str) -> None:
         self.frame, self.memory = frame, memory
 

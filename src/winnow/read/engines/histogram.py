@@ -25,8 +25,9 @@ from winnow.core.column import Column
 from winnow.errors import DataError
 from winnow.foreign import plain_type
 from winnow.read.engines.columns import check_columns, is_untyped, missing_column
+from winnow.read.engines.query import BYTEWISE, SALT, bytewise_text
 
-Dialect = Literal["duckdb", "postgres", "spark"]
+Dialect = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake", "trino", "databricks"]
 
 WHOLE = r"-?(0|[1-9][0-9]{0,17})(\.0+)?"
 """Whole numbers as text files may write them: 7 and 7.0, not 007."""
@@ -57,6 +58,8 @@ class HistogramQuery:
     salt: str = ""
     sets: tuple[tuple[int, ...], ...] | None = None
     """The sets of columns to group by; None: one, of all columns."""
+    salt_apart: bool = False
+    """Whether the salt is a parameter of the query, not a part of its text."""
 
     @property
     def fields(self) -> dict[str, str]:
@@ -76,7 +79,10 @@ class HistogramQuery:
         def binned_of(name: str, column: Column) -> exp.Expr | str:
             if column.kind != "bins":
                 return name
-            return exp.alias_(bin_of(column, exp.column(name), as_text=as_text), name)
+            equal = dialect not in BYTEWISE
+            return exp.alias_(
+                bin_of(column, exp.column(name), as_text=as_text, nan_is_itself=equal), name
+            )
 
         values = exp.select(
             *(exp.alias_(self._value(c, types[c.name], dialect, as_text), n) for n, c in each)
@@ -137,7 +143,7 @@ class HistogramQuery:
             return _time(column, node, dialect, as_text)
         if column.hashed:
             digits = exp.Literal.number(column.digits)
-            digest = exp.MD5(this=_text(node, dialect))
+            digest = exp.MD5(this=exp.cast(_text(node, dialect), "TEXT"))
             return exp.Substring(this=digest, start=exp.Literal.number(1), length=digits)
         if column.content == "text" or (as_text and column.content == "boolean"):
             return _text(node, dialect)
@@ -152,9 +158,8 @@ class HistogramQuery:
 
     def _row_hash(self, names: list[str]) -> exp.Expression:
         """MD5 of salt, person and values; a null is told from every text by its mark."""
-        joined: exp.Expression = exp.DPipe(
-            this=exp.Literal.string(self.salt), expression=exp.column("u")
-        )
+        salt = exp.Placeholder(this=SALT) if self.salt_apart else exp.Literal.string(self.salt)
+        joined: exp.Expression = exp.DPipe(this=salt, expression=exp.column("u"))
         for name in names:
             value = exp.DPipe(
                 this=exp.Literal.string("|="), expression=exp.cast(exp.column(name), "TEXT")
@@ -245,11 +250,14 @@ def _instant(text: str) -> exp.Expression:
     return exp.cast(exp.Literal.string(text.replace("T", " ")), _INSTANTS)
 
 
-def bin_of(column: Column, value: exp.Expression, *, as_text: bool = False) -> exp.Expression:
+def bin_of(
+    column: Column, value: exp.Expression, *, as_text: bool = False, nan_is_itself: bool = True
+) -> exp.Expression:
     """The bin of a number or instant by halving the edges, or -1; NaN is outside in every engine.
 
     Missing values get the code after the bins where that is declared, and so does NaN, which
-    pandas writes for them; in a text file NaN stands for what is no number.
+    pandas writes for them; in a text file NaN stands for what is no number. Not every engine
+    takes NaN for equal to itself.
     """
     last = column.codes - 1
     outer = (0, last) if column.clip else (-1, -1)
@@ -268,7 +276,9 @@ def bin_of(column: Column, value: exp.Expression, *, as_text: bool = False) -> e
     case = exp.Case().when(missing, nothing)
     if as_text or not timed:
         never = _instant(_NEVER) if timed else _double("NaN")
-        unordered = exp.EQ(this=value.copy(), expression=never)
+        unordered: exp.Condition = exp.EQ(this=value.copy(), expression=never)
+        if not nan_is_itself:
+            unordered = exp.or_(unordered, exp.NEQ(this=value.copy(), expression=value.copy()))
         case = case.when(unordered, exp.Literal.number(-1) if as_text else nothing)
     under = exp.LT(this=value.copy(), expression=edge(column.edges[0]))
     beyond = exp.GT(this=value.copy(), expression=edge(column.edges[-1]))
@@ -339,4 +349,4 @@ def _text(node: exp.Expression, dialect: Dialect) -> exp.Expression:
         return exp.Anonymous(this="decode", expressions=[encoded])
     if dialect == "postgres":
         return exp.Collate(this=text, expression=exp.to_identifier("C", quoted=True))
-    return text
+    return bytewise_text(text, BYTEWISE.get(dialect))

@@ -73,7 +73,7 @@ class KeptQuery:
 
     query: CountQuery
     counts: exp.Select
-    listed: exp.Select | None = None
+    numbered: exp.Select | None = None
     others: tuple[exp.Select, ...] = ()
     """The counts of other items, where the items are counted in parts one after another."""
 
@@ -81,6 +81,11 @@ class KeptQuery:
         """The questions about each part of the items."""
         for counts in (self.counts, *self.others):
             yield replace(self, counts=counts, others=())
+
+    @property
+    def listed(self) -> exp.Select | None:
+        """The public list, where those that nobody has are counted, too."""
+        return self.numbered if self.query.listed_all else None
 
     @property
     def everything(self) -> str | int:
@@ -98,7 +103,7 @@ class KeptQuery:
         if self.listed is None:
             text = exp.column("i", "c")
             bucket = exp.Substring(
-                this=exp.MD5(this=text.copy()),
+                this=exp.MD5(this=exp.cast(text.copy(), "TEXT")),
                 start=exp.Literal.number(1),
                 length=exp.Literal.number(_DIGITS),
             )
@@ -133,6 +138,11 @@ class KeptQuery:
         found = exp.select("f.n", "f.b", "f.k").from_(self.full().subquery("f"))
         return found.join(wanted, on=exp.and_("f.n = w.n", exp.or_(every, same)))
 
+    def counts_of(self, wanted: exp.Expression) -> exp.Select:
+        """The counts of the wanted keys, which stand for buckets there."""
+        found = exp.select("f.k", "f.n").from_(self.full().subquery("f"))
+        return found.join(wanted, on="f.k = w.b")
+
     def bucket(self, key: Any) -> str | int:
         """The bucket of a key."""
         if self.listed is None:
@@ -160,7 +170,8 @@ class _Snapshot(Snapshot):
             sizes.update({int(count): int(size) for count, size in found})
         self._sizes = dict(sizes)
         listed = self._query.query.items
-        if listed is not None and sum(self._sizes.values()) != len(listed):
+        every = self._query.listed is not None and listed is not None
+        if every and sum(self._sizes.values()) != len(listed or ()):
             raise changed()
         return self._sizes
 
@@ -183,6 +194,16 @@ class _Snapshot(Snapshot):
             inside[place], expected[wanted] = (wanted, index), size
         keys = self._keys(expected)
         return [keys[wanted][index] for wanted, index in (inside[place] for place in places)]
+
+    def counts_of(self, items: Sequence[Any]) -> list[int]:
+        """By their keys; what nobody has is not found."""
+        if not items:
+            return []
+        table = self._asking.table([(0, item) for item in dict.fromkeys(items)])
+        found: Counter[Any] = Counter()
+        for part in self._query.parts():
+            found.update({key: int(n) for key, n in self._asking.rows(part.counts_of(table))})
+        return [found[item] for item in items]
 
     def _spots(self, counts: set[int]) -> dict[int, list[tuple[str | int, int]]]:
         """The buckets of large classes in order, with their sizes."""

@@ -195,7 +195,7 @@ class PartsCounter:
 
     def _part(self, part: int, parts: int, use_packed: bool) -> str:
         """The query of the counts of one part, its tables made."""
-        split = people_of_part(self.query.user or self.query.item, part, parts)
+        split = people_of_part(self.query.apart, part, parts)
         if not use_packed:
             listed = listed_in_one_text(self.query.items)
             asked = self.query.over(self.source.copy(), *split, listed=listed)
@@ -267,6 +267,7 @@ def private_connection(memory: str) -> Iterator[Any]:
             f"memory={shown(memory)} is not a size; give one like '2GB' or '500MB'"
         )
     try:
+        connection.execute("SET enable_progress_bar = false")  # it would draw into a notebook
         yield connection
     finally:
         connection.close()

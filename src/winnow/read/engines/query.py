@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -30,6 +32,8 @@ PERSON_PRIME = 99_999_989
 PERSON_DIGITS, ITEM_DIGITS = 8, 10
 SALT = "winnow_salt"
 """What the salt is called where it is a parameter."""
+BYTEWISE = {"bigquery": "", "snowflake": "utf8", "trino": None, "databricks": "UTF8_BINARY"}
+"""What compares texts by their bytes in engines that take the name of a collation for that."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,27 @@ class CountQuery:
     """The same, for engines where it is a function."""
     salt_apart: bool = False
     """Whether the salt is a parameter of the query, not a part of its text."""
+
+    @property
+    def roles(self) -> dict[str, str | None]:
+        """The columns that are read, by what they name."""
+        return {"item": self.item, "user": self.user}
+
+    @property
+    def columns(self) -> dict[str, bool]:
+        """The same, each with whether it is read as whole numbers, not as texts."""
+        found = {self.item: self.whole_items}
+        return found if self.user is None else found | {self.user: self.whole}
+
+    @property
+    def apart(self) -> str:
+        """A column whose values may be counted apart, one after another."""
+        return self.user or self.item
+
+    @property
+    def listed_all(self) -> bool:
+        """Whether those of the public list that nobody has are among the counts, with 0."""
+        return self.items is not None
 
     def over(
         self,
@@ -81,16 +106,7 @@ class CountQuery:
         )
         if self.max_items_per_user is None:
             return self._as_texts(_grouped(pairs)) if numbers else _grouped(pairs)
-        rank = exp.Window(
-            this=exp.RowNumber(),
-            partition_by=[exp.column("u")],
-            order=exp.Order(
-                expressions=[
-                    exp.Ordered(this=self.pair_hash(), nulls_first=False),
-                    exp.Ordered(this=exp.column("i"), nulls_first=False),
-                ]
-            ),
-        )
+        rank = _ranked(exp.RowNumber(), self.pair_hash(), exp.column("i"))
         ranked = exp.select("i", exp.alias_(rank, "n")).from_(pairs.subquery("p"))
         few = exp.select("i").from_(ranked.subquery("r"))
         return _grouped(few.where(exp.column("n") <= self.max_items_per_user))
@@ -106,10 +122,7 @@ class CountQuery:
 
     def text(self, node: exp.Expression) -> exp.Expression:
         """The text of a column, compared by its bytes."""
-        text = exp.cast(node.copy(), "TEXT")
-        if self.bytewise is not None:
-            name: exp.Expression = exp.Literal.string(self.bytewise)
-            return exp.Anonymous(this="COLLATE", expressions=[text, name])
+        text = bytewise_text(exp.cast(node.copy(), "TEXT"), self.bytewise)
         if self.collation is None:
             return text
         name = exp.to_identifier(self.collation, quoted=True)
@@ -141,12 +154,15 @@ class CountQuery:
         """The number b of an item, from 1 to 10^10."""
         return self.digits("i", text, ITEM_DIGITS)
 
+    def key(self, kind: str) -> exp.Expression:
+        """The salt for one kind of things."""
+        if not self.salt_apart:
+            return exp.Literal.string(self.salt + kind)
+        return exp.DPipe(this=exp.Placeholder(this=SALT), expression=exp.Literal.string(kind))
+
     def digits(self, kind: str, text: exp.Expression, length: int) -> exp.Expression:
         """1 + the first hexadecimal digits of MD5 as a decimal number, a to f read as 0 to 5."""
-        key: exp.Expression = exp.Literal.string(self.salt + kind)
-        if self.salt_apart:
-            key = exp.DPipe(this=exp.Placeholder(this=SALT), expression=exp.Literal.string(kind))
-        salted = exp.DPipe(this=key, expression=text.copy())
+        salted = exp.DPipe(this=self.key(kind), expression=text.copy())
         first = exp.Substring(
             this=exp.MD5(this=salted),
             start=exp.Literal.number(1),
@@ -157,9 +173,160 @@ class CountQuery:
         return exp.Add(this=exp.cast(decimal, "BIGINT"), expression=exp.Literal.number(1))
 
 
+_HELD = "winnow_held"
+
+
+@dataclass(frozen=True)
+class BasketQuery(CountQuery):
+    """Baskets per itemset: the columns are those of a count, and what makes a basket.
+
+        p: the distinct (person, basket, item), rows with a null left out
+        s: of each person at most so many baskets, those of the smallest keyed hash
+        held: of each basket at most so many items, by the hash of a count
+
+    An itemset is told by one text, its items in the order of their bytes, each after its length:
+    so no two itemsets have the same.
+    """
+
+    basket: str = ""
+    max_baskets: int | None = None
+    max_items: int | None = None
+    sizes: tuple[int, ...] = (1,)
+    """Of the itemsets to count; 0: the number of baskets, under the empty text."""
+
+    @property
+    def roles(self) -> dict[str, str | None]:
+        """The columns that are read, by what they name."""
+        return {"item": self.item, "user": self.user, "basket": self.basket}
+
+    @property
+    def columns(self) -> dict[str, bool]:
+        """All of them are read as texts."""
+        return {name: False for name in self.roles.values() if name is not None}
+
+    @property
+    def apart(self) -> str:
+        """A basket is counted as a whole, and so are those of a person."""
+        return self.user or self.basket
+
+    @property
+    def listed_all(self) -> bool:
+        """There are too many itemsets: those that nobody has are not counted."""
+        return False
+
+    def over(
+        self,
+        source: exp.Expression,
+        *filters: exp.Expression,
+        listed: exp.Expression | None = None,
+    ) -> exp.Select:
+        """The texts of the itemsets and in how many baskets they are."""
+        held = self._few_items(self._few_baskets(source, filters, listed))
+        first, *others = (_itemsets(size) for size in self.sizes)
+        counts = first
+        if others:
+            all_sizes = exp.union(first, *others, distinct=False)
+            counts = exp.select("i", "n").from_(all_sizes.subquery("a"))
+        return counts.with_(_HELD, as_=held)
+
+    def _few_baskets(
+        self,
+        source: exp.Expression,
+        filters: tuple[exp.Expression, ...],
+        listed: exp.Expression | None,
+    ) -> exp.Select:
+        """Baskets u and items i, each pair once."""
+        named = {"i": self.item, "b": self.basket, "u": self.user}
+        names = {alias: column(name) for alias, name in named.items() if name is not None}
+        kept = [not_null(node) for node in names.values()] + list(filters)
+        if listed is not None:
+            kept.append(exp.In(this=self.text(names["i"]), query=exp.Subquery(this=listed)))
+        texts = [exp.alias_(self.text(node), alias) for alias, node in names.items()]
+        pairs = exp.select(*texts).distinct().from_(source).where(*kept)
+        if self.user is None:
+            return exp.select(exp.alias_(exp.column("b"), "u"), "i").from_(pairs.subquery("p"))
+        said: exp.Expression = exp.DPipe(this=self.key(""), expression=exp.column("u"))
+        for node in (exp.Literal.string("\x1f"), exp.column("b")):
+            said = exp.DPipe(this=said, expression=node)
+        rank = _ranked(exp.Anonymous(this="DENSE_RANK"), exp.MD5(this=said), exp.column("b"))
+        ranked = exp.select("u", "b", "i", exp.alias_(rank, "n")).from_(pairs.subquery("p"))
+        own = exp.DPipe(this=_measured(exp.column("u")), expression=exp.column("b"))
+        few = exp.select(exp.alias_(own, "u"), "i").from_(ranked.subquery("s"))
+        return few.where(exp.column("n") <= (self.max_baskets or 1))
+
+    def person_hash(self, person: exp.Expression) -> exp.Expression:
+        """The number of a basket, whose name is a text whatever people and baskets are."""
+        return self.digits("u", person, PERSON_DIGITS)
+
+    def _few_items(self, pairs: exp.Select) -> exp.Select:
+        if self.max_items is None:
+            return pairs
+        rank = _ranked(exp.RowNumber(), self.pair_hash(), exp.column("i"))
+        ranked = exp.select("u", "i", exp.alias_(rank, "n")).from_(pairs.subquery("q"))
+        few = exp.select("u", "i").from_(ranked.subquery("r"))
+        return few.where(exp.column("n") <= self.max_items)
+
+
+def itemset_text(items: Iterable[str]) -> str:
+    """The text that tells an itemset."""
+    return "".join(f"{len(item)}:{item}" for item in sorted(items))
+
+
+def items_of_text(text: str) -> tuple[str, ...]:
+    """The items of an itemset that a text tells."""
+    found = []
+    while text:
+        length, _, text = text.partition(":")
+        found.append(text[: int(length)])
+        text = text[int(length) :]
+    return tuple(found)
+
+
+def _measured(text: exp.Expression) -> exp.Expression:
+    """A text after its length, so that more may follow."""
+    length = exp.cast(exp.Length(this=text.copy()), "TEXT")
+    marked = exp.DPipe(this=length, expression=exp.Literal.string(":"))
+    return exp.DPipe(this=marked, expression=text.copy())
+
+
+def _itemsets(size: int) -> exp.Select:
+    """The texts and counts of the itemsets of one size in what is held."""
+    number = exp.alias_(exp.Count(this=exp.Star()), "n")
+    if size == 0:
+        baskets = exp.select("u").distinct().from_(_HELD).subquery("d")
+        return exp.select(exp.alias_(exp.Literal.string(""), "i"), number).from_(baskets)
+    sides = [f"h{place}" for place in range(size)]
+    items = [exp.alias_(exp.column("i", side), f"i{place}") for place, side in enumerate(sides)]
+    found = exp.select(*items, number).from_(exp.to_table(_HELD, alias=sides[0]))
+    for before, side in pairwise(sides):
+        same = exp.EQ(this=exp.column("u", sides[0]), expression=exp.column("u", side))
+        later = exp.LT(this=exp.column("i", before), expression=exp.column("i", side))
+        found = found.join(exp.to_table(_HELD, alias=side), on=exp.and_(same, later))
+    found = found.group_by(*(exp.column("i", side) for side in sides))
+    text = _measured(exp.column("i0"))
+    for place in range(1, size):
+        text = exp.DPipe(this=text, expression=_measured(exp.column(f"i{place}")))
+    return exp.select(exp.alias_(text, "i"), "n").from_(found.subquery("g"))
+
+
+def _ranked(rank: exp.Expression, *order: exp.Expression) -> exp.Window:
+    """A rank among those of one u."""
+    ordered = [exp.Ordered(this=node, nulls_first=False) for node in order]
+    return exp.Window(
+        this=rank, partition_by=[exp.column("u")], order=exp.Order(expressions=ordered)
+    )
+
+
 def product_hash(a: exp.Expression, b: exp.Expression) -> exp.Expression:
     """a b mod P."""
     return _mod(exp.Mul(this=a, expression=b), PRIME)
+
+
+def bytewise_text(text: exp.Expression, collation: str | None) -> exp.Expression:
+    """A text compared by its bytes, where a collation of this name is what does it."""
+    if collation is None:
+        return text
+    return exp.Anonymous(this="COLLATE", expressions=[text, exp.Literal.string(collation)])
 
 
 def listed_in_one_text(labels: tuple[str, ...] | None) -> exp.Select | None:

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from winnow.read.engines.columns import column_types
 from winnow.read.engines.private_duck import run
-from winnow.read.engines.query import column, not_null
+from winnow.read.engines.query import column, no_more_than, not_null
 
 BATCH = 50_000
 YES = ("1", "1.0", "true", "t", "yes", "y", "x")
@@ -35,6 +35,8 @@ class Wanted:
     texts: dict[str, str]
     truths: dict[str, str]
     distinct: bool = False
+    most: int | None = None
+    """Where there are more rows, it is enough to know that."""
 
     def over(self, source: exp.Expression, free: _OfText) -> exp.Select:
         """The rows of a source; ``free`` takes the collation off a text."""
@@ -43,7 +45,7 @@ class Wanted:
         rows = exp.select(*texts, *truths).from_(source.copy())
         filled = [not_null(column(name)) for name in self.texts.values()]
         rows = rows.where(*filled) if filled else rows
-        return rows.distinct() if self.distinct else rows
+        return no_more_than(self.most, rows.distinct() if self.distinct else rows)
 
     def kinds(self) -> dict[str, str]:
         """The types that the columns get."""

@@ -152,11 +152,11 @@ class SparkFrame(Engine):
         yield _FrameRows(private, self.frame)
 
     def _exact_texts(self, query: CountQuery) -> Any:
-        """The two columns, freed of collations, which would make 'a' and 'A' one."""
+        """The columns, freed of collations, which would make 'a' and 'A' one."""
         from pyspark.sql import functions
 
         kinds, columns = dict(self.frame.dtypes), []
-        for name in dict.fromkeys(n for n in (query.item, query.user) if n is not None):
+        for name in query.columns:
             column = self.frame[f"`{name.replace('`', '``')}`"]
             if "collate" in kinds[name].lower():
                 column = functions.collate(column, "UTF8_BINARY")
@@ -238,7 +238,8 @@ class _FrameRows(RowSource):
         for name in wanted.texts.values():
             frame = frame.where(self._column(name).isNotNull())
         rows = frame.select(*columns)
-        return rows.distinct() if wanted.distinct else rows
+        rows = rows.distinct() if wanted.distinct else rows
+        return rows if wanted.most is None else rows.limit(wanted.most + 1)
 
     def _column(self, name: str) -> Any:
         return self._frame[f"`{name.replace('`', '``')}`"]

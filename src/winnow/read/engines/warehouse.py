@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from sqlglot import exp
@@ -19,9 +19,12 @@ from sqlglot import exp
 from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError
 from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, refusing
-from winnow.read.engines.histogram import HistogramQuery
+from winnow.read.engines.columns import UNKNOWN
+from winnow.read.engines.distinct import distinct_of_rows
+from winnow.read.engines.histogram import Dialect, HistogramQuery
 from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
 from winnow.read.engines.query import (
+    BYTEWISE,
     SALT,
     CountQuery,
     column,
@@ -32,20 +35,10 @@ from winnow.read.engines.query import (
 from winnow.read.engines.row_sources import RowSource, batches
 from winnow.read.kept import KeptCounts
 
-
-@dataclass(frozen=True)
-class Dialect:
-    """How an engine writes SQL, and what compares texts by their bytes there."""
-
-    name: str
-    bytewise: str | None
-
-
-BIGQUERY, SNOWFLAKE = Dialect("bigquery", ""), Dialect("snowflake", "utf8")
-TRINO, DATABRICKS = Dialect("trino", None), Dialect("databricks", "UTF8_BINARY")
-DIALECTS = {each.name: each for each in (BIGQUERY, SNOWFLAKE, TRINO, DATABRICKS)}
-_PACKAGES = {"google": BIGQUERY, **{name: DIALECTS[name] for name in ("snowflake", "trino")}}
-_PACKAGES |= {"databricks": DATABRICKS}
+DIALECTS: tuple[Dialect, ...] = ("bigquery", "snowflake", "trino", "databricks")
+_PACKAGES: dict[str, Dialect] = {
+    "google": "bigquery", "snowflake": "snowflake", "trino": "trino", "databricks": "databricks"
+}  # fmt: skip
 _MOST_LISTED = 100_000
 """A public list travels in the text of the query."""
 
@@ -63,15 +56,17 @@ class WarehouseTable(Engine):
         if pair is None:
             return None
         package = type(pair[0]).__module__.split(".")[0]
-        known = DIALECTS.get(str(getattr(pair[0], "name", "")).lower())
-        dialect = known if package == "ibis" else _PACKAGES.get(package)
+        known = str(getattr(pair[0], "name", "")).lower()
+        dialect = next((name for name in DIALECTS if name == known), None)
+        if package != "ibis":
+            dialect = _PACKAGES.get(package)
         if dialect is None:
             return None
-        return cls(pair[0], dialect, table_or_query(pair[1], dialect.name))
+        return cls(pair[0], dialect, table_or_query(pair[1], dialect))
 
     def asked(self, query: CountQuery) -> KeptQuery:
         """The counts, as this engine writes them."""
-        query = replace(query, bytewise=self.dialect.bytewise, salt_apart=True)
+        query = replace(query, bytewise=BYTEWISE[self.dialect], salt_apart=True)
         numbered = listed = None
         if query.items is not None:
             if len(query.items) > _MOST_LISTED:
@@ -87,9 +82,9 @@ class WarehouseTable(Engine):
 
     def rows_of(self, query: exp.Select, salt: str) -> list[tuple[Any, ...]]:
         """The answer."""
-        sql, style = query.sql(dialect=self.dialect.name), _paramstyle(self.connection)
+        sql, style = query.sql(dialect=self.dialect), _paramstyle(self.connection)
         if hasattr(self.connection, "raw_sql"):  # Ibis
-            literal = exp.Literal.string(salt).sql(dialect=self.dialect.name)
+            literal = exp.Literal.string(salt).sql(dialect=self.dialect)
             cursor = self.connection.raw_sql(_placed(sql, lambda _: literal)[0])
         else:
             cursor = self.connection.cursor()
@@ -118,8 +113,17 @@ class WarehouseTable(Engine):
         return _WarehouseKept(self, query)
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
-        """Refused: what a column holds is not known."""
-        raise DataError("tables of this engine are not read; unload the columns to Parquet")
+        """The distinct rows, or the cells of several tables; columns are cast as declared."""
+        for declared in query.columns:
+            if declared.content == "time":
+                raise DataError(
+                    f"the column {declared.name!r} holds dates or times, which this engine is not "
+                    "asked for; extract texts or numbers from it in a SELECT"
+                )
+        types = dict.fromkeys((each.name for each in query.columns), UNKNOWN)
+        asked = replace(query, salt_apart=True)
+        rows = asked.over(self.source.copy(), types, self.dialect, as_text=False)
+        return distinct_of_rows(self.rows_of(rows, query.salt), query), False
 
     def check_scores(self, id: str, score: str) -> None:
         """Nothing is known of the columns before they are read."""
@@ -130,13 +134,16 @@ class WarehouseTable(Engine):
         asked = exp.select(exp.alias_(name, "i"), exp.alias_(value, "s"))
         asked = asked.from_(self.source.copy()).where(not_null(column(id)))
         cursor = self.connection.cursor()
-        cursor.execute(asked.sql(dialect=self.dialect.name))
+        cursor.execute(asked.sql(dialect=self.dialect))
         turned = (list(zip(*rows, strict=True)) for rows in batches(cursor.fetchmany))
         return [worker.contenders(list(ids), list(scores)) for ids, scores in turned]
 
     def rows(self, private: Any, used: Sequence[str]) -> AbstractContextManager[RowSource]:
         """Refused: unloading is this engine's own work."""
-        raise DataError("baskets of this engine are not read; unload the columns to Parquet")
+        raise DataError(
+            "baskets of this engine are not brought here; give pairs and keep='engine', or unload "
+            "the columns to Parquet"
+        )
 
 
 class _WarehouseKept(EngineKept):

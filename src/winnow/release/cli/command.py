@@ -19,9 +19,12 @@ from winnow.cli.options import (
     OneRowOption,
     PadToOption,
     PersonOption,
+    SchemaOption,
     SeedOption,
+    TableArgument,
     TextOptions,
     check_unit_said,
+    option,
     padding_of,
     plot_of,
     relation_of_people,
@@ -72,6 +75,13 @@ class Update(StrEnum):
     SIGN = "sign"
 
 
+class MeasurementLaw(StrEnum):
+    """The noise of a measured count."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+
+
 class Accountant(StrEnum):
     """What adds up the privacy loss of the rounds."""
 
@@ -81,15 +91,6 @@ class Accountant(StrEnum):
     TIGHT = "tight"
 
 
-SchemaOption = Annotated[
-    Path,
-    typer.Option(
-        "--schema",
-        metavar="FILE",
-        help="The public schema of the table, a JSON file.",
-        rich_help_panel=TABLE,
-    ),
-]
 WorkloadOption = Annotated[
     str,
     typer.Option(
@@ -122,13 +123,7 @@ RoundsOption = Annotated[
 
 @reported()
 def release(
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="The private table: CSV, TSV or Parquet, or a pattern such as 'part-*.csv'.",
-        ),
-    ],
+    table: TableArgument,
     schema: SchemaOption,
     workload: WorkloadOption,
     epsilon: EpsilonOption,
@@ -160,6 +155,16 @@ def release(
     ] = None,
     method: MethodOption = ReleaseMethod.AUTO,
     rounds: RoundsOption = None,
+    alpha: Annotated[
+        float | None,
+        option(
+            "--alpha", "A", "Of mwem: a largest error to be promised; sets the rounds.", _METHOD
+        ),
+    ] = None,
+    measurement: Annotated[
+        MeasurementLaw | None,
+        option("--measurement", "NAME", "Of mwem: gaussian (with --delta) or laplace.", _METHOD),
+    ] = None,
     update: Annotated[
         Update | None,
         typer.Option(
@@ -167,6 +172,16 @@ def release(
             metavar="NAME",
             help="gap (most accurate), hardt or sign (the one with a theorem). Asks for MWEM.",
             rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    warm_start: Annotated[
+        float | None,
+        option(
+            "--warm-start",
+            "SHARE",
+            "Of mwem: a share of the budget for noisy tables of single columns to start from; a "
+            "tenth where it should help, 0 for none.",
+            _METHOD,
         ),
     ] = None,
     accountant: Annotated[
@@ -194,6 +209,22 @@ def release(
             metavar="N",
             help="For large domains: fit on N sampled cells; for smooth data only.",
             rich_help_panel=_METHOD,
+        ),
+    ] = None,
+    index: Annotated[
+        str | None,
+        option(
+            "--index",
+            "NAME",
+            "Of mwem: select over an index, as the paper does: flat, lsh, p-stable, ivf or hnsw. "
+            "The law is the same; it is slower.",
+            _METHOD,
+        ),
+    ] = None,
+    slack: Annotated[
+        float | None,
+        option(
+            "--slack", "C", "With --index: trust it by C nats, for 2 C of each selection.", _METHOD
         ),
     ] = None,
     memory: Annotated[
@@ -288,9 +319,14 @@ def release(
         rows=rows,
         method=str(method),
         rounds=rounds,
+        alpha=alpha,
+        measurement=None if measurement is None else str(measurement),
         groups=groups,
         universe=universe,
         update=None if update is None else str(update),
+        warm_start=warm_start,
+        index=index,
+        slack=slack,
         accountant=str(accountant),
         memory=memory,
         pad_to=padding_of(pad_to),

@@ -13,11 +13,12 @@ from winnow.cli.options import (
     DeltaOfPlanOption,
     JsonOption,
     OutOption,
+    SchemaOption,
     relation_of_people,
 )
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
-from winnow.release.cli.command import MethodOption, ReleaseMethod, SchemaOption, WorkloadOption
+from winnow.release.cli.command import MethodOption, ReleaseMethod, WorkloadOption
 
 if TYPE_CHECKING:
     from winnow.answers.plan import ReleasePlan

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.answers.request import AnswersRequest, bound_workload, checked_total
+from winnow.answers.request import AnswersRequest, checked_total
 from winnow.answers.settings import MethodChoice, choose
 from winnow.answers.verb import refuse_options
 from winnow.cli.files import refuse_overwriting
@@ -17,10 +17,13 @@ from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.saving import check_target, receipt_path, save_columns, write_json, write_whole
 from winnow.core.schema import Schema
+from winnow.core.workloads.workload import bound_workload
 from winnow.errors import DataError, ParameterError, WinnowError
 from winnow.release.cli.view import workload_files, workload_of
 from winnow.release.mwem import TABLES
-from winnow.release.settings import ReleaseRequest, ReleaseSettings, release_settings
+from winnow.release.request import ReleaseRequest
+from winnow.release.settings import ReleaseSettings, release_settings
+from winnow.release.verb import promising
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +96,10 @@ class Targets:
         return [*named, *beside]
 
 
+_OF_QUERIES = ("alpha", "update", "warm_start", "universe", "index", "slack")
+"""Options of MWEM that rounds over whole tables do not have."""
+
+
 @dataclass(frozen=True)
 class ReleaseOrder:
     """What a user asks for, in the words of the command."""
@@ -109,9 +116,14 @@ class ReleaseOrder:
     rows: int | None = None
     method: str = "auto"
     rounds: int | None = None
+    alpha: float | None = None
+    measurement: str | None = None
     groups: str | None = None
     universe: int | None = None
     update: str | None = None
+    warm_start: float | None = None
+    index: str | None = None
+    slack: float | None = None
     accountant: str = "best"
     memory: str = "4GB"
     pad_to: float | str | None = None
@@ -136,16 +148,20 @@ class ReleaseOrder:
             rows_per_person=self.max_rows_per_person,
             rows=self.rows,
             rounds=self.rounds,
-            update=TABLES if self.method == "adaptive" else self.update or "gap",
+            measurement=self.measurement,
+            update=TABLES if self.method == "adaptive" else self._update,
             groups=_groups(self.groups),
             universe=self.universe,
+            warm_start=self.warm_start,
+            index=self.index,
+            slack=self.slack or 0,
             accountant=self._sizing(budget),
             memory=self.memory,
         )
         known = self.relation.size_is_public and self.max_rows_per_person == 1
         assumed = 1 if known and self.rows is None else None
         if self.method == "adaptive":
-            refused = [name for name in self._of_mwem() if name in ("update", "universe")]
+            refused = [name for name in self._of_mwem() if name in _OF_QUERIES]
             refuse_options(self.method, refused)
         if self.rounded:
             release_settings(replace(request, public_rows=assumed, rounds=self.rounds or 1))
@@ -160,12 +176,21 @@ class ReleaseOrder:
         named = self.method in ("adaptive", "mwem")
         return named or (self.method == "auto" and bool(self._of_mwem()))
 
+    @property
+    def _update(self) -> str:
+        return self.update or ("gap" if self.alpha is None else "sign")
+
     def _of_mwem(self) -> list[str]:
         given = {
             "rounds": self.rounds if self.method != "graphical" else None,
+            "alpha": self.alpha,
+            "measurement": self.measurement if self.method != "adaptive" else None,
             "update": self.update,
+            "warm_start": self.warm_start,
             "groups": self.groups,
             "universe": self.universe,
+            "index": self.index,
+            "slack": self.slack,
         }
         return [name for name, value in given.items() if value is not None]
 
@@ -212,7 +237,8 @@ class ReleaseOrder:
         """The closed plan that will be run: of MWEM, or the choice of another method."""
         settings = replace(request, public_rows=table.n)
         if self.rounded:
-            return release_settings(settings)
+            known = settings if self.alpha is None else promising(settings, self.alpha)
+            return release_settings(known)
         asked = self._asked(request, checked_total(self.rows, table.n))
         choice = choose(asked, self.method)
         if choice.method not in ("adaptive", "mwem"):
@@ -237,7 +263,12 @@ class ReleaseOrder:
             delta=self.delta,
             method=self.method,
             rounds=self.rounds,
+            alpha=self.alpha,
+            measurement=self.measurement,
             update=self.update,
+            warm_start=self.warm_start,
+            index=self.index,
+            slack=self.slack or 0,
             rows=self.rows,
             groups=request.groups,
             universe=self.universe,

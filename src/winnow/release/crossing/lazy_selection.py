@@ -3,13 +3,16 @@
 The law is that of the exponential mechanism to the last bit; what is lazy is the work: queries
 are proposed under certified bounds on their scores, and only proposed ones are looked at. How
 many that are depends on the data and never leaves.
+
+``LazySelector`` has bounds of its own on tables and blocks of queries. ``IndexedSelector`` goes the
+way of the paper: an index over the queries, asked for those along the data minus the distribution.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NoReturn
+from typing import ClassVar, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +24,17 @@ from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
+from winnow.core.utility import Utility
 from winnow.core.workloads.workload import Workload
 from winnow.errors import DataError, ParameterError
+from winnow.inner_product.crossing import IndexedSelection
+from winnow.inner_product.problem import InnerProductGrid
+from winnow.inner_product.vectors import SealedQuery, SealedVectors
 from winnow.privacy import Promise, promise
 from winnow.release.kernels.block_sampler import BlockSampler
 from winnow.release.kernels.clocked_sampler import ClockedSampler
 from winnow.release.kernels.distribution import Distribution
+from winnow.select.crossing import check_scale
 
 _LARGEST_TOTAL = 1 << 45
 _LARGEST_EXPONENT = 1 << 28
@@ -67,6 +75,18 @@ class LazyExponential:
         return exact("epsilon", self.epsilon) / (2 * rows_per_person)
 
 
+class Selector(Protocol):
+    """Draws a signed query that a public distribution answers badly. Its state is private."""
+
+    def check(self, total: int) -> None:
+        """Refuse what cannot be drawn from, by public numbers only."""
+        ...
+
+    def draw(self, distribution: Distribution, words: Tape) -> tuple[int, int]:
+        """One query and a sign."""
+        ...
+
+
 class LazySelector:
     """Selections against one workload and its sealed counts. All of its state is private.
 
@@ -92,12 +112,7 @@ class LazySelector:
 
     def check(self, total: int) -> None:
         """Refuse what cannot be drawn from, by public numbers only."""
-        grid = max(part.grid for part in self._workload.parts)
-        if total * grid >= _LARGEST_TOTAL:
-            raise DataError(
-                f"{total} rows on a grid of {grid} give counts beyond {_LARGEST_TOTAL}; use fewer "
-                "rows or a coarser grid"
-            )
+        _check_total(self._workload, total)
         if not self._rate * total < _LARGEST_EXPONENT:
             raise DataError(
                 f"epsilon={float(exact('epsilon', self._mechanism.epsilon)):g} is too large for "
@@ -134,6 +149,74 @@ class LazySelector:
 
     def __repr__(self) -> str:
         return "<lazy selector>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a selector holds private counts and cannot be pickled or copied")
+
+
+def _check_total(workload: Workload, total: int) -> None:
+    grid = max(part.grid for part in workload.parts)
+    if total * grid >= _LARGEST_TOTAL:
+        raise DataError(
+            f"{total} rows on a grid of {grid} give counts beyond {_LARGEST_TOTAL}; use fewer "
+            "rows or a coarser grid"
+        )
+
+
+@dataclass(frozen=True)
+class Search:
+    """An index over the public queries, and the private table that is compared with them."""
+
+    vectors: SealedVectors
+    """Each query written out over the cells, with values in [0, 1]."""
+    cells: Sealed[NDArray[np.int64]]
+    """How many rows each cell has."""
+
+
+class IndexedSelector:
+    """Selections over an index: the queries with a large inner product with +-(h - N p).
+
+    h are the counts of the cells, clipped to 0 .. 2 N, and N p what the distribution says, rounded
+    to a public grid so fine that the differences are float64 without rounding. A row more in one
+    cell moves an inner product with a query in [0, 1] by at most 1, and clipping moves no cell
+    further: under both relations one person moves it by at most L = ``rows_per_person``, whichever
+    sign is asked. So each draw is that of ``mechanism`` with the sensitivity L, and what it
+    promises holds whatever the index answers.
+    """
+
+    def __init__(
+        self, search: Search, workload: Workload, mechanism: IndexedSelection, rows_per_person: int
+    ) -> None:
+        self._search, self._workload, self._mechanism = search, workload, mechanism
+        self._reach = Fraction(rows_per_person)
+        self._turn = 0
+
+    def check(self, total: int) -> None:
+        """Refuse what cannot be drawn from, by public numbers only."""
+        _check_total(self._workload, total)
+        grid = InnerProductGrid.of(self._utility(), signed=True)
+        check_scale(self._mechanism.scale(grid.utility))
+
+    def draw(self, distribution: Distribution, words: Tape) -> tuple[int, int]:
+        """One query and a sign."""
+        if distribution.workload is not self._workload:
+            raise ParameterError("the distribution answers another workload; make it for this one")
+        total, self._turn = distribution.total, self._turn + 1
+        self.check(total)
+        unit = 2.0 ** min(40, 50 - (2 * total).bit_length())
+        said = np.rint(distribution.weights() * total * unit) / unit
+        gap = np.clip(open_sealed(self._search.cells), 0, 2 * total) - said
+        query = SealedQuery(Sealed(gap, "a query vector"), len(gap), self._utility())
+        tape = words.child(f"round-{self._turn}")
+        place = self._mechanism.drawn(self._search.vectors, query, tape)[0]
+        return place % self._search.vectors.size, 1 if place < self._search.vectors.size else -1
+
+    def _utility(self) -> Utility:
+        # a pair (down, up) is doubled under substitution; what is said here holds for both
+        return Utility(Relation.ADD_REMOVE, self._reach, self._reach)
+
+    def __repr__(self) -> str:
+        return "<indexed selector>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a selector holds private counts and cannot be pickled or copied")

@@ -29,8 +29,22 @@ from winnow.core.tape import BitStream, Tape
 from winnow.core.unit import counted
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, ParameterError, SessionExhausted
+from winnow.inner_product.crossing import IndexedExponential, IndexedSelection, SlackExponential
 from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
-from winnow.release.crossing.lazy_selection import LazySelector
+from winnow.release.crossing.lazy_selection import (
+    IndexedSelector,
+    LazySelector,
+    Search,
+    Selector,
+)
+from winnow.release.crossing.tables import (
+    Counts,
+    TableNoise,
+    additive,
+    first_event,
+    first_tables,
+    table_noise,
+)
 from winnow.release.kernels.distribution import Distribution
 
 _LARGEST_NOISE = 2**50
@@ -68,6 +82,13 @@ class SelectAndMeasure:
         everything released before, so the rounds compose adaptively; their number and all
         parameters are fixed beforehand, so the whole is a closed plan, charged once, before
         the first draw. No monotone halving: -h_i falls where h_i rises.
+
+        Before the first round, whole tables may be measured, one for each multiplier in
+        ``first``. A row lies in one cell of a table, so a person's rows move it by at most L in
+        the l1 and in the l2 norm when they are added or removed, and by 2 L and sqrt(2) L when
+        they are replaced; the noise of a cell is the multiplier times that (``table_noise``). Each
+        table has rho = 1/(2 multiplier^2), or pure privacy 1/multiplier, and the rounds come
+        after it. [Dwork-McSherry-Nissim-Smith 2006; Canonne-Kamath-Steinke 2020]
     """
 
     epsilon: Real
@@ -78,41 +99,70 @@ class SelectAndMeasure:
     measurement: str = "gaussian"
     total_multiplier: Real | None = None
     """Noise of the number of rows, measured first; None: that number is public."""
+    index: str | None = None
+    """Which index over the queries proposes them; None: bounds on tables and blocks of queries."""
+    slack: Real = 0
+    """How far an index is trusted, in nats: a selection then runs at epsilon - 2 slack."""
+    first: tuple[Real, ...] = ()
+    """The noise multiplier of each whole table that is measured before the first round."""
     title: ClassVar[str] = "select-and-measure"
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
         if self.total_multiplier is not None:
             positive(total_multiplier=self.total_multiplier)
+        for multiplier in self.first:
+            positive(first=multiplier)
         one_of(tuple(MEASUREMENTS), measurement=self.measurement)
         set_counts(self, rounds="rounds")
+        if self.index is None and exact("slack", self.slack) != 0:
+            raise ParameterError(
+                f"slack={self.slack} is for an index; leave it out or name an index"
+            )
+        self.searched()
+
+    def searched(self) -> IndexedSelection:
+        """The law of a selection over an index."""
+        if exact("slack", self.slack) == 0:
+            return IndexedExponential(self.epsilon, signed=True)
+        return SlackExponential(self.epsilon, signed=True, slack=self.slack)
+
+    def selector(self, task: Task, rows_per_person: int) -> Selector:
+        """What selects among the queries of a task."""
+        if task.search is None:
+            return LazySelector(task.counts, task.workload, self.epsilon, rows_per_person)
+        return IndexedSelector(task.search, task.workload, self.searched(), rows_per_person)
 
     @property
     def name(self) -> str:
         """What the receipt calls it."""
         rounds = counted(self.rounds, "round")
+        how = "lazy" if self.index is None else f"over an index: {self.index}"
+        if exact("slack", self.slack) != 0:
+            how += f", slack {float(exact('slack', self.slack)):g}"
         first = "the number of rows, then " if self.total_multiplier is not None else ""
+        if self.first:
+            first += f"{counted(len(self.first), 'table')}, then "
         return (
-            f"{self.title}, {first}{rounds} of the exponential mechanism (signed, lazy) and "
+            f"{self.title}, {first}{rounds} of the exponential mechanism (signed, {how}) and "
             f"discrete {self.measurement.capitalize()} noise"
         )
 
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
         selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
-        measured = self._additive(self.noise_multiplier, relation)
+        if self.index is not None:
+            selection = self.searched().promise(relation)
+        measured = additive(self.measurement, self.noise_multiplier, relation)
         event: Event = Repeat(Compose((selection.event, measured.event)), self.rounds)
-        if self.total_multiplier is not None:
-            event = Compose((self._additive(self.total_multiplier, relation).event, event))
+        before = event_before(self.total_multiplier, self.first, relation, self.measurement)
+        if before is not None:
+            event = Compose((before, event))
         return Promise(
             event,
             f"FastMWEM, Alg 1; {selection.citation}; counts: {measured.citation}",
             f"{self.rounds} times: {selection.statement} {measured.statement}",
         )
-
-    def _additive(self, multiplier: Real, relation: Relation) -> Promise:
-        law = f"discrete-{self.measurement}"
-        return promise(law, "additive", relation, noise_multiplier=multiplier)
 
     def noise_scale(self, sensitivity: int) -> Fraction:
         """Sigma, or the Laplace scale, for counts that one person moves by at most this."""
@@ -121,6 +171,12 @@ class SelectAndMeasure:
     def total_scale(self, rows_per_person: int) -> Fraction:
         """The same for the number of rows; 0 where it is public."""
         return exact("total_multiplier", self.total_multiplier or 0) * rows_per_person
+
+    def table_noises(self, relation: Relation, rows_per_person: int) -> list[TableNoise]:
+        """Of each table that is measured first."""
+        return [
+            table_noise(self.measurement, each, relation, rows_per_person) for each in self.first
+        ]
 
     def check(
         self, tasks: Sequence[Task], rows_per_person: int = 1, total: int | None = None
@@ -138,6 +194,7 @@ class SelectAndMeasure:
         for scale in (
             self.noise_scale(max(grids) * int(rows_per_person)),
             self.total_scale(int(rows_per_person)),
+            2 * max((exact("first", each) for each in self.first), default=0) * rows_per_person,
         ):
             if scale > _LARGEST_NOISE:
                 raise ParameterError(
@@ -145,7 +202,11 @@ class SelectAndMeasure:
                     "rounds, or use a coarser grid"
                 )
         for task in tasks:
-            task.selector(self.epsilon, int(rows_per_person)).check(total or 1)
+            if (task.search is None) is not (self.index is None):
+                raise ParameterError(
+                    "give an index over the queries where one is named, only there"
+                )
+            self.selector(task, int(rows_per_person)).check(total or 1)
 
     def open(
         self,
@@ -156,15 +217,22 @@ class SelectAndMeasure:
         relation: Relation,
         rows_per_person: int = 1,
         total: Sealed[NDArray[np.int64]] | None = None,
+        first: Sealed[NDArray[np.int64]] | None = None,
+        tables: Workload | None = None,
     ) -> OpenRun:
         """Spend the grant on the whole run; rounds are then asked for one by one.
 
-        ``total`` holds the number of rows, where it is measured first.
+        ``total`` holds the number of rows, where it is measured first; ``first`` the counts of
+        the marginals in ``tables``, one after another, where these are.
         """
         self.check(tasks, rows_per_person)
         if (total is None) is not (self.total_multiplier is None):
             raise ParameterError(
                 "give the sealed number of rows where it is measured, and only there"
+            )
+        if (0 if tables is None or first is None else len(tables.parts)) != len(self.first):
+            raise ParameterError(
+                f"the run is for {len(self.first)} first tables; give their counts"
             )
         promised = self.promise(relation)
         receipt = spend(self.name, promised, grant, tape)
@@ -172,11 +240,15 @@ class SelectAndMeasure:
         if total is not None:
             noise = self._noise(tape.child("total").stream(), self.total_scale(rows_per_person))
             found = int(open_sealed(total)[0]) + noise
+        measured: tuple[Counts, ...] = ()
+        if first is not None and tables is not None:
+            noises = self.table_noises(relation, int(rows_per_person))
+            measured = first_tables(first, tables.offsets, noises, tape.child("first"))
         runs = tuple(
             MeasuredRounds(_RoundsRun(self, task, tape.child(f"task-{i}"), int(rows_per_person)))
             for i, task in enumerate(tasks)
         )
-        return OpenRun(runs, found, receipt)
+        return OpenRun(runs, found, receipt, measured)
 
     def _noise(self, stream: BitStream, scale: Fraction) -> int:
         return MEASUREMENTS[self.measurement].draw(stream, scale)
@@ -189,10 +261,8 @@ class Task:
     counts: Sealed[NDArray[np.int64]]
     workload: Workload
     rounds: int
-
-    def selector(self, epsilon: Real, rows_per_person: int) -> LazySelector:
-        """The selector of these queries."""
-        return LazySelector(self.counts, self.workload, epsilon, rows_per_person)
+    search: Search | None = None
+    """An index over these queries."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +273,22 @@ class OpenRun:
     total: int | None
     """The number of rows with noise, where it was measured; public, and perhaps below 0."""
     receipt: Receipt
+    first: tuple[Counts, ...] = ()
+    """The noisy tables that were measured before the first round; public."""
+
+
+def event_before(
+    total: Real | None, first: Sequence[Real], relation: Relation, measurement: str
+) -> Event | None:
+    """The event of what is measured before the first round, by multipliers; None: nothing is."""
+    events: list[Event] = []
+    if total is not None:
+        events.append(additive(measurement, total, relation).event)
+    if first:
+        events.append(first_event(first, relation, measurement))
+    if not events:
+        return None
+    return events[0] if len(events) == 1 else Compose(tuple(events))
 
 
 class MeasuredRounds:
@@ -252,7 +338,7 @@ class _RoundsRun:
         self.size = task.workload.size
         self._mechanism = mechanism
         self._counts = open_sealed(task.counts)
-        self._selector = task.selector(mechanism.epsilon, rows_per_person)
+        self._selector = mechanism.selector(task, rows_per_person)
         self._offsets = [int(offset) for offset in task.workload.offsets]
         self._scales = [
             mechanism.noise_scale(rows_per_person * part.grid) for part in task.workload.parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,13 +11,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.checks import Real, exact
 from winnow.core.laws import Law
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.errors import DataError
+from winnow.privacy import Compose, Event, Promise, Repeat, promise
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -60,6 +64,36 @@ class TableNoise:
         if self.law == "laplace":
             return discrete_laplace_array(tape, size, self.size)
         return discrete_gaussian_array(tape, size, self.size)
+
+
+def table_noise(
+    measurement: str, multiplier: Real, relation: Relation, rows_per_person: int
+) -> TableNoise:
+    """Of each cell: the multiplier times the sensitivity of a whole table in the law's norm.
+
+    Rows of a person that are added or removed lie in one cell, all of them, at worst: L in either
+    norm. Rows that are replaced leave one and enter another: 2 L in l1, sqrt(2) L in l2.
+    """
+    people, size = relation.people, exact("noise_multiplier", multiplier) * rows_per_person
+    if measurement == "laplace":
+        return TableNoise("laplace", size * people)
+    return TableNoise("gaussian", size**2 * people)
+
+
+def additive(measurement: str, multiplier: Real, relation: Relation) -> Promise:
+    """What whole numbers with such noise are charged."""
+    return promise(f"discrete-{measurement}", "additive", relation, noise_multiplier=multiplier)
+
+
+def first_event(
+    multipliers: Sequence[Real], relation: Relation, measurement: str = "gaussian"
+) -> Event:
+    """The event of measuring tables with these multipliers before the first round."""
+    events: list[Event] = []
+    for multiplier, tables in Counter(multipliers).items():
+        one = additive(measurement, multiplier, relation).event
+        events.append(one if tables == 1 else Repeat(one, tables))
+    return events[0] if len(events) == 1 else Compose(tuple(events))
 
 
 @dataclass(frozen=True)
@@ -107,28 +141,43 @@ class TableRounds:
         self.candidates = len(weights)
         self._counts, self._offsets, self._weights = open_sealed(counts), offsets, weights
         self._most = LARGEST_SCORE // (STEPS * int(np.diff(offsets).max()))
+        self._heaviest = int(weights.max())
         self._scale, self._noise = scale, noise
         self._tape = tape
         self._round = 0
+        self._known = np.zeros(len(weights), np.bool_)
+        self._seen: dict[int, Floats] = {}
+        """Public tables that cannot change: what comes again costs nothing."""
+        self._distances = np.zeros(len(weights), np.int64)
 
-    def draw(
-        self, places: Counts, tables: Sequence[Floats], penalties: Sequence[float]
-    ) -> MeasuredTable:
-        """One round."""
-        public = [self._grid(place, table) for place, table in zip(places, tables, strict=True)]
+    def look(self, place: int, table: Floats) -> None:
+        """Compare a candidate with what the model says of it, for all draws until the next look."""
+        steps = self._grid(place, table)
+        if self._heaviest * int(np.abs(steps).sum()) > LARGEST_SCORE:
+            raise DataError("the model's counts do not fit 64 bits; give smaller weights")
+        self._distances[place] = np.abs(STEPS * self._true(place) - steps).sum()
+        self._known[place] = True
+        self._seen.pop(place, None)
+
+    def look_once(self, place: int, table: Floats) -> None:
+        """The same, but a table that came before and cannot have changed is not looked at."""
+        if self._seen.get(place) is not table:
+            self.look(place, table)
+            if isinstance(table, np.ndarray) and not table.flags.writeable:
+                self._seen[place] = table
+
+    def draw(self, places: Counts, penalties: Sequence[float] | Floats) -> MeasuredTable:
+        """One round among candidates that were looked at."""
+        if not self._known[places].all():
+            raise DataError("the model has said nothing of a candidate; give its table first")
         fixed = np.rint(STEPS * np.array(penalties, np.float64))
-        heaviest = int(self._weights.max())
+        heaviest = self._heaviest
         if not np.isfinite(fixed).all() or heaviest * np.abs(fixed).max() > LARGEST_SCORE:
             raise DataError("a penalty is not a number of rows; give finite numbers")
-        if heaviest * max(int(np.abs(table).sum()) for table in public) > LARGEST_SCORE:
-            raise DataError("the model's counts do not fit 64 bits; give smaller weights")
         self.left -= 1  # also when it is interrupted: its noise may have been seen
         tape = self._tape.child(f"round-{self._round}")
         self._round += 1
-        distances = np.empty(len(places), np.int64)
-        for i, (place, table) in enumerate(zip(places, public, strict=True)):
-            distances[i] = np.abs(STEPS * self._true(place) - table).sum()
-        distances = np.minimum(distances, LARGEST_SCORE // heaviest)
+        distances = np.minimum(self._distances[places], LARGEST_SCORE // heaviest)
         scores = self._weights[places] * (distances - fixed.astype(np.int64))
         with np.errstate(all="ignore"):
             [found] = noisy_top(scores, tape.child("selection"), Law.GUMBEL, self._scale)

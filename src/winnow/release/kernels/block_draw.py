@@ -111,7 +111,7 @@ def _sum_of_powers(bounds, first, stop, lowest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _weight(blocks, b, lowest):  # type: ignore[no-untyped-def]
+def weight_of(blocks, b, lowest):  # type: ignore[no-untyped-def]
     """The weight of a block."""
     first, stop = blocks.firsts[b], _stop(blocks, b)
     bound = blocks.block_bounds[b]
@@ -123,7 +123,7 @@ def _weight(blocks, b, lowest):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _weigh(blocks, state):  # type: ignore[no-untyped-def]
+def weigh(blocks, state):  # type: ignore[no-untyped-def]
     """The weights of all blocks relative to the largest bound, and their total."""
     top = np.int32(0)
     for b in range(blocks.firsts.shape[0]):
@@ -131,7 +131,7 @@ def _weigh(blocks, state):  # type: ignore[no-untyped-def]
     lowest = np.int32(top - blocks.reach)
     total = np.int64(0)
     for b in range(blocks.firsts.shape[0]):
-        blocks.weights[b] = _weight(blocks, b, lowest)
+        blocks.weights[b] = weight_of(blocks, b, lowest)
         total += blocks.weights[b]
     state[TOP], state[TOTAL] = top, total
 
@@ -164,12 +164,12 @@ def _begin(answers, scale, blocks, state):  # type: ignore[no-untyped-def]
                 highest_left = max(highest_left, bounds[b])
             threshold = highest_left - blocks.depth
     state[BEST] = max(best, np.int32(0))
-    _weigh(blocks, state)
+    weigh(blocks, state)
     state[PHASE] = DRAWING
 
 
 @inlined
-def _propose(blocks, target, lowest):  # type: ignore[no-untyped-def]
+def propose(blocks, target, lowest):  # type: ignore[no-untyped-def]
     """(block, candidate, bound) at a place below the total weight."""
     b = 0
     while target >= blocks.weights[b]:
@@ -203,7 +203,7 @@ def _draw(answers, scale, plain, words, place, state):  # type: ignore[no-untype
         value, after = below(2 * state[TOTAL], words, place)
         if value < 0 or after >= words.shape[0]:
             return NEED_WORDS, place
-        b, i, bound = _propose(blocks, value >> 1, lowest)
+        b, i, bound = propose(blocks, value >> 1, lowest)
         score = _score(answers, scale, blocks, i)
         if exponent_bound(score, blocks.per_unit) > bound:
             return VIOLATED, place
@@ -214,9 +214,9 @@ def _draw(answers, scale, plain, words, place, state):  # type: ignore[no-untype
             before = blocks.block_bounds[b]
             _evaluate(answers, scale, blocks, b, state)
             if before >= state[TOP]:  # what was largest may be smaller now
-                _weigh(blocks, state)
+                weigh(blocks, state)
             else:
-                weight = _weight(blocks, b, lowest)
+                weight = weight_of(blocks, b, lowest)
                 state[TOTAL] += weight - blocks.weights[b]
                 blocks.weights[b] = weight
         if verdict != REJECT:

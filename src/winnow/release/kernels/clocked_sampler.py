@@ -25,6 +25,7 @@ from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.workloads.forms import BitMatrix, DenseForm, GridMatrix, Words
 from winnow.release.kernels.block_sampler import LARGEST_UNITS, per_unit_of
 from winnow.release.kernels.distribution import Distribution, Region
+from winnow.release.kernels.followed_sampler import FollowedSampler
 
 Integers = NDArray[np.int64]
 
@@ -32,6 +33,9 @@ _LANE = 30  # whole weights of all cells together stay below 2^30, so that they 
 _COARSEST = 10
 _NEW_EPOCH = 0.25  # in units of ln 2: how far a reference may be away to set keys by it
 _LAZY_START = 4.0  # with less than this to gain or lose, no scan is needed to begin with
+_FOLLOW = 64.0  # with more than this to gain or lose, many binary queries are followed at once
+_MANY = 2048  # with fewer queries a scan takes no time
+_LARGEST_COPY = 1 << 29  # bytes of bits that are laid across as well
 _PART, _SMALL_PART = 16, 128  # evaluations allowed in a draw, as a part of all queries
 _FREE = 16  # proposals allowed for each evaluation
 
@@ -98,14 +102,19 @@ class ClockedSampler:
         self._state = np.zeros(kernel.STATE, np.int64)
         self._allowed = self._most = size // _PART + 64
         self._seen: tuple[Distribution, int] | None = None
+        self._followed: FollowedSampler | None = None
 
     def draw(self, distribution: Distribution, words: TapeWords) -> tuple[int, int]:
         """A query's place, maintained ones first, and a sign."""
+        if self._followed is not None:
+            return self._followed.draw(distribution, words)
         kernel, plain, state = self._kernel, self._plain, self._state
         maintained, mass = distribution.maintained_answers()
         whole = distribution.whole_weights(self._units)
         answers = maintained, self._units / mass, whole
         if self._seen is None:
+            if self._clocked.cap > _FOLLOW and self._can_follow:
+                return self._follow().draw(distribution, words)
             self._first(answers)
         elif self._seen[0] is not distribution or self._seen[1] != distribution.version:
             kernel.begin(plain, whole, _NEW_EPOCH, state)
@@ -116,6 +125,8 @@ class ClockedSampler:
             status, words.place = kernel.draw(plain, answers, words.buffer, words.place, state)
             if status == NEED_WORDS:
                 words.refill()
+            elif status == SCAN and self._can_follow:
+                return self._follow().draw(distribution, words)
             elif status == SCAN:
                 kernel.scan(plain, answers, state)
                 scanned = True
@@ -130,6 +141,20 @@ class ClockedSampler:
                     else min(2 * self._allowed, self._most)
                 )
                 return int(state[CANDIDATE]), int(state[SIGN])
+
+    @property
+    def _can_follow(self) -> bool:
+        queries = self._clocked.queries
+        many = len(queries.bits) >= _MANY and queries.bits.nbytes <= _LARGEST_COPY
+        return many and not len(queries.values)
+
+    def _follow(self) -> FollowedSampler:
+        """Too many binary queries are near the best to look at one by one: follow all of them."""
+        queries = self._clocked.queries
+        self._followed = FollowedSampler(
+            queries.counts, queries.bits, self._units, self._exact[0], float(queries.per_units[0])
+        )
+        return self._followed
 
     def _allow(self, evaluations: int, proposals: int) -> None:
         """Begin to draw, until so many evaluations or proposals were in vain."""

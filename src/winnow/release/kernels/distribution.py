@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, assert_never
 
@@ -79,10 +78,18 @@ def _following(regions: list[Region[F]]) -> int:
     return regions[-1].base + regions[-1].size if regions else 0
 
 
-class Distribution:
-    """A distribution over the cells that answers the queries of a workload; starts uniform."""
+def _places(regions: list[Region[F]]) -> tuple[list[int], list[int]]:
+    """Where each region begins among those of its kind, and its first query."""
+    return [region.base for region in regions], [region.first for region in regions]
 
-    def __init__(self, workload: Workload, total: int) -> None:
+
+class Distribution:
+    """A distribution over the cells that answers the queries of a workload.
+
+    It starts uniform, or from given weights, which are positive.
+    """
+
+    def __init__(self, workload: Workload, total: int, start: Floats | None = None) -> None:
         if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < 1:
             raise DataError(f"total={total!r} is not a positive number of rows")
         self.workload = workload
@@ -100,10 +107,14 @@ class Distribution:
         self._regions = sorted(regions, key=lambda region: region.first)
         self._firsts = [region.first for region in self._regions]
         self.maintained_size = _following(self.maintained)
-        self._weights: Floats = np.full(self.cells, 1.0 / self.cells)
+        self._maintained_places = _places(self.maintained)
+        self._dense_places = _places(self.dense)
+        self._start = 1.0 / self.cells if start is None else start / start.sum()
+        self._weights: Floats = np.full(self.cells, self._start)
         self._sums: Floats = np.zeros(self.cells)
         self._clock = 0.0
         self._base_mass = 1.0
+        self._shift = 0
         self._since_fill = 0
         self._tables: MarginalTables | None = None
         self._answers: Floats = np.zeros(0)
@@ -176,13 +187,13 @@ class Distribution:
     def average(self, *, start: bool = True) -> Floats:
         """The mean of the distributions so far, the present one included; sum 1.
 
-        Without `start` the uniform distribution before the first step is left out.
+        Without `start` the distribution before the first step is left out.
         """
         total = self._sums + self._weights * (self._clock + 1.0 / self._mass)
         if not start:
             if not self.version:
                 raise DataError("there was no step yet, so there is nothing to average")
-            total -= 1.0 / self.cells
+            total -= self._start
         np.maximum(total, 0.0, out=total)
         return np.asarray(total / total.sum())
 
@@ -231,7 +242,9 @@ class Distribution:
         """
         self._sums += self._weights * self._clock
         self._clock = 0.0
-        self._weights *= 2.0 ** -math.frexp(self._mass)[1]
+        shift = math.frexp(self._mass)[1]
+        self._weights *= 2.0**-shift
+        self._shift += shift
         self._refill()
         self._base_mass = self._mass
 
@@ -261,6 +274,11 @@ class Distribution:
         return self._answers, self._mass
 
     @property
+    def mass(self) -> tuple[float, int]:
+        """The sum of the weights, as m and s for m 2^s: cells that no step touched keep theirs."""
+        return self._mass, self._shift
+
+    @property
     def slack(self) -> float:
         """More than the rounding of maintained answers and of the mass, as a part of the mass.
 
@@ -288,12 +306,9 @@ class Distribution:
         """The query at a place in that order."""
         dense = place >= self.maintained_size
         inside = place - self.maintained_size if dense else place
-        regions: Sequence[Region[TableForm] | Region[DenseForm]]
-        regions = self.dense if dense else self.maintained
-        for region in regions:
-            if inside < region.base + region.size:
-                return region.first + inside - region.base
-        raise AssertionError("regions cover all places")
+        bases, firsts = self._dense_places if dense else self._maintained_places
+        region = bisect_right(bases, inside) - 1
+        return firsts[region] + inside - bases[region]
 
     def blocks(self) -> tuple[Integers, Integers]:
         """Runs of maintained queries that lie inside one query each: firsts, and that query.

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -50,19 +51,26 @@ def plan(active: int, sizes: Sequence[int], tables: Sequence[int]) -> SumOrder:
 
     ``active`` and ``tables`` are sets of columns as bit masks.
     """
+    return _plan(active, tuple(sizes), tuple(tables))
+
+
+@lru_cache(maxsize=1024)
+def _plan(active: int, sizes: tuple[int, ...], tables: tuple[int, ...]) -> SumOrder:
     numbers = {active: 0}
+    cells = {active: _size(active, sizes)}
     masks, sources, dropped = [active], [0], [0]
     wanted = {mask & active for mask in tables}
     for target in sorted(wanted, key=lambda mask: (-mask.bit_count(), mask)):
         if target in numbers:
             continue
         above = [mask for mask in masks if mask & target == target]
-        source = min(above, key=lambda mask: _size(mask, sizes))
+        source = min(above, key=cells.__getitem__)
         extra = [c for c in range(source.bit_length()) if (source ^ target) >> c & 1]
         for column in sorted(extra, key=lambda c: -sizes[c]):
             smaller = source & ~(1 << column)
             if smaller not in numbers:
                 numbers[smaller] = len(masks)
+                cells[smaller] = cells[source] // sizes[column]
                 masks.append(smaller)
                 sources.append(numbers[source])
                 dropped.append(column)

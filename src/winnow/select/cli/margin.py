@@ -13,9 +13,10 @@ from winnow.cli.options import (
     MonotoneOption,
     OutOption,
     RelationOption,
-    SensitivityOption,
+    SensitivitiesOption,
     option,
     plot_of,
+    sensitivity_of,
 )
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
@@ -70,7 +71,7 @@ def margin(
         float,
         option("--chance", "P", "How often one of the best should win.", ASKED),
     ] = 0.95,
-    sensitivity: SensitivityOption = 1.0,
+    sensitivity: SensitivitiesOption = "1",
     monotone: MonotoneOption = False,
     relation: RelationOption = Relation.ADD_REMOVE,
     json: JsonOption = False,
@@ -99,7 +100,7 @@ def margin(
         candidates=candidates,
         near=near,
         chance=chance,
-        sensitivity=sensitivity,
+        sensitivity=sensitivity_of(sensitivity),
         monotone=monotone,
         relation=relation,
     )

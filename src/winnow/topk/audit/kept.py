@@ -60,6 +60,11 @@ class ListedCounts(KeptCounts, Snapshot):
         """Positions, or labels where there are some."""
         return [self._members[count][index] for count, index in places]
 
+    def counts_of(self, items: Sequence[Any]) -> list[int]:
+        """The counts of members."""
+        found = {item: count for count, members in self._members.items() for item in members}
+        return [found.get(item, 0) for item in items]
+
 
 @dataclass(frozen=True)
 class RandomTies(Model):

@@ -25,6 +25,7 @@ from winnow.cli.options import (
     option,
     plot_of,
     relation_of_people,
+    sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saving
@@ -137,6 +138,16 @@ def topk(
             _COLUMNS,
         ),
     ] = None,
+    sensitivity: Annotated[
+        str,
+        option(
+            "--sensitivity",
+            "S",
+            "With --count: the most by which one person raises a count, or DOWN,UP for what adding "
+            "a person does, such as 0.25,1.",
+            _COLUMNS,
+        ),
+    ] = "1",
     relation: Annotated[Relation | None, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)] = None,
     mechanism: TopKMechanismOption = AUTO,
     ordered: Annotated[
@@ -218,10 +229,11 @@ def topk(
         max_items_per_user=1 if count is None and user is None else max_items_per_user,
         accountant=rounds_accountant(budget),
         relation=relation,
+        sensitivity=sensitivity_of(sensitivity),
     )
     check_source(
         file, count, max_items_per_user, user=user, items=items, memory=memory, header=header,
-        labels=labels, one_row=one_row,
+        labels=labels, one_row=one_row, sensitivity=sensitivity,
     )  # fmt: skip
     read = named_by(file)
     _check_targets([*read, *([] if items is None else [items])], out, plot, request)
@@ -267,7 +279,7 @@ def topk(
         if json:
             show_json(released.to_dict())
         else:
-            passed = threshold_text(choice, request.relation)
+            passed = threshold_text(choice, request.utility)
             show_top(released, k=k, with_counts=with_counts, threshold=passed, **how)
 
 

@@ -43,6 +43,13 @@ class TopKRequest:
     max_items_per_user: int | None = None
     accountant: str = "best"
     relation: Relation = Relation.ADD_REMOVE
+    sensitivity: float | tuple[float, float] = 1
+
+    @property
+    def utility(self) -> Utility:
+        """How far one person moves a count; one number: adding a person lowers none."""
+        one_way = not isinstance(self.sensitivity, tuple)
+        return Utility.declare(self.sensitivity, monotone=one_way, relation=self.relation)
 
     def choice(self, *, public: bool) -> Choice:
         """The mechanism that will run; a request that cannot be met is refused here."""
@@ -104,13 +111,13 @@ class TopKRequest:
 
     def margin(self, choice: Choice, confidence: float = 0.95) -> int | None:
         """Within what the noise of a count lies, if counts are released."""
-        utility = Utility.declare(1, monotone=True, relation=self.relation)
-        return counts_margin(choice.mechanism, utility, confidence) if self.with_counts else None
+        return (
+            counts_margin(choice.mechanism, self.utility, confidence) if self.with_counts else None
+        )
 
 
-def threshold_text(choice: Choice, relation: Relation) -> str | None:
+def threshold_text(choice: Choice, utility: Utility) -> str | None:
     """What a label found in the data had to pass, where labels are private: public numbers."""
-    utility = Utility.declare(1, monotone=True, relation=relation)
     match choice.mechanism:
         case StabilityThreshold() as chosen:
             passed = chosen.threshold(utility)
@@ -125,7 +132,7 @@ def threshold_text(choice: Choice, relation: Relation) -> str | None:
             return None
 
 
-def read_items(path: Path, *, line_breaks: bool = False) -> list[str]:
+def read_items(path: Path, *, line_breaks: bool = False, option: str = "--items") -> list[str]:
     """One item per line; in a .csv or .tsv file one column, its name in the first line.
 
     ``line_breaks`` says that the fields of such a file may hold line breaks.
@@ -140,7 +147,7 @@ def read_items(path: Path, *, line_breaks: bool = False) -> list[str]:
         problem = str(error)
     except OSError as error:
         problem = f"{reason(error)}; check the path"
-    raise DataError(f"--items {path}: {problem}")
+    raise DataError(f"{option} {path}: {problem}")
 
 
 def _each_once(numbered: Iterable[tuple[int, str]]) -> list[str]:
@@ -198,8 +205,7 @@ def from_counts(
             f"{file}: at least one count (column {count!r}) is negative or not a whole number; "
             "give counts of people"
         )
-    utility = Utility.declare(1, monotone=True, relation=request.relation)
-    most = request.max_items_per_user
+    utility, most = request.utility, request.max_items_per_user
     sealed = (
         private_counts(names, counts, utility, most)
         if isinstance(choice.mechanism, UnknownDomain)
@@ -243,6 +249,7 @@ def check_source(
     header: bool,
     labels: str | None,
     one_row: bool,
+    sensitivity: str,
 ) -> None:
     """Refuse options that would do nothing for this kind of file, and what is left unsaid."""
     if count is None:
@@ -251,6 +258,11 @@ def check_source(
             raise ParameterError(
                 "--labels is for ready counts, with --count; the items of an event log are private "
                 "unless --items lists them"
+            )
+        if sensitivity != "1":
+            raise ParameterError(
+                "--sensitivity is for ready counts, with --count; in an event log each person "
+                "counts once for an item"
             )
         if file == STDIN:
             raise ParameterError("an event log is read from a file; on standard input give --count")

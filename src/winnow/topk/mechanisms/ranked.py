@@ -156,7 +156,7 @@ class RankedJoint(RankedSelection):
 
     def check(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        _check_lists(self.title, self.k, total)
+        check_lists(self.title, self.k, total)
         check_scale(self._explicit().scale(utility))
 
     def draw(self, ranked: Ranked, utility: Utility, tape: Tape) -> list[Found]:
@@ -206,7 +206,7 @@ class RankedCanonical(RankedSelection):
 
     def check(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        _check_lists(self.title, self.k, total)
+        check_lists(self.title, self.k, total)
         check_scale(self._explicit().scale(utility))
 
     def draw(self, ranked: Ranked, utility: Utility, tape: Tape) -> list[Found]:
@@ -285,7 +285,8 @@ def _candidates(ranked: Ranked, ranks: list[int], stream: BitStream) -> list[Fou
     return [(count, universe.take(count, stream)) for count in counts]
 
 
-def _check_lists(name: str, k: int, total: int | None) -> None:
+def check_lists(name: str, k: int, total: int | None) -> None:
+    """Refuse universes that are endless, or too small or too large for lists and sets."""
     refuse_endless(name, total)
     refuse_more_than_all(k, total)
     if total is not None and total > LARGEST_UNIVERSE:

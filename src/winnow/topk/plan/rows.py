@@ -79,6 +79,13 @@ class TopKRow:
     """Whether that is the epsilon for the list in order, because no chance of the set is known."""
     citation: str
 
+    @property
+    def typical_error(self) -> tuple[float, float]:
+        """Median and mean of the simulated l_infinity error; it must have been simulated."""
+        assert self.simulated is not None
+        found = self.simulated["l_infinity"]
+        return found.median, found.mean
+
     def to_dict(self) -> dict[str, Any]:
         """The row as plain data, ready for JSON."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -162,3 +169,17 @@ class PlanQuestion:
         ranks = (great(self.k), good(self.k))
         right += [topk_error.is_near_top(self.scores, rows, *within) for within in ranks]
         return found, tuple(float(each.mean()) for each in right)
+
+
+def shown_chance(exactly: float | None, simulated: float | None) -> str:
+    """The exact chance, or the simulated share marked as such."""
+    if exactly is None:
+        return "-" if simulated is None else f"~{simulated:.3g}"
+    if 0 < 1.0 - exactly < 1e-5:
+        return f"1 - {1.0 - exactly:.2g}"
+    return f"{exactly:.4g}"
+
+
+def shown_number(value: float | None) -> str:
+    """Six digits, or a dash where there is no number."""
+    return "-" if value is None else f"{value:.6g}"

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.laws import Law
 from winnow.core.noisy_top.filter import Scores
-from winnow.core.notebook import Card, InNotebook, lines_card
+from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import InputError, ParameterError
@@ -24,7 +24,7 @@ from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.plan.known import chances_of_canonical
 from winnow.topk.plan.probabilities import epsilon_for_top
 from winnow.topk.plan.profile import public_scores
-from winnow.topk.plan.rows import PlanQuestion, TopKRow
+from winnow.topk.plan.rows import PlanQuestion, TopKRow, shown_chance, shown_number
 from winnow.topk.table import GAMMA, PUBLIC, TopKOptions, top_k_named
 
 
@@ -154,7 +154,7 @@ class TopKPlan(InNotebook):
         simulated = [row for row in self.rows if row.simulated is not None]
         if not simulated:
             raise ParameterError("nothing was simulated, so there is no best; plan with draws > 0")
-        return min(simulated, key=_l_infinity)
+        return min(simulated, key=lambda row: row.typical_error)
 
     def row(self, mechanism: str) -> TopKRow:
         """The first row of this mechanism, by its word or by its full name."""
@@ -182,19 +182,24 @@ class TopKPlan(InNotebook):
         lines = [headings]
         for row in self.rows:
             errors = row.simulated
-            cells = [row.name.split(", k=")[0], _shown(row.epsilon)]
-            cells += ["list" if row.ordered else "set", _chance(row.top_chance, row.simulated_top)]
-            cells += [_chance(row.great_chance, row.simulated_great)]
-            cells += [_chance(row.good_chance, row.simulated_good)]
+            cells = [row.name.split(", k=")[0], shown_number(row.epsilon)]
+            cells += [
+                "list" if row.ordered else "set",
+                shown_chance(row.top_chance, row.simulated_top),
+            ]
+            cells += [shown_chance(row.great_chance, row.simulated_great)]
+            cells += [shown_chance(row.good_chance, row.simulated_good)]
             if errors is None:
                 cells += ["-"] * 4
             else:
                 largest = errors["l_infinity"]
-                cells += [_shown(largest.median), _shown(largest.upper)]
-                cells += [_shown(errors[name].median) for name in ("l_1", "k_relative")]
-            cells.append(_shown(row.signed_bound))
+                cells += [shown_number(largest.median), shown_number(largest.upper)]
+                cells += [shown_number(errors[name].median) for name in ("l_1", "k_relative")]
+            cells.append(shown_number(row.signed_bound))
             if self.target_chance is not None:
-                cells.append(_shown(row.epsilon_for_target) + (" (list)" if row.for_list else ""))
+                cells.append(
+                    shown_number(row.epsilon_for_target) + (" (list)" if row.for_list else "")
+                )
             lines.append(cells)
         return lines
 
@@ -202,16 +207,7 @@ class TopKPlan(InNotebook):
         return lines_card(str(self).split("\n", 1)[0], self.table(), self.scope)
 
     def __str__(self) -> str:
-        lines = self.table()
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        shown = [
-            "  ".join(
-                cell.ljust(w) if i in (0, 2) else cell.rjust(w)
-                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        ]
-        shown.insert(1, "-" * max(map(len, shown)))
+        shown = ruled(self.table(), texts=(0, 2))
         relation = Relation(self.relation).sentence
         title = f"top {self.k} of {self.candidates:,}"
         if self.epsilon is not None:
@@ -382,22 +378,3 @@ def _best_gamma(
 
     rough = max(range(2, 21, 2), key=worth)
     return Fraction(max((rough - 1, rough, min(rough + 1, 20)), key=worth), 20)
-
-
-def _l_infinity(row: TopKRow) -> tuple[float, float]:
-    assert row.simulated is not None
-    found = row.simulated["l_infinity"]
-    return found.median, found.mean
-
-
-def _chance(exactly: float | None, simulated: float | None) -> str:
-    """The exact chance, or the simulated share marked as such."""
-    if exactly is None:
-        return "-" if simulated is None else f"~{simulated:.3g}"
-    if 0 < 1.0 - exactly < 1e-5:
-        return f"1 - {1.0 - exactly:.2g}"
-    return f"{exactly:.4g}"
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6g}"

@@ -16,7 +16,7 @@ from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.privacy import guarantee_of, single_use_grant, zcdp_cost
-from winnow.release.audit import as_twin
+from winnow.release.audit.rounds import as_twin
 from winnow.release.crossing.tables import MeasuredTable
 from winnow.release.mechanism import MeasureMarginals
 from winnow.wide.audit.model import (
@@ -180,11 +180,13 @@ def simulated(
             relation=Relation.SUBSTITUTION,
         )
         rounds = run.start(Sealed(counts, "made-up counts"), setting.workload, setting.weights)
-        model = setting.start()
-        for place in range(mechanism.rounds):
-            measured: MeasuredTable = rounds.next(every, model, setting.penalties)
+        for i, said in enumerate(setting.start()):
+            rounds.look(i, said)
+        for place in range(mechanism.rounds):  # two at most: one table says something new
+            measured: MeasuredTable = rounds.draw(every, setting.penalties)
             found[draw, 2 * place : 2 * place + 2] = measured.candidate, measured.counts[0]
-            model = setting.follow(measured.candidate, measured.counts)
+            new = setting.followed(measured.counts[None, :])[0]
+            rounds.look(measured.candidate, new)
     return found
 
 

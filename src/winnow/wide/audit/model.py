@@ -57,14 +57,11 @@ class AuditedRounds:
         """The tables of the first model: uniform."""
         return [np.full(part.size, self.total / part.size) for part in self.workload.parts]
 
-    def follow(self, chosen: int, noisy: Integers) -> list[Floats]:
-        """The tables of the second model: what was measured, cut off at 0 and rescaled."""
-        tables = self.start()
-        tables[chosen] = self.followed(noisy[None, :])[0]
-        return tables
-
     def followed(self, noisy: Integers) -> Floats:
-        """The same for many noisy tables, a line each: the measured table alone."""
+        """What the second model says of a measured table, for many noisy ones, a line each.
+
+        That is what was measured, cut off at 0 and rescaled; other tables stay as they were.
+        """
         positive = np.maximum(noisy, 0.0)
         sums = positive.sum(axis=1, keepdims=True)
         even = np.full(noisy.shape, self.total / noisy.shape[1])

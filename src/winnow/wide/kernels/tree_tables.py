@@ -46,11 +46,11 @@ class TreeTables:
     def marginal(self, columns: Sequence[int]) -> Floats:
         """The table of some columns, axes in the order in which they are named."""
         wanted = tuple(columns)
-        found = [
-            place for place, clique in enumerate(self.tree.cliques) if set(wanted) <= set(clique)
-        ]
+        found = self._holding.get(wanted[0], set()) if wanted else set(range(len(self.beliefs)))
+        for column in wanted[1:]:
+            found = found & self._holding.get(column, set())
         if found:
-            place = min(found, key=lambda i: self.beliefs[i].size)
+            place = min(found, key=lambda i: (self.beliefs[i].size, i))
             return _summed([self.beliefs[place], list(self.tree.cliques[place])], wanted)
         joined = self._eliminated(wanted)
         factors: list[Any] = []
@@ -158,6 +158,15 @@ class TreeTables:
         top = next(place for place in paths[0] if place in common)
         needed = {place for path in paths for place in path[: path.index(top) + 1]}
         return top, sorted(needed)
+
+    @cached_property
+    def _holding(self) -> dict[int, set[int]]:
+        """For each column the cliques that have it."""
+        found: dict[int, set[int]] = {}
+        for place, clique in enumerate(self.tree.cliques):
+            for column in clique:
+                found.setdefault(column, set()).add(place)
+        return found
 
     @cached_property
     def _given(self) -> tuple[Floats, ...]:

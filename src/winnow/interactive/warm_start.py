@@ -1,0 +1,140 @@
+"""A first hypothesis from tables that part of the charge buys.
+
+The counts of all pairs of columns, with Gaussian noise, are released at once, and the session
+starts from the distribution of maximum entropy that fits them (``release.table_fit``), mixed with
+a little of the even one: that bounds the relative entropy of any data to it by ln M + ln(1/MIX),
+so the cap of ``sizing`` is proved as without tables. The fit aims beside the mixture, which is then
+no error.
+
+What a start is worth is private, what it costs is not: the rounds have less of the charge, and
+more noise. It is taken where the noise of the tables stays below what the rounds can see, and
+where usual errors do not grow by more than a quarter. Few updates are left to make then, so fewer
+are paid for, and the noise falls again. ``benchmarks/interactive.py`` measures it.
+
+Where pairs cannot be fitted (a domain that is not held in memory, or has too many cells), a share
+that the user asks for buys the counts of single columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import Real, one_of
+from winnow.core.relation import Relation
+from winnow.errors import ParameterError
+from winnow.interactive.constants import InteractivePlan, InteractiveRequest
+from winnow.interactive.crossing import column_sets
+from winnow.interactive.mechanism import prior_variance
+from winnow.release.table_fit import TableWeights
+
+AUTO = "auto"
+"""The word for a start that public numbers choose."""
+SHARE = Fraction(1, 5)
+"""The part of the charge that the tables get, unless the user says."""
+PAIRS, SINGLE = 2, 1
+MIX, SINGLE_MIX = 0.01, 0.1
+"""The part of the even distribution in the start, from pairs and from single columns."""
+MOST_UPDATES_WARM = 200
+COSTS = 1.25
+"""By so much the usual errors may grow for a start."""
+
+_MOST_WORK = 1 << 25
+_PASSES = 30
+_PART = 4
+_LEAST = 3.0
+
+Planner = Callable[[InteractiveRequest], InteractivePlan]
+
+
+def ways_of(shape: Sequence[int] | None) -> int:
+    """How many columns the tables have: two, where all pairs of these columns can be fitted."""
+    if shape is None or len(shape) < PAIRS:
+        return SINGLE
+    work = math.prod(shape) * math.comb(len(shape), PAIRS)
+    return PAIRS if work <= _MOST_WORK else SINGLE
+
+
+def mix_of(ways: int) -> float:
+    """The part of the even distribution in the start."""
+    return MIX if ways == PAIRS else SINGLE_MIX
+
+
+def capped_updates(best: int, entropy: float) -> int:
+    """How many updates to pay for after pairs; `best` is right for a hypothesis that knows nothing.
+
+    At least so many that the proved threshold is some 0.6 of the rows.
+    """
+    few = min(MOST_UPDATES_WARM, best // _PART)
+    return min(best, max(few, math.ceil(_LEAST * entropy)))
+
+
+def deviation_of(
+    shape: Sequence[int], multiplier: Real, rows_per_person: int, relation: Relation
+) -> float:
+    """The standard deviation of the noise on a count of the pairs of these columns."""
+    tables = math.comb(len(shape), PAIRS)
+    return math.sqrt(prior_variance(multiplier, rows_per_person, tables, relation))
+
+
+def table_error(shape: Sequence[int], deviation: float) -> float:
+    """The error that noise gives a question about half of the codes of two columns, at most."""
+    first, second = sorted(shape)[-PAIRS:]
+    return deviation * math.sqrt(first * second) / 2
+
+
+def by_default(request: InteractiveRequest) -> bool:
+    """Whether the user has left the cap and the threshold to the plan."""
+    given = (request.updates, request.threshold, request.alpha)
+    return all(value is None for value in given)
+
+
+def better_start(request: InteractiveRequest, planned: Planner) -> InteractivePlan:
+    """From tables, where that is predicted to help; otherwise from nothing."""
+    one_of((AUTO,), warm_start=request.warm_start)
+    cold = replace(request, warm_start=0)
+    unlike = request.universe is not None or request.calibration == "paper"
+    if unlike or not by_default(request):
+        return planned(cold)
+    tables = _from_tables(request, planned)
+    if tables is None:
+        return planned(cold)
+    try:
+        plain = planned(cold)
+    except ParameterError:
+        return tables
+    return tables if tables.usual <= COSTS * plain.usual else plain
+
+
+def _from_tables(request: InteractiveRequest, planned: Planner) -> InteractivePlan | None:
+    """The plan with all pairs of columns, if their noise stays below what the rounds can see."""
+    if request.shape is None or ways_of(request.shape) != PAIRS:
+        return None
+    try:
+        plan = planned(replace(request, warm_start=SHARE))
+    except ParameterError:
+        return None
+    if plan.low is None or plan.prior_multiplier is None:
+        return None
+    deviation = deviation_of(
+        request.shape, plan.prior_multiplier, plan.rows_per_person, request.relation
+    )
+    noise = table_error(request.shape, deviation / plan.rows)
+    return plan if noise <= plan.low else None
+
+
+def fitted_start(
+    shape: tuple[int, ...], tables: Sequence[NDArray[np.int64]], rows: int, deviation: float
+) -> NDArray[np.float64]:
+    """The distribution over all cells that fits noisy counts of all pairs, beside the mixture."""
+    fit = TableWeights(shape)
+    for columns, counts in zip(column_sets(len(shape), PAIRS), tables, strict=True):
+        wanted = (counts / rows - MIX / len(counts)) / (1 - MIX)
+        fit.learn(columns, wanted, deviation / rows)
+    fit.fit(_PASSES)
+    return fit.weights

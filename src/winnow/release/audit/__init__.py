@@ -1,0 +1,1 @@
+"""Audits of rounds over queries, and of what is measured before them."""
