@@ -28,13 +28,14 @@ def random_rows(n: int, items: int, mean: float, seed: int) -> list[list[int]]:
     return [sorted(set(rng.choice(items, size=k, p=weights).tolist())) for k in lengths]
 
 
-@pytest.mark.parametrize("kernel", ["plain", "occurrences", "intersect"])
+@pytest.mark.parametrize("kernel", ["plain", "occurrences", "intersect", "kept bits"])
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_itemsets_come_by_support_and_ties_in_lexicographic_order(size, kernel, monkeypatch):
     rows = random_rows(150, 18, 6, seed=size)
     if kernel != "plain":
         monkeypatch.setattr(miner, "_PLAIN", -1)
         monkeypatch.setattr(miner, "_BITSET_BYTES", 0 if kernel == "occurrences" else 1 << 28)
+        monkeypatch.setattr(miner, "_KEPT_BYTES", 1 << 22 if kernel == "kept bits" else 0)
     ranks = ItemsetRanks(baskets_of(rows, 18), size, known_items=True)
     assert list(ranks.stream()) == supports_by_counting(rows, size)
 
@@ -65,6 +66,18 @@ def test_a_first_guess_too_high_or_too_low_changes_nothing(monkeypatch):
         ranks = ItemsetRanks(baskets_of(rows, 30), 3, known_items=True)
         monkeypatch.setattr(ranks, "_guess", lambda guess=guess: guess)
         assert ranks.top() == best[0] and ranks.listing(1) == [best]
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 22])
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_the_first_guess_is_the_support_of_an_itemset(size, kept, monkeypatch):
+    """So it is never above the top, and here, where all items are leaders, near it."""
+    monkeypatch.setattr(miner, "_KEPT_BYTES", kept)
+    for seed in range(5):
+        rows = random_rows(120, 14, 6, seed=seed)
+        supports = [support for support, _ in supports_by_counting(rows, size)]
+        guess = ItemsetRanks(baskets_of(rows, 14), size, known_items=True)._guess()
+        assert guess in supports and 2 * guess > supports[0]
 
 
 def test_unseen_itemsets_are_uniform():

@@ -29,19 +29,59 @@ def _ones(typing_context: Any, word: Any) -> Any:
     return numba.types.uint64(numba.types.uint64), generate
 
 
-def _fill_bits(items, basket_starts, bits):  # type: ignore[no-untyped-def]
-    """Set the bit of every (item, basket)."""
+def _fill_bits(items, basket_starts, rows, least, bits):  # type: ignore[no-untyped-def]
+    """Set the bit of every (item, basket), where the item has a row (not below 0).
+
+    Baskets of fewer than `least` items have no place. Returns how many have one.
+    """
+    place = 0
     for basket in range(len(basket_starts) - 1):
-        word, bit = basket >> 6, np.uint64(1) << np.uint64(basket & 63)
-        for q in range(basket_starts[basket], basket_starts[basket + 1]):
-            bits[items[q], word] |= bit
+        first, last = basket_starts[basket], basket_starts[basket + 1]
+        if last - first < least:
+            continue
+        word, bit = place >> 6, np.uint64(1) << np.uint64(place & 63)
+        for q in range(first, last):
+            row = rows[items[q]]
+            if row >= 0:
+                bits[row, word] |= bit
+        place += 1
+    return place
+
+
+def _greedy(bits, words, size):  # type: ignore[no-untyped-def]
+    """The largest support of the itemsets that grow greedily from each row."""
+    common = np.empty(words, np.uint64)
+    left = np.empty(len(bits), np.bool_)
+    best = np.int64(0)
+    for first in range(len(bits)):
+        left[:] = True
+        left[first] = False
+        common[:] = bits[first, :words]
+        support = np.int64(-1)
+        for _ in range(size - 1):
+            chosen, support = first, np.int64(-1)
+            for other in range(len(bits)):
+                if not left[other]:
+                    continue
+                row = bits[other]
+                found = np.int64(0)
+                for w in range(words):
+                    found += np.int64(_ones(common[w] & row[w]))
+                if found > support:
+                    chosen, support = other, found
+            left[chosen] = False
+            row = bits[chosen]
+            for w in range(words):
+                common[w] &= row[w]
+        best = max(best, support)
+    return best
 
 
 def _intersect(  # type: ignore[no-untyped-def]
-    bits, size, low, high, histogram, skip, found, found_support, stop
+    bits, words, rows, size, low, high, histogram, skip, found, found_support, stop
 ):
-    """As ``walk_occurrences`` walks, over bitsets: one row of `bits` for each item."""
-    item_count, words = bits.shape
+    """As ``walk_occurrences`` walks, over bitsets: those of `rows`, and so many words of each."""
+    item_count = len(rows)
     levels = size - 1
     room = len(found_support)
     listed = 0
@@ -51,8 +91,7 @@ def _intersect(  # type: ignore[no-untyped-def]
     cursor = np.zeros(size, np.int64)
     common = np.empty((size, words), np.uint64)
     prefix = np.zeros(size, np.int64)
-    for i in range(item_count):
-        level_items[0, i] = i
+    level_items[0, :] = rows
     level_count[0] = item_count
     depth = 0
     while depth >= 0 and stop[0] == 0:
@@ -105,6 +144,7 @@ def _intersect(  # type: ignore[no-untyped-def]
 
 
 fill_bits = compiled(_fill_bits)
+greedy = compiled(_greedy)
 intersect = compiled(_intersect)
 
 

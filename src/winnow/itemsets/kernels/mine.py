@@ -27,9 +27,15 @@ from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
 from winnow.core.tape import BitStream
 
 
-def stoppable(kernel: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of a kernel whose last argument is its flag: an array of one byte."""
+def stoppable(kernel: Callable[..., Any], steps: float, *arguments: Any) -> Any:
+    """The result of a kernel whose last argument is its flag: an array of one byte.
+
+    `steps` bounds those of its inner loop. A thread, which leaves this one free to hear of
+    Ctrl-C, takes longer to start than many a kernel runs.
+    """
     stop = np.zeros(1, np.uint8)
+    if steps <= _SHORT:
+        return kernel(*arguments, stop)
     outcome: list[Any] = []
     failure: list[BaseException] = []
     done = threading.Event()
@@ -64,7 +70,10 @@ _PLAIN = 40_000
 """Up to so many (basket, itemset) pairs plain Python is faster than loading numba."""
 _LEADERS = 32
 """How many of the most frequent items are looked at for a first guess of the top."""
-_BITSET_BYTES = 1 << 28
+_SHORT = 1 << 25
+"""So many steps take about 20 ms."""
+_BITSET_BYTES, _KEPT_BYTES = 1 << 28, 1 << 22
+"""The most that bitsets may take: for one pass, and to be kept for all of them."""
 _LISTED = 1 << 12
 """So many itemsets are listed while they are counted."""
 _NONE = np.empty(0, np.int64)
@@ -84,6 +93,18 @@ def restricted(baskets: Baskets, keep: NDArray[np.bool_], least: int) -> tuple[B
     return Baskets(starts, items[: starts[-1]], len(codes)), codes
 
 
+def bits_of(baskets: Baskets, items: Integers, least: int) -> tuple[Any, int]:
+    """A row for each of some items, and its words: a bit for each basket of `least` or more."""
+    from winnow.itemsets.kernels.intersect import fill_bits
+
+    rows = np.full(baskets.item_count, -1, np.int32)
+    rows[items] = np.arange(len(items), dtype=np.int32)
+    words = (int((baskets.lengths() >= least).sum()) + 63) // 64
+    bits = np.zeros((len(items), words), np.uint64)
+    fill_bits(baskets.items, baskets.starts, rows, least, bits)
+    return bits, words
+
+
 class ItemsetRanks:
     """The r-itemsets by decreasing support: a ``Ranked`` universe.
 
@@ -100,6 +121,9 @@ class ItemsetRanks:
         self._plain: dict[int, list[Itemset]] | None = None
         self._found: Listed | None = None  # all that is counted, if it is little
         self._vertical: tuple[Integers, Integers] | None = None
+        self._bits: tuple[Any, int] | None = None  # of all items, and so many words of each
+        lengths = np.bincount(baskets.lengths())
+        self._by_length = [(n, c) for n, c in enumerate(lengths.tolist()) if c and n >= size]
 
     @property
     def floor(self) -> int:
@@ -116,29 +140,29 @@ class ItemsetRanks:
 
     def _guess(self) -> int:
         """A lower bound on the largest support: greedily among the most frequent items."""
-        leaders = np.argsort(-self._item_supports, kind="stable")[:_LEADERS]
-        if self.size == 1 or len(leaders) < self.size:
-            return int(self._item_supports.max(initial=0))
-        keep = np.zeros(self.baskets.item_count, np.bool_)
-        keep[leaders] = True
-        reduced, _ = restricted(self.baskets, keep, self.size)
-        held = np.zeros((reduced.item_count, len(reduced)), np.bool_)
-        held[reduced.items, np.repeat(np.arange(len(reduced)), reduced.lengths())] = True
-        bits = np.packbits(held, axis=1)
-        best = 0
-        for first in range(len(bits)):
-            common, support = bits[first], 0
-            left = np.ones(len(bits), np.bool_)
-            left[first] = False
-            for _ in range(self.size - 1):
-                supports = np.bitwise_count(bits & common).sum(axis=1, dtype=np.int64)
-                supports[~left] = -1
-                chosen = int(supports.argmax())
-                support = int(supports[chosen])
-                left[chosen] = False
-                common = common & bits[chosen]
-            best = max(best, support)
-        return best
+        supports = self._item_supports
+        if self.size == 1 or len(supports) < self.size:
+            return int(supports.max(initial=0))
+        from winnow.itemsets.kernels.intersect import greedy
+
+        many = min(_LEADERS, len(supports))
+        least = np.partition(supports, len(supports) - many)[len(supports) - many]
+        leaders = np.flatnonzero(supports >= least)
+        leaders = leaders[np.argsort(-supports[leaders], kind="stable")[:many]]
+        kept = self._kept_bits()
+        if kept is not None:
+            bits, words = kept
+            return int(greedy(bits[leaders], words, self.size))
+        return int(greedy(*bits_of(self.baskets, leaders, self.size), self.size))
+
+    def _kept_bits(self) -> tuple[Any, int] | None:
+        """The bits of all items, for every pass, where they are few."""
+        if self._bits is None:
+            long_enough = sum(count for _, count in self._by_length)
+            if long_enough * self.baskets.item_count > 8 * min(_KEPT_BYTES, _BITSET_BYTES):
+                return None
+            self._bits = bits_of(self.baskets, np.arange(self.baskets.item_count), self.size)
+        return self._bits
 
     def lower(self, floor: int) -> None:
         """Count all itemsets of support `floor` or more."""
@@ -239,10 +263,8 @@ class ItemsetRanks:
         return len(common)
 
     def _small(self) -> bool:
-        lengths, sizes = np.unique(self.baskets.lengths(), return_counts=True)
-        many = zip(lengths.tolist(), sizes.tolist(), strict=True)
-        pairs = sum(comb(n, self.size) * c for n, c in many)
-        return bool(pairs <= _PLAIN)
+        pairs: int = sum(comb(n, self.size) * c for n, c in self._by_length)
+        return pairs <= _PLAIN
 
     def _count_plainly(self) -> Integers:
         found: Counter[Itemset] = Counter()
@@ -259,32 +281,43 @@ class ItemsetRanks:
 
     def _walk(self, low: int, high: int, histogram: Integers, skip: int, room: int) -> Listed:
         """One pass of a compiled kernel over what can reach the support `low`."""
-        from winnow.itemsets.kernels.intersect import (
-            fill_bits,
-            intersect,
-            occurrences,
-            walk_occurrences,
-        )
+        from winnow.itemsets.kernels.intersect import intersect, occurrences, walk_occurrences
 
-        reduced, codes = restricted(self.baskets, self._item_supports >= low, self.size)
         found, supports = np.empty((room, self.size), np.int64), np.empty(room, np.int64)
         asked = self.size, low, high, histogram, skip, found, supports
-        words = (len(reduced) + 63) // 64
-        by_bits = 8.0 * words * reduced.item_count <= _BITSET_BYTES
+        rows = np.flatnonzero(self._item_supports >= low)
+        kept = self._kept_bits()
+        if kept is not None:
+            share = float(self._item_supports[rows].sum()) / max(1, len(self.baskets.items))
+            pairs = share**2 * sum(n * (n - 1) * c for n, c in self._by_length)
+            if _dense(kept[1], len(rows), pairs):
+                most = comb(len(rows), self.size) * kept[1]
+                done = stoppable(intersect, most, *kept, rows, *asked)
+                return supports[:done], found[:done]
+        reduced, codes = restricted(self.baskets, self._item_supports >= low, self.size)
         lengths = reduced.lengths().astype(np.float64)
-        pairs = float((lengths * (lengths - 1)).sum())
-        if by_bits and words * reduced.item_count * (reduced.item_count - 1.0) <= 40.0 * pairs:
-            bits = np.zeros((reduced.item_count, words), np.uint64)
-            fill_bits(reduced.items, reduced.starts, bits)
-            done = stoppable(intersect, bits, *asked)
+        words = (len(reduced) + 63) // 64
+        within = 8.0 * words * len(codes) <= _BITSET_BYTES
+        if within and _dense(words, len(codes), float((lengths * (lengths - 1)).sum())):
+            rows = np.arange(len(codes))
+            most = comb(len(codes), self.size) * words
+            done = stoppable(intersect, most, *bits_of(reduced, rows, 0), rows, *asked)
         else:
             item_starts = np.concatenate([[0], np.cumsum(reduced.supports())]).astype(np.int64)
             kind = np.int32 if len(reduced.items) < 2**31 - 1 else np.int64
             positions = np.empty(len(reduced.items), kind)
             ends = np.empty(len(reduced.items), kind)
             occurrences(reduced.items, reduced.starts, item_starts[:-1].copy(), positions, ends)
-            done = stoppable(walk_occurrences, reduced.items, item_starts, positions, ends, *asked)
+            steps = float((lengths**self.size).sum())
+            done = stoppable(
+                walk_occurrences, steps, reduced.items, item_starts, positions, ends, *asked
+            )
         return supports[:done], codes[found[:done]]
+
+
+def _dense(words: int, items: int, pairs: float) -> bool:
+    """Whether bitsets are faster than occurrences, by the pairs of items that baskets hold."""
+    return words * items * (items - 1.0) <= 40.0 * pairs
 
 
 def _itemset(row: Integers) -> Itemset:
