@@ -239,6 +239,10 @@ def test_a_session_can_be_recorded(files: Path) -> None:
         (["--synthesise", "marginals:1", "--json"], "leave out"),
         (["--synthesise", "marginals:1", "--out", "a.csv", "--method", "independent"], "no hypo"),
         (["--smoothness", "1"], "universe"),
+        (["--phi", "0.1"], "universe"),
+        (["--universe", "12", "--smoothness", "1", "--phi", "far"], "no number"),
+        (["--universe", "missing.csv"], "no file with a list"),
+        (["--universe", "QUESTIONS"], "give the columns"),
         (["--relation", "add-remove"], "public number"),
         (["--dataset", "people"], "--ledger"),
         (["--person", "sex", "--state", "s"], "--salt"),
@@ -251,6 +255,21 @@ def test_bad_options_are_refused(
     named = [str(files / "questions.txt") if o == "QUESTIONS" else o for o in options]
     result = run(files, *named, text="")
     assert result.exit_code == 2 and why in result.stderr and "Traceback" not in result.output
+
+
+def test_a_universe_is_a_number_or_a_file_with_a_list_of_cells(files: Path) -> None:
+    """The columns of the file may have any order; its cells alone carry weight."""
+    cells = ["age,sex", '"[0, 40)",Male', '"[40, 60)",Male', '"[60, 120]",Male']
+    (files / "cells.csv").write_text("\n".join(cells) + "\n")
+    method = ["--method", "multiplicative-weights"]
+    batch = ["--batch", str(files / "questions.txt"), "--json", *method]
+    listed = run(files, *batch, "--universe", str(files / "cells.csv"), "--phi", "0.4")
+    assert listed.exit_code == 0, listed.output
+    sampled = run(files, *batch, "--universe", "4", "--smoothness", "1", "--phi", "rows")
+    assert sampled.exit_code == 2 and "nothing would be learned" in sampled.stderr
+    onto = run(files, "--batch", str(files / "questions.txt"), "--out", str(files / "cells.csv"),
+               "--universe", str(files / "cells.csv"))  # fmt: skip
+    assert onto.exit_code == 2 and "--out" in onto.stderr
 
 
 def test_a_bad_line_of_a_batch_is_named_before_anything_is_charged(files: Path) -> None:

@@ -28,7 +28,7 @@ from winnow import (
     Sealed,
     SealedTable,
 )
-from winnow.core.workloads.reductions import phi_of_rows
+from winnow.core.workloads.reductions import phi_of_rows, sample_cells
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.crossing import column_sets
 from winnow.interactive.kernels.product_sets import CellSets, KeptTables
@@ -493,6 +493,52 @@ def test_a_sampled_universe_raises_the_threshold_and_says_so() -> None:
         session.ask(wn.queries(np.zeros((1, 60_000)), grid=1))
 
 
+def test_a_public_list_of_cells_is_a_universe_whose_bound_holds_for_any_question(tmp_path) -> None:
+    """It needs no sample, so nothing of beta and no smoothness; a resumed session has it again."""
+    schema = Schema.parse({"a": {"values": ["x", "y"]}, "b": 4, "c": 50})
+    held = np.zeros(schema.shape, np.int64)
+    held[0, :, :10] = np.random.default_rng(4).integers(500, 3000, (4, 10))
+    table = table_of(held.ravel(), schema)
+    cells = [("x", b, c) for b in range(4) for c in range(10)]
+    asked = {"table": table, "threshold": 0.05, "max_queries": 1000, "updates": 500}
+    session = opened(universe=cells, state=tmp_path / "s", **asked)
+    plan = session.plan
+    assert plan.domain == plan.universe == 40 and plan.gamma == 0 and plan.adaptive
+    assert "40 listed of 400 cells" in str(plan)
+    whole = opened(**asked).plan
+    assert plan.noise == whole.noise and plan.entropy == pytest.approx(math.log(40))
+    answer = session.ask(wn.where(b=[0, 1], c=range(5)))
+    truth = held[:, :2, :5].sum() / held.sum()
+    assert answer.adaptive and abs(answer.value - truth) <= answer.error
+    assert session.ask(wn.where(a="y")).value == 0
+    result = session.synthesise(wn.marginals(1), passes=3)
+    assert "40 listed cells" in result.synthetic.rests_on
+    session.close()
+    again = wn.resume_interactive(table, tmp_path / "s")
+    assert again.plan == plan and again.ask(wn.where(a="y")).value == 0
+    again.close()
+    codes = np.array([[0, b, c] for b in range(4) for c in range(10)])
+    assert opened(universe=codes, phi=0.01, **asked).plan.gamma == 0.01
+    listed = wn.plan.interactive(schema, n=10**5, epsilon=1, delta=1e-6, universe=cells).session
+    assert listed is not None and listed.domain == 40
+
+
+def test_a_list_of_cells_that_is_none_is_refused() -> None:
+    wrong = [
+        ({"universe": [("x",)]}, "a label for each"),
+        ({"universe": []}, "neither a number of cells"),
+        ({"universe": np.array([[99, 0, 0]])}, "a code that its column has not"),
+        ({"universe": np.array([[0, 0, 0]]), "smoothness": 0.5}, "smoothness= is for sampled"),
+        ({"universe": np.array([[0, 0, 0]]), "phi": "rows"}, "for sampled cells"),
+        ({"universe": np.array([[0, 0, 0]]), "method": "independent"}, "universe"),
+    ]
+    for how, why in wrong:
+        with pytest.raises(InputError, match=why):
+            opened(**how)
+    with pytest.raises(InputError, match="needs a schema"):
+        wn.plan.interactive(60, n=10**5, epsilon=1, delta=1e-6, universe=[(1, 2)])
+
+
 def test_queries_in_minus_c_to_c_go_through_the_affine_map() -> None:
     rng = np.random.default_rng(5)
     values = rng.integers(-3, 4, (1, SCHEMA.cells)) * Fraction(1)
@@ -612,7 +658,7 @@ def test_explicit_and_implicit_sessions_answer_alike() -> None:
 
 def test_sampled_cells_answer_like_all_of_them_when_even() -> None:
     schema = Schema.parse({"a": 30, "b": 30, "c": 30})
-    points = PointState(schema, 5_000, 0)
+    points = PointState(sample_cells(schema, 5_000, 0))
     question = product({0: set(range(15)), 1: {1, 2, 3}}, schema)
     assert points.answer(question) == pytest.approx(0.05, abs=0.02)
     points.update(question, 2.0)

@@ -227,6 +227,9 @@ def test_options_reach_the_release(folder: Path) -> None:
     assert "taken to be independent" in shown and "expected" not in shown
     result = run(*asked, "--workload", "marginals:1", "--rounds", 2, "--universe", 12)
     assert "Lemma V.2" in json.loads(result.stdout)["value"]["rests_on"]
+    Path("cells.csv").write_text('sex,town,age\nMale,north,"[0, 30)"\nFemale,north,"[30, 50)"\n')
+    result = run(*asked, "--workload", "marginals:1", "--rounds", 2, "--universe", "cells.csv")
+    assert "cells of a public list" in json.loads(result.stdout)["value"]["rests_on"]
 
 
 def test_a_private_number_of_rows_is_measured(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from winnow.core.checks import Real, exact
@@ -11,6 +11,9 @@ from winnow.core.relation import Relation
 from winnow.core.schema import cells_text
 from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.privacy import Event, Guarantee, from_json, to_json
+
+Cells = tuple[tuple[int, ...], ...]
+"""Cells of a domain: a code for each column."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class InteractiveRequest:
     calibration: str = "target-charging"
     warm_start: Real | str = 0.0
     universe: int | str | None = None
+    listed: Cells | None = None
+    """The cells of a public list, where the universe is one; ``universe`` counts them."""
     smoothness: Real | None = None
     phi: Real | str = 0.0
     phi_beta: float = 0.0
@@ -82,7 +87,7 @@ class InteractivePlan(InNotebook):
     fixed_step: float
     calibration: str
     gamma: float
-    """What a sampled universe adds to the threshold."""
+    """What a universe of some cells adds to the threshold."""
     universe: int | None
     universe_seed: int
     prior_multiplier: float | None
@@ -99,6 +104,8 @@ class InteractivePlan(InNotebook):
     """The columns of each table of the prior."""
     prior_mix: float = 0.1
     """The part of the even distribution in the prior."""
+    listed: Cells | None = field(default=None, repr=False)
+    """The cells of a public list, where the universe is one."""
 
     @property
     def bound(self) -> float:
@@ -140,7 +147,7 @@ class InteractivePlan(InNotebook):
     @property
     def adaptive(self) -> bool:
         """Whether the bound holds for questions that depend on earlier answers."""
-        return self.universe is None
+        return self.universe is None or self.listed is not None
 
     def _card(self) -> Card:
         return text_card(str(self))
@@ -159,6 +166,8 @@ class InteractivePlan(InNotebook):
         content = {name: value for name, value in document.items() if name != "bound"}
         content["event"] = from_json(content["event"])
         content["guarantee"] = Guarantee(**content["guarantee"])
+        if content.get("listed") is not None:
+            content["listed"] = tuple(tuple(cell) for cell in content["listed"])
         return cls(**content)
 
     def __str__(self) -> str:
@@ -166,7 +175,8 @@ class InteractivePlan(InNotebook):
         start = f", noisy {counts} as a prior" if self.prior_multiplier else ""
         where = f"{cells_text(self.cells)} cells"
         if self.universe is not None:
-            where = f"{self.domain:,} sampled of {where}"
+            which = "sampled" if self.listed is None else "listed"
+            where = f"{self.domain:,} {which} of {where}"
         lines = [
             f"{self.max_queries:,} questions about {self.rows:,} rows, {where}{start}",
             f"{self.guarantee} ({self.calibration}, {self.accountant} accountant)",

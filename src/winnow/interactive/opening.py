@@ -14,6 +14,7 @@ from winnow.core.checks import exact, one_of, probability
 from winnow.core.mechanism import grant_for
 from winnow.core.schema import Schema
 from winnow.core.tape import Randomness
+from winnow.core.workloads.reductions import sample_cells
 from winnow.errors import BudgetError, DataError, InputError, LedgerError, ParameterError
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.independent import Independent
@@ -304,7 +305,12 @@ def _state(
             return CellState(schema, start, mix)
         prior = product_prior(counts)
     if plan.universe is not None:
-        return PointState(schema, plan.universe, plan.universe_seed, prior, mix)
+        points = (
+            sample_cells(schema, plan.universe, plan.universe_seed)
+            if plan.listed is None
+            else np.array(plan.listed, np.int64)
+        )
+        return PointState(points, prior, mix)
     return CellState(schema, prior, mix) if explicit else ImplicitState(schema, prior, mix)
 
 

@@ -20,6 +20,7 @@ from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.independent_plan import IndependentPlan, plan_independent
+from winnow.interactive.listed import universe_of
 from winnow.interactive.sizing import plan_interactive
 from winnow.interactive.warm_start import AUTO
 
@@ -163,7 +164,7 @@ def interactive(
     positive(epsilon=epsilon)
     probability(delta=delta, beta=beta)
     kind = Relation.parse(relation)
-    cells, shape = _cells(schema)
+    known, cells, shape = _cells(schema)
     unknown = set(options) - _OPTIONS
     if unknown:
         raise ParameterError(
@@ -175,6 +176,8 @@ def interactive(
         "beta": beta, "relation": kind, "rows_per_person": rows_per_person, "rows": n,
         "shape": shape,
     }  # fmt: skip
+    if "universe" in options:
+        options["universe"], asked["listed"] = universe_of(known, options["universe"])
     if options.get("warm_start", AUTO) == AUTO:
         asked["warm_start"] = options.pop("warm_start", AUTO)
     try:
@@ -202,10 +205,10 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def _cells(schema: Any) -> tuple[int, tuple[int, ...] | None]:
-    """The number of cells, and the sizes of the columns where they are known."""
+def _cells(schema: Any) -> tuple[Schema | None, int, tuple[int, ...] | None]:
+    """The schema where it is known, the number of cells, and the sizes of the columns."""
     if isinstance(schema, int) and not isinstance(schema, bool):
         count(cells=schema)
-        return int(schema), None
+        return None, int(schema), None
     parsed = Schema.parse(schema)
-    return parsed.cells, parsed.shape
+    return parsed, parsed.cells, parsed.shape

@@ -277,7 +277,8 @@ class Interactive(OpenSession[InteractivePlan]):
             points = state.points if isinstance(state, PointState) else None
             columns = tuple(range(len(self.schema.columns)))
             factor = Factor(columns, self.schema.shape, weights, points)
-            rests_on = "" if points is None else f"the fit is on {len(points):,} sampled cells"
+            which = "sampled" if self.plan.listed is None else "listed"
+            rests_on = "" if points is None else f"the fit is on {len(points):,} {which} cells"
             value = SyntheticDistribution(
                 self.schema, (factor,), self.plan.rows, workload=asked, rests_on=rests_on
             )

@@ -10,7 +10,8 @@ fresh answers by at most nu. All k rounds have |noise| <= nu with probability 1 
 nu n is the (beta/k)-quantile of the noise.
 
 On a sub-universe V of the cells let some distribution on V answer every question within gamma of
-the data [PMW, Lemmas IV.5 and V.2]: the threshold is T + gamma.
+the data [PMW, Lemmas IV.5 and V.2]: the threshold is T + gamma. V is a sample, of which the lemma
+says it for questions that are fixed beforehand, or a public list, of which the user says it.
 
 Most sessions need far fewer updates than that: a smaller threshold would serve them better. So
 the threshold is low while it is affordable. Let Phi be the entropy at the start less what the
@@ -136,6 +137,7 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
         low,
         ways if initial is not None else 1,
         mix,
+        request.listed,
     )
 
 
@@ -196,6 +198,8 @@ def _with_phi(request: InteractiveRequest, rows: int) -> InteractiveRequest:
         nonnegative(phi=request.phi)
         return request
     one_of(("rows",), phi=request.phi)
+    if request.listed is not None:
+        raise ParameterError("phi='rows' is for sampled cells; give phi= as a number")
     if int(request.rows_per_person) > 1:
         raise ParameterError("phi='rows' is for independent rows, one for each person; give phi=")
     part = float(request.beta) / 4
@@ -232,10 +236,14 @@ def _domain(request: InteractiveRequest) -> tuple[int, float]:
     if request.universe is None:
         if request.smoothness is not None or exact("phi", request.phi) != 0:
             raise ParameterError(
-                "smoothness= and phi= belong to a sampled universe; give universe="
+                "smoothness= and phi= belong to a universe of some cells; give universe="
             )
         return cells, 0.0
     count(universe=request.universe)
+    if request.listed is not None:
+        if request.smoothness is not None:
+            raise ParameterError("smoothness= is for sampled cells; leave it out")
+        return int(request.universe), float(request.phi)
     if int(request.universe) >= cells:
         raise ParameterError(
             f"universe={request.universe} is not below the {cells_text(cells)} cells of the "
@@ -263,7 +271,8 @@ def _domain(request: InteractiveRequest) -> tuple[int, float]:
 
 def _noise_beta(request: InteractiveRequest) -> float:
     """A sampled universe takes half of the failure probability."""
-    return float(request.beta) / (1 if request.universe is None else 2)
+    whole = request.universe is None or request.listed is not None
+    return float(request.beta) / (1 if whole else 2)
 
 
 def _prior(request: InteractiveRequest, share: Fraction) -> Gaussian:
@@ -361,6 +370,7 @@ def _paper(request: InteractiveRequest, rows: int, domain: int, gamma: float) ->
         rounds,
         stated,
         "zcdp",
+        listed=request.listed,
     )
 
 

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.schema import Schema, cells_text
-from winnow.core.workloads.reductions import sample_cells
 from winnow.errors import ParameterError
 from winnow.interactive.kernels.product_sets import CellSets, KeptTables
 from winnow.interactive.questions import Question
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 class State(Protocol):
@@ -127,17 +127,15 @@ class CellState:
 
 
 class PointState:
-    """Weights on a public sample of the cells."""
+    """Weights on some of the cells: a public sample, or a public list."""
 
     def __init__(
         self,
-        schema: Schema,
-        size: int,
-        seed: int,
+        points: Integers,
         prior: list[Floats] | None = None,
         mix: float = 1.0,
     ) -> None:
-        self.points = sample_cells(schema, size, seed)
+        self.points = points
         self._columns = [np.ascontiguousarray(column) for column in self.points.T]
         count = len(self.points)
         self._weights: Floats = np.full(count, 1.0 / count)
@@ -151,7 +149,7 @@ class PointState:
         self._mass = float(self._weights.sum())
 
     def check(self, question: Question) -> None:
-        """A question given cell by cell says nothing about sampled cells by name."""
+        """A question given cell by cell says nothing about these cells by name."""
         if question.codes is None:
             raise ParameterError(
                 "queries given cell by cell need the whole domain; leave out universe="
@@ -167,12 +165,12 @@ class PointState:
         return held
 
     def answer(self, question: Question) -> float:
-        """A sum over the sampled cells that the question holds."""
+        """A sum over those of the cells that the question holds."""
         held = float(self._weights[self._held(question)].sum())
         return min(1.0, max(0.0, held / self._mass))
 
     def update(self, question: Question, log_factor: float) -> None:
-        """A step on the sampled cells that the question holds."""
+        """A step on those of the cells that the question holds."""
         self._weights[self._held(question)] *= math.exp(log_factor)
         self._mass = float(self._weights.sum())
         if not 1e-6 < self._mass < 1e6:
@@ -180,11 +178,9 @@ class PointState:
             self._mass = float(self._weights.sum())
 
     def weights(self) -> Floats:
-        """The distribution over the sampled cells, sum 1."""
+        """The distribution over these cells, sum 1."""
         return np.asarray(self._weights / self._mass)
 
-
-Integers = NDArray[np.int64]
 
 _BLOCK = 1 << 20
 MOST_CLASSES = 1 << 31

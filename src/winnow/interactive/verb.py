@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from winnow.core.checks import Real
 from winnow.core.padding import PadTo, checked
@@ -12,6 +13,7 @@ from winnow.core.tape import Randomness
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.interactive.constants import InteractiveRequest
+from winnow.interactive.listed import universe_of
 from winnow.interactive.opening import Opened, chosen_plan, opened_session, resumed_session
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger
@@ -36,7 +38,7 @@ def open_interactive(
     threshold: Real | str | None = None,
     calibration: str = "target-charging",
     warm_start: Real | str = "auto",
-    universe: int | str | None = None,
+    universe: Any = None,
     smoothness: Real | None = None,
     phi: Real | str = 0.0,
     universe_seed: int = 0,
@@ -70,7 +72,8 @@ def open_interactive(
     many cells instead; ``smoothness`` and ``phi`` then say how even the data are;
     ``phi="rows"`` is for rows that are independent draws [PMW, Claim V.1].
     ``universe="alpha"`` takes so many that sampling costs at most half of ``alpha`` [PMW, Lemma
-    V.2].
+    V.2]. A public list of cells is a universe, too: rows with a label for each column, or an
+    array of codes; some distribution on them is then to answer within ``phi`` of the data.
 
     ``state`` names a file from which ``resume_interactive`` goes on after a crash or later.
 
@@ -82,6 +85,7 @@ def open_interactive(
     checked(pad_to)
     if relation is not None:
         table = table.under(relation)
+    universe, listed = universe_of(table.schema, universe)
     explicit = _BYTES_PER_CELL * table.schema.cells <= parse_memory(memory)
     request = InteractiveRequest(
         cells=table.schema.cells,
@@ -99,6 +103,7 @@ def open_interactive(
         calibration=calibration,
         warm_start=warm_start,
         universe=universe,
+        listed=listed,
         smoothness=smoothness,
         phi=phi,
         universe_seed=universe_seed,

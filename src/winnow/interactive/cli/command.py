@@ -24,11 +24,13 @@ from winnow.cli.options import (
     TableArgument,
     TextOptions,
     check_unit_said,
+    option,
     padding_of,
     relation_of_people,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import report, reported
+from winnow.cli.universe import distance_from, universe_file, universe_from
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.interactive.cli.plan import share_of
@@ -90,22 +92,17 @@ def ask(
     max_rows_per_person: MaxRowsPerPersonOption = 1,
     salt: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--salt",
-            metavar="TEXT",
-            help="With --person: secret, and the same whenever a --state is gone on with.",
-            rich_help_panel=TABLE,
+            "TEXT",
+            "With --person: secret, and the same whenever a --state is gone on with.",
+            TABLE,
         ),
     ] = None,
     relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
     rows: Annotated[
         int | None,
-        typer.Option(
-            "--rows",
-            metavar="N",
-            help="A public number of rows, where theirs is private.",
-            rich_help_panel=TABLE,
-        ),
+        option("--rows", "N", "A public number of rows, where theirs is private.", TABLE),
     ] = None,
     method: Annotated[
         Method,
@@ -118,126 +115,119 @@ def ask(
     ] = Method.RECOMMENDED,
     threshold: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--threshold",
-            metavar="T",
-            help="How far off, as a fraction of the rows, the hypothesis may be before it learns.",
-            rich_help_panel=_METHOD,
+            "T",
+            "How far off, as a fraction of the rows, the hypothesis may be before it learns.",
+            _METHOD,
         ),
     ] = None,
     updates: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--updates",
-            metavar="C",
-            help="How often it may learn; chosen from public numbers by default.",
-            rich_help_panel=_METHOD,
+            "C",
+            "How often it may learn; chosen from public numbers by default.",
+            _METHOD,
         ),
     ] = None,
     warm_start: Annotated[
         str,
-        typer.Option(
+        option(
             "--warm-start",
-            metavar="SHARE",
-            help="A share of the charge for noisy counts of pairs of columns to start from; auto "
+            "SHARE",
+            "A share of the charge for noisy counts of pairs of columns to start from; auto "
             "takes one where it should help, 0 none.",
-            rich_help_panel=_METHOD,
+            _METHOD,
         ),
     ] = "auto",
     beta: Annotated[
         float,
-        typer.Option(
-            "--beta",
-            metavar="B",
-            help="Bounds hold for all answers together with probability 1 - B.",
-            rich_help_panel=_METHOD,
+        option(
+            "--beta", "B", "Bounds hold for all answers together with probability 1 - B.", _METHOD
         ),
     ] = 0.05,
     alpha: Annotated[
         float | None,
-        typer.Option(
-            "--alpha",
-            metavar="A",
-            help="An error bound to aim at, as a fraction of the rows.",
-            rich_help_panel=_METHOD,
-        ),
+        option("--alpha", "A", "An error bound to aim at, as a fraction of the rows.", _METHOD),
     ] = None,
     calibration: Annotated[
         NoiseProof,
         typer.Option("--calibration", help="Which proof sizes the noise.", rich_help_panel=_METHOD),
     ] = NoiseProof.TARGET,
     universe: Annotated[
-        int | None,
-        typer.Option(
+        str | None,
+        option(
             "--universe",
-            metavar="CELLS",
-            help="Keep the hypothesis on so many sampled cells; needs --smoothness.",
-            rich_help_panel=_METHOD,
+            "CELLS|FILE",
+            "Keep the hypothesis on so many sampled cells (with --smoothness; alpha: as many "
+            "as --alpha needs), or on those of a public list: a CSV file, a label for each column.",
+            _METHOD,
         ),
     ] = None,
     smoothness: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--smoothness",
-            metavar="XI",
-            help="With --universe: no cell holds more than this part of the rows.",
-            rich_help_panel=_METHOD,
+            "XI",
+            "With --universe: no cell holds more than this part of the rows.",
+            _METHOD,
+        ),
+    ] = None,
+    phi: Annotated[
+        str | None,
+        option(
+            "--phi",
+            "PHI",
+            "With --universe: how far, as a fraction of the rows, the data may be from what "
+            "such cells can carry, on any question; rows: as far as independent draws are.",
+            _METHOD,
         ),
     ] = None,
     memory: Annotated[
         str,
-        typer.Option(
+        option(
             "--memory",
-            metavar="SIZE",
-            help="Hold every cell while they fit; beyond it the list of updates.",
-            rich_help_panel=_METHOD,
+            "SIZE",
+            "Hold every cell while they fit; beyond it the list of updates.",
+            _METHOD,
         ),
     ] = "1GB",
     synthesise: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--synthesise",
-            metavar="W",
-            help="Ask a workload (marginals:2, as in winnow release) again and again until the "
+            "W",
+            "Ask a workload (marginals:2, as in winnow release) again and again until the "
             "hypothesis follows it, and save that with --out as a synthetic table.",
-            rich_help_panel=_OUTPUT,
+            _OUTPUT,
         ),
     ] = None,
     passes: Annotated[
         int,
-        typer.Option(
-            "--passes",
-            metavar="N",
-            help="With --synthesise: how often at most.",
-            rich_help_panel=_OUTPUT,
-        ),
+        option("--passes", "N", "With --synthesise: how often at most.", _OUTPUT),
     ] = 10,
     state: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--state",
-            metavar="FILE",
-            help="Keep the session in this file, or go on with the one that is there.",
-            rich_help_panel=_METHOD,
+            "FILE",
+            "Keep the session in this file, or go on with the one that is there.",
+            _METHOD,
         ),
     ] = None,
     batch: Annotated[
         Path | None,
-        typer.Option(
-            "--batch",
-            metavar="FILE",
-            help="Ask the lines of a file instead of prompting.",
-            rich_help_panel=_OUTPUT,
-        ),
+        option("--batch", "FILE", "Ask the lines of a file instead of prompting.", _OUTPUT),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--out",
-            metavar="FILE",
-            help="With --batch: the answers as .csv or .json. With --synthesise: rows as .csv or "
+            "FILE",
+            "With --batch: the answers as .csv or .json. With --synthesise: rows as .csv or "
             ".parquet, the distribution as .json.",
-            rich_help_panel=_OUTPUT,
+            _OUTPUT,
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Open the session without asking.")] = False,
@@ -270,7 +260,9 @@ def ask(
     if batch is not None:
         check_output(out)
         if out is not None:
-            refuse_overwriting([batch, schema], "--out", out)
+            listed = universe_file(universe)
+            public = [batch, schema, *([] if listed is None else [listed])]
+            refuse_overwriting(public, "--out", out)
     check_unit_said(person, one_row, "--person")
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
     if person is not None and state is not None and salt is None:
@@ -299,8 +291,9 @@ def ask(
             "updates": updates,
             "warm_start": share_of(warm_start),
             "alpha": alpha,
-            "universe": universe,
+            "universe": universe_from(universe, sealed.schema),
             "smoothness": smoothness,
+            "phi": distance_from(phi),
         }
         if calibration is not NoiseProof.TARGET:
             sizing["calibration"] = str(calibration)
@@ -320,8 +313,9 @@ def ask(
             beta=beta,
             alpha=alpha,
             calibration=str(calibration),
-            universe=universe,
+            universe=sizing["universe"],
             smoothness=smoothness,
+            phi=0.0 if phi is None else sizing["phi"],
             memory=memory,
             state=state,
             budget=budget,

@@ -203,11 +203,12 @@ def release(
         ),
     ] = None,
     universe: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--universe",
-            metavar="N",
-            help="For large domains: fit on N sampled cells; for smooth data only.",
+            metavar="N|FILE",
+            help="For large domains: fit on N sampled cells (for smooth data only), or on those of "
+            "a public list, a CSV file with a label for each column.",
             rich_help_panel=_METHOD,
         ),
     ] = None,

@@ -12,6 +12,7 @@ from winnow.answers.settings import MethodChoice, choose
 from winnow.answers.verb import refuse_options
 from winnow.cli.files import refuse_overwriting
 from winnow.cli.options import PLAIN_TEXT, TextOptions
+from winnow.cli.universe import universe_file, universe_from
 from winnow.core.checks import count
 from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
@@ -119,7 +120,7 @@ class ReleaseOrder:
     alpha: float | None = None
     measurement: str | None = None
     groups: str | None = None
-    universe: int | None = None
+    universe: str | None = None
     update: str | None = None
     warm_start: float | None = None
     index: str | None = None
@@ -132,7 +133,9 @@ class ReleaseOrder:
 
     def files(self) -> list[Path]:
         """The public files that are read."""
-        return [self.schema, *workload_files(self.workload)]
+        cells = universe_file(self.universe)
+        listed = [] if cells is None else [cells]
+        return [self.schema, *workload_files(self.workload), *listed]
 
     def request(self, budget: Budget | None) -> ReleaseRequest:
         """The public parameters, checked as far as they can be before the table is read."""
@@ -151,7 +154,7 @@ class ReleaseOrder:
             measurement=self.measurement,
             update=TABLES if self.method == "adaptive" else self._update,
             groups=_groups(self.groups),
-            universe=self.universe,
+            universe=universe_from(self.universe, schema),
             warm_start=self.warm_start,
             index=self.index,
             slack=self.slack or 0,
@@ -271,7 +274,7 @@ class ReleaseOrder:
             slack=self.slack or 0,
             rows=self.rows,
             groups=request.groups,
-            universe=self.universe,
+            universe=request.universe,
             accountant=self.accountant,
             budget=budget,
             memory=self.memory,

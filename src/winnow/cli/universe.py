@@ -1,0 +1,62 @@
+"""What ``--universe`` and ``--phi`` name: some of the cells, and how far data may be from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from winnow.core.schema import Schema
+from winnow.errors import DataError, ParameterError
+from winnow.foreign import instead, reason, shown
+
+ALPHA = "alpha"
+"""As many sampled cells as an error bound allows."""
+
+
+def universe_file(typed: str | None) -> Path | None:
+    """The file that was named, if it is one."""
+    if typed is None or typed == ALPHA or typed.lstrip("-").isdigit():
+        return None
+    return Path(typed)
+
+
+def universe_from(typed: str | None, schema: Schema) -> int | str | list[list[str]] | None:
+    """As the verbs take it; a file is read, with the names of the columns in its first line."""
+    file = universe_file(typed)
+    if typed is None or typed == ALPHA:
+        return typed
+    if file is None:
+        return int(typed)
+    from winnow.read.records import csv_records
+
+    with instead(
+        lambda error: DataError(
+            f"--universe {shown(typed)} is no number of cells, and no file with a list of them: "
+            f"{reason(error)}"
+        ),
+        OSError, UnicodeError,
+    ):  # fmt: skip
+        text = file.read_text(encoding="utf-8-sig")
+    delimiter = "\t" if file.suffix == ".tsv" else ","
+    records = [row for _, row in csv_records(text, delimiter) if row]
+    heads, rows = (records[0], records[1:]) if records else ([], [])
+    if sorted(heads) != sorted(schema.names):
+        raise ParameterError(
+            f"the first line of {file} names {', '.join(heads) or 'nothing'}; give the columns "
+            f"{', '.join(schema.names)}, each once"
+        )
+    uneven = next((n for n, row in enumerate(rows, 2) if len(row) != len(heads)), None)
+    if uneven is not None:
+        raise DataError(f"row {uneven} of {file} has not one field for each of its columns")
+    order = [heads.index(name) for name in schema.names]
+    return [[row[place] for place in order] for row in rows]
+
+
+def distance_from(typed: str | None) -> float | str | None:
+    """How far data may be from those that the cells can carry."""
+    if typed is None or typed == "rows":
+        return typed
+    with instead(
+        ParameterError(f"--phi {shown(typed)} is no number; give one like 0.01, or rows"),
+        ValueError,
+    ):
+        return float(typed)
