@@ -27,7 +27,7 @@ from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.read.baskets import SealedBaskets
 from winnow.read.counts import SealedCounts
-from winnow.read.crossing import SealedTable, column_counts, fingerprint
+from winnow.read.crossing import SealedTable, column_counts, fingerprint, sealed_table
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.select.crossing import SparseVectorStream
 from winnow.select.sparse_vector import AboveAnswer
@@ -70,10 +70,8 @@ class Session:
     ) -> None:
         if seed is not None:
             Randomness(seed)  # refuses what is not an integer
-        if table is not None and not isinstance(table, SealedTable):
-            raise ParameterError(
-                f"a {type(table).__name__} is not a sealed table; read it with wn.read_table"
-            )
+        if table is not None:
+            sealed_table(table)
         caps: dict[str, Any] = {
             "epsilon": epsilon,
             "delta": delta,

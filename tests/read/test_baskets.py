@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import winnow as wn
-from winnow.core.baskets import Baskets
+from winnow.core.baskets import Baskets, keep_at_most
 from winnow.core.opening import open_sealed
-from winnow.read.baskets import keep_at_most
 
 ROWS = [["bread", "milk"], ["beer", "bread", "eggs"], ["milk"], [], ["beer", "eggs", "milk"]]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
-from winnow.release.plan import _noisy_error, expected_error_bound
+from winnow.release.prediction import expected_error_bound, noisy_error
 
 
 def test_a_plan_shows_the_noise_of_each_accountant() -> None:
@@ -85,7 +85,7 @@ def test_the_confident_bound_is_that_of_simulated_noise() -> None:
     for law, noise in (("gaussian", rng.normal), ("laplace", rng.laplace)):
         sizes = np.abs(noise(size=(500, rounds))).mean(axis=1)
         missed = np.log(2 * 100) + rng.exponential(size=(500, rounds)).mean(axis=1)
-        bound = _noisy_error(law, rounds, 1.0, 1.0, 100, beta)
+        bound = noisy_error(law, rounds, 1.0, 1.0, 100, beta)
         assert np.mean(2 * sizes + missed > bound) <= beta
 
 

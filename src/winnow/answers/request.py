@@ -10,7 +10,6 @@ from winnow.core.checks import Real, count, delta_range, exact, positive
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import Workload
-from winnow.errors import DataError, ParameterError
 from winnow.privacy import zcdp_rho
 
 
@@ -54,18 +53,3 @@ class AnswersRequest:
     def exact_delta(self) -> Fraction:
         """delta as it was written."""
         return exact("delta", self.delta)
-
-
-def checked_total(rows: int | None, public_rows: int | None) -> int | None:
-    """The public number of rows, or an error where two of them do not agree."""
-    if rows is not None:
-        count(rows=rows)
-        if public_rows is not None and int(rows) != public_rows:
-            raise ParameterError(
-                f"rows={rows} is not the number of rows of the table, which is public "
-                "under substitution; leave rows out"
-            )
-    known = rows if rows is not None else public_rows
-    if known is not None and int(known) < 1:
-        raise DataError("the table has no rows; there is nothing to release")
-    return None if known is None else int(known)

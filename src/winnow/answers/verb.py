@@ -8,12 +8,12 @@ from numbers import Number
 from typing import Any
 
 from winnow.answers.linear import LinearPlan
-from winnow.answers.request import AnswersRequest, checked_total
+from winnow.answers.request import AnswersRequest
 from winnow.answers.settings import MethodChoice, choose
 from winnow.answers.tables import measure_linear, measure_tables
-from winnow.core.checks import Real, one_of
+from winnow.core.checks import Real, one_of, rows_to_release
 from winnow.core.mechanism import grant_for
-from winnow.core.padding import SPARE, Padding, PadTo
+from winnow.core.padding import SPARE, Padding, PadTo, check_progress
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
@@ -22,7 +22,7 @@ from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
-from winnow.read.crossing import SealedTable
+from winnow.read.crossing import SealedTable, sealed_table
 from winnow.release.mwem import TABLES
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.verb import accountant_of, release_mwem
@@ -133,9 +133,8 @@ def release(
     four times what it takes.
     """
     padding = Padding(pad_to)
-    check_call(table, progress, pad_to)
-    if relation is not None:
-        table = table.under(relation)
+    check_progress(progress, pad_to)
+    table = sealed_table(table, relation)
     given: dict[str, Any] = {
         "rounds": rounds,
         "alpha": alpha,
@@ -187,7 +186,7 @@ def release(
         delta,
         table.relation,
         table.rows_per_person,
-        checked_total(rows, table.n),
+        rows_to_release(rows, table.n),
         accountant if budget is None else accountant_of(budget, accountant, delta),
         memory,
     )
@@ -206,20 +205,6 @@ def release(
 def _same(value: Any, usual: Any) -> bool:
     """Whether an option has its default; a list of cells may be no plain value."""
     return value is usual or (isinstance(value, Number) and bool(value == usual))
-
-
-def check_call(table: Any, progress: Any, pad_to: PadTo) -> None:
-    """Refuse what no method takes."""
-    if not isinstance(table, SealedTable):
-        raise ParameterError(
-            f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
-        )
-    if progress is not None and not callable(progress):
-        raise ParameterError("progress is not a function; give one of (rounds done, rounds in all)")
-    if progress is not None and pad_to is not None:
-        raise ParameterError(
-            "progress tells the time that pad_to is to hide; leave out one of them"
-        )
 
 
 def refuse_options(method: str, said: Sequence[str]) -> None:

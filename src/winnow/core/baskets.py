@@ -1,13 +1,17 @@
-"""Baskets of item codes, one after another."""
+"""Baskets of item codes, one after another, and how large ones are cut."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
+Codes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,3 +33,40 @@ class Baskets:
     def supports(self) -> Integers:
         """How many baskets hold each item."""
         return np.bincount(self.items, minlength=self.item_count).astype(np.int64)
+
+
+def keep_at_most(baskets: Baskets, labels: Sequence[Any], most: int, key: bytes) -> Baskets:
+    """Baskets of more than `most` items are cut to that many, chosen by a keyed hash.
+
+    The hash of an item in a basket depends on the key, the item and the set of items in the
+    basket, and on nothing else: so a cut basket says nothing about other baskets, and which
+    items are cut differs from basket to basket.
+    """
+    lengths = baskets.lengths()
+    if not len(lengths) or int(lengths.max()) <= most:
+        return baskets
+    hashed = np.array(
+        [int.from_bytes(_digest(key, str(label)), "little") for label in labels], np.uint64
+    )
+    each = hashed[baskets.items]
+    filled = np.flatnonzero(lengths)
+    mixed = np.zeros(len(lengths), np.uint64)
+    mixed[filled] = np.bitwise_xor.reduceat(_scrambled(each), baskets.starts[:-1][filled])
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((baskets.items, _scrambled(each ^ mixed[owner]), owner))
+    place = np.arange(len(order)) - np.repeat(baskets.starts[:-1], lengths)
+    kept = np.sort(order[place < most])
+    starts = np.concatenate([[0], np.cumsum(np.minimum(lengths, most))]).astype(np.int64)
+    return Baskets(starts, baskets.items[kept], baskets.item_count)
+
+
+def _digest(key: bytes, text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=8, key=key).digest()
+
+
+def _scrambled(x: Codes) -> Codes:
+    """A fixed bijection of 64 bits that mixes all of them [SplitMix64, Steele et al. 2014]."""
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

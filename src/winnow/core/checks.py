@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from winnow.errors import ParameterError
+from winnow.errors import DataError, ParameterError
 from winnow.foreign import shown
 
 P = ParamSpec("P")
@@ -124,6 +124,27 @@ def one_of(choices: tuple[str, ...], **values: object) -> None:
             raise ParameterError(
                 f"{name}={shown(value)} is unknown; choose one of: {', '.join(choices)}"
             )
+
+
+def public_rows(rows: int | None, known: int | None) -> int | None:
+    """The number of rows that is public: as given, or the table's own where that is `known`."""
+    if rows is None:
+        return known
+    count(rows=rows)
+    if known is not None and int(rows) != known:
+        raise ParameterError(
+            f"rows={rows} is not the number of rows of the table, which is public under "
+            "substitution; leave rows out"
+        )
+    return int(rows)
+
+
+def rows_to_release(rows: int | None, known: int | None) -> int | None:
+    """The same, for what takes fractions of the rows: there has to be one."""
+    found = public_rows(rows, known)
+    if found is not None and found < 1:
+        raise DataError("the table has no rows; there is nothing to release")
+    return found
 
 
 def flag(**values: object) -> None:

@@ -34,7 +34,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
-from winnow.core.checks import count, exact, nonnegative, one_of, positive, probability
+from winnow.core.checks import count, exact, nonnegative, one_of, positive, probability, public_rows
 from winnow.core.schema import cells_text
 from winnow.core.workloads.reductions import phi_of_rows, sub_universe_alpha, sub_universe_size
 from winnow.errors import DataError, ParameterError
@@ -174,22 +174,15 @@ def noise_bound(epsilon: float, rows: int, rows_per_person: int, rounds: int, be
 
 def rows_of(request: InteractiveRequest) -> int:
     """The public number of rows: as given, or the table's own where that is public."""
-    if request.rows is not None:
-        count(rows=request.rows)
-        if request.public_rows is not None and int(request.rows) != request.public_rows:
-            raise ParameterError(
-                f"rows={request.rows} is not the number of rows of the table, which is public "
-                "under substitution; leave rows out"
-            )
-        return int(request.rows)
-    if request.public_rows is None:
+    rows = public_rows(request.rows, request.public_rows)
+    if rows is None:
         raise ParameterError(
             "the number of rows is private here and answers are fractions of it; give a public "
             "number with rows="
         )
-    if request.public_rows < 1:
+    if rows < 1:
         raise DataError("the table has no rows; there is nothing to ask")
-    return request.public_rows
+    return rows
 
 
 def _with_phi(request: InteractiveRequest, rows: int) -> InteractiveRequest:

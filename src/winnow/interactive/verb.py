@@ -10,14 +10,13 @@ from winnow.core.padding import PadTo, checked
 from winnow.core.process import parse_memory
 from winnow.core.relation import Relation
 from winnow.core.tape import Randomness
-from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.interactive.constants import InteractiveRequest
 from winnow.interactive.listed import universe_of
 from winnow.interactive.opening import Opened, chosen_plan, opened_session, resumed_session
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger
-from winnow.read.crossing import SealedTable
+from winnow.read.crossing import SealedTable, sealed_table
 
 _BYTES_PER_CELL = 32
 
@@ -81,10 +80,8 @@ def open_interactive(
     multiple of that if it takes longer (``session.late`` counts those): whether an answer is fresh
     shows in the time it takes. "plan" takes a public estimate.
     """
-    _check(table)
+    table = sealed_table(table, relation)
     checked(pad_to)
-    if relation is not None:
-        table = table.under(relation)
     universe, listed = universe_of(table.schema, universe)
     explicit = _BYTES_PER_CELL * table.schema.cells <= parse_memory(memory)
     request = InteractiveRequest(
@@ -141,13 +138,6 @@ def resume_interactive(
     ``ledger`` names another place; a database has to be named. ``pad_to`` is as in
     ``open_interactive``.
     """
-    _check(table)
+    sealed_table(table)
     checked(pad_to)
     return resumed_session(table, state, ledger, ledger_key).padded(pad_to)
-
-
-def _check(table: SealedTable) -> None:
-    if not isinstance(table, SealedTable):
-        raise ParameterError(
-            f"a {type(table).__name__} is not a sealed table; read it with wn.read_table"
-        )

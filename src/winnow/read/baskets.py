@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from winnow.core.baskets import Baskets
+from winnow.core.baskets import Baskets, keep_at_most
 from winnow.core.checks import count as check_count
 from winnow.core.checks import one_of
 from winnow.core.relation import Relation
@@ -36,8 +35,6 @@ from winnow.read.kept import KEEP, MOST_PAIRS, KeptBaskets
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
 from winnow.read.scores import repeated
 from winnow.read.text_format import TextFormat
-
-Codes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -80,43 +77,6 @@ class SealedBaskets:
             else f"{len(self.labels)} public items"
         )
         return f"<sealed baskets of {what}, unit: {self.unit}>"
-
-
-def keep_at_most(baskets: Baskets, labels: Sequence[Any], most: int, key: bytes) -> Baskets:
-    """Baskets of more than `most` items are cut to that many, chosen by a keyed hash.
-
-    The hash of an item in a basket depends on the key, the item and the set of items in the
-    basket, and on nothing else: so a cut basket says nothing about other baskets, and which
-    items are cut differs from basket to basket.
-    """
-    lengths = baskets.lengths()
-    if not len(lengths) or int(lengths.max()) <= most:
-        return baskets
-    hashed = np.array(
-        [int.from_bytes(_digest(key, str(label)), "little") for label in labels], np.uint64
-    )
-    each = hashed[baskets.items]
-    filled = np.flatnonzero(lengths)
-    mixed = np.zeros(len(lengths), np.uint64)
-    mixed[filled] = np.bitwise_xor.reduceat(_scrambled(each), baskets.starts[:-1][filled])
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((baskets.items, _scrambled(each ^ mixed[owner]), owner))
-    place = np.arange(len(order)) - np.repeat(baskets.starts[:-1], lengths)
-    kept = np.sort(order[place < most])
-    starts = np.concatenate([[0], np.cumsum(np.minimum(lengths, most))]).astype(np.int64)
-    return Baskets(starts, baskets.items[kept], baskets.item_count)
-
-
-def _digest(key: bytes, text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=8, key=key).digest()
-
-
-def _scrambled(x: Codes) -> Codes:
-    """A fixed bijection of 64 bits that mixes all of them [SplitMix64, Steele et al. 2014]."""
-    with np.errstate(over="ignore"):
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 LAYOUTS = ("auto", "lines", "pairs", "indicators")

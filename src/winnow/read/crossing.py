@@ -113,6 +113,15 @@ class SealedTable(InNotebook):
         )
 
 
+def sealed_table(table: object, relation: str | Relation | None = None) -> SealedTable:
+    """The table, under the relation if there is one; what is none is refused."""
+    if not isinstance(table, SealedTable):
+        raise ParameterError(
+            f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
+        )
+    return table if relation is None else table.under(relation)
+
+
 class RowsFor:
     """Rows as far as some sets of columns need them."""
 

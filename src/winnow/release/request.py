@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real, count, exact, nonnegative, positive, probability
+from winnow.core.checks import (
+    Real,
+    exact,
+    nonnegative,
+    positive,
+    probability,
+    rows_to_release,
+)
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
@@ -20,7 +27,7 @@ from winnow.core.workloads.reductions import (
     sub_universe_alpha,
 )
 from winnow.core.workloads.workload import Workload
-from winnow.errors import DataError, ParameterError
+from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.inner_product.index.building import FAISS, check_index
 from winnow.privacy import zcdp_rho
@@ -64,21 +71,10 @@ def public_total(request: ReleaseRequest) -> int | None:
     """The number of rows that everybody knows; None: it is measured first."""
     if request.total_share is not None:
         probability(total_share=request.total_share)
-    if request.rows is not None:
-        count(rows=request.rows)
-        if request.public_rows is not None and int(request.rows) != request.public_rows:
-            raise ParameterError(
-                f"rows={request.rows} is not the number of rows of the table, which is public "
-                "under substitution; leave rows out"
-            )
-    known = request.rows if request.rows is not None else request.public_rows
-    if known is None:
-        return None
-    if request.total_share is not None:
+    known = rows_to_release(request.rows, request.public_rows)
+    if known is not None and request.total_share is not None:
         raise ParameterError("the number of rows is public here; leave out total_share")
-    if int(known) < 1:
-        raise DataError("the table has no rows; there is nothing to release")
-    return int(known)
+    return known
 
 
 def strength(request: ReleaseRequest) -> tuple[float | None, float]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, delta_range, exact, one_of, positive, probability
 from winnow.core.mechanism import grant_for, sizing_accountant
-from winnow.core.padding import SPARE, Padding, PadTo
+from winnow.core.padding import SPARE, Padding, PadTo, check_progress
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
 from winnow.core.schema import Schema
@@ -24,7 +24,7 @@ from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.inner_product.vectors import seal_vectors
 from winnow.privacy import Budget, Grant
-from winnow.read.crossing import SealedTable, true_counts
+from winnow.read.crossing import SealedTable, sealed_table, true_counts
 from winnow.release.crossing.lazy_selection import Search
 from winnow.release.crossing.rounds import SelectAndMeasure, Task
 from winnow.release.mechanism import MeasureMarginals
@@ -121,18 +121,8 @@ def release_mwem(
     on the data. "plan" takes a public estimate of four times what it takes.
     """
     padding = Padding(pad_to)
-    if not isinstance(table, SealedTable):
-        raise ParameterError(
-            f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
-        )
-    if progress is not None and not callable(progress):
-        raise ParameterError("progress is not a function; give one of (rounds done, rounds in all)")
-    if progress is not None and pad_to is not None:
-        raise ParameterError(
-            "progress tells the time that pad_to is to hide; leave out one of them"
-        )
-    if relation is not None:
-        table = table.under(relation)
+    check_progress(progress, pad_to)
+    table = sealed_table(table, relation)
     if alpha is not None:
         sized = {"rounds": rounds, "step": step, "groups": groups, "universe": universe}
         if update != "sign" or any(value is not None for value in sized.values()):

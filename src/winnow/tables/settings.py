@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, public_rows
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
-from winnow.errors import ParameterError
 from winnow.privacy import Guarantee, guarantee_of
 from winnow.tables.choice import OBJECTIVES, PLAIN, Strategy, TableSetting, choose, score
 from winnow.tables.parts import TablePart, parts_of
@@ -83,7 +82,7 @@ def tables_settings(request: TableRequest) -> TablesSettings:
     count(rows_per_person=request.rows_per_person)
     parts = parts_of(request.schema, request.by, request.memory)
     values = value_columns(request.schema, request.values)
-    total = _total(request)
+    total = public_rows(request.rows, request.public_rows)
     epsilon, delta = exact("epsilon", request.epsilon), exact("delta", request.delta)
     setting = TableSetting(
         relation=request.relation,
@@ -106,16 +105,3 @@ def _guarantee(strategy: Strategy, request: TableRequest, delta: Fraction) -> Gu
     if strategy.mechanism.law == "laplace":
         return guarantee_of(promised.event)
     return guarantee_of(promised.event, delta)
-
-
-def _total(request: TableRequest) -> int | None:
-    """The public number of rows; None: it is measured."""
-    if request.rows is None:
-        return request.public_rows
-    count(rows=request.rows)
-    if request.public_rows is not None and int(request.rows) != request.public_rows:
-        raise ParameterError(
-            f"rows={request.rows} is not the number of rows of the table, which is public under "
-            "substitution; leave rows out"
-        )
-    return int(request.rows)

@@ -15,7 +15,7 @@ from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.counts import SealedCounts
-from winnow.read.crossing import SealedTable
+from winnow.read.crossing import SealedTable, sealed_table
 from winnow.tables.crossing import check_rows
 from winnow.tables.estimates import layer_of
 from winnow.tables.keys import tabulate_keys
@@ -69,12 +69,7 @@ def tabulate(
         return tabulate_keys(
             table, epsilon=epsilon, delta=delta, relation=relation, budget=budget, seed=seed
         )
-    if not isinstance(table, SealedTable):
-        raise ParameterError(
-            f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
-        )
-    if relation is not None:
-        table = table.under(relation)
+    table = sealed_table(table, relation)
     randomness = Randomness(seed)
     planned = tables_settings(
         TableRequest(

@@ -9,13 +9,21 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, positive, probability
+from winnow.core.checks import (
+    Real,
+    count,
+    delta_range,
+    exact,
+    positive,
+    probability,
+    rows_to_release,
+)
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Maker, Workload
-from winnow.errors import DataError, ParameterError
+from winnow.errors import ParameterError
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
 from winnow.release.crossing.tables import TableNoise, first_event
@@ -143,7 +151,7 @@ class WideSettings:
 def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
     _check(request)
-    total = _total(request)
+    total = rows_to_release(request.rows, request.public_rows)
     workload, sets = _bind(request)
     every = tables_inside(sets)
     cells = int(request.model_cells or MODEL_CELLS)
@@ -382,17 +390,3 @@ def _bind(request: WideRequest) -> tuple[Workload, list[Columns]]:
     spoken = {c for columns in sets for c in columns or ()}
     silent = [(c,) for c in range(len(request.schema.columns)) if c not in spoken]
     return given, [*(columns for columns in sets if columns is not None), *silent]
-
-
-def _total(request: WideRequest) -> int | None:
-    if request.rows is not None:
-        count(rows=request.rows)
-        if request.public_rows is not None and int(request.rows) != request.public_rows:
-            raise ParameterError(
-                f"rows={request.rows} is not the number of rows of the table, which is public "
-                "under substitution; leave rows out"
-            )
-    known = request.rows if request.rows is not None else request.public_rows
-    if known is not None and int(known) < 1:
-        raise DataError("the table has no rows; there is nothing to release")
-    return None if known is None else int(known)

@@ -8,14 +8,14 @@ from typing import Any
 
 from winnow.core.checks import Real
 from winnow.core.mechanism import grant_for, sizing_accountant
-from winnow.core.padding import SPARE, Padding, PadTo
+from winnow.core.padding import SPARE, Padding, PadTo, check_progress
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness, Tape
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
-from winnow.read.crossing import SealedTable, true_counts
+from winnow.read.crossing import SealedTable, sealed_table, true_counts
 from winnow.tables.crossing import check_rows
 from winnow.tables.estimates import layer_of
 from winnow.wide.at_once import AtOnce, fit_at_once
@@ -71,18 +71,8 @@ def release_wide(
     further cost.
     """
     padding = Padding(pad_to)
-    if not isinstance(table, SealedTable):
-        raise ParameterError(
-            f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
-        )
-    if progress is not None and not callable(progress):
-        raise ParameterError("progress is not a function; give one of (rounds done, rounds in all)")
-    if progress is not None and pad_to is not None:
-        raise ParameterError(
-            "progress tells the time that pad_to is to hide; leave out one of them"
-        )
-    if relation is not None:
-        table = table.under(relation)
+    check_progress(progress, pad_to)
+    table = sealed_table(table, relation)
     randomness = Randomness(seed)
     planned = wide_settings(
         WideRequest(

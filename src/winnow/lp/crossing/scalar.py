@@ -16,15 +16,14 @@ from winnow.core.tape import Tape
 from winnow.errors import GrantError, SessionExhausted
 from winnow.inner_product.problem import InnerProductGrid
 from winnow.lp.crossing.rows import SealedOffsets
-from winnow.lp.kernels.scalar_plain import is_small, plain_rounds
 from winnow.lp.kernels.scalar_program import ConstraintRows, Shapes
-from winnow.lp.kernels.scalar_solver import ScalarLoop, words_for
+from winnow.lp.kernels.scalar_solver import ScalarLoop, is_small, plain_rounds, words_for
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_LARGEST_STEPS = 2.0**46
-_LARGEST_EXPONENT = 2.0**28
+LARGEST_STEPS = 2.0**46
+"""What a right-hand side or a row may reach on the grid."""
 
 if TYPE_CHECKING:
     from winnow.lp.mechanisms.scalar import ScalarPrivateLp
@@ -110,7 +109,7 @@ class ScalarRun:
 
 def _reach(rate: float) -> float:
     """How many steps a right-hand side may have, so that exponents stay in the range of floats."""
-    return min(_LARGEST_STEPS, 2.0**36 / rate)
+    return min(LARGEST_STEPS, 2.0**36 / rate)
 
 
 def in_steps(b: Floats, power: int, reach: float) -> Integers:

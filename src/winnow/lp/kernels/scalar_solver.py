@@ -3,6 +3,7 @@
 A run has three stages. All draw the same law; they differ in what bounds cost and how narrow they
 are. It begins with uniform proposals, which need no preparation, goes on to buckets when it
 evaluates too many rows, and to quantised blocks when buckets need too many scans of all rows.
+Small programs are done before a loop is compiled: they take plain rounds.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from winnow.core.kernels.draw_state import (
     settled,
     violated,
 )
+from winnow.core.laws import Law
+from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.tape import Tape
 from winnow.lp.kernels.scalar_program import (
@@ -44,6 +47,8 @@ from winnow.lp.kernels.scalar_program import (
 
 LN2 = 0.6931471805599453
 _QUANTILES = (0.5, 0.9, 0.995)
+_PLAIN_ENTRIES, _PLAIN_ROUNDS = 1 << 16, 5_000
+"""Up to so many, compiling takes longer than plain rounds."""
 
 
 class Drift(NamedTuple):
@@ -216,3 +221,39 @@ class ScalarLoop:
 def words_for(tape: Tape, rounds: int) -> TapeWords:
     """A cursor with a buffer for as many rounds."""
     return TapeWords(tape, min(_WORDS, 64 + 8 * rounds))
+
+
+def is_small(rows: int, simplex: int, rounds: int) -> bool:
+    """Whether compiling would take longer than the rounds: a public rule."""
+    return rows * simplex <= _PLAIN_ENTRIES and rounds <= _PLAIN_ROUNDS
+
+
+def plain_rounds(
+    rows: ConstraintRows,
+    scale: Floats,
+    offsets: Integers,
+    *,
+    power: int,
+    rate: Fraction,
+    step: float,
+    rounds: int,
+    tape: Tape,
+) -> tuple[Floats, Integers]:
+    """The same law without compiled code: the mean of the simplex points, and the selected rows.
+
+    It comes from another part of the tape: every row is scored in every round and the exponential
+    mechanism is drawn by its Gumbel maximum.
+    """
+    logs, total = np.zeros(len(scale)), np.zeros(len(scale))
+    chosen = np.empty(rounds, np.int64)
+    for t in range(rounds):
+        z = np.exp(logs - logs.max())
+        z /= z.sum()
+        total += z
+        values = rows.times((z * scale)[: rows.width])
+        scores = np.rint(values * 2.0**-power).astype(np.int64) - offsets
+        [row] = noisy_top(scores, tape.child(f"round-{t}"), Law.GUMBEL, rate)
+        chosen[t] = row
+        entries = rows.row(row)
+        logs[: len(entries)] -= step * (entries * scale[: len(entries)])
+    return np.asarray(total / total.sum()), chosen

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from winnow.core.checks import Real
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.privacy import Compose, Event, Promise, Repeat, promise
 
 
+class CheckedRounds(Protocol):
+    """What the charge of a program rests on."""
+
+    @property
+    def epsilon(self) -> Real:
+        """Of one selection."""
+
+    @property
+    def rounds(self) -> int:
+        """Selections of one solve."""
+
+    @property
+    def searches(self) -> int:
+        """How many solves there are at most, each with its look."""
+
+    @property
+    def check_multiplier(self) -> Real | None:
+        """Of the noise of the look; None: there is none."""
+
+    @property
+    def measurement(self) -> str:
+        """The kind of that noise."""
+
+
 def promise_of_rounds(
-    relation: Relation,
-    *,
-    epsilon: Real,
-    rounds: int,
-    searches: int,
-    check_multiplier: Real | None,
-    measurement: str,
-    citation: str,
-    checked: str,
+    run: CheckedRounds, relation: Relation, *, citation: str, checked: str
 ) -> Promise:
-    """``rounds`` selections of ``epsilon``, the look that checks them, and all of it ``searches``
-    times."""
-    selection = promise(Law.GUMBEL, "argmax", relation, epsilon=epsilon)
+    """All selections, the look that checks them, and that as often as there are solves."""
+    selection = promise(Law.GUMBEL, "argmax", relation, epsilon=run.epsilon)
     event: Event = selection.event
-    if rounds > 1:
-        event = Repeat(event, rounds)
+    if run.rounds > 1:
+        event = Repeat(event, run.rounds)
     citation = f"{citation}; {selection.citation}"
-    if check_multiplier is not None:
-        look = promise(
-            f"discrete-{measurement}", "additive", relation, noise_multiplier=check_multiplier
-        )
+    if run.check_multiplier is not None:
+        noise = f"discrete-{run.measurement}"
+        look = promise(noise, "additive", relation, noise_multiplier=run.check_multiplier)
         event = Compose((event, look.event))
         citation += f"; {checked}: {look.citation}"
-        if searches > 1:
-            event = Repeat(event, searches)
-    return Promise(event, citation, f"{rounds} times: {selection.statement}")
+        if run.searches > 1:
+            event = Repeat(event, run.searches)
+    return Promise(event, citation, f"{run.rounds} times: {selection.statement}")

@@ -129,14 +129,7 @@ class ConstraintPrivateLp:
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
         return promise_of_rounds(
-            relation,
-            epsilon=self.epsilon,
-            rounds=self.rounds,
-            searches=self.searches,
-            check_multiplier=self.check_multiplier,
-            measurement=self.measurement,
-            citation="FastMWEM, Appendix B.1 and Lemma B.3",
-            checked="violated rows",
+            self, relation, citation="FastMWEM, Appendix B.1 and Lemma B.3", checked="violated rows"
         )
 
     def sensitivity(self, scale: Floats) -> Fraction:

@@ -19,14 +19,13 @@ from winnow.core.tape import Tape
 from winnow.errors import DataError, ParameterError
 from winnow.inner_product.problem import InnerProductGrid, fineness_for
 from winnow.lp.crossing.rows import SealedOffsets
-from winnow.lp.crossing.scalar import ScalarRun
+from winnow.lp.crossing.scalar import LARGEST_STEPS, ScalarRun
 from winnow.lp.mechanisms.charge import promise_of_rounds
 from winnow.privacy import Grant, Promise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_LARGEST_STEPS = 2.0**46
 _LARGEST_EXPONENT = 2.0**28
 
 
@@ -82,14 +81,7 @@ class ScalarPrivateLp:
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
         return promise_of_rounds(
-            relation,
-            epsilon=self.epsilon,
-            rounds=self.rounds,
-            searches=self.searches,
-            check_multiplier=self.check_multiplier,
-            measurement=self.measurement,
-            citation="FastMWEM, Alg 3",
-            checked="largest violation",
+            self, relation, citation="FastMWEM, Alg 3", checked="largest violation"
         )
 
     def grid(self, offsets: SealedOffsets, *, mixed: bool) -> InnerProductGrid:
@@ -106,7 +98,7 @@ class ScalarPrivateLp:
         """Refuse what cannot be drawn from, by public numbers only."""
         grid = self.grid(offsets, mixed=mixed)
         steps = largest * 2.0**-grid.power
-        if steps > _LARGEST_STEPS:
+        if steps > LARGEST_STEPS:
             raise DataError(
                 f"rows reach {largest:.3g}, and a sensitivity of "
                 f"{float(offsets.utility.one_sided):.3g} is too small beside it; declare a larger "

@@ -1,4 +1,4 @@
-"""The columns of a source that DuckDB can see, and what they mean for a query."""
+"""A table or query that a user names, its columns, and what these mean for a query."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import sqlglot
 from sqlglot import exp
 
 from winnow.errors import DataError
-from winnow.foreign import plain_type
+from winnow.foreign import instead, plain_type
 from winnow.read.engines.query import CountQuery
 from winnow.read.file_columns import alike
 
@@ -92,3 +93,15 @@ def typed(query: CountQuery, types: Mapping[str, str]) -> CountQuery:
     return replace(
         query, whole=is_whole(types, query.user), whole_items=is_whole(types, query.item)
     )
+
+
+def table_or_query(text: str, dialect: str) -> exp.Expression:
+    """A table name, or a SELECT in parentheses, parsed and never pasted."""
+    unreadable = DataError("the source is neither a table name nor one SELECT that can be read")
+    with instead(unreadable):
+        if not text.strip().lower().startswith(("select", "with")):
+            return exp.to_table(text, dialect=dialect)
+        parsed = sqlglot.parse_one(text, dialect=dialect)
+    if not isinstance(parsed, exp.Query):
+        raise unreadable
+    return parsed.subquery("source")

@@ -15,7 +15,7 @@ from sqlglot import exp
 from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError
 from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, own_name, refusing
-from winnow.read.engines.columns import column_types, typed
+from winnow.read.engines.columns import column_types, table_or_query, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
 from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
@@ -26,7 +26,6 @@ from winnow.read.engines.query import (
     listed_in_one_text,
     no_more_than,
     numbered_in_one_text,
-    table_or_query,
 )
 from winnow.read.engines.row_sources import RowSource, Wanted, batches, batches_of, receiver
 from winnow.read.engines.scored import duck_contenders, scores_query

@@ -15,7 +15,7 @@ import glob
 import io
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from glob import escape
 from pathlib import Path
@@ -26,12 +26,13 @@ from sqlglot import exp
 from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
-from winnow.read.engine import FILES, Counts, Distinct, Engine, Progress, Source, own_name, refusing
+from winnow.read.engine import FILES, Distinct, Source, own_name, refusing
 from winnow.read.engines.columns import column_types, is_untyped, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
 from winnow.read.engines.private_duck import (
     PartsCounter,
+    PrivateDuck,
     gigabytes,
     number_of_rows,
     private_connection,
@@ -39,7 +40,6 @@ from winnow.read.engines.private_duck import (
 from winnow.read.engines.query import CountQuery, column
 from winnow.read.engines.row_sources import PrivateRows, RowSource, batches_of, receiver
 from winnow.read.engines.scored import duck_contenders, scores_query
-from winnow.read.kept import KeptCounts
 from winnow.read.records import check_csv, chunks_of, packing_of, rows_of, sound
 from winnow.read.text_format import (
     ENDINGS,
@@ -217,10 +217,8 @@ def _names(beginning: str, delimiter: str, given: tuple[str, ...] | None = None)
 ONLY_TEXT_FILES = "line_breaks=, delimiter=, encoding= and names= are for CSV and other text files"
 
 
-class DuckFiles(Engine):
+class DuckFiles(PrivateDuck):
     """CSV, TSV or Parquet files."""
-
-    here = True
 
     def __init__(
         self, paths: list[Path], ending: str, memory: str, text: TextFormat = PLAIN
@@ -247,28 +245,6 @@ class DuckFiles(Engine):
         delimiter = self.delimiter
         with _readable(path, self.text.encoding):
             return _names(_beginning(path, self.text.encoding), delimiter, self.text.names)
-
-    def count(
-        self,
-        query: CountQuery,
-        parts: int | None,
-        progress: Progress | None,
-        most: int | None = None,
-    ) -> Counts | None:
-        """The counts of all files together."""
-        with (
-            private_connection(self.memory) as connection,
-            self._counter(connection, query) as counter,
-        ):
-            return counter.count(parts, progress, most)
-
-    def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
-        """The counts as a table of a private database, which lives as long as they do."""
-        with ExitStack() as stack:
-            connection = stack.enter_context(private_connection(self.memory))
-            with self._counter(connection, query) as counter:
-                kept = counter.keep(parts, progress)
-            return kept.closed_by(stack.pop_all().close)
 
     @contextmanager
     def _counter(self, connection: Any, query: CountQuery) -> Iterator[PartsCounter]:

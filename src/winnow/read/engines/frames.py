@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, Self
 
 from sqlglot import exp
@@ -12,12 +12,13 @@ from sqlglot import exp
 from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError, ExtraMissing
 from winnow.foreign import instead
-from winnow.read.engine import FRAME, Counts, Distinct, Engine, Progress, Source, refusing
+from winnow.read.engine import FRAME, Distinct, Source, refusing
 from winnow.read.engines.columns import column_types, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
 from winnow.read.engines.private_duck import (
     PartsCounter,
+    PrivateDuck,
     gigabytes,
     number_of_rows,
     private_connection,
@@ -25,13 +26,10 @@ from winnow.read.engines.private_duck import (
 from winnow.read.engines.query import CountQuery
 from winnow.read.engines.row_sources import PrivateRows, RowSource
 from winnow.read.engines.scored import duck_contenders, scores_query
-from winnow.read.kept import KeptCounts
 
 
-class DuckFrame(Engine):
+class DuckFrame(PrivateDuck):
     """A pandas or Arrow table in memory; the last engine, for whatever DuckDB can see."""
-
-    here = True
 
     def __init__(self, frame: Any, memory: str) -> None:
         self.frame, self.memory = frame, memory
@@ -52,28 +50,6 @@ class DuckFrame(Engine):
         elif module == "pandas":
             frame = _checked_pandas(frame, source.used)
         return cls(frame, source.memory)
-
-    def count(
-        self,
-        query: CountQuery,
-        parts: int | None,
-        progress: Progress | None,
-        most: int | None = None,
-    ) -> Counts | None:
-        """The counts of the whole table."""
-        with (
-            private_connection(self.memory) as connection,
-            self._counter(connection, query) as counter,
-        ):
-            return counter.count(parts, progress, most)
-
-    def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
-        """The counts as a table of a private database, which lives as long as they do."""
-        with ExitStack() as stack:
-            connection = stack.enter_context(private_connection(self.memory))
-            with self._counter(connection, query) as counter:
-                kept = counter.keep(parts, progress)
-            return kept.closed_by(stack.pop_all().close)
 
     @contextmanager
     def _counter(self, connection: Any, query: CountQuery) -> Iterator[PartsCounter]:

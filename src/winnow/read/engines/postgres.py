@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from winnow.core.noisy_top.keyed import Worker
 from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, own_name, refusing
-from winnow.read.engines.columns import typed
+from winnow.read.engines.columns import table_or_query, typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
 from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
@@ -20,7 +20,6 @@ from winnow.read.engines.query import (
     listed_in_one_text,
     no_more_than,
     numbered_in_one_text,
-    table_or_query,
 )
 from winnow.read.engines.row_sources import RowSource, Wanted, batches, receiver
 from winnow.read.engines.scored import scores_query

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import threading
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any
 
 from sqlglot import exp
 
 from winnow.errors import ParameterError
 from winnow.foreign import shown
-from winnow.read.engine import FILES, Counts, Progress
+from winnow.read.engine import FILES, Counts, Engine, Progress
 from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
 from winnow.read.engines.packed_pairs import (
     CODES,
@@ -34,6 +35,7 @@ from winnow.read.engines.query import (
     listed_in_one_text,
     numbered_in_one_text,
 )
+from winnow.read.kept import KeptCounts
 
 
 def run(connection: Any, sql: str) -> list[tuple[Any, ...]]:
@@ -210,6 +212,39 @@ class PartsCounter:
             ((unsure,),) = run(self.connection, self.packed.unsure())
             exactly = unsure > 0
         return self.packed.counts(*split, exactly=exactly)
+
+
+class PrivateDuck(Engine):
+    """An engine whose rows are counted in a private database of this process."""
+
+    here = True
+    memory: str
+
+    @abstractmethod
+    def _counter(self, connection: Any, query: CountQuery) -> AbstractContextManager[PartsCounter]:
+        """What counts the rows."""
+
+    def count(
+        self,
+        query: CountQuery,
+        parts: int | None,
+        progress: Progress | None,
+        most: int | None = None,
+    ) -> Counts | None:
+        """The counts of all rows together."""
+        with (
+            private_connection(self.memory) as connection,
+            self._counter(connection, query) as counter,
+        ):
+            return counter.count(parts, progress, most)
+
+    def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
+        """The counts as a table of a private database, which lives as long as they do."""
+        with ExitStack() as stack:
+            connection = stack.enter_context(private_connection(self.memory))
+            with self._counter(connection, query) as counter:
+                kept = counter.keep(parts, progress)
+            return kept.closed_by(stack.pop_all().close)
 
 
 class PrivateKept(EngineKept):

@@ -20,11 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-import sqlglot
 from sqlglot import exp
-
-from winnow.errors import DataError
-from winnow.foreign import instead
 
 PRIME = 10_000_000_019
 """Above every b and small enough that a b fits 64 bits: a <= 10^8, b <= 10^10."""
@@ -388,15 +384,3 @@ def _mod(node: exp.Expression, modulus: int) -> exp.Expression:
 def _grouped(rows: exp.Select) -> exp.Select:
     counted = exp.select("i", exp.alias_(exp.Count(this=exp.Star()), "n"))
     return counted.from_(rows.subquery("k")).group_by("i")
-
-
-def table_or_query(text: str, dialect: str) -> exp.Expression:
-    """A table name, or a SELECT in parentheses, parsed and never pasted."""
-    unreadable = DataError("the source is neither a table name nor one SELECT that can be read")
-    with instead(unreadable):
-        if not text.strip().lower().startswith(("select", "with")):
-            return exp.to_table(text, dialect=dialect)
-        parsed = sqlglot.parse_one(text, dialect=dialect)
-    if not isinstance(parsed, exp.Query):
-        raise unreadable
-    return parsed.subquery("source")

@@ -19,7 +19,7 @@ from sqlglot import exp
 from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError
 from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, refusing
-from winnow.read.engines.columns import UNKNOWN
+from winnow.read.engines.columns import UNKNOWN, table_or_query
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import Dialect, HistogramQuery
 from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
@@ -30,7 +30,6 @@ from winnow.read.engines.query import (
     column,
     no_more_than,
     not_null,
-    table_or_query,
 )
 from winnow.read.engines.row_sources import RowSource, batches
 from winnow.read.kept import KeptCounts

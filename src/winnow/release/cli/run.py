@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.answers.request import AnswersRequest, checked_total
+from winnow.answers.request import AnswersRequest
 from winnow.answers.settings import MethodChoice, choose
 from winnow.answers.verb import refuse_options
 from winnow.cli.files import refuse_overwriting
 from winnow.cli.options import PLAIN_TEXT, TextOptions
 from winnow.cli.universe import universe_file, universe_from
-from winnow.core.checks import count
+from winnow.core.checks import count, rows_to_release
 from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.saving import check_target, receipt_path, save_columns, write_json, write_whole
@@ -170,7 +170,7 @@ class ReleaseOrder:
             release_settings(replace(request, public_rows=assumed, rounds=self.rounds or 1))
         else:
             refuse_options(self.method, self._of_mwem())
-            choose(self._asked(request, checked_total(self.rows, assumed)), self.method)
+            choose(self._asked(request, rows_to_release(self.rows, assumed)), self.method)
         return request
 
     @property
@@ -242,7 +242,7 @@ class ReleaseOrder:
         if self.rounded:
             known = settings if self.alpha is None else promising(settings, self.alpha)
             return release_settings(known)
-        asked = self._asked(request, checked_total(self.rows, table.n))
+        asked = self._asked(request, rows_to_release(self.rows, table.n))
         choice = choose(asked, self.method)
         if choice.method not in ("adaptive", "mwem"):
             return choice

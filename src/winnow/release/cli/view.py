@@ -23,7 +23,7 @@ from winnow.core.workloads.workload import Maker
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason
 from winnow.release.mwem import TABLES
-from winnow.release.plan import expected_error_bound
+from winnow.release.prediction import expected_error_bound
 from winnow.release.query_errors import KnownErrors, QueryErrors
 from winnow.release.synthesis import noise_of
 from winnow.report.numbers import accuracy_by_part, errors_by_part, measured_rows
