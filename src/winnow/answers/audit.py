@@ -16,7 +16,7 @@ from winnow.answers.strategies import (
     QueriesStrategy,
     ToeplitzStrategy,
 )
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.numerics import NOTHING, distance
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
@@ -130,16 +130,12 @@ def fidelity_of_numbers(law: str, noise: int, model: int, seed: int) -> AuditRes
     expected = np.bincount(np.clip(z, -40, 40) + 40, mass / mass.sum()).astype(np.float64)
     observed = np.append(np.bincount(drawn + 40, minlength=81), 0)
     p_value = chi_square_p_value(observed, expected)
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{mechanism.title}: a number has the exact discrete {law.capitalize()} noise.",
         mechanism.name,
-        "both",
         promised.citation,
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value from {_DRAWN} numbers; rejected below {FALSE_ALARM:g}",
+        f"{_DRAWN} numbers",
     )
 
 

@@ -48,17 +48,30 @@ def fidelity_of(sample: Sampled, model: Model) -> AuditResult:
         probabilities = np.exp(model.log_probabilities(np.array([scores], np.int64))[0])
         p_values.append(chi_square_p_value(observed, probabilities))
     p_value = min(1.0, 2 * min(p_values))
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{case.mechanism.name}, {case.declared.name}: the sampler draws the exact probabilities.",
         case.mechanism.name,
-        str(case.declared.relation),
         case.promise.citation,
+        p_value,
+        f"{sample.draws} draws on each of {sample.pair}",
+        relation=str(case.declared.relation),
+    )
+
+
+def fidelity_result(
+    claim: str, mechanism: str, citation: str, p_value: float, draws: str, relation: str = "both"
+) -> AuditResult:
+    """What a p-value, or a bound on it, says of a sampler."""
+    return AuditResult(
+        "fidelity",
+        claim,
+        mechanism,
+        relation,
+        citation,
         FALSE_ALARM,
         p_value,
         p_value >= FALSE_ALARM,
-        f"p-value at most this, from {sample.draws} draws on each of {sample.pair}; "
-        f"rejected below {FALSE_ALARM:g}",
+        f"p-value at most this, from {draws}; rejected below {FALSE_ALARM:g}",
     )
 
 
@@ -89,15 +102,12 @@ def _grouped_maxima(law: Law, draws: int, seed: int) -> AuditResult:
     observed = np.append(np.bincount(rows[:, 0], minlength=3), 0)
     model = NoisyTopModel(law, 1.5, counts=sizes)
     p_value = chi_square_p_value(observed, np.exp(model.log_probabilities(scores[None])[0]))
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{law} noise: the largest of N draws has its exact distribution, for groups of "
         f"{', '.join(map(str, sizes))}.",
         f"grouped maxima ({law} noise)",
-        "none",
         "Canonical, Section 2.1",
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value at most this, from {draws} draws; rejected below {FALSE_ALARM:g}",
+        f"{draws} draws",
+        relation="none",
     )

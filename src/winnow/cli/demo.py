@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.files import make_folder
 from winnow.cli.reporting import reported
-from winnow.errors import DataError, ExtraMissing, ParameterError
-from winnow.foreign import instead, reason
+from winnow.errors import ExtraMissing, ParameterError
 
 if TYPE_CHECKING:
     from winnow.cli.comparison import Plans
@@ -86,7 +86,7 @@ def _write_data(folder: Path) -> None:
     from winnow.cli.demo_table import write_people
     from winnow.cli.printing import console, grid
 
-    _make_folder(folder)
+    make_folder(folder)
     _write_votes(folder)
     write_log(folder / "sightings.csv")
     write_people(folder)
@@ -111,7 +111,7 @@ def _tell(out: Path, seed: int | None) -> None:
     from winnow.cli.printing import console, show_release
     from winnow.core.saving import save_released
 
-    _make_folder(out)
+    make_folder(out)
     show = console()
 
     def heading(text: str) -> None:
@@ -201,16 +201,6 @@ def _made_up_counts() -> dict[str, int]:
     urn = [tree for tree, votes in LAST_YEAR.items() for _ in range(votes)]
     answers = Counter(urn[stream.below(len(urn))] for _ in range(PEOPLE))
     return {tree: answers[tree] for tree in LAST_YEAR}
-
-
-def _make_folder(folder: Path) -> None:
-    with instead(
-        lambda error: DataError(
-            f"cannot make the folder {folder}: {reason(error)}; choose another with --out"
-        ),
-        OSError,
-    ):
-        folder.mkdir(parents=True, exist_ok=True)
 
 
 def _show_bars(counts: dict[str, int], pick: Released[str]) -> None:

@@ -8,6 +8,7 @@ from glob import glob
 from pathlib import Path
 
 from winnow.errors import DataError
+from winnow.foreign import instead, reason
 
 _LARGE = 5_000_000
 """Bytes that take long enough to read to show that something goes on."""
@@ -51,3 +52,14 @@ def refuse_overwriting(read: Iterable[Path], option: str, target: Path) -> None:
     for file in read:
         if os.path.exists(file) and os.path.exists(target) and file.samefile(target):
             raise DataError(f"{option} {target} is the file that is read; choose another one")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for what is written, or say why not."""
+    with instead(
+        lambda error: DataError(
+            f"cannot make the folder {folder}: {reason(error)}; choose another with --out"
+        ),
+        OSError,
+    ):
+        folder.mkdir(parents=True, exist_ok=True)

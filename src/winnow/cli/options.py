@@ -31,6 +31,12 @@ def option(flag: str, metavar: str, help: str, panel: str, also: str | None = No
     return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=panel)
 
 
+SCHEMA_EXAMPLE = """
+A schema is a JSON file: {"age": {"edges": [0, 40, 60, 120]}, "sex": {"values": ["Female", \
+"Male"]}, "rooms": 10}. Everything in it is public.
+"""
+
+
 if TYPE_CHECKING:
     Mechanism: TypeAlias = str
     TopKMechanism: TypeAlias = str

@@ -12,15 +12,19 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from winnow.errors import SavingError, WinnowError
 from winnow.foreign import instead, reason
+
+if TYPE_CHECKING:
+    from winnow.core.released import Released
 
 INTERRUPTED = "interrupted; nothing further was released"
 
@@ -99,6 +103,30 @@ def as_typed(message: str) -> str:
 def saving(what: str = "the result is released and printed") -> instead:
     """Around what saves a result: a failure says that it was released all the same."""
     return instead(lambda error: SavingError(f"{what}, but {error}"), WinnowError)
+
+
+@contextmanager
+def saved_then_shown(
+    released: Released[Any],
+    json: bool,
+    show: Callable[[], object],
+    what: str = "the result is released and printed",
+    **extra: object,
+) -> Iterator[None]:
+    """Around what saves a release: what is paid for is shown, even if it could not be saved.
+
+    ``extra`` stands beside the release where it is shown as JSON.
+    """
+    from winnow.cli.printing import show_json
+
+    try:
+        with saving(what):
+            yield
+    finally:
+        if json:
+            show_json(released.to_dict() | extra)
+        else:
+            show()
 
 
 def report(message: str) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.files import make_folder
 from winnow.cli.reporting import report, reported
 from winnow.errors import DataError, ParameterError
-from winnow.foreign import instead, reason
 
 if TYPE_CHECKING:
     from winnow.experiments.experiment import Experiment, Reproduced, Run
@@ -96,7 +96,7 @@ def reproduce(
         check_packages()
     empty_figure(1, 1)  # says at once if matplotlib is missing
     for each in papers:
-        _make_folder(out / each.name)
+        make_folder(out / each.name)
     seconds = sum(estimated_seconds(each, selected[each.name], quick=quick) for each in papers)
     number = f"{len(wanted)} figure{'s' if len(wanted) > 1 else ''}"
     console().print(f"{number}, about {_span(seconds)} of one core; files go to {out}")
@@ -211,13 +211,3 @@ def _document(
         }
     )
     return document
-
-
-def _make_folder(folder: Path) -> None:
-    with instead(
-        lambda error: DataError(
-            f"cannot make the folder {folder}: {reason(error)}; choose another with --out"
-        ),
-        OSError,
-    ):
-        folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from winnow.cli.options import (
     sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
-from winnow.cli.reporting import reported, saving
+from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 
 if TYPE_CHECKING:  # it needs numpy, and help does not
@@ -202,15 +202,9 @@ def _names(file: Path | None) -> list[str] | None:
 
 
 def _show(released: Released[Any], out: Path | None, json: bool, about: str) -> None:
-    from winnow.cli.printing import show_json, show_release
+    from winnow.cli.printing import show_release
     from winnow.core.saving import save_released
 
-    try:
-        with saving():
-            if out is not None:
-                save_released(out, released)
-    finally:  # what is paid for is shown, even if it could not be saved
-        if json:
-            show_json(released.to_dict())
-        else:
-            show_release(released, about)
+    with saved_then_shown(released, json, lambda: show_release(released, about)):
+        if out is not None:
+            save_released(out, released)

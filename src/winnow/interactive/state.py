@@ -116,14 +116,20 @@ class CellState:
         else:
             assert question.units is not None
             self._weights *= np.exp(question.units * (log_factor / question.grid))
-        self._mass = float(self._weights.sum())
-        if not 1e-6 < self._mass < 1e6:
-            self._weights /= self._mass
-            self._mass = float(self._weights.sum())
+        self._mass = _mass_of(self._weights)
 
     def weights(self) -> Floats:
         """The distribution over the cells, sum 1."""
         return np.asarray(self._weights / self._mass)
+
+
+def _mass_of(weights: Floats) -> float:
+    """The sum of the weights, which are divided by it where it has left the middle of floats."""
+    mass = float(weights.sum())
+    if not 1e-6 < mass < 1e6:
+        weights /= mass
+        mass = float(weights.sum())
+    return mass
 
 
 class PointState:
@@ -172,10 +178,7 @@ class PointState:
     def update(self, question: Question, log_factor: float) -> None:
         """A step on those of the cells that the question holds."""
         self._weights[self._held(question)] *= math.exp(log_factor)
-        self._mass = float(self._weights.sum())
-        if not 1e-6 < self._mass < 1e6:
-            self._weights /= self._mass
-            self._mass = float(self._weights.sum())
+        self._mass = _mass_of(self._weights)
 
     def weights(self) -> Floats:
         """The distribution over these cells, sum 1."""

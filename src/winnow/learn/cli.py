@@ -29,7 +29,7 @@ from winnow.cli.options import (
     relation_of_people,
 )
 from winnow.cli.recording import UNRECORDED, Record
-from winnow.cli.reporting import reported, saving
+from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def learn(
     points for the value of every column instead, and tells any number of classes apart.
     """
     from winnow.cli.files import are_large, refuse_overwriting
-    from winnow.cli.printing import show_json, working
+    from winnow.cli.printing import working
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import check_target, save_released
     from winnow.core.schema import Schema
@@ -232,18 +232,12 @@ def learn(
             budget=budget,
         )
     tested = None if test is None else _tested(public, target, released.value)
-    try:
-        with saving():
-            if out is not None:
-                save_released(out, released)
-    finally:  # what is paid for is shown, even if it could not be saved
-        if json:
-            extra: dict[str, Any] = {}
-            if tested is not None:
-                extra = {"test_accuracy": tested[0], "test_balanced_accuracy": tested[1]}
-            show_json(released.to_dict() | extra)
-        else:
-            _show(released, tested)
+    extra: dict[str, Any] = {}
+    if tested is not None:
+        extra = {"test_accuracy": tested[0], "test_balanced_accuracy": tested[1]}
+    with saved_then_shown(released, json, lambda: _show(released, tested), **extra):
+        if out is not None:
+            save_released(out, released)
 
 
 def _tested(public: Any, target: str, predictor: Any) -> tuple[float, float]:

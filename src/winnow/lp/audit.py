@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
@@ -266,16 +266,12 @@ def _fidelity(
 ) -> AuditResult:
     chances = exact.ravel() / exact.sum()
     p_value = chi_square_p_value(np.append(observed.ravel(), 0), chances)
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{mechanism.title}: two rounds{how} draw the exact probabilities.",
         mechanism.name,
-        "both",
         mechanism.promise(Relation.ADD_REMOVE).citation,
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value at most this, from {draws} draws of two rounds; rejected below {FALSE_ALARM:g}",
+        f"{draws} draws of two rounds",
     )
 
 

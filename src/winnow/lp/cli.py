@@ -19,7 +19,7 @@ from winnow.cli.options import (
     sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
-from winnow.cli.reporting import reported, saving
+from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
 
@@ -228,22 +228,16 @@ def lp(
             **asked,
         )
     released = _in_terms_of_file(released, model)
-    try:
-        with saving():
-            if out is not None:
-                save(out, released.to_dict(), _rows(released))
-            if plot is not None:
-                from winnow.plots.bars import draw_solution
+    with saved_then_shown(released, json, lambda: _show(released, relaxed=model.relaxed)):
+        if out is not None:
+            save(out, released.to_dict(), _rows(released))
+        if plot is not None:
+            from winnow.plots.bars import draw_solution
 
-                title = f"Private solution of {file.name}"
-                write_whole(
-                    plot, draw_solution(released.value, title=title, ending=plot.suffix.lower())
-                )
-    finally:  # what is paid for is shown, even if it could not be saved
-        if json:
-            show_json(released.to_dict())
-        else:
-            _show(released, relaxed=model.relaxed)
+            title = f"Private solution of {file.name}"
+            write_whole(
+                plot, draw_solution(released.value, title=title, ending=plot.suffix.lower())
+            )
 
 
 def _read(

@@ -16,7 +16,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.numerics import NOTHING, distance
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
@@ -273,16 +273,12 @@ def fidelity_of_tables(
     expected = np.bincount(np.clip(z, -40, 40) + 40, mass / mass.sum())
     observed = np.append(np.bincount(drawn + 40, minlength=81), 0)
     p_value = chi_square_p_value(observed, expected.astype(np.float64))
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{mechanism.title}: a table has the exact discrete {law.capitalize()} noise.",
         mechanism.name,
-        "both",
         mechanism.promise(table.relation).citation,
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value from {cells} cells; rejected below {FALSE_ALARM:g}",
+        f"{cells} cells",
     )
 
 

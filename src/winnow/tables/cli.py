@@ -13,6 +13,7 @@ import typer
 from winnow.cli.options import (
     ASKED,
     PLAIN_TEXT,
+    SCHEMA_EXAMPLE,
     TABLE,
     AssumedRowsPerPersonOption,
     DeltaOfPlanOption,
@@ -32,7 +33,7 @@ from winnow.cli.options import (
     relation_of_people,
 )
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
-from winnow.cli.reporting import reported, saving
+from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 
@@ -58,10 +59,8 @@ winnow tabulate people.csv --schema schema.json --workload marginals:2+prefixes:
 --delta 1e-6 --out tables.csv --one-row-per-person
 
 winnow plan tabulate --schema schema.json --by race,age --epsilon 1
-
-A schema is a JSON file: {"age": {"edges": [0, 40, 60, 120]}, "sex": {"values": ["Female", \
-"Male"]}, "rooms": 10}. Everything in it is public.
 """
+EXAMPLES += SCHEMA_EXAMPLE
 
 
 class Objective(StrEnum):
@@ -142,7 +141,7 @@ def tabulate(
     from public numbers so that errors are small, and never larger than with plain noise.
     """
     from winnow.cli.files import are_large, check_targets, named_by, refuse_overwriting
-    from winnow.cli.printing import show_json, working
+    from winnow.cli.printing import working
     from winnow.core.saving import receipt_path
     from winnow.read.table import read_table
     from winnow.tables.settings import TableRequest, tables_settings
@@ -183,14 +182,12 @@ def tabulate(
         rows=rows, budget=budget, seed=seed,
     )  # fmt: skip
     written: list[tuple[str, Path]] = []
-    try:
-        with saving("the tables are released and printed"):
-            written += _write(released, out, plot)
-    finally:  # what is paid for is shown, even if it could not be saved
-        if json:
-            show_json(released.to_dict())
-        else:
-            _show(released, written, whole=out is None or not written)
+
+    def show() -> None:
+        _show(released, written, whole=out is None or not written)
+
+    with saved_then_shown(released, json, show, "the tables are released and printed"):
+        written += _write(released, out, plot)
 
 
 def _asked(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
@@ -176,16 +176,12 @@ def fidelity_of_sessions(model: SessionModel, draws: int, seed: int) -> AuditRes
     observed = simulated_kinds(draws, seed)
     expected = _kinds(model)
     p_value = min(1.0, chi_square_p_value(np.append(observed, 0), expected / expected.sum()))
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{mechanism.title}: sessions draw the exact probabilities of their kinds of answers.",
         mechanism.name,
-        "both",
         mechanism.promise(Relation.SUBSTITUTION).citation,
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value at most this, from {draws} sessions; rejected below {FALSE_ALARM:g}",
+        f"{draws} sessions",
     )
 
 

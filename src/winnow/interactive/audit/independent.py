@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult
 from winnow.audit.sampling import epsilon_lower_bound
 from winnow.core.noise import discrete_gaussian_array
@@ -194,16 +194,12 @@ def fidelity_of_answers(variance: float, draws: int, seed: int) -> AuditResult:
     """The noise of real answers against its law."""
     p_value = noise_p_value(_noises(draws, seed), variance)
     chosen = mechanism()
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{chosen.title}: answers draw the exact probabilities of their noise.",
         chosen.name,
-        "both",
         chosen.promise(Relation.SUBSTITUTION).citation,
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value at most this, from {QUERIES * draws} answers; rejected below {FALSE_ALARM:g}",
+        f"{QUERIES * draws} answers",
     )
 
 

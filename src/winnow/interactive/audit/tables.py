@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from winnow.audit.fidelity import FALSE_ALARM
+from winnow.audit.fidelity import fidelity_result
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
@@ -106,17 +106,13 @@ def fidelity_of_tables(tables: int, draws: int, seed: int) -> AuditResult:
     relation = Relation.SUBSTITUTION
     variance = float(prior_variance(1, 1, tables, relation))
     p_value = noise_p_value(_noises(draws, seed), variance)
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{mechanism().title}: the tables that a session starts from draw the exact probabilities "
         "of their noise.",
         mechanism().name,
-        "both",
         mechanism().promise(relation).citation,
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value at most this, from {draws} sessions; rejected below {FALSE_ALARM:g}",
+        f"{draws} sessions",
     )
 
 

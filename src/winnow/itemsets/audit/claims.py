@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from winnow.audit.broken import with_epsilon
 from winnow.audit.cases import Case
 from winnow.audit.enumeration import TOLERANCE, Pair
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value, fidelity_of
+from winnow.audit.fidelity import chi_square_p_value, fidelity_of, fidelity_result
 from winnow.audit.neighbours import Declared, counts
 from winnow.audit.probabilities import Model, hockey_stick, model_of
 from winnow.audit.result import AuditResult
@@ -190,17 +190,14 @@ def stopping_rank_in_the_zero_block(draws: int, seed: int, size: int = 40) -> Au
     ]
     observed = np.append(np.bincount(ranks, minlength=size + 2)[1:], 0)
     p_value = chi_square_p_value(observed, expected)
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"large-margin: the stopping rank among {size} candidates of count 0, drawn by its hazard, "
         "is that of one test after another.",
         mechanism.name,
-        str(ONE.relation),
         "LMM, Alg 1",
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value at most this, from {draws} draws; rejected below {FALSE_ALARM:g}",
+        f"{draws} draws",
+        relation=str(ONE.relation),
     )
 
 

@@ -22,7 +22,7 @@ from winnow.cli.options import (
     relation_of_people,
 )
 from winnow.cli.recording import UNRECORDED, Record
-from winnow.cli.reporting import reported, saving
+from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 from winnow.mechanisms import AUTO, ITEMSETS
 
@@ -225,7 +225,6 @@ def itemsets(
     also: exponential, permute-and-flip, noisy-max, joint (a list of K), canonical (a set of K).
     """
     from winnow.cli.files import check_targets
-    from winnow.cli.printing import show_json
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import save, write_whole
     from winnow.itemsets.cli.view import (
@@ -280,17 +279,11 @@ def itemsets(
         budget=budget,
     )
     found = counted(released)
-    try:
-        with saving():
-            if out is not None:
-                save(out, released.to_dict(), itemset_rows(found, with_counts))
-            if plot is not None:
-                write_whole(plot, draw_itemsets(found, size, plot.suffix.lower()))
-            if rules is not None:
-                rows = rule_rows(released, min_confidence)
-                save(rules, {"rules": rows, **released.to_dict()}, rows)
-    finally:  # what is paid for is shown, even if it could not be saved
-        if json:
-            show_json(released.to_dict())
-        else:
-            show_itemsets(found, with_counts, baskets.unit)
+    with saved_then_shown(released, json, lambda: show_itemsets(found, with_counts, baskets.unit)):
+        if out is not None:
+            save(out, released.to_dict(), itemset_rows(found, with_counts))
+        if plot is not None:
+            write_whole(plot, draw_itemsets(found, size, plot.suffix.lower()))
+        if rules is not None:
+            rows = rule_rows(released, min_confidence)
+            save(rules, {"rules": rows, **released.to_dict()}, rows)

@@ -179,3 +179,13 @@ def _let_go(handle: int) -> None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_UN)
     os.close(handle)
+
+
+def sync_folder(path: Path) -> None:
+    """A new name is on the disk when this returns, where folders can be synced."""
+    with suppress(OSError):
+        handle = os.open(path.resolve().parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

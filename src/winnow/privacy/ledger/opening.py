@@ -16,7 +16,7 @@ import os
 import secrets
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from winnow.privacy.ledger.addresses import store_at
 from winnow.privacy.ledger.chain import RESTORE, Chain, end_of
 from winnow.privacy.ledger.entry import same_text
 from winnow.privacy.ledger.keys import chain_key, key_check, make_key, pending, read_key
-from winnow.privacy.ledger.locks import exclusive
+from winnow.privacy.ledger.locks import exclusive, sync_folder
 from winnow.privacy.ledger.store import PATIENCE, Appending, Store
 from winnow.privacy.ledger.verification import ChainCheck
 
@@ -166,9 +166,4 @@ def _key_lock(path: Path) -> Iterator[None]:
     lock = path.with_name(path.name + ".making")
     with exclusive(lock, PATIENCE, "making this key"):
         yield
-    with suppress(OSError):
-        handle = os.open(path.resolve().parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    sync_folder(path)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +29,7 @@ from winnow.foreign import instead
 from winnow.privacy.ledger.connections import KeptConnection
 from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.locks import Hold
-from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading, TableView
+from winnow.privacy.ledger.store import PATIENCE, Appending, End, TableStore, TableView
 
 T = TypeVar("T")
 
@@ -87,7 +86,7 @@ _LOST = {None, "08000", "08003", "08006", "57P01", "57P02", "57P05"}
 """The connection is gone, as after a restart of the server."""
 
 
-class PostgresStore:
+class PostgresStore(TableStore["_PostgresView"]):
     """The entries of one database, addressed by a URL."""
 
     def __init__(self, url: str) -> None:
@@ -160,18 +159,6 @@ class PostgresStore:
 
         return self.append(change)
 
-    def meta(self) -> dict[str, str]:
-        """The facts that were fixed at creation."""
-        return self._read(lambda view: view.meta())
-
-    def entries(self, dataset: str | None = None) -> Iterator[Entry]:
-        """All entries, or those of one dataset, in order."""
-        page = self._read(lambda view: view.page(0, dataset))
-        while page:
-            yield from page
-            after = page[-1].sequence
-            page = self._read(partial(_PostgresView.page, after=after, dataset=dataset))
-
     def hold(self, dataset: str) -> Hold | None:
         """An advisory lock of a connection that stays open; it ends with the process."""
         mark = hashlib.sha256(b"winnow-session:" + dataset.encode()).digest()[:8]
@@ -183,10 +170,6 @@ class PostgresStore:
                 connection.close()
                 return None
         return Hold(connection.close, lambda: _alive(connection))
-
-    def read(self, work: Callable[[Reading], T]) -> T:
-        """Read some entries."""
-        return self._read(work)
 
     def _read(self, work: Callable[[_PostgresView], T]) -> T:
         return self._again(lambda connection, _: work(_PostgresView(connection)))

@@ -19,7 +19,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,8 +26,8 @@ from winnow.errors import LedgerError
 from winnow.foreign import reason
 from winnow.privacy.ledger.connections import KeptConnection
 from winnow.privacy.ledger.entry import Entry
-from winnow.privacy.ledger.locks import Hold, exclusive, held_file, turnstile
-from winnow.privacy.ledger.store import PATIENCE, Appending, End, Reading, TableView
+from winnow.privacy.ledger.locks import Hold, exclusive, held_file, sync_folder, turnstile
+from winnow.privacy.ledger.store import PATIENCE, Appending, End, TableStore, TableView
 
 T = TypeVar("T")
 
@@ -62,7 +61,7 @@ _TREELESS = (  # written by a library that was started before the ledger was upg
 )
 
 
-class SQLiteStore:
+class SQLiteStore(TableStore["_SQLiteView"]):
     """The entries of one file."""
 
     def __init__(self, path: Path) -> None:
@@ -118,7 +117,7 @@ class SQLiteStore:
                 connection.close()
             made = self._give_name(draft)
             draft.unlink(missing_ok=True)
-            _sync_folder(self.path)
+            sync_folder(self.path)
         return made
 
     def _give_name(self, draft: Path) -> bool:
@@ -147,26 +146,10 @@ class SQLiteStore:
 
         return self.append(change)
 
-    def meta(self) -> dict[str, str]:
-        """The facts that were fixed at creation."""
-        return self._read(lambda view: view.meta())
-
-    def entries(self, dataset: str | None = None) -> Iterator[Entry]:
-        """All entries, or those of one dataset, in order."""
-        page = self._read(lambda view: view.page(0, dataset))
-        while page:
-            yield from page
-            after = page[-1].sequence
-            page = self._read(partial(_SQLiteView.page, after=after, dataset=dataset))
-
     def hold(self, dataset: str) -> Hold | None:
         """A lock on a file beside the ledger, one for each dataset; it ends with the process."""
         mark = hashlib.sha256(dataset.encode()).hexdigest()[:16]
         return held_file(str(self._beside(f".lock-{mark}")))
-
-    def read(self, work: Callable[[Reading], T]) -> T:
-        """Read some entries."""
-        return self._read(work)
 
     def _read(self, work: Callable[[_SQLiteView], T]) -> T:
         with self._reported(), self._kept.connection() as connection:
@@ -297,13 +280,3 @@ def _immediate(
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-def _sync_folder(path: Path) -> None:
-    """A new name is on the disk when this returns, where folders can be synced."""
-    with suppress(OSError):
-        handle = os.open(path.resolve().parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -6,8 +6,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from winnow.privacy.ledger.entry import COLUMNS, Entry
 from winnow.privacy.ledger.locks import Hold
@@ -137,6 +138,32 @@ class TableView(ABC):
         """Change the layout."""
         for statement in statements:
             self._do(statement)
+
+
+View = TypeVar("View", bound=TableView)
+
+
+class TableStore(ABC, Generic[View]):
+    """What is read of a store in the same way, whatever tables of SQL it has."""
+
+    @abstractmethod
+    def _read(self, work: Callable[[View], T]) -> T:
+        """Read some entries."""
+
+    def read(self, work: Callable[[Reading], T]) -> T:
+        """Read some entries."""
+        return self._read(work)
+
+    def meta(self) -> dict[str, str]:
+        """The facts that were fixed at creation."""
+        return self._read(lambda view: view.meta())
+
+    def entries(self, dataset: str | None = None) -> Iterator[Entry]:
+        """All entries, or those of one dataset, in order; nobody waits between two pages."""
+        after = 0
+        while page := self._read(partial(TableView.page, after=after, dataset=dataset)):
+            yield from page
+            after = page[-1].sequence
 
 
 class Store(Protocol):

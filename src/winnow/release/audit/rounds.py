@@ -10,8 +10,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
-from winnow.audit.numerics import NOTHING, distance
+from winnow.audit.fidelity import chi_square_p_value, fidelity_result
+from winnow.audit.measured import enumerate_measured, of_neighbours
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
@@ -20,7 +20,7 @@ from winnow.core.tape import Tape
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
 from winnow.inner_product.vectors import seal_vectors
-from winnow.privacy import guarantee_of, pure_cost, single_use_grant, zcdp_cost
+from winnow.privacy import single_use_grant
 from winnow.release.crossing.lazy_selection import Search
 from winnow.release.crossing.rounds import SelectAndMeasure, Task
 from winnow.release.kernels.distribution import uniform_distribution
@@ -131,9 +131,6 @@ def _histogram(cells: tuple[int, ...]) -> Integers:
     return np.bincount(np.array(cells, np.int64), minlength=CELLS)
 
 
-DELTA = 1e-3
-_TOLERANCE = 1e-9
-
 GAUSSIAN = SelectAndMeasure(2.0, 1.5, 2, "gaussian")
 SHARP = SelectAndMeasure(2.0, 0.75, 2, "gaussian")
 LAPLACE = SelectAndMeasure(1.0, 1.0, 2, "laplace")
@@ -163,46 +160,15 @@ def enumerate_rounds(
     quick: bool = False,
 ) -> AuditResult:
     """One result: in epsilon for Laplace noise, in delta and rho for Gaussian noise."""
-    promised = mechanism.promise(relation)
     found = pairs(relation, TOTAL, rows_per_person)
     found = found[:: 4 if quick else 1]
-    window = model.window()
-    worst = NOTHING
-    pure = mechanism.measurement == "laplace"
-    claimed = (
-        float(pure_cost(promised.event).epsilon)
-        if pure
-        else guarantee_of(promised.event, DELTA).epsilon
-    )
-    rho = float(zcdp_cost(promised.event).rho)
-    for one, other in found:
-        p, q = (_log_probabilities(model, tuple(table.tolist())) for table in (one, other))
-        worst = worst.or_larger(distance(p, q, claimed))
-    _log_probabilities.cache_clear()
     where = f"{mechanism.measurement} measurements, four cells, two rounds"
     if rows_per_person > 1:
         where += f", {rows_per_person} rows per person"
+    window = model.window()
     searched = f"over {len(found)} pairs of tables, {len(window)} noisy counts per round"
-    what = "no output's log-probability moves by more than epsilon" if pure else (
-        f"outputs are (epsilon, delta)-close at epsilon={claimed:.4g}"
-    )  # fmt: skip
-    return AuditResult(
-        "enumeration",
-        f"{mechanism.title}, {where}: between neighbours {what}.",
-        mechanism.name,
-        str(relation),
-        promised.citation,
-        claimed if pure else DELTA,
-        worst.epsilon if pure else worst.delta,
-        worst.rho <= rho * (1 + _TOLERANCE)
-        and (worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA),
-        f"{searched}; rho {worst.rho:.4g} of {rho:.4g} charged",
-    )
-
-
-@lru_cache(maxsize=32)  # the tables of one relation
-def _log_probabilities(model: RoundsModel, table: tuple[int, ...]) -> Floats:
-    return model.log_probabilities(np.array(table), model.window()).ravel()
+    compared = of_neighbours(lambda table: model.log_probabilities(table, window), found, 32)
+    return enumerate_measured(mechanism, relation, where, compared, searched)
 
 
 def rounds_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
@@ -242,17 +208,13 @@ def fidelity_of_rounds(
         values.append(chi_square_p_value(np.append(observed.ravel(), 0), chances))
     p_value = min(1.0, 2 * min(values))
     indexed = "" if mechanism.index is None else f", {mechanism.index} index with slack"
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{mechanism.title}, {mechanism.measurement} measurements{indexed}: the rounds draw the "
         "exact probabilities.",
         mechanism.name,
-        "both",
         mechanism.promise(Relation.SUBSTITUTION).citation,
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value at most this, from {draws} draws of two rounds; rejected below {FALSE_ALARM:g}",
+        f"{draws} draws of two rounds",
     )
 
 

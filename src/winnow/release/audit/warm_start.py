@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.numerics import NOTHING, distance
+from winnow.audit.measured import enumerate_measured, of_neighbours
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
-from winnow.privacy import guarantee_of, pure_cost, zcdp_cost
 from winnow.release.audit.rounds import CELLS, RoundsModel, as_twin, pairs, queries
 from winnow.release.crossing.rounds import SelectAndMeasure
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-DELTA = 1e-3
-_TOLERANCE = 1e-9
 TOTAL = 2
 
 GAUSSIAN = SelectAndMeasure(1.0, 2.5, 1, "gaussian", first=(0.75,))
@@ -72,41 +68,14 @@ def enumerate_start(
     mechanism: SelectAndMeasure, model: StartModel, relation: Relation
 ) -> AuditResult:
     """One result: in epsilon for Laplace noise, in delta and rho for Gaussian noise."""
-    promised = mechanism.promise(relation)
-    pure = mechanism.measurement == "laplace"
-    claimed = (
-        float(pure_cost(promised.event).epsilon)
-        if pure
-        else guarantee_of(promised.event, DELTA).epsilon
+    found = pairs(relation, TOTAL)
+    where = (
+        f"{mechanism.measurement} measurements, a table of one column and a round that starts "
+        "from it"
     )
-    rho = float(zcdp_cost(promised.event).rho)
-    worst, found = NOTHING, pairs(relation, TOTAL)
-    for pair in found:
-        p, q = (_log_probabilities(model, tuple(table.tolist())) for table in pair)
-        worst = worst.or_larger(distance(p, q, claimed))
-    _log_probabilities.cache_clear()
-    what = "no output's log-probability moves by more than epsilon" if pure else (
-        f"outputs are (epsilon, delta)-close at epsilon={claimed:.4g}"
-    )  # fmt: skip
-    return AuditResult(
-        "enumeration",
-        f"{mechanism.title}, {mechanism.measurement} measurements, a table of one column and a "
-        f"round that starts from it: between neighbours {what}.",
-        mechanism.name,
-        str(relation),
-        promised.citation,
-        claimed if pure else DELTA,
-        worst.epsilon if pure else worst.delta,
-        worst.rho <= rho * (1 + _TOLERANCE)
-        and (worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA),
-        f"over {len(found)} pairs of tables of {CELLS} cells; rho {worst.rho:.4g} of {rho:.4g} "
-        "charged",
-    )
-
-
-@lru_cache(maxsize=16)  # the tables of one relation
-def _log_probabilities(model: StartModel, table: tuple[int, ...]) -> Floats:
-    return model.log_probabilities(np.array(table)).ravel()
+    compared = of_neighbours(model.log_probabilities, found, 16)
+    searched = f"over {len(found)} pairs of tables of {CELLS} cells"
+    return enumerate_measured(mechanism, relation, where, compared, searched)
 
 
 FAULT = "a table is priced as if replaced rows moved one cell"

@@ -11,6 +11,7 @@ import typer
 
 from winnow.cli.options import (
     PLAIN_TEXT,
+    SCHEMA_EXAMPLE,
     TABLE,
     ColumnsOption,
     EpsilonOption,
@@ -31,7 +32,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import report as say
-from winnow.cli.reporting import reported, saving
+from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 
@@ -49,10 +50,8 @@ winnow release visits.parquet --schema schema.json --workload marginals:2+ranges
 --answers answers.csv
 
 winnow plan release --schema schema.json --workload marginals:3 -n 30000 --epsilon 1 --delta 1e-6
-
-A schema is a JSON file: {"age": {"edges": [0, 40, 60, 120]}, "sex": {"values": ["Female", \
-"Male"]}, "rooms": 10}. Everything in it is public.
 """
+EXAMPLES += SCHEMA_EXAMPLE
 
 
 class ReleaseMethod(StrEnum):
@@ -301,7 +300,7 @@ def release(
     cells of a public schema. Rows drawn from it, and all answers, may be published.
     """
     from winnow.cli.files import are_large, named_by
-    from winnow.cli.printing import show_json, working
+    from winnow.cli.printing import working
     from winnow.release.cli.run import ReleaseOrder, Targets, write_targets
     from winnow.release.cli.view import running, show_plan, show_result
 
@@ -350,13 +349,12 @@ def release(
     with running(planned) if pad_to is None else nullcontext() as progress:
         released = order.run(request, sealed, budget, progress)
     written: list[tuple[str, Path]] | None = None
-    try:
-        with saving("the result is released and its counts are printed"):
-            written = write_targets(targets, released, sealed, seed=seed)
-    finally:  # what is paid for is shown, even if it could not be saved
-        if json:
-            show_json(released.to_dict())
-        else:
-            show_result(released, written or [], with_measurements=written is None)
+
+    def show() -> None:
+        show_result(released, written or [], with_measurements=written is None)
+
+    printed = "the result is released and its counts are printed"
+    with saved_then_shown(released, json, show, printed):
+        written = write_targets(targets, released, sealed, seed=seed)
     if unsafe_show_private:
         say(f"{report} shows TRUE answers of the private table: do not publish it")

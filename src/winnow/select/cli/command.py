@@ -30,7 +30,7 @@ from winnow.cli.options import (
     sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
-from winnow.cli.reporting import reported, saving
+from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 from winnow.mechanisms import SELECT, row_named
 
@@ -109,7 +109,7 @@ def select(
     add --monotone.
     """
     from winnow.cli.files import are_large, refuse_overwriting
-    from winnow.cli.printing import show_json, show_release, working
+    from winnow.cli.printing import show_release, working
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import check_target, save_released
     from winnow.read.files import read_scores
@@ -144,17 +144,10 @@ def select(
             seed=seed,
             budget=budget,
         )
-    try:
-        with saving():
-            if out is not None:
-                save_released(out, released)
-    finally:  # what is paid for is shown, even if it could not be saved
-        if json:
-            show_json(released.to_dict())
-        else:
-            show_release(
-                released, "best first" if with_leads else _about_order(k, mechanism, noise)
-            )
+    about = "best first" if with_leads else _about_order(k, mechanism, noise)
+    with saved_then_shown(released, json, lambda: show_release(released, about)):
+        if out is not None:
+            save_released(out, released)
 
 
 def _about_order(k: int | None, mechanism: Mechanism, noise: Noise | None) -> str:

@@ -28,7 +28,7 @@ from winnow.cli.options import (
     sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
-from winnow.cli.reporting import reported, saving
+from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
 
@@ -199,7 +199,7 @@ def topk(
     or, with --count, a file of items and their counts.
     """
     from winnow.cli.files import are_large, named_by
-    from winnow.cli.printing import counting, show_json
+    from winnow.cli.printing import counting
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.mechanism import rounds_accountant
     from winnow.core.saving import write_whole
@@ -268,19 +268,17 @@ def topk(
             if memory is not None:
                 how_to_count["memory"] = memory
             released = from_log(file, item, user, how_to_count, request, choice, seed, budget)
-    try:
-        with saving():
-            if out is not None:
-                save_top(out, released, with_counts=with_counts)
-            if plot is not None:
-                title = f"Top {k}: {item}"
-                write_whole(plot, draw(released, title=title, ending=plot.suffix.lower(), **how))
-    finally:  # what is paid for is shown, even if it could not be saved
-        if json:
-            show_json(released.to_dict())
-        else:
-            passed = threshold_text(choice, request.utility)
-            show_top(released, k=k, with_counts=with_counts, threshold=passed, **how)
+
+    def show() -> None:
+        passed = threshold_text(choice, request.utility)
+        show_top(released, k=k, with_counts=with_counts, threshold=passed, **how)
+
+    with saved_then_shown(released, json, show):
+        if out is not None:
+            save_top(out, released, with_counts=with_counts)
+        if plot is not None:
+            title = f"Top {k}: {item}"
+            write_whole(plot, draw(released, title=title, ending=plot.suffix.lower(), **how))
 
 
 def _check_targets(

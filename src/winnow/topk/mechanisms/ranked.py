@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
@@ -126,8 +127,32 @@ LARGEST_UNIVERSE = 2**50
 """Logarithms of binomials are bounded up to here."""
 
 
+class _RankedLists(RankedSelection):
+    """A whole list or set of k in one draw, charged as over candidates that are all there."""
+
+    k: int
+
+    @abstractmethod
+    def _explicit(self) -> Joint | Canonical:
+        """The mechanism over explicit scores."""
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return self._explicit().name
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        return self._explicit().promise(relation)
+
+    def check(self, utility: Utility, total: int | None) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        check_lists(self.title, self.k, total)
+        check_scale(self._explicit().scale(utility))
+
+
 @dataclass(frozen=True)
-class RankedJoint(RankedSelection):
+class RankedJoint(_RankedLists):
     """``Joint`` over all candidates: a whole list of k in one draw. [Joint, Section 3]
 
     Formal guarantees
@@ -145,20 +170,6 @@ class RankedJoint(RankedSelection):
     def _explicit(self) -> Joint:
         return Joint(self.epsilon, self.k)
 
-    @property
-    def name(self) -> str:
-        """What the receipt calls it."""
-        return self._explicit().name
-
-    def promise(self, relation: Relation) -> Promise:
-        """What one release is charged, and why."""
-        return self._explicit().promise(relation)
-
-    def check(self, utility: Utility, total: int | None) -> None:
-        """Refuse what cannot be released, before anything is charged."""
-        check_lists(self.title, self.k, total)
-        check_scale(self._explicit().scale(utility))
-
     def draw(self, ranked: Ranked, utility: Utility, tape: Tape) -> list[Found]:
         """The best class of lists, one list of it, and the candidates at its ranks."""
         ranking = LazyRanking(ranked, self.k)
@@ -169,7 +180,7 @@ class RankedJoint(RankedSelection):
 
 
 @dataclass(frozen=True)
-class RankedCanonical(RankedSelection):
+class RankedCanonical(_RankedLists):
     """``Canonical`` over all candidates: a whole set of k in one draw. [Canonical, Thm 3.5]
 
     Formal guarantees
@@ -191,23 +202,9 @@ class RankedCanonical(RankedSelection):
         return Canonical(self.epsilon, self.k, self.gamma, self.noise)
 
     @property
-    def name(self) -> str:
-        """What the receipt calls it."""
-        return self._explicit().name
-
-    @property
     def ordered(self) -> bool:
         """A set: no order is released."""
         return False
-
-    def promise(self, relation: Relation) -> Promise:
-        """What one release is charged, and why."""
-        return self._explicit().promise(relation)
-
-    def check(self, utility: Utility, total: int | None) -> None:
-        """Refuse what cannot be released, before anything is charged."""
-        check_lists(self.title, self.k, total)
-        check_scale(self._explicit().scale(utility))
 
     def draw(self, ranked: Ranked, utility: Utility, tape: Tape) -> list[Found]:
         """The best class of sets, one set of it, and the candidates at its ranks."""

@@ -9,13 +9,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
-from winnow.audit.numerics import NOTHING, distance
+from winnow.audit.fidelity import chi_square_p_value, fidelity_result
+from winnow.audit.measured import enumerate_measured, of_neighbours
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
-from winnow.privacy import guarantee_of, single_use_grant, zcdp_cost
+from winnow.privacy import single_use_grant
 from winnow.release.audit.rounds import as_twin
 from winnow.release.crossing.tables import MeasuredTable
 from winnow.release.mechanism import MeasureMarginals
@@ -29,9 +29,6 @@ from winnow.wide.audit.model import (
 )
 
 Floats = NDArray[np.float64]
-
-DELTA = 1e-3
-_TOLERANCE = 1e-9
 
 SELECTING = MeasureMarginals(4.0, 0.8, 1)
 MEASURING = MeasureMarginals(0.5, 0.75, 2)
@@ -62,35 +59,15 @@ def enumerate_marginal_rounds(
     quick: bool = False,
 ) -> AuditResult:
     """One result: in delta and in rho for Gaussian noise, in epsilon for Laplace noise."""
-    promised = mechanism.promise(relation)
     found = neighbours(model.setting, relation, rows_per_person)
     found = found[:: max(1, len(found) // (20 if quick else 60))]
-    pure = mechanism.measurement == "laplace"
-    claimed = guarantee_of(promised.event, 0 if pure else DELTA).epsilon
-    charged = float(zcdp_cost(promised.event).rho)
-    worst = NOTHING
-    for one, other in found:
-        p, q = (model.log_probabilities(table) for table in (one, other))
-        worst = worst.or_larger(distance(p, q, claimed))
     rounds = "one round" if mechanism.rounds == 1 else f"{mechanism.rounds} rounds"
     where = f"{model.setting.columns} columns of two codes, {rounds}"
     if rows_per_person > 1:
         where += f", {rows_per_person} rows per person"
-    what = "no output's log-probability moves by more than epsilon" if pure else (
-        f"outputs are (epsilon, delta)-close at epsilon={claimed:.4g}"
-    )  # fmt: skip
-    return AuditResult(
-        "enumeration",
-        f"{mechanism.title}, {where}: between neighbours {what}.",
-        mechanism.name,
-        str(relation),
-        promised.citation,
-        claimed if pure else DELTA,
-        worst.epsilon if pure else worst.delta,
-        worst.rho <= charged * (1 + _TOLERANCE)
-        and (worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA),
-        f"over {len(found)} pairs of tables; rho {worst.rho:.4g} of {charged:.4g} charged",
-    )
+    compared = of_neighbours(model.log_probabilities, found, 8)
+    searched = f"over {len(found)} pairs of tables"
+    return enumerate_measured(mechanism, relation, where, compared, searched)
 
 
 def marginal_rounds_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
@@ -125,17 +102,13 @@ def fidelity_of_marginal_rounds(
         chances = expected.ravel() / expected.sum()
         values.append(chi_square_p_value(np.append(observed.ravel(), 0), chances))
     p_value = min(1.0, len(values) * min(values))
-    return AuditResult(
-        "fidelity",
+    return fidelity_result(
         f"{mechanism.title}, {mechanism.measurement} noise, {model.setting.columns} columns of "
         "two codes: the rounds draw the exact probabilities.",
         mechanism.name,
-        "both",
         mechanism.promise(Relation.SUBSTITUTION).citation,
-        FALSE_ALARM,
         p_value,
-        p_value >= FALSE_ALARM,
-        f"p-value at most this, from {draws} draws; rejected below {FALSE_ALARM:g}",
+        f"{draws} draws",
     )
 
 
