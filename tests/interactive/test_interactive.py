@@ -786,9 +786,9 @@ def test_bad_parameters_are_refused_before_anything_is_charged(
 
 
 def test_only_sealed_tables_are_asked() -> None:
-    with pytest.raises(InputError, match="not a sealed table"):
+    with pytest.raises(InputError, match="read_table"):
         wn.open_interactive([1, 2], epsilon=1, delta=1e-6)
-    with pytest.raises(InputError, match="not a sealed table"):
+    with pytest.raises(InputError, match="read_table"):
         wn.resume_interactive([1, 2], "nowhere")
 
 

@@ -64,7 +64,7 @@ def test_a_column_needs_a_table_and_a_ledger_needs_a_label(tmp_path: Path) -> No
         wn.Session()
     with pytest.raises(InputError, match="ledger init"):
         wn.Session(ledger=tmp_path / "l.db", dataset="x")
-    with pytest.raises(InputError, match="not a sealed table"):
+    with pytest.raises(InputError, match="read_table"):
         wn.Session(TABLE, epsilon=1.0)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no column"):
         wn.Session(sealed(), epsilon=1.0).top_k("jobs", k=1, epsilon=0.1)
