@@ -5,13 +5,15 @@ Workloads (one table, all 2-way and 3-way tables, 2-way tables of 14 columns, pr
 each: `wn.release` with its own choice and with every method that it knows, `wn.tabulate`, noise
 on every answer, noise on every cell, HB16 with consistency, and DAWA. Largest, mean and
 root-mean-square error in rows, mean of three seeds or of nine; what was predicted; seconds of
-planning and of running.
+planning and of running, of the processor.
 
 The sweep is long. It writes after every line, skips what the JSON has (`--redo METHOD` does it
 again), gives up a line after `--seconds`, and `--minutes` ends it.
 
     python benchmarks/utility.py --data DIR [--quick]      # DIR has adult_pgm, dpbench_1d, ...
     python benchmarks/utility.py --data DIR --only-data adult6 --only-workload 2-way --epsilon 1
+    python benchmarks/utility.py --out PART.json ...       # several at once, each its own file,
+    python benchmarks/utility.py --merge PART.json ...     # and then together
     python benchmarks/utility.py --summary                 # of the JSON that is there
 """
 
@@ -57,13 +59,13 @@ def limited(seconds: float) -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise OutOfTime
 
-    previous = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    previous = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # of this process: others may be busy, too
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
 
 
 def answers_of(value: Any, case: Case) -> np.ndarray:
@@ -113,27 +115,27 @@ def errors_of(found: list[np.ndarray], truth: np.ndarray) -> dict[str, Any]:
 def measured(case: Case, method: str, epsilon: float, delta: float) -> dict[str, Any] | None:
     """One line; None where the method does not speak of such a workload."""
     if method in RIVALS:
-        start, found = time.perf_counter(), []
+        start, found = time.process_time(), []
         for seed in range(RIVAL_DRAWS):
             errors = RIVALS[method](case, epsilon, delta, np.random.default_rng(seed))
             if errors is None:
                 return None
             found.append(errors)
-        spent = (time.perf_counter() - start) / RIVAL_DRAWS
+        spent = (time.process_time() - start) / RIVAL_DRAWS
         return {**errors_of(found, np.zeros(1)), "seconds": spent}
     budget = {"epsilon": epsilon, "delta": delta}
     run = winnow_run(case, method, budget)
-    start = time.perf_counter()
+    start = time.process_time()
     plan = predicted(case, method, budget)
-    planned, found = time.perf_counter(), []
+    planned, found = time.process_time(), []
     for seed in range(1, RIVAL_DRAWS + 1):  # quick methods as often as their rivals
-        if seed <= SEEDS or time.perf_counter() - planned < QUICK:
+        if seed <= SEEDS or time.process_time() - planned < QUICK:
             found.append(run(seed))
     return {
         **errors_of(found, case.truth),
         "predicted": plan,
         "plan_seconds": planned - start,
-        "seconds": (time.perf_counter() - planned) / len(found),
+        "seconds": (time.process_time() - planned) / len(found),
     }
 
 
@@ -247,6 +249,17 @@ def again(each: dict[str, Any], options: Any, epsilons: Any) -> bool:
     )
 
 
+def merged(lines: list[dict[str, Any]], files: list[Path]) -> list[dict[str, Any]]:
+    """The lines with those of other files, of which the last counts; in the order of the sweep."""
+    found = {}
+    for each in [*lines, *(one for file in files for one in json.loads(file.read_text())["lines"])]:
+        found[tuple(each[name] for name in _KEY)] = each
+    places = [names(), WORKLOADS, EPSILONS, DELTAS, METHODS]
+    return sorted(found.values(), key=lambda each: tuple(
+        order.index(each[name]) for name, order in zip(_KEY, places, strict=True)
+    ))  # fmt: skip
+
+
 def main() -> None:
     """Run what is missing, show and write it."""
     parser = arguments(str(__doc__), "utility")
@@ -261,11 +274,15 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=math.inf, help="the most for this run")
     parser.add_argument("--gigabytes", type=float, default=8.0, help="the most address space")
     parser.add_argument("--summary", action="store_true", help="run nothing")
+    parser.add_argument("--merge", nargs="*", type=Path, help="JSONs whose lines are taken over")
     options = parser.parse_args()
     lines: list[dict[str, Any]] = []
     if options.out.exists():
         lines = json.loads(options.out.read_text())["lines"]
-    if options.summary:
+    if options.merge:
+        lines = merged(lines, options.merge)
+        save(options.out, {"quick": options.quick, "summary": summary(lines), "lines": lines})
+    if options.summary or options.merge:
         shown(lines)
         return
     if options.data is None:

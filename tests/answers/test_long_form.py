@@ -22,7 +22,8 @@ def release(workload: Any, **options: Any) -> Any:
 def test_marginals_have_a_column_for_each_attribute() -> None:
     found = release(wn.marginals(2), method="tables")
     frame = found.to_pandas()
-    named = ["query", "town", "age", "estimate", "estimate_", "standard_error", "low", "high"]
+    named = ["query", "town", "age", "estimate", "estimate_", "unbiased", "standard_error",
+             "low", "high"]  # fmt: skip
     assert list(frame) == named
     assert len(frame) == found.value.workload.size
     assert np.allclose(frame["estimate_"], found.value.counts())

@@ -30,6 +30,7 @@ _STEPS, _LAST_STEPS = 60, 150
 _TOLERANCE, _LAST_TOLERANCE = 1e-3, 1e-5
 _LEAST_DIVERGENCE = 0.01
 _LEAST_PULL, _MOST_PULL = 10.0, 1e7
+_CELL_FITS, _HALVINGS = 4, 60
 
 
 class Observed(Protocol):
@@ -88,6 +89,51 @@ def fit(observed: Observed) -> MaxEntropy:
         if not last:
             tau = _evidence(observed, p, tau)
     return MaxEntropy(p, tau, steps)
+
+
+def fit_cells(shares: Floats, deviation: float) -> Floats:
+    """The same for one table that was measured cell by cell, with noise of one deviation.
+
+    Each cell then has its own equation, p + g log p = y - l with g = tau x deviation^2, which the
+    Wright omega function solves; l makes the sum 1.
+    """
+    from scipy.special import wrightomega  # takes a while to load
+
+    y, tau = shares.reshape(-1), FIRST_PULL
+    p = np.maximum(y, deviation)
+    p = p / p.sum()
+    for _ in range(_CELL_FITS):
+        known = float((p / (p + tau * deviation**2)).sum())
+        tau = _pull(known, _divergence(p.reshape(shares.shape)))
+        g = tau * deviation**2
+
+        def at(level: float, g: float = g) -> Floats:
+            return np.asarray(g * wrightomega((y - level) / g - np.log(g)))
+
+        low, high = float(y.min()) - 1.0, float(y.max()) + g * 50.0
+        while at(low).sum() < 1.0:
+            low -= 2.0 * (high - low)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if at(middle).sum() > 1.0 else (low, middle)
+        p = at(low)
+        p = p / p.sum()
+    return np.asarray(p)
+
+
+def _divergence(table: Floats) -> float:
+    """From independent columns; of one column, from the uniform distribution."""
+    if table.ndim == 1:
+        return float(np.log(table.size)) - entropy(table)
+    axes = range(table.ndim)
+    alone = [table.sum(axis=tuple(a for a in axes if a != axis)) for axis in axes]
+    return sum(map(entropy, alone)) - entropy(table)
+
+
+def entropy(p: Floats) -> float:
+    """In nats."""
+    held = p[p > 0.0]
+    return -float(held @ np.log(held))
 
 
 def monotone(prefixes: Floats, rows: int) -> Floats:
@@ -149,5 +195,9 @@ def _evidence(observed: Observed, p: Floats, tau: float) -> float:
     """The pull under which a divergence of this size is what to expect."""
     spread = observed.spread
     known = float(observed.joint @ (spread / (spread + tau / observed.weights)))
-    found = known / (2.0 * max(observed.divergence(p), _LEAST_DIVERGENCE))
+    return _pull(known, observed.divergence(p))
+
+
+def _pull(known: float, divergence: float) -> float:
+    found = known / (2.0 * max(divergence, _LEAST_DIVERGENCE))
     return min(max(found, _LEAST_PULL), _MOST_PULL)

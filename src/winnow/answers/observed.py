@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.answers.maxent import entropy
 from winnow.core.workloads.workload import marginal_tables
 from winnow.tables.estimates import Layer
 from winnow.tables.measured import Space
@@ -86,9 +87,9 @@ class ObservedTables:
     def divergence(self, p: Floats) -> float:
         """From independent columns; of one column, from the uniform distribution."""
         if len(self._columns) == 1:
-            return math.log(self.cells) - _entropy(p)
+            return math.log(self.cells) - entropy(p)
         alone = marginal_tables(p.reshape(self._shape), [(i,) for i in range(len(self._columns))])
-        return sum(map(_entropy, alone.values())) - _entropy(p)
+        return sum(map(entropy, alone.values())) - entropy(p)
 
     def start(self) -> Floats:
         """Coordinates near the fit: by a softened proportional fitting to the largest tables."""
@@ -180,8 +181,3 @@ class ObservedTables:
 
 def _own(space: Space) -> Columns:
     return tuple(column for column, _ in space)
-
-
-def _entropy(p: Floats) -> float:
-    held = p[p > 0.0]
-    return -float(held @ np.log(held))

@@ -1,4 +1,4 @@
-"""What the methods without rounds release: unbiased answers, and a distribution fitted to them."""
+"""What the methods without rounds release: estimates, a distribution, and answers of both."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from winnow.core.checks import probability
 from winnow.core.frames import Columns
 from winnow.core.workloads.part import declared, declared_width
 from winnow.errors import ParameterError
+from winnow.release.factors import Factor
 from winnow.release.long_form import free_name, query_columns
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.tables.errors import quantile
+from winnow.tables.moved import moved
 from winnow.tables.result import ReleasedTables
 
 Floats = NDArray[np.float64]
@@ -61,12 +63,14 @@ class AnswerErrors:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnsweredSynthetic(SyntheticDistribution):
-    """Unbiased answers to a workload with standard errors, and a distribution fitted to them.
+    """Answers to a workload with known errors, and a distribution fitted to what was measured.
 
-    ``answers()``, ``counts()`` and ``table()`` give, for the workload that was released for, the
-    unbiased estimates; but where the noise of a table adds up to as many rows as there are, the
-    fitted ones (``from_fit`` says which). Everything else comes from the distribution, which
-    has no negative cells and is biased: rows, marginals, other workloads, ``fitted()``.
+    ``estimates`` are unbiased, with ``standard_errors``. ``answers()``, ``counts()`` and
+    ``table()`` give, for the workload that was released for, what the distribution says, but no
+    further from the estimates than ``reach`` (``winnow.tables.moved``): less noise, and some bias,
+    of at most that much. Everything else comes from the distribution, which has no negative cells
+    and is biased: rows, marginals, other workloads, ``fitted()``. Where the domain is too large for
+    a weight on each cell, it is a graphical model, and ``WideSynthetic.from_dict`` reads its file.
     """
 
     method: str = ""
@@ -75,10 +79,16 @@ class AnsweredSynthetic(SyntheticDistribution):
     """The unbiased answers to the workload, as fractions of the total; maybe below 0 or above 1."""
     standard_errors: Floats = field(default_factory=lambda: np.zeros(0))
     """Of the estimates, as fractions of the total: exact, and known before anything was spent."""
-    from_fit: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """Which answers of the workload come from the distribution."""
+    reach: Floats = field(default_factory=lambda: np.zeros(0))
+    """How far each answer may lie from its estimate; 0: it is the estimate; infinite: it is what
+    the distribution says."""
     tables: ReleasedTables | None = None
     """The tables as ``wn.tabulate`` releases them, where these were measured."""
+
+    @property
+    def from_fit(self) -> Mask:
+        """Which answers of the workload the distribution may move."""
+        return np.asarray(self.reach > 0.0)
 
     def fitted(self, workload: Any = None) -> Floats:
         """The answers of the distribution itself, as fractions: biased, never negative."""
@@ -90,21 +100,32 @@ class AnsweredSynthetic(SyntheticDistribution):
     def _fractions(self, bound: Any) -> Floats:
         if bound is not self.workload or not len(self.estimates):
             return super()._fractions(bound)
+        return self._moved
+
+    @cached_property
+    def _moved(self) -> Floats:
         if not self.from_fit.any():
             return self.estimates
-        return np.where(self.from_fit, self._fitted, self.estimates)
+        return moved(self.estimates, self._fitted, self.reach)
 
     @cached_property
     def _fitted(self) -> Floats:
         return super()._fractions(self.workload)
 
+    def _whole(self) -> Floats | None:
+        return super()._whole() if isinstance(self.factors[0], Factor) else None
+
+    @property
+    def distances(self) -> Floats:
+        """How far each answer lies from its estimate, as a fraction of the total."""
+        return np.abs(self._moved - self.estimates)
+
     def error_estimates(self) -> list[float]:
-        """The error column of ``table``: standard errors; of fitted answers with their distance."""
+        """The error column of ``table``: standard errors; of moved answers with their distance."""
         if self.workload is None or not len(self.estimates):
             raise ParameterError("nothing is known about the errors of this distribution")
-        distance = np.where(self.from_fit, self._off, 0.0)
         widths = [np.full(p.size, declared_width(p.bound)) for p in self.workload.parts]
-        found = np.hypot(distance, self.standard_errors) * np.concatenate(widths)
+        found = np.hypot(self.distances, self.standard_errors) * np.concatenate(widths)
         return [float(each) for each in found]
 
     def table(self, workload: Any = None) -> list[dict[str, Any]]:
@@ -114,35 +135,32 @@ class AnsweredSynthetic(SyntheticDistribution):
         return [row | {"fitted": float(f)} for row, f in zip(rows, fitted, strict=True)]
 
     def to_columns(self, workload: Any = None, *, level: float = 0.95) -> Columns:
-        """The answers in long form: attributes, estimate, standard error, interval; in rows.
+        """The answers in long form: attributes, answer, standard error, interval; in rows.
 
-        An interval holds the truth with probability ``level`` or more, each for itself. An
-        answer of the distribution (``from_fit``) has no standard error, and an interval around
-        both. Of a workload that was not released for there are estimates only.
+        ``standard_error`` is that of the unbiased estimate, and an interval holds the truth with
+        probability ``level`` or more, each for itself: it lies around the unbiased estimate, which
+        is the column ``unbiased`` where answers were moved, and reaches to the answer. Of a
+        workload that was not released for there are estimates only.
         """
         probability(level=level)
         bound = self._bound(workload)
         found = query_columns(bound)
-        estimate = self.counts(bound)
-        found[free_name("estimate", found)] = estimate
+        answer = self.counts(bound)
+        found[free_name("estimate", found)] = answer
         if bound is not self.workload or not isinstance(self.errors, AnswerErrors):
             return found
         widths = [np.full(p.size, self.total * declared_width(p.bound)) for p in bound.parts]
         width = np.concatenate(widths)
         error = width * self.standard_errors
         reach = quantile(1 - float(level), self.errors.law) * error + np.where(error > 0, 0.5, 0.0)
+        unbiased = answer + width * (self.estimates - self._moved)
+        numbers = {"standard_error": error, "low": np.minimum(unbiased - reach, answer),
+                   "high": np.maximum(unbiased + reach, answer)}  # fmt: skip
         if self.from_fit.any():
-            reach = reach + np.where(self.from_fit, width * np.abs(self._off), 0.0)
-            error = np.where(self.from_fit, np.nan, error)
-        numbers = {"standard_error": error, "low": estimate - reach, "high": estimate + reach}
+            numbers = {"unbiased": unbiased, **numbers}
         for name, held in numbers.items():
             found[free_name(name, found)] = held
         return found
-
-    @property
-    def _off(self) -> Floats:
-        """How far the distribution lies from the unbiased answers."""
-        return np.asarray(self._fitted - self.estimates)
 
     def to_dict(self) -> dict[str, Any]:
         """The distribution and the answers as plain data, ready for JSON."""
@@ -150,4 +168,6 @@ class AnsweredSynthetic(SyntheticDistribution):
             "method": self.method,
             "estimates": self.estimates.tolist(),
             "standard_errors": self.standard_errors.tolist(),
+            "answers": self._moved.tolist(),
+            **({} if isinstance(self.factors[0], Factor) else {"marginals": []}),
         }

@@ -51,6 +51,11 @@ _OF_MWEM: Mapping[str, Any] = {
 }
 """The options that only MWEM has, each with its default. (The graphical model has rounds, too.)"""
 
+_ANSWERED = (
+    "answers are those of a distribution fitted to what was measured, each within an interval "
+    "of its unbiased estimate"
+)
+
 _OF_ADAPTIVE = ("rounds", "measurement", "share", "total_share", "groups")
 
 
@@ -97,9 +102,10 @@ def release(
     predicted to be worse than plain noise; or by name:
 
     - "tables": all tables, prefixes and ranges with noise, in the best proportions, as
-      ``wn.tabulate`` does; and a distribution of maximum entropy fitted to them.
-      ``value.answers()`` gives unbiased estimates, ``value.standard_errors`` their errors; see
-      ``AnsweredSynthetic``.
+      ``wn.tabulate`` does; and a distribution of maximum entropy fitted to them, or a graphical
+      model where there are too many cells. ``value.estimates`` are unbiased, with
+      ``value.standard_errors``; ``value.answers()`` are what the distribution says, no further from
+      the estimates than pays; see ``AnsweredSynthetic``.
     - "toeplitz": the square root of the prefixes of one long column, for its prefixes and ranges.
     - "explicit": the best matrix for any queries over up to some 1,000 cells, or noise on each
       query, where these are few.
@@ -240,10 +246,11 @@ def _measured(
     grant = grant_for(plan.mechanism.promise(table.relation).event, budget)
     with padding.held(lambda: SPARE * choice.taken.seconds):
         if isinstance(plan, LinearPlan):
-            value, receipt = measure_linear(plan, request, table, grant, randomness.tape())
+            tape, plain = randomness.tape(), choice.tables.plain
+            value, receipt = measure_linear(plan, plain, request, table, grant, tape)
         else:
             value, receipt = measure_tables(plan, request, table, grant, randomness.tape())
-    receipt = replace(receipt, reason=choice.reason, held=padding.note)
+    receipt = replace(receipt, reason=f"{choice.reason}; {_ANSWERED}", held=padding.note)
     released: Released[SyntheticDistribution] = Released(value, plan.guarantee, receipt)
     return released.about(table.unit)
 

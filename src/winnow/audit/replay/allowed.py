@@ -56,7 +56,7 @@ def _refused(*texts: str) -> tuple[AllowedField, ...]:
 
 
 _ANSWERED = tuple(
-    f"result.value.{name}*" for name in ("factors", "standard_errors", "from_fit", "errors")
+    f"result.value.{name}*" for name in ("factors", "standard_errors", "reach", "errors")
 )
 _SHOWN = _derived("how the released value is shown", "repr", "str", "json")
 _VALUE = _released("what the mechanism drew", "result.value", "result.value.*")
