@@ -6,6 +6,7 @@ Spark by that engine. All give what the slow twin in plain Python gives, and no 
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -291,6 +292,7 @@ def missing(classes: Iterable[type], known: Iterable[str]) -> list[str]:
 def test_every_engine_is_registered_and_under_the_contract() -> None:
     assert missing(all_classes(), [made.__name__ for made in ENGINES]) == []
     assert missing(ENGINES, {*SOURCES.values(), *ELSEWHERE}) == []
+    assert not any(map(inspect.isabstract, ENGINES))
 
 
 def test_an_engine_that_is_not_registered_is_named() -> None:

@@ -155,6 +155,7 @@ def missing(classes: Iterable[type], known: Iterable[type]) -> list[str]:
 def test_every_part_is_registered_and_under_the_contract() -> None:
     assert missing(all_classes(), PARTS) == []
     assert missing(PARTS, map(type, SUBJECTS.values())) == []
+    assert not any(map(inspect.isabstract, PARTS))
 
 
 def test_a_part_that_is_not_registered_is_named() -> None:

@@ -1,7 +1,7 @@
 """What every engine can do: the one protocol behind `counts`, `read_table` and `read_baskets`.
 
-A new engine is a subclass in `engines/`, listed in `engines.registry.ENGINES`: mypy names there
-what it lacks. Whatever goes wrong inside an engine leaves through `refusing`, which
+A new engine is a subclass in `engines/`, listed in `engines.registry.ENGINES`: mypy refuses
+there one that lacks a method. Whatever goes wrong inside an engine leaves through `refusing`, which
 lets no message of another library out.
 """
 

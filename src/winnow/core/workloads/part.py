@@ -1,7 +1,7 @@
 """What every part of a workload can do, and the sums that several parts share.
 
-A new part is a subclass of `Part` in a file of its own, listed in `parts.PARTS`: mypy names
-there what it lacks.
+A new part is a subclass of `Part` in a file of its own, listed in `parts.PARTS`: mypy refuses
+there one that lacks a method.
 
 A part is a public list of linear queries over the cells of a schema. Query values lie in
 [0, 1]; a part with the grid G has values k/G with whole k, so that counts are whole numbers
