@@ -282,7 +282,9 @@ def test_memory_is_estimated_before_anything_is_built_and_refused_with_advice() 
         with pytest.raises(wn.InputError, match=advice):
             maker.over(wide)
     maker = wn.random_queries(1000)
-    assert maker.memory({"x": 3000}) == 1000 * (8 * 47 + 24)
+    assert maker.memory({"x": 3000}) == 1000 * (2 * 8 * 47 + 24)  # bits may be laid across, too
+    large = wn.random_queries(2_000_000)
+    assert large.memory({"x": 3000}) == 2_000_000 * (8 * 47 + 24)  # too many for a second copy
     assert maker.over({"x": 3000}).memory() == maker.memory({"x": 3000})
     with pytest.raises(wn.InputError, match="memory='100kB'"):
         maker.over({"x": 3000}, memory="100kB")

@@ -1,5 +1,9 @@
 """Product sets are read off marginal tables all at once, and mean the same as one by one."""
 
+import math
+from itertools import combinations
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +14,7 @@ from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.release.kernels.distribution import Distribution
 from winnow.release.kernels.table_queries import codes_of
+from winnow.release.kernels.tables import MarginalTables
 
 SHAPE = (3, 1, 4, 2)
 SCHEMA = Schema.parse(dict(zip("abcd", SHAPE, strict=True)))
@@ -43,3 +48,37 @@ def test_the_codes_of_a_product_set_are_those_of_its_masks() -> None:
         2: [0, 3]
     }
     assert codes_of(part.form, SHAPE, 1) == {}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_tables_follow_a_step_on_any_product_set(data: st.DataObject) -> None:
+    """Ranges, lists with gaps, single codes and free columns, next to each other or not."""
+    shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=5), "shape"))
+    columns = range(len(shape))
+    kept = [names for size in range(len(shape) + 1) for names in combinations(columns, size)]
+    tables, rng = MarginalTables(shape, kept), np.random.default_rng(0)
+    weights, sums = rng.random(math.prod(shape)), np.zeros(math.prod(shape))
+    tables.fill(weights)
+    held = np.ones(shape, bool)
+    codes: dict[int, Any] = {}
+    for column in columns:
+        inside = data.draw(st.sets(st.integers(0, shape[column] - 1), min_size=1), "codes")
+        chosen = np.array(sorted(inside))
+        if data.draw(st.booleans(), "free"):
+            continue
+        range_of = (int(chosen[0]), int(chosen[-1]) + 1)
+        is_range = range_of[1] - range_of[0] == len(chosen)
+        codes[column] = range_of if is_range and data.draw(st.booleans()) else chosen
+        mask = np.isin(np.arange(shape[column]), chosen)
+        held &= mask.reshape([-1 if c == column else 1 for c in columns])
+    before = weights.copy()
+    tables.scale(weights, sums, 2.0, 1.5, codes)
+    expected = np.where(held.reshape(-1), 1.5 * before, before)
+    assert np.array_equal(weights, expected)
+    assert np.allclose(sums, -2.0 * (expected - before))
+    for names in kept:
+        others = tuple(c for c in columns if c not in names)
+        table = expected.reshape(shape).sum(axis=others).reshape(-1)
+        base = tables.base[names]
+        assert np.allclose(tables.values[base : base + table.size], table)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, one_of
 from winnow.core.checks import count as check_count
 from winnow.core.schema import Schema
-from winnow.core.workloads.bits import BitsPart, pack, words_per_query
+from winnow.core.workloads.bits import BitsPart, bits_memory, pack, words_per_query
 from winnow.core.workloads.forms import Words
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.real import GridPart
@@ -100,7 +100,7 @@ class ArrayQueries(Maker):
         """A bit for each cell of binary queries, else a small integer."""
         cells = int(self.array.shape[1])
         if self.part_grid == 1:
-            return len(self.array) * 8 * words_per_query(cells)
+            return bits_memory(len(self.array), cells)
         return len(self.array) * cells * np.dtype(grid_type(self.part_grid)).itemsize
 
     def parts(self, schema: Schema) -> tuple[Part, ...]:
@@ -212,7 +212,7 @@ class RandomQueries(Maker):
         """A bit for each cell of binary queries, else a small integer."""
         if self.kind == "real":
             return self.number * schema.cells * np.dtype(grid_type(self.grid)).itemsize
-        return self.number * 8 * words_per_query(schema.cells)
+        return bits_memory(self.number, schema.cells)
 
     def parts(self, schema: Schema) -> tuple[Part, ...]:
         """One part, drawn a block of queries at a time."""

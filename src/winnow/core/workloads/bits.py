@@ -32,6 +32,16 @@ def words_per_query(cells: int) -> int:
     return -(-cells // 64)
 
 
+LARGEST_COPY = 1 << 29
+"""Up to so many bytes, a release that follows all queries lays their bits across as well."""
+
+
+def bits_memory(queries: int, cells: int) -> int:
+    """The bytes of the bits of some queries, and of their second copy."""
+    own = queries * 8 * words_per_query(cells)
+    return own if own > LARGEST_COPY else 2 * own
+
+
 @dataclass(frozen=True, eq=False)
 class BitsPart(ArraysPart):
     """Query j holds cell x when bit x % 64 of the word bits[j, x // 64] is set."""
@@ -92,8 +102,8 @@ class BitsPart(ArraysPart):
         return inside.astype(np.float64)
 
     def memory(self) -> int:
-        """The bytes of the bits."""
-        return self.bits.nbytes
+        """The bytes of the bits, and of their second copy."""
+        return bits_memory(self.size, self.schema.cells)
 
     @cached_property
     def form(self) -> BitMatrix:

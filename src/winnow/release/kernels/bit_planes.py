@@ -15,6 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from winnow.core.kernels.compiled import bare, compiled_bare, inlined
+from winnow.core.workloads.forms import Words
 
 GROUP = 64
 """Queries in a word, and in a block of proposals."""
@@ -22,6 +23,13 @@ GROUPS = 8
 """Words of a cell that lie together: a line of the cache."""
 PLANES = 32
 """Binary digits of a sum."""
+
+
+def in_lines(size: int) -> Words:
+    """So many zeros, the first at the start of a line of the cache: no line of ours spans two."""
+    room = np.zeros(size + GROUPS, np.uint64)
+    first = -(room.ctypes.data // room.itemsize) % GROUPS
+    return room[first : first + size]
 
 
 @intrinsic

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from winnow.core.kernels.compiled import bare, compiled_bare
 from winnow.core.kernels.draw_state import (
-    BEGIN,
+    ACCEPTED,
     BOUND,
     CANDIDATE,
     DONE,
@@ -75,7 +75,11 @@ CEILING, EPOCH, OUTGROWN, LAST, EVALUATED, MOST_EVALUATED, PROPOSALS_LEFT, STATE
 the rank of the last group with members; evaluations in this draw, how many are allowed in it, and
 how many proposals are left to it; the number of entries of the state."""
 
+RENEW = ACCEPTED + 1
+"""A phase: the distribution has changed since the last draw."""
+
 SLOTS = 8
+_NEW_EPOCH = 0.25  # in units of ln 2: how far a reference may be away to set keys by it
 _BUCKETS = 1 << UNIFORM.bucket_bits
 
 
@@ -136,7 +140,9 @@ class Answers(NamedTuple):
     scale: float
     """From those to units."""
     whole: NDArray[Any]
-    """The weights of all cells, in whole units."""
+    """The weights of all cells, in whole units,"""
+    weights: NDArray[np.float64]
+    """and as they are, before they are rounded to those."""
 
 
 @bare
@@ -208,9 +214,12 @@ def _empty_slot(clocked, current, ceiling):  # type: ignore[no-untyped-def]
     return spare
 
 
-def _begin(plain, whole, patience, state):  # type: ignore[no-untyped-def]
-    """Read the clocks, and open a new epoch when the current one is older than `patience`."""
-    clocked = _record(plain)
+@bare
+def _renew(clocked, answers, state):  # type: ignore[no-untyped-def]
+    """Round the weights, read the clocks, and open a new epoch when the current one is old."""
+    whole, weights = answers.whole, answers.weights
+    for x in range(weights.shape[0]):
+        whole[x] = np.rint(weights[x] * answers.scale)
     current, members = state[EPOCH], clocked.groups.members
     slack, rate = clocked.slack, clocked.rate
     if state[OUTGROWN] > 0:  # scores have outgrown the buckets
@@ -220,7 +229,7 @@ def _begin(plain, whole, patience, state):  # type: ignore[no-untyped-def]
         if members[e] > 0 or e == current:
             apart = _distance(whole, clocked.references[e])
             clocked.clocks[e] = raised((apart + slack) * rate)
-    if clocked.clocks[current] - slack * rate <= patience:
+    if clocked.clocks[current] - slack * rate <= _NEW_EPOCH:
         return
     if members[current] > 0:
         current = np.int64(_empty_slot(clocked, current, state[CEILING]))
@@ -336,7 +345,9 @@ def _draw(plain, plain_answers, words, place, state):  # type: ignore[no-untyped
     """One draw, or as far as the words and the filter reach: (status, next unused word)."""
     clocked, answers = _record(plain), Answers(*plain_answers)
     queries, groups, clocks, cap = clocked.queries, clocked.groups, clocked.clocks, clocked.cap
-    if state[PHASE] == BEGIN:
+    if state[PHASE] == RENEW:
+        _renew(clocked, answers, state)
+    if state[PHASE] != DRAWING:
         _weigh(clocked, state)
         state[PHASE] = DRAWING
     while True:
@@ -380,6 +391,5 @@ def _draw(plain, plain_answers, words, place, state):  # type: ignore[no-untyped
 
 
 arrange_all = compiled_bare(_arrange_all)
-begin = compiled_bare(_begin)
 scan = compiled_bare(_scan)
 draw = compiled_bare(_draw)

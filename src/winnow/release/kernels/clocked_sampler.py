@@ -22,6 +22,7 @@ from winnow.core.kernels.draw_state import (
     violated,
 )
 from winnow.core.noisy_top.proposals import TapeWords
+from winnow.core.workloads.bits import LARGEST_COPY
 from winnow.core.workloads.forms import BitMatrix, DenseForm, GridMatrix, Words
 from winnow.release.kernels.block_sampler import LARGEST_UNITS, per_unit_of
 from winnow.release.kernels.distribution import Distribution, Region
@@ -31,11 +32,9 @@ Integers = NDArray[np.int64]
 
 _LANE = 30  # whole weights of all cells together stay below 2^30, so that they fit int32
 _COARSEST = 10
-_NEW_EPOCH = 0.25  # in units of ln 2: how far a reference may be away to set keys by it
 _LAZY_START = 4.0  # with less than this to gain or lose, no scan is needed to begin with
 _FOLLOW = 64.0  # with more than this to gain or lose, many binary queries are followed at once
 _MANY = 2048  # with fewer queries a scan takes no time
-_LARGEST_COPY = 1 << 29  # bytes of bits that are laid across as well
 _PART, _SMALL_PART = 16, 128  # evaluations allowed in a draw, as a part of all queries
 _FREE = 16  # proposals allowed for each evaluation
 
@@ -99,6 +98,7 @@ class ClockedSampler:
             reach=60 - size.bit_length(),
         )
         self._plain = self._clocked.plain
+        self._whole = np.zeros_like(whole)
         self._state = np.zeros(kernel.STATE, np.int64)
         self._allowed = self._most = size // _PART + 64
         self._seen: tuple[Distribution, int] | None = None
@@ -110,16 +110,16 @@ class ClockedSampler:
             return self._followed.draw(distribution, words)
         kernel, plain, state = self._kernel, self._plain, self._state
         maintained, mass = distribution.maintained_answers()
-        whole = distribution.whole_weights(self._units)
-        answers = maintained, self._units / mass, whole
+        answers = maintained, self._units / mass, self._whole, distribution.unnormalised
+        self._allow(self._allowed, _FREE * self._allowed)
         if self._seen is None:
             if self._clocked.cap > _FOLLOW and self._can_follow:
                 return self._follow().draw(distribution, words)
+            self._whole[:] = distribution.whole_weights(self._units)
             self._first(answers)
         elif self._seen[0] is not distribution or self._seen[1] != distribution.version:
-            kernel.begin(plain, whole, _NEW_EPOCH, state)
+            state[PHASE] = kernel.RENEW
         self._seen = (distribution, distribution.version)
-        self._allow(self._allowed, _FREE * self._allowed)
         scanned = False
         while True:
             status, words.place = kernel.draw(plain, answers, words.buffer, words.place, state)
@@ -145,7 +145,7 @@ class ClockedSampler:
     @property
     def _can_follow(self) -> bool:
         queries = self._clocked.queries
-        many = len(queries.bits) >= _MANY and queries.bits.nbytes <= _LARGEST_COPY
+        many = len(queries.bits) >= _MANY and queries.bits.nbytes <= LARGEST_COPY
         return many and not len(queries.values)
 
     def _follow(self) -> FollowedSampler:

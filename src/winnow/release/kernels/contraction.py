@@ -14,9 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.kernels.compiled import compiled, helper
+from winnow.core.kernels.compiled import bare, compiled_bare
 
-_MOST = 64  # columns
+_NARROW = 8  # rows of fewer values are not added side by side
+MOST = 64
+"""Columns."""
+AXES = LENGTH, STEP, CODES, DIGIT = range(4)
+"""Of an axis: its length, the distance of its cells, where its codes begin in their list (-1: they
+follow each other), and the place at which a walk is."""
 
 
 class ProductSet(NamedTuple):
@@ -37,6 +42,19 @@ class Buffers(NamedTuple):
     """Of each table, the buffer that it adds."""
 
 
+class Room(NamedTuple):
+    """Where kernels write down what they need on the way."""
+
+    change: NDArray[np.float64]
+    """What was added to each cell of the set."""
+    scratch: NDArray[np.float64]
+    """All buffers but the first,"""
+    offsets: NDArray[np.int64]
+    """and where each of them begins."""
+    axes: NDArray[np.int64]
+    """Of a walk over a set, the axes: what ``AXES`` names of each, at most `MOST` of them."""
+
+
 class Tables(NamedTuple):
     """Flat tables one after another."""
 
@@ -47,7 +65,7 @@ class Tables(NamedTuple):
     values: NDArray[np.float64]
 
 
-@helper
+@bare
 def _buffer_size(mask, sizes):  # type: ignore[no-untyped-def]
     total = 1
     for column in range(sizes.shape[0]):
@@ -56,15 +74,24 @@ def _buffer_size(mask, sizes):  # type: ignore[no-untyped-def]
     return total
 
 
-@helper
+@bare
 def _sum_axis(source, at, outer, count, inner, target, to):  # type: ignore[no-untyped-def]
     """target[o, i] = sum_k source[o, k, i]."""
-    if inner == 1:
+    if count == 2:
         for o in range(outer):
-            total = 0.0
-            for k in range(count):
-                total += source[at + o * count + k]
-            target[to + o] = total
+            row, out = at + 2 * o * inner, to + o * inner
+            for i in range(inner):
+                target[out + i] = source[row + i] + source[row + inner + i]
+        return
+    if inner < _NARROW:
+        for o in range(outer):
+            for i in range(inner):
+                place = at + o * count * inner + i
+                total = source[place]
+                for _ in range(1, count):
+                    place += inner
+                    total += source[place]
+                target[to + o * inner + i] = total
         return
     for o in range(outer):
         for i in range(inner):
@@ -75,54 +102,82 @@ def _sum_axis(source, at, outer, count, inner, target, to):  # type: ignore[no-u
                 target[to + o * inner + i] += source[row + i]
 
 
-@helper
-def _add_table(source, at, mask, held, stride, values, base):  # type: ignore[no-untyped-def]
-    """Add a buffer to the cells of one table; `stride` is 0 for columns the table lacks."""
+@bare
+def _walk(mask, held, stride, axes):  # type: ignore[no-untyped-def]
+    """The axes of a walk over the cells of a set, the fastest first: (first place, how many).
+
+    Columns whose cells follow each other at one distance are one axis. There are at least two.
+    """
     sizes, lists, starts = held
-    columns = np.empty(_MOST, np.int64)
-    digits = np.zeros(_MOST, np.int64)
-    active = 0
-    place = base
-    for column in range(sizes.shape[0]):
-        if (mask >> column) & 1:
-            columns[active] = column
-            active += 1
-            place += lists[starts[column]] * stride[column]
-        else:
-            place += lists[starts[column]] * stride[column]
-    if active == 0:
-        values[place] += source[at]
-        return
-    last = columns[active - 1]
-    first, count, step = starts[last], sizes[last], stride[last]
-    origin = lists[first] * step
-    while True:
-        for k in range(count):
-            values[place + lists[first + k] * step - origin] += source[at + k]
-        at += count
-        axis = active - 2
-        while axis >= 0:
-            column = columns[axis]
-            digit = digits[axis]
-            place -= lists[starts[column] + digit] * stride[column]
-            digit += 1
-            if digit < sizes[column]:
-                digits[axis] = digit
-                place += lists[starts[column] + digit] * stride[column]
-                break
-            digits[axis] = 0
-            place += lists[starts[column]] * stride[column]
-            axis -= 1
-        if axis < 0:
-            return
+    count, place = 0, np.int64(0)
+    for k in range(2):
+        axes[LENGTH, k], axes[STEP, k], axes[CODES, k] = 1, 0, -1
+    for column in range(sizes.shape[0] - 1, -1, -1):
+        first, size, step = starts[column], sizes[column], stride[column]
+        place += lists[first] * step
+        if not (mask >> column) & 1:
+            continue
+        together = lists[first + size - 1] - lists[first] == size - 1
+        if count > 0 and together and axes[CODES, count - 1] < 0:
+            length = axes[LENGTH, count - 1]
+            if step == axes[STEP, count - 1] * length:
+                axes[LENGTH, count - 1] = length * size
+                continue
+        axes[LENGTH, count], axes[STEP, count], axes[DIGIT, count] = size, step, 0
+        axes[CODES, count] = -1 if together else first
+        count += 1
+    return place, max(count, 2)
 
 
-@helper
-def _contract(source, held, buffers, scratch, tables):  # type: ignore[no-untyped-def]
+@bare
+def _at(axes, axis, digit, lists):  # type: ignore[no-untyped-def]
+    """How far from its first cell an axis is at a digit."""
+    codes = axes[CODES, axis]
+    if codes < 0:
+        return digit * axes[STEP, axis]
+    return (lists[codes + digit] - lists[codes]) * axes[STEP, axis]
+
+
+@bare
+def _next(place, count, lists, axes):  # type: ignore[no-untyped-def]
+    """The place after a step of the axes from the third on; -1 after the last place."""
+    for axis in range(2, count):
+        digit = axes[DIGIT, axis]
+        place -= _at(axes, axis, digit, lists)
+        if digit + 1 < axes[LENGTH, axis]:
+            axes[DIGIT, axis] = digit + 1
+            return place + _at(axes, axis, digit + 1, lists)
+        axes[DIGIT, axis] = 0
+    return np.int64(-1)
+
+
+@bare
+def _add_table(source, at, mask, held, stride, values, base, axes):  # type: ignore[no-untyped-def]
+    """Add a buffer to the cells of one table; `stride` is 0 for columns the table lacks."""
+    place, count = _walk(mask, held, stride, axes)
+    lists, length, step, codes = held.lists, axes[LENGTH, 0], axes[STEP, 0], axes[CODES, 0]
+    while place >= 0:
+        for j in range(axes[LENGTH, 1]):
+            row = base + place + _at(axes, 1, j, lists)
+            if codes >= 0:
+                for k in range(length):
+                    values[row + (lists[codes + k] - lists[codes]) * step] += source[at + k]
+            elif step == 1:
+                for k in range(length):
+                    values[row + k] += source[at + k]
+            else:
+                for k in range(length):
+                    values[row + k * step] += source[at + k]
+            at += length
+        place = _next(place, count, lists, axes)
+
+
+@bare
+def _contract(source, held, buffers, room, tables):  # type: ignore[no-untyped-def]
     """Fill all buffers of a plan and add them to the tables."""
     sizes, masks = held.sizes, buffers.masks
     count = masks.shape[0]
-    offsets = np.empty(count, np.int64)
+    offsets, scratch, axes = room.offsets, room.scratch, room.axes
     free = 0
     offsets[0] = 0
     for b in range(1, count):
@@ -141,73 +196,48 @@ def _contract(source, held, buffers, scratch, tables):  # type: ignore[no-untype
         b = buffers.of_table[t]
         stride, base = tables.strides[t], tables.bases[t]
         if b == 0:
-            _add_table(source, 0, masks[0], held, stride, tables.values, base)
+            _add_table(source, 0, masks[0], held, stride, tables.values, base, axes)
         else:
-            _add_table(scratch, offsets[b], masks[b], held, stride, tables.values, base)
+            _add_table(scratch, offsets[b], masks[b], held, stride, tables.values, base, axes)
 
 
-@helper
-def _scale_cells(weights, sums, clock, stride, held, mask, factor, change):  # type: ignore[no-untyped-def]
+@bare
+def _scale_cells(weights, sums, clock, stride, held, mask, factor, change, axes):  # type: ignore[no-untyped-def]
     """Multiply the weights of the set; `change` gets what was added to each."""
-    sizes, lists, starts = held
-    columns = np.empty(_MOST, np.int64)
-    digits = np.zeros(_MOST, np.int64)
-    active = 0
-    place = 0
-    for column in range(sizes.shape[0]):
-        place += lists[starts[column]] * stride[column]
-        if (mask >> column) & 1:
-            columns[active] = column
-            active += 1
-    inner = active - 1
-    first, count, step = 0, 1, 0
-    if active > 0:
-        last = columns[inner]
-        first, count, step = starts[last], sizes[last], stride[last]
-    origin = lists[first] * step
-    at = 0
-    while True:
-        for k in range(count):
-            x = place + lists[first + k] * step - origin
-            before = weights[x]
-            after = before * factor
-            weights[x] = after
-            change[at + k] = after - before
-            sums[x] -= (after - before) * clock
-        at += count
-        axis = inner - 1
-        while axis >= 0:
-            column = columns[axis]
-            digit = digits[axis]
-            place -= lists[starts[column] + digit] * stride[column]
-            digit += 1
-            if digit < sizes[column]:
-                digits[axis] = digit
-                place += lists[starts[column] + digit] * stride[column]
-                break
-            digits[axis] = 0
-            place += lists[starts[column]] * stride[column]
-            axis -= 1
-        if axis < 0:
-            return at
+    place, count = _walk(mask, held, stride, axes)
+    lists, length, step, codes = held.lists, axes[LENGTH, 0], axes[STEP, 0], axes[CODES, 0]
+    at = np.int64(0)
+    while place >= 0:
+        for j in range(axes[LENGTH, 1]):
+            row = place + _at(axes, 1, j, lists)
+            for k in range(length):
+                x = row + (k * step if codes < 0 else (lists[codes + k] - lists[codes]) * step)
+                before = weights[x]
+                after = before * factor
+                weights[x] = after
+                change[at + k] = after - before
+                sums[x] -= (after - before) * clock
+            at += length
+        place = _next(place, count, lists, axes)
 
 
 def _scale_set(  # type: ignore[no-untyped-def]
-    weights, sums, clock, stride, factor, change, scratch, held, buffers, tables
+    weights, sums, clock, stride, factor, room, held, buffers, tables
 ):
     """Multiply the weights of a product set by a factor and keep every table up to date.
 
-    The set, the buffers and the tables are plain tuples: numba is slow to tell a record's type.
+    Records come as plain tuples: numba is slow to tell a record's type.
     """
-    here, plan = ProductSet(*held), Buffers(*buffers)
-    _scale_cells(weights, sums, clock, stride, here, plan.masks[0], factor, change)
-    _contract(change, here, plan, scratch, Tables(*tables))
+    here, plan, space = ProductSet(*held), Buffers(*buffers), Room(*room)
+    mask = plan.masks[0]
+    _scale_cells(weights, sums, clock, stride, here, mask, factor, space.change, space.axes)
+    _contract(space.change, here, plan, space, Tables(*tables))
 
 
-def _fill_tables(weights, scratch, held, buffers, tables):  # type: ignore[no-untyped-def]
+def _fill_tables(weights, room, held, buffers, tables):  # type: ignore[no-untyped-def]
     """All tables of the whole tensor, added to their values; the rest as ``scale_set``."""
-    _contract(weights, ProductSet(*held), Buffers(*buffers), scratch, Tables(*tables))
+    _contract(weights, ProductSet(*held), Buffers(*buffers), Room(*room), Tables(*tables))
 
 
-scale_set = compiled(_scale_set)
-fill_tables = compiled(_fill_tables)
+scale_set = compiled_bare(_scale_set)
+fill_tables = compiled_bare(_fill_tables)

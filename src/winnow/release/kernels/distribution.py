@@ -180,6 +180,11 @@ class Distribution:
                 assert_never(never)
         return min(1.0, max(0.0, held / self._mass))
 
+    @property
+    def unnormalised(self) -> Floats:
+        """The weights as they are kept, for samplers: their sum is the mass. Not to be changed."""
+        return self._weights
+
     def weights(self) -> Floats:
         """The distribution, sum 1."""
         return np.asarray(self._weights / self._weights.sum())

@@ -39,16 +39,16 @@ class FollowedSampler:
         self, counts: NDArray[np.int64], bits: Words, units: int, beta: Fraction, per_unit: float
     ) -> None:
         from winnow.release.kernels import followed_draw as kernel
-        from winnow.release.kernels.bit_planes import GROUP, GROUPS, PLANES, lay_across
+        from winnow.release.kernels.bit_planes import GROUP, GROUPS, PLANES, in_lines, lay_across
 
         self._kernel: Any = kernel
         self._units, self._beta, self._per_unit = units, beta, per_unit
         size, cells = len(counts), 64 * bits.shape[1]
         blocks = -(-size // GROUP)
         chunks = -(-len(bits) // (GROUP * GROUPS))
-        across = np.zeros(chunks * GROUPS * cells, np.uint64)
+        across = in_lines(chunks * GROUPS * cells)
         lay_across(bits, across, np.zeros(GROUP, np.uint64))
-        planes = np.zeros(PLANES * GROUPS, np.uint64)
+        planes = in_lines(PLANES * GROUPS)
         self._followed = kernel.Followed(
             counts,
             firsts=GROUP * np.arange(blocks, dtype=np.int64),
@@ -69,7 +69,7 @@ class FollowedSampler:
             starts=np.zeros(PLANES + 1, np.int64),
             places=np.zeros(cells * PLANES // 2 + PLANES, np.int64),
             flips=np.zeros(cells * PLANES // 2 + PLANES, np.int64),
-            carries=np.zeros(4 * (cells + 2) * GROUPS, np.uint64),
+            carries=in_lines(4 * (cells + 2) * GROUPS),
             planes=planes,
             numbers=planes.view(np.uint32).reshape(PLANES, 2 * GROUPS),
             bins=np.zeros(kernel.BINS),

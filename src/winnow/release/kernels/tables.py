@@ -31,6 +31,10 @@ Integers = NDArray[np.int64]
 class SumOrder:
     """Buffers by their sets of axes (bit masks), how each arises, and which table adds which."""
 
+    cells: int
+    """How many values the first buffer holds, with all codes of each column,"""
+    others: int
+    """and all others together."""
     masks: Integers
     sources: Integers
     dropped: Integers
@@ -40,10 +44,6 @@ class SumOrder:
     def arrays(self) -> tuple[Integers, ...]:
         """What kernels take."""
         return self.masks, self.sources, self.dropped, self.table_buffer
-
-    def scratch(self, sizes: Sequence[int]) -> int:
-        """How many values all buffers but the first hold, with so many codes in each column."""
-        return sum(_size(int(mask), sizes) for mask in self.masks[1:])
 
 
 def plan(active: int, sizes: Sequence[int], tables: Sequence[int]) -> SumOrder:
@@ -76,7 +76,9 @@ def _plan(active: int, sizes: tuple[int, ...], tables: tuple[int, ...]) -> SumOr
                 dropped.append(column)
             source = smaller
     buffers = [numbers[mask & active] for mask in tables]
-    return SumOrder(*(np.array(x, np.int64) for x in (masks, sources, dropped, buffers)))
+    others = sum(cells[mask] for mask in masks[1:])
+    arrays = (np.array(x, np.int64) for x in (masks, sources, dropped, buffers))
+    return SumOrder(cells[active], others, *arrays)
 
 
 def _size(mask: int, sizes: Sequence[int]) -> int:
@@ -93,7 +95,7 @@ class MarginalTables:
     """Flat tables one after another; each is named by its columns, the last fastest."""
 
     def __init__(self, shape: Sequence[int], columns: Sequence[tuple[int, ...]]) -> None:
-        from winnow.release.kernels.contraction import fill_tables, scale_set
+        from winnow.release.kernels.contraction import AXES, MOST, fill_tables, scale_set
 
         self.shape = tuple(shape)
         self.columns = tuple(columns)
@@ -122,9 +124,9 @@ class MarginalTables:
         self._sizes = np.array(self.shape, np.int64)
         self._whole = sum(1 << column for column, n in enumerate(self.shape) if n > 1)
         self._plans: dict[int, SumOrder] = {}
-        self._roomy: set[int] = set()
-        self._scratch: Floats = np.empty(0)
-        self._change: Floats = np.empty(0)
+        self._room: tuple[Any, ...] = (
+            np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty((len(AXES), MOST), np.int64),
+        )  # fmt: skip
         self._scale_set, self._fill_tables = scale_set, fill_tables
 
     @property
@@ -146,7 +148,7 @@ class MarginalTables:
         found = self._plan(self._whole, whole=True)
         self.values[:] = 0.0
         held = self._sizes, self._lists, self._starts
-        self._fill_tables(weights, self._scratch, held, found.arrays, self._arrays)
+        self._fill_tables(weights, self._room, held, found.arrays, self._arrays)
 
     def scale(
         self,
@@ -177,8 +179,8 @@ class MarginalTables:
                 active &= ~(1 << column)
         found = self._plan(active)
         self._scale_set(
-            weights, sums, clock, self._cell_stride, factor, self._change, self._scratch,
-            (sizes, lists, starts), found.arrays, self._arrays,
+            weights, sums, clock, self._cell_stride, factor, self._room, (sizes, lists, starts),
+            found.arrays, self._arrays,
         )  # fmt: skip
 
     def _plan(self, active: int, *, whole: bool = False) -> SumOrder:
@@ -186,12 +188,14 @@ class MarginalTables:
         found = self._plans.get(active)
         if found is None:
             found = self._plans[active] = plan(active, self.shape, self._masks)
-            room = found.scratch(self.shape)
-            if room > len(self._scratch):
-                self._scratch = np.empty(room)
-        if not whole and active not in self._roomy:
-            self._roomy.add(active)
-            cells = math.prod(n for c, n in enumerate(self.shape) if active >> c & 1)
-            if cells > len(self._change):
-                self._change = np.empty(cells)
+            self._make_room(0, found.others, len(found.masks))
+        if not whole and found.cells > len(self._room[0]):
+            self._make_room(found.cells, 0, 0)
         return found
+
+    def _make_room(self, cells: int, values: int, buffers: int) -> None:
+        """Let kernels have at least so much room."""
+        *lists, axes = self._room
+        wanted = zip(lists, (cells, values, buffers), strict=True)
+        grown = [old if len(old) >= size else np.empty(size, old.dtype) for old, size in wanted]
+        self._room = (*grown, axes)
