@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from test_methods import DELTA, table
 
 import winnow as wn
+from reference.inside import Tape, unsafe_true_answers
+from winnow import Relation
 from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
 from winnow.answers.maxent import monotone
 from winnow.answers.mechanism import MeasureLinear
@@ -19,10 +21,7 @@ from winnow.answers.optimum import optimal_matrix, query_matrix
 from winnow.answers.request import AnswersRequest
 from winnow.answers.settings import choose
 from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
-from winnow.core.relation import Relation
-from winnow.core.tape import Tape
 from winnow.privacy import single_use_grant
-from winnow.read.crossing import unsafe_true_answers
 
 
 def norms_of(matrix: list[list[int]]) -> tuple[int, int]:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import winnow as wn
-from winnow.core.relation import Relation
-from winnow.core.sealed import Sealed
-from winnow.read.crossing import Rows, SealedTable, unsafe_true_answers
+from reference.inside import Rows, Sealed, SealedTable, unsafe_true_answers
+from winnow import Relation
 
 SHAPE = (3, 4, 2)
 DELTA = 1e-6

@@ -2,6 +2,19 @@
 
 import pytest
 
+from reference.audited import (
+    Case,
+    Declared,
+    all_cases,
+    counts,
+    declarations,
+    enumerate_case,
+    every_row_is_enumerated,
+    general,
+    measure,
+    selections,
+)
+from reference.inside import Law
 from winnow import (
     AboveThreshold,
     LargeMargin,
@@ -10,10 +23,6 @@ from winnow import (
     Relation,
     SparseVector,
 )
-from winnow.audit.cases import Case, all_cases, selections
-from winnow.audit.enumeration import enumerate_case, every_row_is_enumerated, measure
-from winnow.audit.neighbours import Declared, counts, declarations, general
-from winnow.core.laws import Law
 
 
 def name_of(case: Case) -> str:

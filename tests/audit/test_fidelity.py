@@ -8,6 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from reference.audited import Case, chi_square_p_value, counts, general, model_of
+from reference.inside import Law, Tape
 from winnow import (
     Canonical,
     ExponentialMechanism,
@@ -19,12 +21,6 @@ from winnow import (
     SparseVector,
     seal_scores,
 )
-from winnow.audit.cases import Case
-from winnow.audit.fidelity import chi_square_p_value
-from winnow.audit.neighbours import counts, general
-from winnow.audit.probabilities import model_of
-from winnow.core.laws import Law
-from winnow.core.tape import Tape
 from winnow.privacy import single_use_grant
 from winnow.select.crossing import Selection
 

@@ -4,11 +4,11 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
+from reference.audited import all_cases
+from reference.inside import Law
 from winnow.audit import AuditResult, run_audits, summary
-from winnow.audit.cases import all_cases
 from winnow.audit.result import KINDS
 from winnow.audit.sampling import samples
-from winnow.core.laws import Law
 
 pytestmark = pytest.mark.extras  # a long sweep, which needs nothing but time
 

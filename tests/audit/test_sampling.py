@@ -5,9 +5,8 @@ The bounds for the real samplers are those of the whole run, in `test_run_audits
 
 import numpy as np
 
+from reference.audited import counts, model_of
 from winnow import ExponentialMechanism, Relation
-from winnow.audit.neighbours import counts
-from winnow.audit.probabilities import model_of
 from winnow.audit.sampling import epsilon_lower_bound, tally, telling_pair
 
 

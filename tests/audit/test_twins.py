@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 import winnow
+from reference.audited import Case, enumerate_case
 from winnow.audit import broken
 from winnow.audit.accounting import repeat_costs_its_count
 from winnow.audit.broken import cost_repeat_once
-from winnow.audit.cases import Case
-from winnow.audit.enumeration import enumerate_case
 from winnow.audit.twins import Twin, by_enumeration, by_fidelity, by_sampling, twins
 from winnow.privacy import zcdp_cost
 

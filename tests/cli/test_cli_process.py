@@ -14,9 +14,9 @@ import pytest
 
 import winnow
 from reference.commands import app, invoke
+from reference.inside import Law
 from winnow import BudgetExceeded
 from winnow.cli import options
-from winnow.core.laws import Law
 from winnow.mechanisms import SELECT, words
 from winnow.select.margin_search import THRESHOLDS
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from reference.audited import all_cases
 from winnow.answers import audit as linear
 from winnow.answers.mechanism import MeasureLinear
-from winnow.audit.cases import all_cases
 from winnow.audit.twins import enumerated_twins, twins
 from winnow.interactive.audit import claims as sessions
 from winnow.interactive.audit import independent

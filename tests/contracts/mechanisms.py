@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
+from reference.inside import Law, Rows, group
 from winnow import (
     IndexedExponential,
     Joint,
@@ -26,7 +27,6 @@ from winnow import (
 )
 from winnow.answers.mechanism import MeasureLinear
 from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
-from winnow.core.laws import Law
 from winnow.inner_product.rounds import IndexedRounds, rounds_event
 from winnow.inner_product.vectors import seal_query
 from winnow.interactive.independent_answers import IndependentAnswers
@@ -39,7 +39,6 @@ from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, TOP_K, MechanismRow, row_named
-from winnow.read.crossing import Rows, group
 from winnow.release.crossing.lazy_selection import LazyExponential
 from winnow.release.crossing.rounds import SelectAndMeasure, Task
 from winnow.release.kernels.distribution import uniform_distribution

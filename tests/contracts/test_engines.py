@@ -24,7 +24,7 @@ import pytest
 import winnow as wn
 from contracts.classes import all_classes
 from reference.bounded_counts import bounded_counts
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 from winnow.read.engine import Engine
 from winnow.read.engines.private_duck import PrivateDuck
 from winnow.read.engines.registry import ENGINES

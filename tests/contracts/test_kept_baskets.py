@@ -14,12 +14,10 @@ import pytest
 
 import winnow as wn
 from contracts.test_engines import SERVERS, Put, put  # noqa: F401  # the sources of all engines
+from reference.audited import FALSE_ALARM, chi_square_p_value
 from reference.bounded_counts import PRIME, digits
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
-from winnow.core.laws import Law
+from reference.inside import Law, Tape, open_sealed
 from winnow.core.noisy_top.count_classes import CountClasses
-from winnow.core.opening import open_sealed
-from winnow.core.tape import Tape
 from winnow.errors import DataError, ParameterError
 from winnow.itemsets import crossing
 from winnow.itemsets.audit.claims import ONE, selections

@@ -20,9 +20,8 @@ import pytest
 import winnow as wn
 from contracts.test_engines import Put, put  # noqa: F401  # the sources of the engines' contract
 from reference.bounded_counts import bounded_counts
+from reference.inside import Sealed, open_sealed
 from winnow.core.noisy_top.count_classes import Place
-from winnow.core.opening import open_sealed
-from winnow.core.sealed import Sealed
 from winnow.errors import DataError, ParameterError
 from winnow.read.engines import kept as engine
 from winnow.read.kept import KeptCounts

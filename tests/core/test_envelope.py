@@ -5,10 +5,10 @@ from fractions import Fraction
 import numba
 import numpy as np
 
+from reference.inside import Tape
 from winnow.core.kernels import envelope
 from winnow.core.kernels.envelope import ACCEPT, OPEN, REJECT
 from winnow.core.noisy_top.proposals import exact_acceptance
-from winnow.core.tape import Tape
 
 _decide, _surely_rejected, _mask_for = envelope.decide, envelope.surely_rejected, envelope.mask_for
 

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from reference.inside import Law, Tape, discrete_laplace_array
 from winnow import GammaMechanism, Utility
 from winnow.core import bounded
 from winnow.core import noise as integer
-from winnow.core.laws import Law
-from winnow.core.noise import discrete_laplace_array
-from winnow.core.tape import Tape
 from winnow.topk.mechanisms import gamma
 
 Floats = NDArray[np.float64]

@@ -7,10 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from reference.audited import FALSE_ALARM, chi_square_p_value
+from reference.inside import Tape, discrete_gaussian_array, discrete_gaussian_of
 from winnow.core import noise as module
-from winnow.core.noise import discrete_gaussian_array, discrete_gaussian_of
-from winnow.core.tape import Tape
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 9), Fraction(9, 4), Fraction(7000)])

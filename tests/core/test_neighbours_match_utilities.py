@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from reference.audited import Declared, asymmetric, counts, declarations, general, moves
 from winnow import Relation
-from winnow.audit.neighbours import Declared, asymmetric, counts, declarations, general, moves
 
 ALL = [
     *declarations(),

@@ -11,16 +11,15 @@ import numba
 import numpy as np
 import pytest
 
+from reference.inside import Law, Tape
 from reference.rigged_tape import RiggedTape
 from winnow.core.arithmetic import LN2, Arithmetic
 from winnow.core.bounded import noise
 from winnow.core.kernels.compiled import _date_by_all
-from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import contenders, noisy_top
 from winnow.core.noisy_top.filter import ROUNDING, UNIT, Filter, gaps_to
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.noisy_top.rows import noisy_top_rows
-from winnow.core.tape import Tape
 
 
 @pytest.mark.parametrize("law", list(Law))

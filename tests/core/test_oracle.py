@@ -7,14 +7,13 @@ import pytest
 from flint import arb, fmpz
 
 from reference import arb_noise
+from reference.inside import Law, Tape
 from reference.rigged_tape import RiggedTape
 from winnow.core.bounded import STAGE1_ERROR, noise
-from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import NoisyTop, contenders, noisy_top
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.noisy_top.rows import noisy_top_rows
-from winnow.core.tape import Tape
 
 SCALES = (Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(1, 20))
 

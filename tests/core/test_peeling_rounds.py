@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
+from reference.audited import FALSE_ALARM, chi_square_p_value
+from reference.inside import Tape
 from winnow.core.noisy_top import rounds
 from winnow.core.noisy_top.rounds import leaders, peeled
-from winnow.core.tape import Tape
 
 
 def permute_and_flip(scores: list[int], scale: float) -> list[float]:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.inside import Law
 from winnow import (
     ApproximateOneshot,
     Canonical,
@@ -27,7 +28,6 @@ from winnow import (
     SparseVector,
     Utility,
 )
-from winnow.core.laws import Law
 from winnow.core.noisy_top.grid import Grid, check_grid, on_grid
 from winnow.select.crossing import Selection
 

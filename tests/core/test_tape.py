@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import winnow as wn
+from reference.inside import CHUNK, Randomness, Tape, WrittenKey
 from winnow import InputError
-from winnow.core.tape import CHUNK, Randomness, Tape, WrittenKey
 
 
 @given(first=st.integers(0, 1000), count=st.integers(0, 50))

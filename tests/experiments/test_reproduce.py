@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 import winnow as wn
 from reference.commands import invoke
+from reference.inside import Law
 from winnow import InputError, PermuteAndFlip, Schema
-from winnow.core.laws import Law
 from winnow.core.workloads.arrays import Stream
 from winnow.experiments import joint, joint_runs, papers
 from winnow.experiments import multiplicative_weights as pmw

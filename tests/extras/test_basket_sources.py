@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 from winnow.read.engines import row_sources
 
 pytestmark = pytest.mark.extras

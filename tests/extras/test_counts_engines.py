@@ -8,7 +8,7 @@ from sqlglot import exp
 
 import winnow as wn
 from reference.bounded_counts import bounded_counts
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 from winnow.read.engines.query import CountQuery, column
 
 pytestmark = pytest.mark.extras

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
-from winnow.audit.fidelity import chi_square_p_value
+from reference.audited import chi_square_p_value
 from winnow.inner_product.crossing import IndexedSelection
 from winnow.inner_product.index.building import build_index
 

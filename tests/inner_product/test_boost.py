@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.inside import Tape, open_sealed
 from winnow import Utility
-from winnow.core.opening import open_sealed
-from winnow.core.tape import Tape
 from winnow.inner_product.boost import SmoothBoost
 from winnow.inner_product.crossing import SealedExamples, seal_examples
 from winnow.inner_product.rounds import IndexedRounds, rounds_event

@@ -10,11 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from reference.audited import Case, chi_square_p_value, enumerate_case, general
 from winnow import Relation, Utility
-from winnow.audit.cases import Case
-from winnow.audit.enumeration import enumerate_case
-from winnow.audit.fidelity import chi_square_p_value
-from winnow.audit.neighbours import general
 from winnow.inner_product.audit import (
     ADVERSARIES,
     AdversarialIndexed,

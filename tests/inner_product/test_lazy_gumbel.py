@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from winnow.audit.fidelity import chi_square_p_value
-from winnow.core.tape import Tape
+from reference.audited import chi_square_p_value
+from reference.inside import Tape
 from winnow.inner_product.audit import lazy_law
 from winnow.inner_product.kernels import lazy_gumbel as kernel
 from winnow.inner_product.kernels.lazy_gumbel import distinct, lazy_gumbel

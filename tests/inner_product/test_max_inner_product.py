@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.audited import chi_square_p_value
+from reference.inside import open_sealed
 from winnow import Utility
-from winnow.audit.fidelity import chi_square_p_value
-from winnow.core.opening import open_sealed
 from winnow.inner_product.crossing import IndexedSelection
 from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem
 from winnow.privacy import BoundedRange, Repeat

@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 import winnow as wn
+from reference.inside import Rows, group
 from winnow import BudgetExceeded, GrantError, InputError, Schema, Sealed, SealedTable
 from winnow.errors import LedgerError
 from winnow.interactive.constants import InteractiveRequest
@@ -21,7 +22,6 @@ from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.independent_plan import IndependentPlan, plan_independent
 from winnow.interactive.questions import question_of, taken
 from winnow.privacy import DiscreteGaussian, Gaussian, guarantee_of, zcdp_cost
-from winnow.read.crossing import Rows, group
 
 SCHEMA = Schema.parse({"a": 4, "b": 3})
 COUNTS = np.arange(1, 13) * 1000

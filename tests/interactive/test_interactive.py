@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import winnow as wn
+from reference.inside import Rows, group
 from winnow import (
     Budget,
     BudgetExceeded,
@@ -39,7 +40,6 @@ from winnow.interactive.sizing import noise_bound, plan_interactive
 from winnow.interactive.state import CellState, ImplicitState, PointState
 from winnow.interactive.warm_start import fitted_start
 from winnow.privacy import CappedRounds, Compose, zcdp_cost
-from winnow.read.crossing import Rows, group
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5})
 HISTOGRAM = np.random.default_rng(7).multinomial(200_000, np.random.default_rng(8).dirichlet(

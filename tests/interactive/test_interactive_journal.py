@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.inside import Rows, group
 from winnow import BudgetExceeded, GrantError, InputError, Schema, Sealed, SealedTable
 from winnow.errors import LedgerError
 from winnow.interactive import state_files, warm_start
 from winnow.interactive.mechanism import RESERVED
 from winnow.interactive.questions import question_of, taken
-from winnow.read.crossing import Rows, group
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5})
 

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.inside import Rows, discrete_gaussian_array, discrete_laplace_array, group
 from winnow import Schema, Sealed, SealedTable
-from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.interactive.journal import Journal
 from winnow.interactive.questions import Question
 from winnow.privacy.ledger import Ledger
-from winnow.read.crossing import Rows, group
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5})
 KILLS = int(os.environ.get("WINNOW_KILLS", "8"))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.inside import Rows, group
 from winnow import GrantError, InputError, Schema, Sealed, SealedTable
 from winnow.errors import LedgerError
 from winnow.interactive import state_files
@@ -21,7 +22,6 @@ from winnow.interactive.journal import Journal
 from winnow.interactive.questions import Question
 from winnow.privacy import Gaussian
 from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession, SessionMark
-from winnow.read.crossing import Rows, group
 
 SCHEMA = Schema.parse({"a": 4, "b": 3})
 METHODS = ("multiplicative-weights", "independent")

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from reference.audited import Case, Declared
 from winnow import Relation
-from winnow.audit.cases import Case
-from winnow.audit.neighbours import Declared
 from winnow.itemsets.audit.claims import ONE, REPLACED, TWO, baskets_enumerated, enumerate_baskets
 from winnow.itemsets.audit.model import HELD, baskets_of, broken_on_baskets, neighbours
 from winnow.itemsets.kernels.mine import ItemsetRanks

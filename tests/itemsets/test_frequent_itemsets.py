@@ -11,9 +11,9 @@ import pytest
 import winnow as wn
 import winnow.itemsets.kernels.mine as miner
 from reference.commands import invoke
+from reference.inside import Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
 from winnow.core.noisy_top.ranked import ExplicitRanks
-from winnow.core.tape import Tape
 from winnow.itemsets.cli.command import BasketLayout, ItemsetMechanism
 from winnow.mechanisms import ITEMSETS, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat

@@ -14,11 +14,8 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.audit.fidelity import chi_square_p_value
-from winnow.audit.probabilities import hockey_stick, model_of
-from winnow.core.opening import open_sealed
-from winnow.core.sealed import Sealed
-from winnow.core.tape import Tape
+from reference.audited import chi_square_p_value, hockey_stick, model_of
+from reference.inside import Sealed, Tape, open_sealed
 from winnow.learn.additive import AdditiveFamily, balanced, variants_of
 from winnow.learn.crossing import AdditiveModel, LabelledRows, SealedLabelled, rule_scores
 from winnow.learn.problem import whole_weights

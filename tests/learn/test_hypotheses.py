@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import winnow as wn
+from reference.inside import open_sealed
 from reference.rule_counts import correct_by_running, predictions
-from winnow.core.opening import open_sealed
 from winnow.learn.features import Feature
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
 from winnow.learn.rules import Hypotheses, RuleClass, parse

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import winnow as wn
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 from winnow.learn.crossing import labelled_table, rule_scores
 from winnow.learn.rules import parse
 

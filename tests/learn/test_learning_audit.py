@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.audited import hockey_stick, model_of
+from reference.inside import Rows, open_sealed
 from winnow import Sealed, SealedTable
-from winnow.audit.probabilities import hockey_stick, model_of
-from winnow.core.opening import open_sealed
 from winnow.learn.crossing import labelled_table, rule_scores
 from winnow.learn.rules import parse
-from winnow.read.crossing import Rows
 from winnow.select.table import selection_named
 
 SCHEMA = wn.Schema.parse({"a": 2, "b": {"edges": [0, 1, 2]}, "y": {"values": ["no", "yes"]}})

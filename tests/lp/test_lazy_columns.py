@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
-from winnow.core.tape import Tape
+from reference.audited import FALSE_ALARM, chi_square_p_value
+from reference.inside import Tape
 from winnow.errors import InternalError
 from winnow.lp.kernels.dense_projection import project, projected
 from winnow.lp.kernels.lazy_columns import LazyColumns, uniform_below

@@ -12,11 +12,11 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.stats import kstest
 
+from reference.inside import Tape
 from reference.scalar_loop import laws
 from winnow.core.kernels.draw_state import BEGIN, DRAWING, PHASE
 from winnow.core.kernels.envelope import LN2
 from winnow.core.noisy_top.proposals import TapeWords
-from winnow.core.tape import Tape
 from winnow.lp.kernels.scalar_program import ConstraintRows, Shapes
 from winnow.lp.kernels.scalar_solver import STAGES, ScalarLoop, words_for
 

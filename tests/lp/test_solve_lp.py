@@ -10,8 +10,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import winnow as wn
+from reference.inside import Tape
 from winnow import Relation, Utility
-from winnow.core.tape import Tape
 from winnow.lp.bounds import LpSetting
 from winnow.lp.calibration import LpBudget, plan_lp
 from winnow.lp.crossing.rows import as_upper_rows, seal_offsets

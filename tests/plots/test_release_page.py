@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 import winnow as wn
+from reference.inside import unsafe_true_answers
 from winnow import InputError, Released, SyntheticDistribution
 from winnow.core.notebook import escaped as text
 from winnow.plots.figures import ENDINGS
@@ -25,7 +26,6 @@ from winnow.plots.release import (
     draw_release,
     draw_truth,
 )
-from winnow.read.crossing import unsafe_true_answers
 from winnow.report.numbers import errors_by_part, fitted_fractions, measured_rows
 from winnow.report.page import inline_svg
 from winnow.report.release import promise_in_words, release_page

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import winnow as wn
 from reference.bounded_counts import bounded_counts
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 from winnow.read.engines import private_duck
 from winnow.read.engines.packed_pairs import CODES, PackedPairs
 from winnow.read.engines.private_duck import run

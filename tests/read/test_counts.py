@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import winnow as wn
 from reference.bounded_counts import bounded_counts
+from reference.inside import open_sealed
 from winnow import SealedCounts
-from winnow.core.opening import open_sealed
 
 ROWS: list[tuple[str | None, str | None]] = [
     *((f"u{i % 9}", f"item {(i * i + i // 9) % 13}") for i in range(300)),

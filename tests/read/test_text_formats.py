@@ -13,7 +13,7 @@ import pytest
 from sqlglot import exp
 
 import winnow as wn
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 from winnow.read.engines.files import DuckFiles
 from winnow.read.engines.private_duck import private_connection
 from winnow.read.files import read_scores

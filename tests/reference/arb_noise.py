@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx, fmpz
 
-from winnow.core.laws import Law
-from winnow.core.tape import Tape
+from reference.inside import Law, Tape
 
 BITS = 32 + 3 * 128
 

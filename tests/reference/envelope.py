@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from winnow.core.tape import Tape
+from reference.inside import Tape
 
 
 def law(exponents: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from winnow.core.tape import CHUNK, Tape
+from reference.inside import CHUNK, Tape
 
 
 class RiggedTape(Tape):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from reference import envelope as reference
+from reference.inside import Tape
 from winnow import Schema, Sealed, Workload, marginals
 from winnow.core.noisy_top.proposals import TapeWords
-from winnow.core.tape import Tape
 from winnow.core.workloads.bits import BitsPart, pack
 from winnow.errors import InternalError
 from winnow.release.crossing.lazy_selection import LazySelector

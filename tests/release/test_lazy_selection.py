@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from reference import envelope as reference
+from reference.inside import Tape
 from reference.rigged_tape import RiggedTape
 from winnow import GrantError, InputError, Schema, Sealed, Workload, marginals, prefixes
 from winnow.core.kernels import draw_state
 from winnow.core.kernels.draw_state import BOUND, SCORE, SIGN, WORD
 from winnow.core.kernels.groups import UNIFORM
 from winnow.core.noisy_top.proposals import TapeWords
-from winnow.core.tape import Tape
 from winnow.core.workloads.bits import BitsPart, pack
 from winnow.core.workloads.real import GridPart
 from winnow.errors import InternalError

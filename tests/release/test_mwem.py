@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from reference.inside import Tape, discrete_gaussian
 from reference.mwem import mixture_rows, slow_mwem
 from winnow import InputError, Relation, Schema, Sealed, Workload, marginals, prefixes, queries
-from winnow.core.noise import discrete_gaussian
-from winnow.core.tape import Tape
 from winnow.privacy import single_use_grant
 from winnow.release.crossing.rounds import Measurement, SelectAndMeasure, Task
 from winnow.release.kernels.distribution import uniform_distribution

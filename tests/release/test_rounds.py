@@ -8,6 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from reference.inside import Tape
 from winnow import (
     Budget,
     GrantError,
@@ -19,7 +20,6 @@ from winnow import (
     marginals,
     queries,
 )
-from winnow.core.tape import Tape
 from winnow.privacy import (
     BoundedRange,
     Compose,

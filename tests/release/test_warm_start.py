@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 import winnow as wn
+from reference.audited import FALSE_ALARM, chi_square_p_value
+from reference.inside import Sealed, Tape
 from winnow import Relation
-from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
-from winnow.core.sealed import Sealed
-from winnow.core.tape import Tape
 from winnow.core.workloads.tables import marginals
 from winnow.errors import ParameterError
 from winnow.privacy import Compose, DiscreteLaplace, Gaussian, Repeat, single_use_grant

@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import chi2
 
 import winnow as wn
+from reference.inside import Tape
 from winnow.core.noisy_top.given import ClassSource, GivenRanks, Steps, Uniform
 from winnow.core.noisy_top.grid import Grid
 from winnow.core.noisy_top.ranked import ExplicitRanks, Without
-from winnow.core.tape import Tape
 from winnow.mechanisms import CLASSES, row_named, words
 
 SCORES = {"a": 6, "b": 4, "c": 4, "d": 3, "e": 3, "f": 3}

@@ -7,12 +7,10 @@ import pytest
 from scipy import integrate
 
 from reference import selection_probabilities as reference
+from reference.audited import Case, OnLabels, all_cases, counts, hockey_stick, model_of
+from reference.inside import Law
 from winnow import LimitedDomain, Relation, StabilityThreshold
-from winnow.audit.cases import Case, OnLabels, all_cases
-from winnow.audit.neighbours import counts
 from winnow.audit.numerics import log_functions, rule_between, two_laplace_density, unit_interval
-from winnow.audit.probabilities import hockey_stick, model_of
-from winnow.core.laws import Law
 from winnow.select.audit.model import (
     LargeMarginModel,
     NoisyTopModel,

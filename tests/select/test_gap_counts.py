@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference.inside import Tape
 from winnow import LargeMargin, Utility
 from winnow.core.noisy_top.filter import gaps_to
 from winnow.core.noisy_top.grid import largest
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
-from winnow.core.tape import Tape
 from winnow.select import large_margin as module
 from winnow.select.kernels.gap_bins import count_bins
 from winnow.select.margin_counts import GapCounts, MarginCounts, _runs, nearest_above

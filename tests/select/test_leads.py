@@ -11,12 +11,9 @@ import pytest
 from scipy.stats import chi2
 
 import winnow as wn
-from winnow.audit.cases import Case
-from winnow.audit.enumeration import enumerate_case
-from winnow.audit.neighbours import counts
-from winnow.core.laws import Law
+from reference.audited import Case, counts, enumerate_case
+from reference.inside import Law, Tape
 from winnow.core.noisy_top.draw import contenders
-from winnow.core.tape import Tape
 from winnow.select.audit.leads import WithLeads, broken_leads
 from winnow.select.mechanism import LipschitzMechanism, NoisyTopWithLeads
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.inside import Tape
 from winnow import Relation
-from winnow.core.tape import Tape
 from winnow.privacy import BoundedRange, PureDP, Repeat, single_use_grant
 from winnow.select.margin_search import (
     needed_margin,

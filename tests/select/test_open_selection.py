@@ -14,13 +14,11 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.audit.fidelity import chi_square_p_value
-from winnow.audit.neighbours import general
-from winnow.audit.probabilities import model_of
+from reference.audited import chi_square_p_value, general, model_of
+from reference.inside import Law
+from winnow import Relation
 from winnow.core.bounded import noise
-from winnow.core.laws import Law
 from winnow.core.noisy_top.keyed import KeyedTape, Worker
-from winnow.core.relation import Relation
 from winnow.errors import DataError, GrantError, ParameterError
 from winnow.select.mechanism import LipschitzMechanism
 

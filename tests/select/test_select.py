@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import winnow as wn
+from reference.inside import Law
 from winnow import ParameterError
-from winnow.core.laws import Law
 from winnow.core.utility import declared
 
 CLEAR = {"apple": 1000, "pear": 3, "plum": 1}

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from reference.inside import Tape
 from winnow import Schema, Workload, marginals
 from winnow.core.noisy_top.proposals import TapeWords
-from winnow.core.tape import Tape
 from winnow.core.workloads.bits import BitsPart, pack
 from winnow.release.kernels.block_sampler import BlockSampler
 from winnow.release.kernels.clocked_sampler import ClockedSampler

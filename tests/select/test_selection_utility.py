@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import winnow.plan as plan
-from winnow.core.laws import Law
+from reference.inside import Law
 from winnow.select.margin_search import stopping_margin
 from winnow.select.plan import bounds
 from winnow.select.plan.bounds import top_set_chance

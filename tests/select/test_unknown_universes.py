@@ -10,14 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from reference.audited import Case, enumerate_case, every_row_is_enumerated, model_of
+from reference.audited import counts as counts_of
+from reference.inside import Law, Tape
 from winnow import Canonical, Joint, LargeMargin, LipschitzMechanism, Relation
-from winnow.audit.cases import Case
-from winnow.audit.enumeration import enumerate_case, every_row_is_enumerated
-from winnow.audit.neighbours import counts as counts_of
-from winnow.audit.probabilities import model_of
-from winnow.core.laws import Law
 from winnow.core.noisy_top.ranked import ExplicitRanks
-from winnow.core.tape import Tape
 from winnow.select.audit.ranked import OnUnknownUniverse, broken_on_unknown_universes
 from winnow.select.kernels import first_passing as kernel
 from winnow.select.kernels.first_passing import Piece, first_passing

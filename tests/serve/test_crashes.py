@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from reference.inside import WrittenKey
 from serve.served import config_of, declarations, write_data
-from winnow.core.tape import WrittenKey
 from winnow.errors import InputError, LedgerError
 from winnow.privacy import Budget
 from winnow.serve import bodies, orders

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from reference.inside import WrittenKey
 from serve.served import Served, config_of, serving, write_data
-from winnow.core.tape import WrittenKey
 
 PLANS = [
     {"kind": "select", "column": "colour", "epsilon": 0.5},

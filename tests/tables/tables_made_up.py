@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import winnow as wn
-from winnow.core.relation import Relation
-from winnow.core.sealed import Sealed
-from winnow.read.crossing import Rows, SealedTable
+from reference.inside import Rows, Sealed, SealedTable
+from winnow import Relation
 
 
 def sealed(

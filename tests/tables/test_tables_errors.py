@@ -15,9 +15,8 @@ from scipy import stats
 from tables_made_up import people, sealed
 
 import winnow as wn
-from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
-from winnow.core.relation import Relation
-from winnow.core.tape import Tape
+from reference.inside import Tape, discrete_gaussian_array, discrete_laplace_array
+from winnow import Relation
 from winnow.tables.audit import table_matrix
 from winnow.tables.choice import precisions
 from winnow.tables.estimates import Layer, layer_of

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.inside import Tape
+from winnow import Relation
 from winnow.core.noisy_top.ranked import ExplicitRanks
-from winnow.core.relation import Relation
-from winnow.core.tape import Tape
 from winnow.topk.audit.adaptive import AdaptiveModel, BrokenTrueLength, TrueLengthModel
 from winnow.topk.mechanisms.ranked import RankedCanonical
 from winnow.topk.mechanisms.ranked_adaptive import (

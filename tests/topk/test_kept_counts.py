@@ -8,19 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from winnow.audit.cases import Case, OnLabels
-from winnow.audit.enumeration import enumerate_case
-from winnow.audit.fidelity import chi_square_p_value
-from winnow.audit.neighbours import counts
-from winnow.audit.probabilities import model_of
+from reference.audited import Case, OnLabels, chi_square_p_value, counts, enumerate_case, model_of
+from reference.inside import Law, Tape
+from winnow import Relation, Utility
 from winnow.audit.sampling import tally
 from winnow.core.arithmetic import Arithmetic
-from winnow.core.laws import Law
 from winnow.core.noisy_top.class_noise import SpreadLaplace
 from winnow.core.noisy_top.count_classes import CountClasses
-from winnow.core.relation import Relation
-from winnow.core.tape import Tape
-from winnow.core.utility import Utility
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.audit.counts import BrokenHalfNoise, BrokenLowThreshold, Counted

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import winnow as wn
+from reference.inside import Tape, discrete_laplace_array
 from winnow import (
     ApproximateOneshot,
     GammaMechanism,
@@ -23,8 +24,6 @@ from winnow import (
     SealedCounts,
     StabilityThreshold,
 )
-from winnow.core.noise import discrete_laplace_array
-from winnow.core.tape import Tape
 from winnow.mechanisms import TOP_K, rows
 from winnow.privacy import pure_cost
 from winnow.topk.mechanisms import gamma as gamma_module

@@ -12,17 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import winnow as wn
+from reference.audited import Case, counts, enumerate_case
+from reference.inside import Law, Tape
 from winnow import Canonical, Joint, Relation, Utility
-from winnow.audit.cases import Case
-from winnow.audit.enumeration import enumerate_case
-from winnow.audit.neighbours import counts
-from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.classes import CanonicalClasses, JointClasses
 from winnow.core.noisy_top.grid import on_grid
 from winnow.core.noisy_top.log_counts import log_binomial, log_difference, log_product
 from winnow.core.noisy_top.ranking import Ranking
-from winnow.core.tape import Tape
 from winnow.topk.audit.model import BrokenOneItem
 
 COUNTS = st.lists(st.integers(0, 5), min_size=1, max_size=6)

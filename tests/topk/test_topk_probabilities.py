@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from reference.inside import Law
 from winnow import (
     Canonical,
     GammaMechanism,
@@ -22,7 +23,6 @@ from winnow import (
     PeelPermuteAndFlip,
     Utility,
 )
-from winnow.core.laws import Law
 from winnow.core.noisy_top.classes import JointClasses
 from winnow.core.noisy_top.ranking import Ranking
 from winnow.mechanisms import TOP_K, rows

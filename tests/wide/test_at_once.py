@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 import winnow as wn
+from reference.inside import Tape, open_sealed
 from winnow import Relation, Schema
-from winnow.core.opening import open_sealed
-from winnow.core.tape import Tape
 from winnow.privacy import guarantee_of, single_use_grant
 from winnow.release.warm_start import first_parts
 from winnow.tables.estimates import layer_of

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reference.inside import Tape
 from winnow import GrantError, InputError, Relation, Schema, Sealed, marginals, queries
-from winnow.core.tape import Tape
 from winnow.privacy import BoundedRange, Compose, Gaussian, Repeat, single_use_grant
 from winnow.release.crossing import tables as table_rounds
 from winnow.release.crossing.tables import STEPS
