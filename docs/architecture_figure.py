@@ -7,18 +7,23 @@ from typing import Any
 from winnow.plots.figures import as_file, new_figure
 
 BANDS = (
-    ("cli  audit  plots  report  experiments", "what people see, how claims are tested", 0.905),
+    (
+        "cli  serve  audit  plots  report  experiments",
+        "what people see, how claims are tested",
+        0.905,
+    ),
     ("session.py", "several releases under one budget", 0.805),
     ("read", "files, frames and databases become sealed data; engines/", 0.21),
     ("privacy", "events, promises, accountants, budgets, grants, ledger/", 0.11),
     ("core", "relation, utility, schema, workloads, laws, tape, noise, sealed, released", 0.01),
 )
 CAPABILITIES = (
-    ("itemsets   learn   wide   interactive   lp", 0.66),
-    ("release   inner_product", 0.58),
-    ("tables", 0.50),
-    ("topk", 0.42),
-    ("select", 0.34),
+    "answers",
+    "itemsets   learn   wide   interactive   lp",
+    "release   inner_product",
+    "tables",
+    "topk",
+    "select",
 )
 FILES = (
     ("cli, audit", "the command; claims, broken twins"),
@@ -49,12 +54,13 @@ def architecture() -> bytes:
         axes.text(0.98, low + 0.04, what, va="center", ha="right", color=INK)
     _box(axes, 0.0, 0.31, 1.0, 0.475, facecolor="#fbfcfd", edgecolor="#5b6b7b")
     axes.text(0.02, 0.752, "capabilities", weight="bold", va="center", color=INK)
-    for place, (names, low) in enumerate(CAPABILITIES):
-        _box(axes, 0.02, low, 0.43, 0.055, facecolor="#dcebf7", edgecolor=BLUE)
-        axes.text(0.235, low + 0.0265, names, va="center", ha="center", color=BLUE)
+    for place, names in enumerate(CAPABILITIES):
+        low = 0.672 - 0.067 * place
+        _box(axes, 0.02, low, 0.43, 0.045, facecolor="#dcebf7", edgecolor=BLUE)
+        axes.text(0.235, low + 0.0215, names, va="center", ha="center", color=BLUE)
         if place:
             axes.annotate(
-                "", (0.235, low + 0.052), (0.235, low + 0.084), arrowprops={"arrowstyle": "->"}
+                "", (0.235, low + 0.042), (0.235, low + 0.071), arrowprops={"arrowstyle": "->"}
             )
     axes.text(0.48, 0.752, "in each of them", weight="bold", va="center", color=INK)
     for place, (name, what) in enumerate(FILES):

@@ -57,9 +57,9 @@ class instead:
         if error is None or not self._replaces(error):
             return
         refusal = self._refusal
-        told = refusal if isinstance(refusal, WinnowError) else refusal(error)
+        ours = refusal if isinstance(refusal, WinnowError) else refusal(error)
         del kind, error, trace  # the frame of this call hangs on what is raised
-        _raise_alone(told)
+        _raise_alone(ours)
 
     def _replaces(self, error: BaseException) -> bool:
         if isinstance(error, WinnowError):
@@ -80,12 +80,12 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except BaseException as error:
-            told = _told(error)
+            alone = _without_a_past(error)
         del args, kwargs
         try:
-            raise told
+            raise alone
         finally:
-            del told
+            del alone
 
     call.__guarded__ = True  # type: ignore[attr-defined]
     return call
@@ -120,13 +120,13 @@ def plain_type(kind: object) -> str:
     return str(kind).split("(")[0].split("<")[0]
 
 
-def _told(error: BaseException) -> BaseException:
+def _without_a_past(error: BaseException) -> BaseException:
     """What leaves in the place of an error: itself without a past, or no more than its type."""
     ours = isinstance(error, WinnowError) or _stops(error) or _misses_an_argument(error)
-    told = error if ours else ForeignError(_withheld(error))
-    told.__cause__ = told.__context__ = told.__traceback__ = None
-    vars(told).pop("__notes__", None)
-    return told
+    alone = error if ours else ForeignError(_withheld(error))
+    alone.__cause__ = alone.__context__ = alone.__traceback__ = None
+    vars(alone).pop("__notes__", None)
+    return alone
 
 
 def _stops(error: BaseException) -> bool:

@@ -28,6 +28,12 @@ def test_the_map_names_everything(name: str) -> None:
     assert any(f"`{name}`" in cell for cell in first), f"ARCHITECTURE.md has no line for {name}"
 
 
+def test_the_picture_shows_every_folder() -> None:
+    drawn = (ROOT / "docs" / "architecture_figure.py").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\w+", drawn.partition("FILES = ")[0]))
+    assert set(FOLDERS) - {"plan"} <= shown  # a folder of names alone
+
+
 def test_the_map_names_no_folder_that_is_gone() -> None:
     capabilities, _, _ = MAP.partition("Files of a capability")
     named = re.findall(r"^\| ((?:`[\w.]+`(?:, )?)+) \|", capabilities, re.MULTILINE)
