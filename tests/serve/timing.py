@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import socket
+import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from serve.loading import Running, question, running
+from winnow.serve.ticker import GRID
 
 SLEEPING = """
 import asyncio, sys, time
@@ -30,6 +36,8 @@ main()
 """A twin of the server in which every answer sleeps for what is left of its quantum."""
 
 KNOWN = 20
+_NAP = 0.002
+_OVERSLEPT = 0.001
 
 
 class Clocked:
@@ -50,72 +58,134 @@ class Clocked:
         )
         return head.encode() + body
 
-    def took(self, request: bytes) -> float:
-        """Seconds until the answer begins; all of it is read."""
+    def asked(self, request: bytes) -> tuple[float, float]:
+        """When it was sent, and when the answer began; all of it is read."""
         begun = time.perf_counter()
         self._socket.sendall(request)
         first = self._socket.recv(65_536)
-        took = time.perf_counter() - begun
+        ended = time.perf_counter()
         head, _, body = first.partition(b"\r\n\r\n")
         assert head[9:12] == b"200", head
         length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
         while len(body) < length:
             body += self._socket.recv(65_536)
-        return took
+        return begun, ended
 
 
-def timings(server: Running, number: int, seed: int) -> np.ndarray:
-    """Rows of (fresh or not, seconds), in a random order."""
-    client, chance = Clocked(server), random.Random(seed)
-    for place in range(KNOWN):
-        client.took(client.request(f"known {place}", place))
-    asked = []
-    for place in range(number):
-        fresh, old = chance.random() < 0.5, chance.randrange(KNOWN)
-        key, which = (
-            (f"{seed} {place}", 1000 + 7 * place + seed) if fresh else (f"known {old}", old)
-        )
-        asked.append((fresh, client.request(key, which)))
-    return np.array([(float(fresh), client.took(request)) for fresh, request in asked])
+@dataclass(frozen=True)
+class Timings:
+    """Answers in their order: which were fresh, when each was asked for, and when it came."""
+
+    fresh: NDArray[np.bool_]
+    begun: NDArray[np.float64]
+    ended: NDArray[np.float64]
+    overslept: float
+    """How often a short sleep of the client ended far too late: how busy the machine was."""
+
+    @property
+    def took(self) -> NDArray[np.float64]:
+        """Seconds."""
+        return self.ended - self.begun
+
+    def on_time(self, seconds: float) -> Timings:
+        """Without what took longer: late answers leave at twice the quantum, and are counted."""
+        kept = self.took < seconds
+        return Timings(self.fresh[kept], self.begun[kept], self.ended[kept], self.overslept)
 
 
-def measured(
-    folder: Path, program: list[str] | None, *, number: int, connections: int, quantum_ms: int
-) -> np.ndarray:
-    """Timings of a server with independent noise on every new question."""
+def measured(program: list[str] | None, *, number: int, quantum_ms: int, seed: int = 0) -> Timings:
+    """Timings of a server with independent noise on every new question, in a random order.
+
+    Whoever attacks may wait for a quiet machine. So disks and other processes are kept out as far
+    as this user may: the server's folder is in memory, and server and client go first.
+    """
+    memory = Path("/dev/shm")
+    chance = random.Random(seed)
     asked = {"method": "independent", "max_queries": 4 * number, "quantum_ms": quantum_ms}
-    with running(folder, program, **asked) as server, ThreadPoolExecutor(connections) as threads:
-        each = [
-            threads.submit(timings, server, number // connections, s) for s in range(connections)
-        ]
-        return np.concatenate([found.result() for found in each])
+    with (
+        tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder,
+        running(Path(folder) / "server", program, **asked) as server,
+    ):
+        client = Clocked(server)
+        for place in range(KNOWN):
+            client.asked(client.request(f"known {place}", place))
+        fresh = [chance.random() < 0.5 for _ in range(number)]
+        requests = []
+        for place, new in enumerate(fresh):
+            old = chance.randrange(KNOWN)
+            key, which = (f"new {place}", 1000 + 7 * place) if new else (f"known {old}", old)
+            requests.append(client.request(key, which))
+        found, naps = [], []
+        with going_first(server.process.pid):
+            for place, request in enumerate(requests):
+                found.append(client.asked(request))
+                if place % 10 == 0:
+                    begun = time.perf_counter()
+                    time.sleep(_NAP)
+                    naps.append(time.perf_counter() - begun > _NAP + _OVERSLEPT)
+    begun_at, ended_at = np.array(found).T
+    return Timings(np.array(fresh), begun_at, ended_at, float(np.mean(naps)))
 
 
-def area(rows: np.ndarray) -> float:
-    """The chance that a fresh answer took longer than a repeated one; ties count half."""
-    fresh, again = rows[rows[:, 0] == 1, 1], np.sort(rows[rows[:, 0] == 0, 1])
-    below = np.searchsorted(again, fresh, "left") + np.searchsorted(again, fresh, "right")
-    return float(below.sum() / (2 * len(fresh) * len(again)))
+@contextmanager
+def going_first(server: int) -> Iterator[None]:
+    """A server's threads, and then this one, before all other processes; where that is allowed."""
+    threads = [int(each) for each in os.listdir(f"/proc/{server}/task")]
+    ranks = dict.fromkeys(threads, 2) | {0: 1}
+    try:
+        for thread, rank in ranks.items():
+            os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(rank))
+    except PermissionError:
+        pass  # then the machine has to be quiet
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-def distance(rows: np.ndarray) -> float:
-    """The largest difference between the shares of fresh and of repeated answers up to a time."""
-    order = rows[np.argsort(rows[:, 1]), 0]
-    shares = [np.cumsum(order == label) / (order == label).sum() for label in (0, 1)]
-    return float(np.abs(shares[0] - shares[1]).max())
+def statistics(timings: Timings) -> dict[str, tuple[str, NDArray[np.float64], int]]:
+    """What a clock may show: how it is compared, of which times, and how many answers later.
+
+    Asyncio sleeps for whole milliseconds, and answers leave on a grid: whoever knows that looks at
+    the rest, which is a place on a circle.
+    """
+    took, ended = timings.took, timings.ended
+    return {
+        "longer": ("area", took, 0),
+        "time": ("line", took, 0),
+        "part of a millisecond": ("circle", took % 0.001, 0),
+        "place in the grid": ("circle", ended % GRID, 0),
+        "time of the next": ("line", took, 1),
+    }
 
 
-def told_apart(rows: np.ndarray, seed: int = 1, draws: int = 1000) -> list[str]:
-    """By which of the two numbers the kinds differ more than 99.8 % of shuffled labels do."""
-    shuffled, chance = rows.copy(), np.random.default_rng(seed)
-    areas, distances = [], []
-    for _ in range(draws):
-        shuffled[:, 0] = chance.permutation(rows[:, 0])
-        areas.append(abs(area(shuffled) - 0.5))
-        distances.append(distance(shuffled))
-    found = (("area", abs(area(rows) - 0.5), areas), ("distance", distance(rows), distances))
-    return [
-        f"{name} {value:.3f}, chance {np.quantile(by_chance, 0.998):.3f}"
-        for name, value, by_chance in found
-        if value > np.quantile(by_chance, 0.998)
-    ]
+def differing(how: str, labels: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """How far labels, in the order of what they stand for, are from mixed; one number for a row.
+
+    "area": the chance that a fresh answer took longer than a repeated one, without the half.
+    "line": the largest difference between the shares of both kinds up to a time (Kolmogorov and
+    Smirnov). "circle": the same in both directions (Kuiper), whatever time begins it.
+    """
+    size = labels.shape[-1]
+    fresh = labels.sum(axis=-1, keepdims=True)
+    if how == "area":
+        ranks = (labels * np.arange(1.0, size + 1)).sum(axis=-1) / fresh[..., 0]
+        return np.abs((ranks - (fresh[..., 0] + 1) / 2) / (size - fresh[..., 0]) - 0.5)
+    apart = np.cumsum(np.where(labels, 1 / fresh, -1 / (size - fresh)), axis=-1)
+    if how == "line":
+        return np.abs(apart).max(axis=-1)
+    return apart.max(axis=-1) - apart.min(axis=-1)
+
+
+def told_apart(timings: Timings, seed: int = 1, draws: int = 2500) -> list[str]:
+    """By which numbers the kinds differ more than shuffled labels do; false alarms: 1 in 250."""
+    chance, found = np.random.default_rng(seed), []
+    wanted = statistics(timings)
+    for name, (how, times, later) in wanted.items():
+        labels, compared = timings.fresh[: len(times) - later], times[later:]
+        value = float(differing(how, labels[np.argsort(compared)]))
+        shuffled = chance.permuted(np.tile(labels, (draws, 1)), axis=1)
+        band = float(np.quantile(differing(how, shuffled), 1 - 0.004 / len(wanted)))
+        if value > band:
+            found.append(f"{name} {value:.3f}, chance {band:.3f}")
+    return found
