@@ -1,13 +1,21 @@
 """Two servers on neighbours: whatever is no release is the same, byte by byte."""
 
 import re
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from reference.inside import WrittenKey
 from serve.served import Served, config_of, serving, write_data
+from winnow.serve import bodies
+from winnow.serve.principals import Principal
+from winnow.serve.service import Service
 
+ANN = Principal("ann", "analyst", frozenset(), "")
 PLANS = [
     {"kind": "select", "column": "colour", "epsilon": 0.5},
     {"kind": "select", "column": "nobody", "epsilon": 0.5},
@@ -52,3 +60,82 @@ def test_neighbours_differ_in_releases_only(
         with serving(config_of(folder)) as served:
             heard.append(told(served))
     assert heard[0] == heard[1]
+
+
+@pytest.mark.parametrize("away", [0.0, 1e5, -1e5])
+def test_whether_a_release_was_complete_when_a_server_ended_is_not_to_be_seen(
+    tmp_path: Path, away: float
+) -> None:
+    heard = [
+        after_the_next_start(tmp_path / step, step, away)
+        for step in ("before the result is written", "after the result is written")
+    ]
+    assert heard[0] == heard[1]
+    assert [told[0]["state"] for told in heard[0]] == ["running", "running", "done"]
+
+
+def after_the_next_start(folder: Path, last: str, away: float) -> list[list[dict[str, object]]]:
+    """What a server says of releases after one that ended at that step: all but their names."""
+    write_data(folder)
+    config = config_of(folder)
+    order = bodies.SelectOrder(epsilon=0.5, column="colour")
+    ended = threading.Event()
+
+    def stopped(step: str) -> None:
+        if step == last:
+            ended.set()
+            raise SystemExit
+
+    first = Service(config, step=stopped)
+    first.start()
+    opened = first.catalogue.get("people")
+    assert opened is not None
+    request = first.jobs.order(opened, order, "ann", "one")
+    assert ended.wait(60)
+    first.stop()
+    second = Service(config)
+    began = second.requests.now() + away
+    second.requests.now = lambda: began  # type: ignore[method-assign]
+    second.start()
+    said = []
+    try:
+        for later in (0.0, 0.99 * request.due, 1.01 * request.due):
+            second.requests.now = lambda later=later: began + later  # type: ignore[method-assign]
+            said.append(
+                [
+                    msgspec.to_builtins(job) | {"id": "", "release": "", "accepted": at, "due": due}
+                    for job in second.job_list(ANN).jobs
+                    for at, due in [(job.accepted - began, round(job.due - job.accepted, 3))]
+                ]
+            )
+            if later == 0.0:
+                _until(lambda: second.requests.request(request.id).shown is not None)
+    finally:
+        second.stop()
+    return said
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_what_has_appeared_stays_when_a_server_starts_again(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    config = config_of(tmp_path)
+    with serving(config) as served:
+        job = served.released("ann", "people", "one", kind="select", column="colour", epsilon=0.5)
+        requests = served.service.requests
+        request = requests.request(job["id"])
+        assert request is not None and request.shown is not None
+        requests.now = lambda: request.shown + 1.0
+        requests.seen()
+    again = Service(config)
+    again.requests.now = lambda: request.accepted - 1e5  # somebody set the clock back
+    again.start()
+    try:
+        assert again.job(ANN, job["id"]).state == "done"
+    finally:
+        again.stop()

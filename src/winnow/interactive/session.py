@@ -37,13 +37,13 @@ from winnow.interactive.open_session import (
     answer_of,
 )
 from winnow.interactive.questions import Question, question_of, questions_of, taken
+from winnow.interactive.remembered import Remembered
 from winnow.interactive.state import CellState, PointState, State
 from winnow.privacy.ledger.locks import Hold
 from winnow.release.factors import Factor
 from winnow.release.synthetic import SyntheticDistribution
 
 LARGEST_STEP = 8.0
-_MOST_REMEMBERED = 500_000
 TOGETHER = 1000
 """So many questions are written down together."""
 
@@ -96,7 +96,9 @@ class Interactive(OpenSession[InteractivePlan]):
         self._state = state
         self._rounds = rounds
         self._measured: dict[bytes, tuple[int, int]] = {}
-        self._found_near: dict[bytes, float] = {}
+        self._found_near = Remembered(plan.max_queries)
+        self._near = math.nan
+        """The threshold that the hypothesis passed on all of these."""
         self._entropy = plan.entropy
 
     @property
@@ -187,18 +189,18 @@ class Interactive(OpenSession[InteractivePlan]):
         if said is not None:
             return self._fresh(question, said[1], None)
         guess = self._state.answer(question)
-        near = self._found_near.get(question.key)
-        if near is not None:
-            return self._guessed(question, guess, near, None)
+        if question.key in self._found_near:
+            return self._guessed(question, guess, self._near, None)
         if self.exhausted or not tested:
             return self._guessed(question, guess, None, None)
         unit = self.plan.rows * question.grid
         threshold = self.plan.threshold_at(self._rounds.left, self._entropy)
         crossing = self._rounds.ask(question, guess * unit, threshold * unit)
         if crossing.count is None:
-            if len(self._found_near) >= _MOST_REMEMBERED:
-                self._found_near.clear()  # asked again, such questions take a new round
-            self._found_near[question.key] = threshold
+            if threshold != self._near:
+                self._found_near.clear()
+                self._near = threshold
+            self._found_near.add(question.key)
             return self._guessed(question, guess, threshold, crossing.number)
         self._learn(question, crossing.number, crossing.count, guess)
         return self._fresh(question, crossing.count, crossing.number)
@@ -269,7 +271,7 @@ class Interactive(OpenSession[InteractivePlan]):
         answers = []
         for query in range(asked.size):
             question = taken(asked, query)
-            near = self._found_near.get(question.key)
+            near = self._near if question.key in self._found_near else None
             answers.append(self._guessed(question, self._state.answer(question), near, None))
         state, weights, released = self._state, None, None
         if isinstance(state, CellState | PointState):

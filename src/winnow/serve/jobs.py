@@ -144,19 +144,17 @@ class Jobs:
             self._slots[slot] = max(now, self._slots[slot]) + seconds
             return self._slots[slot]
 
-    def _ended(self, identity: str, shown: float) -> None:
+    def _ended(self, identity: str, shown: float | None) -> None:
         with self._lock:
             self._held[identity] = shown
 
     def resume(self, dataset: str) -> int:
-        """Do what was begun and not finished before the server ended, on one dataset."""
-        found = [each for each in self._requests.unfinished() if each.dataset == dataset]
+        """Do what was begun and had not appeared before the server ended, on one dataset."""
+        found = self._requests.begin_again(dataset)
         for request in found:
-            with self._lock:
-                self._held[request.id] = None
-            self._requests.begin_again(request.id)
-            again = self._requests.request(request.id) or request
-            self._pool.submit(self._finish, again)
+            self._ended(request.id, request.shown)  # complete or not, it has its place until then
+            if request.shown is None:
+                self._pool.submit(self._finish, request)
         return len(found)
 
     def close(self) -> None:

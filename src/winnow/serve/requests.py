@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -47,12 +48,18 @@ _REQUEST = (
 _INSERT = f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})"
 
 
+_SEEN = (
+    "INSERT INTO {meta} VALUES ('seen', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+
+
 class Requests:
     """What was asked under which key, written down before it is acted on."""
 
     def __init__(self, store: ServerStore, ticks: Callable[[], float] = time.monotonic) -> None:
         self._store, self._ticks = store, ticks
         self._began = store.clock() - ticks()
+        self._seen = -math.inf
 
     def accept(self, request: Request) -> Request:
         """Write a request down before it is acted on; the one that its key names already."""
@@ -104,15 +111,64 @@ class Requests:
         )
         return [Request(*row) for row in rows]
 
-    def unfinished(self) -> list[Request]:
-        """Releases that were begun and have no result: a process was killed meanwhile."""
-        rows = self._store.read(
-            lambda view: view.all(
-                f"SELECT {_REQUEST} FROM {{requests}} "
-                "WHERE tape IS NOT NULL AND kind <> 'questions' ORDER BY accepted"
+    def seen(self) -> None:
+        """Write down that everything which has appeared by now was to be seen."""
+        now = self.now()
+        last = self._store.read(
+            lambda view: view.one(
+                "SELECT max(shown) FROM {requests} WHERE kind <> 'questions' AND shown <= ?", now
             )
-        )
-        return [Request(*row) for row in rows]
+        )[0]
+        if last is not None and last > self._seen:
+            self._store.change(lambda view: view.do(_SEEN, repr(now)))
+            self._seen = now
+
+    def start(self) -> None:
+        """What had not appeared when the last server ended is not there until it begins again.
+
+        What had appeared stays, wherever the machine's clock was set meanwhile.
+        """
+
+        def started(view: View) -> None:
+            row = view.one("SELECT value FROM {meta} WHERE name = 'seen'")
+            seen, now = -math.inf if row is None else float(row[0]), self.now()
+            releases = "WHERE kind <> 'questions' AND shown"
+            view.do(f"UPDATE {{requests}} SET shown = NULL {releases} > ?", seen)
+            view.do(f"UPDATE {{requests}} SET shown = ? {releases} > ?", now, now)
+            if row is not None and seen > now:
+                view.do(_SEEN, repr(now))
+
+        self._store.change(started)
+
+    def begin_again(self, dataset: str) -> list[Request]:
+        """Releases of a dataset that had not appeared; their times count from now.
+
+        Whether one was complete is not to be seen: it appears when it would if it were drawn anew.
+        """
+
+        def begun(view: View) -> list[Request]:
+            now = self.now()
+            which = "WHERE kind <> 'questions' AND dataset = ? AND"
+            view.do(
+                "UPDATE {requests} SET accepted = ?, shown = ? + due "
+                f"{which} tape IS NULL AND shown IS NULL",
+                now,
+                now,
+                dataset,
+            )
+            view.do(
+                "UPDATE {requests} SET accepted = ?, shown = NULL, state = ? "
+                f"{which} tape IS NOT NULL",
+                now, RUNNING, dataset,
+            )  # fmt: skip
+            rows = view.all(
+                f"SELECT {_REQUEST} FROM {{requests}} {which} (shown IS NULL OR shown > ?) "
+                "ORDER BY due, id",
+                dataset, now,
+            )  # fmt: skip
+            return [Request(*row) for row in rows]
+
+        return self._store.change(begun)
 
     def now(self) -> float:
         """The time by a clock that nobody sets: the store's when this began, and since then ticks.
@@ -120,15 +176,6 @@ class Requests:
         Public times are counted by it: whoever sets the machine's clock moves none of them.
         """
         return self._began + self._ticks()
-
-    def begin_again(self, identity: str) -> None:
-        """The time of a release counts from now: how long the server was away is not its delay."""
-        self._store.change(
-            lambda view: view.do(
-                "UPDATE {requests} SET accepted = ? WHERE id = ? AND tape IS NOT NULL",
-                self.now(), identity,
-            )
-        )  # fmt: skip
 
     def finish(
         self, identity: str, state: str, result: str, shown: float, files: dict[str, str]

@@ -81,6 +81,7 @@ class Service:
             )
         for name, declared in self.config.datasets.items():
             self.accounts.add_dataset(name, declared, by="configuration")
+        self.requests.start()
         self._open_datasets()
         self.store.note("server", "start")
         self._looking.start()
@@ -103,6 +104,7 @@ class Service:
         while not self._stopping.wait(_LOOK_AGAIN):
             try:
                 self._open_datasets()
+                self.requests.seen()
                 if time.monotonic() > tidied + _TIDY:
                     self.forget_answers()
                     tidied = time.monotonic()
@@ -133,7 +135,7 @@ class Service:
                 self.actors[opened.name] = actor
             resumed = self.jobs.resume(opened.name)
             if resumed:
-                LOG.info("%d releases that were begun before are being finished", resumed)
+                LOG.info("%d releases that had not appeared begin again", resumed)
 
     # What principals see
 
