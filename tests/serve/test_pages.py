@@ -63,7 +63,7 @@ ROWS = {
     ("GET", "/datasets/{dataset}/questions"): (404, 404, 404, 403, 404),
     ("POST", "/datasets/{dataset}/questions"): (404, 404, 404, 403, 404),
     ("POST", "/datasets/{dataset}/shares"): (422, 403, 403, 403, 403),
-    ("POST", "/datasets/{dataset}/grants"): (404, 403, 403, 403, 403),
+    ("POST", "/datasets/{dataset}/grants"): (422, 403, 403, 403, 403),
     ("GET", "/releases/{release}"): (404, 404, 404, 403, 404),
     ("GET", "/releases/{release}/receipt.json"): (404, 404, 404, 403, 404),
     ("GET", "/releases/{release}/files/{file}"): (404, 404, 404, 403, 404),

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import RedirectResponse, Response
 
-from winnow.errors import WinnowError
+from winnow.errors import ParameterError, WinnowError
 from winnow.serve import bodies, charts, forms, replies
 from winnow.serve.pages import Page, Visit
 from winnow.serve.principals import SCOPES
@@ -250,7 +250,10 @@ async def share(visit: Visit) -> Response:
 
 async def grant(visit: Visit) -> Response:
     """Let an analyst see a dataset, or no longer."""
-    word = "grant" if visit.form.one("granted") == "yes" else "endGrant"
+    visit.require("grant")
+    word = {"yes": "grant", "no": "endGrant"}.get(visit.form.one("granted"))
+    if word is None:
+        raise ParameterError("say whether the dataset is granted; load the form again")
     name = _dataset(visit)
     await visit.call(word, dataset=name, analyst=visit.form.one("analyst"))
     return _see(f"/datasets/{quote(name, safe='')}#shares")
