@@ -45,6 +45,18 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+FOCUSED = """() => {
+    const found = document.activeElement;
+    if (!found || found === document.body) return ["", true];
+    const labels = found.labels && found.labels.length ? found.labels[0] : found;
+    const name = found.getAttribute("aria-label") ?? (found.querySelector("b") ?? labels).innerText;
+    const style = getComputedStyle(found), box = found.getBoundingClientRect();
+    const seen = box.top < innerHeight && box.bottom > 0 && box.width > 0;
+    return [name.trim(), seen && (style.outlineStyle !== "none" || style.boxShadow !== "none")];
+}"""
+"""What has the focus, by its name, and whether that is to be seen."""
+
+
 @dataclass
 class Visitor:
     """A window of the browser, and what it complained about."""
@@ -89,6 +101,29 @@ class Visitor:
         self.page.keyboard.type(token)
         self.page.keyboard.press("Enter")
         self.page.get_by_role("heading", name="Datasets", exact=True).wait_for()
+
+    def keys(self, *names: str) -> None:
+        for name in names:
+            self.page.keyboard.press(name)
+
+    def tab(self, name: str) -> None:
+        """Press Tab until something of this name has the focus; where the focus is, it shows."""
+        for _ in range(120):
+            self.page.keyboard.press("Tab")
+            found, shows = self.page.evaluate(FOCUSED)
+            assert shows or found == "", f"nobody sees that the focus is on {found!r}"
+            if found == name:
+                return
+        raise AssertionError(f"Tab does not lead to {name!r}")
+
+    def enter(self, name: str) -> None:
+        self.tab(name)
+        self.page.keyboard.press("Enter")
+
+    def write(self, name: str, text: str) -> None:
+        self.tab(name)
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.type(text)
 
     def click(self, role: str, name: str) -> None:
         self.page.get_by_role(role, name=name, exact=True).first.click()
@@ -226,3 +261,73 @@ def test_an_owner_watches_shares_and_verifies(chromium: Any, demo: Demo) -> None
         owner.click("link", "History")
         page.get_by_role("heading", name="Questions").wait_for()
         owner.look("owner-history")
+
+
+def test_an_analyst_needs_the_keyboard_alone(chromium: Any, demo: Demo) -> None:
+    with window(chromium, demo) as analyst:
+        page = analyst.page
+        analyst.log_in(demo.tokens["bob"])
+        analyst.enter("people")
+        analyst.wait("#schema-head")
+        analyst.enter("Tables")
+        analyst.wait("#plan")
+        analyst.tab("home")
+        analyst.keys("Space")
+        analyst.write("Epsilon", "0.2")
+        analyst.keys("Enter")
+        analyst.wait("#plan .plot")
+        analyst.enter("Spend it and release")
+        analyst.wait("#receipt-head")
+        with page.expect_download() as started:
+            analyst.enter("Download table.csv")
+        assert Path(started.value.path()).read_text().startswith("table,")
+        analyst.enter("As a table")
+        analyst.wait("details[open] table")
+        analyst.go("/datasets/people")
+        analyst.enter("Ask a question")
+        analyst.wait("#answer")
+        analyst.tab("flat")
+        analyst.keys("Space")
+        analyst.enter("Ask")
+        analyst.wait("#answer .plot")
+        analyst.keys("Shift+Tab")
+        analyst.go("/")
+        analyst.enter("History")
+        page.get_by_role("heading", name="Questions").wait_for()
+        analyst.enter("Log out")
+        analyst.wait("#token")
+        assert not analyst.said
+
+
+def test_an_owner_needs_the_keyboard_alone(chromium: Any, demo: Demo) -> None:
+    with window(chromium, demo) as owner:
+        page = owner.page
+        owner.log_in(demo.tokens["olga"])
+        owner.enter("people")
+        owner.wait("#shares")
+        owner.write("Analyst", "bob")
+        owner.write("Percent of the cap", "35")
+        owner.keys("Enter")
+        page.get_by_role("cell", name="35 %").wait_for()
+        owner.go("/")
+        owner.enter("Tokens")
+        owner.wait("#new-head")
+        owner.write("Name", "dora")
+        owner.tab("birds")
+        owner.keys("Space")
+        owner.enter("Make a token")
+        owner.wait("#new-token")
+        name = (
+            page.get_by_role("row", name="dora").get_by_role("button").get_attribute("aria-label")
+        )
+        owner.enter(name)
+        page.get_by_role("row", name="dora").get_by_text("ended").wait_for()
+        owner.enter("Ledger")
+        page.get_by_role("heading", name="Ledger").wait_for()
+        owner.enter("Verify")
+        page.get_by_role("status").wait_for()
+        owner.enter("Audit log")
+        page.get_by_text("token revoke").first.wait_for()
+        owner.enter("Log out")
+        owner.wait("#token")
+        assert not owner.said
