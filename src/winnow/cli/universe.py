@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason, shown
+
+if TYPE_CHECKING:
+    from winnow.core.schema import Schema
 
 ALPHA = "alpha"
 """As many sampled cells as an error bound allows."""
