@@ -40,7 +40,8 @@ from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, TOP_K, MechanismRow, row_named
 from winnow.release.crossing.lazy_selection import LazyExponential
-from winnow.release.crossing.rounds import SelectAndMeasure, Task
+from winnow.release.crossing.rounds import SelectAndMeasure
+from winnow.release.crossing.run_parts import Task
 from winnow.release.kernels.distribution import uniform_distribution
 from winnow.release.mechanism import MeasureMarginals
 from winnow.select.crossing import FromClasses

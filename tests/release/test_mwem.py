@@ -11,7 +11,8 @@ from reference.inside import Tape, discrete_gaussian
 from reference.mwem import mixture_rows, slow_mwem
 from winnow import InputError, Relation, Schema, Sealed, Workload, marginals, prefixes, queries
 from winnow.privacy import single_use_grant
-from winnow.release.crossing.rounds import Measurement, SelectAndMeasure, Task
+from winnow.release.crossing.rounds import SelectAndMeasure
+from winnow.release.crossing.run_parts import Measurement, Task
 from winnow.release.kernels.distribution import uniform_distribution
 from winnow.release.mwem import Fit, Mwem, default_rounds
 

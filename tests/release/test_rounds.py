@@ -28,7 +28,8 @@ from winnow.privacy import (
     Repeat,
     single_use_grant,
 )
-from winnow.release.crossing.rounds import OpenRun, SelectAndMeasure, Task
+from winnow.release.crossing.rounds import OpenRun, SelectAndMeasure
+from winnow.release.crossing.run_parts import Task
 from winnow.release.kernels.distribution import uniform_distribution
 
 SCHEMA = Schema.parse({"a": 2, "b": 3})

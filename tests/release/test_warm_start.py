@@ -20,7 +20,8 @@ from winnow.release.audit.warm_start import (
     broken_models,
     enumerate_start,
 )
-from winnow.release.crossing.rounds import SelectAndMeasure, Task
+from winnow.release.crossing.rounds import SelectAndMeasure
+from winnow.release.crossing.run_parts import Task
 from winnow.release.kernels.distribution import Distribution
 from winnow.release.mwem import Mwem
 from winnow.release.request import ReleaseRequest

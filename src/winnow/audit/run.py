@@ -33,6 +33,7 @@ from winnow.itemsets.audit.claims import (
 )
 from winnow.learn.audit import additive_enumerated, additive_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
+from winnow.release.audit.by_rows import by_rows_enumerated, by_rows_twins
 from winnow.release.audit.rounds import rounds_enumerated, rounds_faithful, rounds_twins
 from winnow.release.audit.warm_start import start_enumerated, start_twins
 from winnow.tables.audit import tables_enumerated, tables_faithful, tables_twins
@@ -67,6 +68,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_enumerated(quick=quick)
     yield from rounds_enumerated(quick=quick)
     yield from start_enumerated()
+    yield from by_rows_enumerated()
     yield from tables_enumerated(quick=quick)
     yield from linear_enumerated(quick=quick)
     yield from additive_enumerated(quick=quick)
@@ -92,6 +94,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_twins(quick=quick, seed=seed)
     yield from rounds_twins(quick=quick, seed=seed)
     yield from start_twins()
+    yield from by_rows_twins()
     yield from tables_twins(quick=quick, seed=seed)
     yield from linear_twins(quick=quick, seed=seed)
     yield from additive_twins(quick=quick)

@@ -24,6 +24,7 @@ from winnow.privacy.events import DiscreteGaussian as DiscreteGaussian
 from winnow.privacy.events import DiscreteLaplace as DiscreteLaplace
 from winnow.privacy.events import Event as Event
 from winnow.privacy.events import Gaussian as Gaussian
+from winnow.privacy.events import OneOf as OneOf
 from winnow.privacy.events import PureDP as PureDP
 from winnow.privacy.events import Repeat as Repeat
 from winnow.privacy.events import Truncated as Truncated

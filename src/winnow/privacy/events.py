@@ -180,6 +180,26 @@ class Compose:
 
 
 @dataclass(frozen=True)
+class OneOf:
+    """One of several events; which one may depend on what was released before, and on nothing else.
+
+    All are fixed beforehand. Whatever is chosen, the run costs no more than the dearest.
+    """
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.events, tuple) or not self.events:
+            raise ParameterError("OneOf needs a tuple of one event or more; give OneOf((a, b))")
+        Compose(self.events)  # checks each of them, and that they have one relation
+
+    @property
+    def relation(self) -> Relation:
+        """The one relation of all choices."""
+        return self.events[0].relation
+
+
+@dataclass(frozen=True)
 class Truncated:
     """An event that holds up to a lost mass delta.
 
@@ -212,6 +232,7 @@ Event = (
     | CappedRounds
     | Repeat
     | Compose
+    | OneOf
     | Truncated
 )
 """Everything that a budget can be charged with."""
@@ -225,7 +246,13 @@ SINGLE_EVENTS = (
     ApproxDP,
     CappedRounds,
 )
-EVENT_NAMES = (*(kind.__name__ for kind in SINGLE_EVENTS), "Repeat", "Compose", "Truncated")
+EVENT_NAMES = (
+    *(kind.__name__ for kind in SINGLE_EVENTS),
+    "Repeat",
+    "Compose",
+    "OneOf",
+    "Truncated",
+)
 
 
 def check_event(event: object) -> None:
@@ -254,6 +281,8 @@ def _formula(event: Event) -> str:
             return f"{times} x {_formula(inner)}"
         case Compose(events):
             return f"({' + '.join(_formula(part) for part in events)})"
+        case OneOf(events):
+            return f"one of ({', '.join(_formula(part) for part in events)})"
         case Truncated(inner, delta):
             return f"{_formula(inner)} up to delta={short_number('delta', delta)}"
         case single:
@@ -282,6 +311,8 @@ def to_json(event: Event) -> dict[str, object]:
             return {"type": "Repeat", "event": to_json(inner), "count": times}
         case Compose(events):
             return {"type": "Compose", "events": [to_json(part) for part in events]}
+        case OneOf(events):
+            return {"type": "OneOf", "events": [to_json(part) for part in events]}
         case Truncated(inner, delta):
             number = short_number("delta", delta)
             return {"type": "Truncated", "event": to_json(inner), "delta": number}
@@ -299,11 +330,12 @@ def from_json(data: Mapping[str, object]) -> Event:
     if kind == "Repeat":
         inner, times = _take(data, "event", "count")
         return Repeat(from_json(inner), times)  # type: ignore[arg-type] # both check what they get
-    if kind == "Compose":
+    if kind in ("Compose", "OneOf"):
         (parts,) = _take(data, "events")
         if not isinstance(parts, list):
-            raise DataError("field 'events' of the event Compose is not a list")
-        return Compose(tuple(from_json(part) for part in parts))
+            raise DataError(f"field 'events' of the event {kind} is not a list")
+        several = Compose if kind == "Compose" else OneOf
+        return several(tuple(from_json(part) for part in parts))
     if kind == "Truncated":
         inner, delta = _take(data, "event", "delta")
         return Truncated(from_json(inner), _number_from_json("delta", delta))  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from winnow.privacy.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    OneOf,
     PureDP,
     Repeat,
     Truncated,
@@ -48,6 +49,8 @@ def scaled(event: Event, part: Fraction) -> Event:
             return Repeat(scaled(inner, part), count)
         case Compose(events):
             return Compose(tuple(scaled(each, part) for each in events))
+        case OneOf(events):
+            return OneOf(tuple(scaled(each, part) for each in events))
         case Truncated(inner, delta):
             return Truncated(scaled(inner, part), delta)
         case _:

@@ -74,6 +74,7 @@ from winnow.privacy.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    OneOf,
     PureDP,
     Repeat,
     Truncated,
@@ -272,7 +273,7 @@ def _backwards(event: Event) -> Iterator[Single]:
             for _ in range(event.steps - 1):
                 yield each
             yield first
-        case Truncated():
+        case Truncated() | OneOf():
             raise GuaranteeError(
                 f"the tight accountant has no theorem for {describe(event)}; use 'zcdp' or 'pure'"
             )

@@ -47,7 +47,8 @@ from winnow.foreign import shown
 
 if TYPE_CHECKING:
     from winnow.core.workloads.workload import Workload
-    from winnow.release.crossing.rounds import MeasuredRounds, Measurement
+    from winnow.release.crossing.rounds import MeasuredRounds
+    from winnow.release.crossing.run_parts import Measurement
     from winnow.release.kernels.distribution import Distribution
 
 

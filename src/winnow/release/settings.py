@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
@@ -29,7 +29,9 @@ from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.privacy import Event, Guarantee
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
-from winnow.release.crossing.rounds import SelectAndMeasure, event_before
+from winnow.release.by_rows import RoundsByRows, follows_rows, rounds_by_rows
+from winnow.release.crossing.rounds import SelectAndMeasure
+from winnow.release.crossing.run_parts import event_before
 from winnow.release.crossing.tables import TableNoise
 from winnow.release.mechanism import MeasureMarginals
 from winnow.release.mwem import TABLES, default_rounds, default_tables
@@ -86,6 +88,17 @@ class ReleaseSettings:
     reason: str
     rests_on: str
     update: str
+    by_rows: RoundsByRows | None = None
+    """What is run for how many noisy rows, where that number is private."""
+
+    def taken(self, rows: int | None) -> ReleaseSettings:
+        """What is run once the noisy number of rows is known."""
+        if self.by_rows is None:
+            return self
+        plan, rounds = self.by_rows.plan(rows or 0)
+        pairs = zip(self.tasks, rounds, strict=True)
+        tasks = tuple(replace(task, rounds=own) for task, own in pairs)
+        return replace(self, tasks=tasks, rounds=plan, by_rows=None)
 
     @property
     def cell_noise(self) -> TableNoise:
@@ -132,16 +145,35 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
     one_of(tuple(MEASUREMENTS), measurement=law)
     multiplier = _total_multiplier(request) if total is None else None
     first = _first_tables(request, total)
-    plan = calibrate_rounds(
-        sum(rounds),
-        epsilon=request.epsilon,
-        delta=_delta_for(request),
-        relation=request.relation,
-        share=exact("share", request.share if request.share is not None else share),
-        measurement=law,
-        accountant=request.accountant,
-        initial=event_before(multiplier, first, request.relation, law),
-    )
+    before = event_before(multiplier, first, request.relation, law)
+    share = exact("share", request.share if request.share is not None else share)
+    by_rows: RoundsByRows | None = None
+    if follows_rows(request, total):
+        assert before is not None
+        by_rows = rounds_by_rows(
+            request,
+            lambda rows: _rounds(request, parts, rows)[0],
+            delta=_delta_for(request),
+            share=share,
+            law=law,
+            initial=before,
+            usual=ROWS_WITHOUT_TOTAL,
+        )
+        plan, rounds = by_rows.whole, list(by_rows.usual)
+        few, many = (sum(each.rounds) for each in (by_rows.choices[0], by_rows.choices[-1]))
+        reason = f"{few} to {many} rounds, by the noisy number of rows; {sum(rounds)} as if there "
+        reason += f"were {ROWS_WITHOUT_TOTAL:,}"
+    else:
+        plan = calibrate_rounds(
+            sum(rounds),
+            epsilon=request.epsilon,
+            delta=_delta_for(request),
+            relation=request.relation,
+            share=share,
+            measurement=law,
+            accountant=request.accountant,
+            initial=before,
+        )
     mechanism: SelectAndMeasure | MeasureMarginals
     if whole:
         mechanism = MeasureMarginals(
@@ -157,6 +189,7 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
         mechanism = SelectAndMeasure(
             plan.selection_epsilon, plan.noise_multiplier, plan.rounds, plan.measurement,
             multiplier, request.index, request.slack, first,
+            () if by_rows is None else by_rows.choices,
         )  # fmt: skip
     tasks = []
     for (_, own, columns, points), each in zip(parts, rounds, strict=True):
@@ -184,6 +217,7 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
         reason,
         rests_on,
         request.update,
+        by_rows,
     )
 
 

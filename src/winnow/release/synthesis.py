@@ -28,6 +28,7 @@ def synthesise(
 
     Post-processing: only what the rounds release is looked at.
     """
+    planned = planned.taken(run.total)
     total = max(1, planned.total if planned.total is not None else run.total or 1)
     noise = noise_of(planned, total)
     every = planned.rounds.rounds

@@ -26,7 +26,8 @@ from winnow.inner_product.vectors import seal_vectors
 from winnow.privacy import Budget, Grant
 from winnow.read.crossing import SealedTable, sealed_table, true_counts
 from winnow.release.crossing.lazy_selection import Search
-from winnow.release.crossing.rounds import SelectAndMeasure, Task
+from winnow.release.crossing.rounds import SelectAndMeasure
+from winnow.release.crossing.run_parts import Task
 from winnow.release.mechanism import MeasureMarginals
 from winnow.release.mwem import TABLES, UPDATES, Mwem
 from winnow.release.plan import Promised

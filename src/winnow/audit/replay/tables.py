@@ -86,6 +86,9 @@ def _releases() -> Iterator[Replay]:
     for delta in (0.0, 0.01):
         more = {"epsilon": 2.0, "delta": delta, "rounds": 1, "rows": 3, "warm_start": 0.3}
         yield _release(f"from tables of single columns, delta={delta:g}", {}, more)
+        more = {"epsilon": 2.0, "delta": delta, "warm_start": 0}
+        title = f"rounds by the noisy number of rows, delta={delta:g}"
+        yield _release(title, {"update": "gap"}, more, groups=(1, 3))
     for index in INDEX_NAMES:
         more = {"epsilon": 2.0, "rounds": 2, "rows": 3, "slack": 0 if index == "flat" else 0.01}
         needs = "faiss" if index in FAISS else ""

@@ -22,7 +22,8 @@ from winnow.core.workloads.workload import Workload
 from winnow.inner_product.vectors import seal_vectors
 from winnow.privacy import single_use_grant
 from winnow.release.crossing.lazy_selection import Search
-from winnow.release.crossing.rounds import SelectAndMeasure, Task
+from winnow.release.crossing.rounds import SelectAndMeasure
+from winnow.release.crossing.run_parts import Task
 from winnow.release.kernels.distribution import uniform_distribution
 from winnow.release.mwem import Mwem
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from threading import Lock
 from typing import ClassVar, NoReturn
@@ -30,36 +30,29 @@ from winnow.core.unit import counted
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.inner_product.crossing import IndexedExponential, IndexedSelection, SlackExponential
-from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
+from winnow.privacy import Compose, Event, Grant, OneOf, Promise, Repeat, promise
 from winnow.release.crossing.lazy_selection import (
     IndexedSelector,
     LazySelector,
-    Search,
     Selector,
+)
+from winnow.release.crossing.run_parts import (
+    Measurement,
+    RowsChoice,
+    Task,
+    event_before,
+    with_rounds,
 )
 from winnow.release.crossing.tables import (
     Counts,
     TableNoise,
     additive,
-    first_event,
     first_tables,
     table_noise,
 )
 from winnow.release.kernels.distribution import Distribution
 
 _LARGEST_NOISE = 2**50
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """What one round releases. All of it is public."""
-
-    query: int
-    """The number of the selected query in the workload."""
-    sign: int
-    """+1: selected because the data were said to have more than the distribution; -1: less."""
-    count: int
-    """The query's count in grid units, with noise."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +82,13 @@ class SelectAndMeasure:
         they are replaced; the noise of a cell is the multiplier times that (``table_noise``). Each
         table has rho = 1/(2 multiplier^2), or pure privacy 1/multiplier, and the rounds come
         after it. [Dwork-McSherry-Nissim-Smith 2006; Canonne-Kamath-Steinke 2020]
+
+        With ``by_rows`` the number of rounds and their parameters follow the noisy number of
+        rows: a public table, fixed beforehand, says which. Given that number, which was released
+        before, the rounds are one of the choices; each conditional law costs at most what the
+        dearest choice does, and adaptive composition asks for no more (``OneOf``; for rho
+        [Bun-Steinke 2016, Lemma 2.3], for sums [Dwork-Roth 2014, Thm 3.16]). So the whole is
+        charged with the number of rows and the dearest choice, once, before the first draw.
     """
 
     epsilon: Real
@@ -105,10 +105,16 @@ class SelectAndMeasure:
     """How far an index is trusted, in nats: a selection then runs at epsilon - 2 slack."""
     first: tuple[Real, ...] = ()
     """The noise multiplier of each whole table that is measured before the first round."""
+    by_rows: tuple[RowsChoice, ...] = ()
+    """What to run from how many noisy rows on, the fewest first; empty: always the same."""
     title: ClassVar[str] = "select-and-measure"
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
+        if self.by_rows and self.total_multiplier is None:
+            raise ParameterError("rounds follow the number of rows only where that is measured")
+        if list(self.by_rows) != sorted(self.by_rows, key=lambda each: each.least_rows):
+            raise ParameterError("the choices by rows are in the order of their rows")
         if self.total_multiplier is not None:
             positive(total_multiplier=self.total_multiplier)
         for multiplier in self.first:
@@ -137,6 +143,8 @@ class SelectAndMeasure:
     def name(self) -> str:
         """What the receipt calls it."""
         rounds = counted(self.rounds, "round")
+        if self.by_rows:
+            rounds = f"{sum(self.by_rows[0].rounds)} to {sum(self.by_rows[-1].rounds)} rounds"
         how = "lazy" if self.index is None else f"over an index: {self.index}"
         if exact("slack", self.slack) != 0:
             how += f", slack {float(exact('slack', self.slack)):g}"
@@ -150,6 +158,8 @@ class SelectAndMeasure:
 
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
+        if self.by_rows:
+            return self._promise_by_rows(relation)
         selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
         if self.index is not None:
             selection = self.searched().promise(relation)
@@ -163,6 +173,39 @@ class SelectAndMeasure:
             f"FastMWEM, Alg 1; {selection.citation}; counts: {measured.citation}",
             f"{self.rounds} times: {selection.statement} {measured.statement}",
         )
+
+    def _promise_by_rows(self, relation: Relation) -> Promise:
+        loops = [self.taken(each.least_rows)._loop().promise(relation) for each in self.by_rows]
+        before = event_before(self.total_multiplier, self.first, relation, self.measurement)
+        assert before is not None
+        return Promise(
+            Compose((before, OneOf(tuple(each.event for each in loops)))),
+            f"{loops[0].citation}; rounds by a released number: Bun-Steinke 2016",
+            f"the noisy number of rows says how many rounds follow; at most: {loops[-1].statement}",
+        )
+
+    def taken(self, rows: int) -> SelectAndMeasure:
+        """What is run where the noisy number of rows is this."""
+        if not self.by_rows:
+            return self
+        last = [each for each in self.by_rows if each.least_rows <= rows][-1:]
+        found = (last or self.by_rows)[0]
+        return replace(
+            self,
+            epsilon=found.epsilon,
+            noise_multiplier=found.noise_multiplier,
+            rounds=sum(found.rounds),
+            by_rows=(),
+        )
+
+    def rounds_of(self, rows: int) -> tuple[int, ...]:
+        """The rounds of each task where the noisy number of rows is this; empty: as planned."""
+        last = [each.rounds for each in self.by_rows if each.least_rows <= rows][-1:]
+        return (last or [each.rounds for each in self.by_rows] or [()])[0]
+
+    def _loop(self) -> SelectAndMeasure:
+        """The rounds alone, without what comes before them."""
+        return replace(self, total_multiplier=None, first=())
 
     def noise_scale(self, sensitivity: int) -> Fraction:
         """Sigma, or the Laplace scale, for counts that one person moves by at most this."""
@@ -186,6 +229,11 @@ class SelectAndMeasure:
         ``total`` is the public number of rows, where it is known beforehand.
         """
         count(rows_per_person=rows_per_person)
+        if self.by_rows:
+            for choice in self.by_rows:
+                own = self.taken(choice.least_rows)
+                own.check(with_rounds(tasks, choice.rounds), rows_per_person, total)
+            return
         for task in tasks:
             count(rounds=task.rounds)
         if sum(task.rounds for task in tasks) != self.rounds:
@@ -244,25 +292,17 @@ class SelectAndMeasure:
         if first is not None and tables is not None:
             noises = self.table_noises(relation, int(rows_per_person))
             measured = first_tables(first, tables.offsets, noises, tape.child("first"))
+        chosen = self.taken(found or 0)
+        if self.by_rows:
+            tasks = with_rounds(tasks, self.rounds_of(found or 0))
         runs = tuple(
-            MeasuredRounds(_RoundsRun(self, task, tape.child(f"task-{i}"), int(rows_per_person)))
+            MeasuredRounds(_RoundsRun(chosen, task, tape.child(f"task-{i}"), int(rows_per_person)))
             for i, task in enumerate(tasks)
         )
         return OpenRun(runs, found, receipt, measured)
 
     def _noise(self, stream: BitStream, scale: Fraction) -> int:
         return MEASUREMENTS[self.measurement].draw(stream, scale)
-
-
-@dataclass(frozen=True)
-class Task:
-    """Queries, their true counts in grid units, and how many rounds they get."""
-
-    counts: Sealed[NDArray[np.int64]]
-    workload: Workload
-    rounds: int
-    search: Search | None = None
-    """An index over these queries."""
 
 
 @dataclass(frozen=True)
@@ -275,20 +315,6 @@ class OpenRun:
     receipt: Receipt
     first: tuple[Counts, ...] = ()
     """The noisy tables that were measured before the first round; public."""
-
-
-def event_before(
-    total: Real | None, first: Sequence[Real], relation: Relation, measurement: str
-) -> Event | None:
-    """The event of what is measured before the first round, by multipliers; None: nothing is."""
-    events: list[Event] = []
-    if total is not None:
-        events.append(additive(measurement, total, relation).event)
-    if first:
-        events.append(first_event(first, relation, measurement))
-    if not events:
-        return None
-    return events[0] if len(events) == 1 else Compose(tuple(events))
 
 
 class MeasuredRounds:
