@@ -27,7 +27,7 @@ def events(relation: str) -> dict[str, Any]:
         "CappedRounds": pv.CappedRounds(3, 0.05, 20, relation),
         "Repeat": pv.Repeat(pure, 10),
         "Compose": pv.Compose((ranged, gauss)),
-        "OneOf": pv.OneOf((ranged, gauss)),
+        "AnyOf": pv.AnyOf((ranged, gauss)),
         "Truncated": pv.Truncated(pure, 1e-9),
         "rounds": pv.Repeat(pv.Compose((ranged, gauss)), 4),
         "all kinds": pv.Compose((pure, laplace, pv.Truncated(pv.Repeat(ranged, 2), 1e-9))),

@@ -12,9 +12,9 @@ import winnow as wn
 from winnow import Relation
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.privacy import (
+    AnyOf,
     BoundedRange,
     Compose,
-    OneOf,
     PureDP,
     as_substitution,
     from_json,
@@ -48,7 +48,7 @@ def test_rounds_by_the_true_number_of_rows_are_caught(mechanism: SelectAndMeasur
 
 def test_one_of_several_events_costs_what_the_dearest_does() -> None:
     small, large = PureDP(Fraction(1, 2), ADD), BoundedRange(2, ADD)
-    event = OneOf((small, large))
+    event = AnyOf((small, large))
     assert pure_cost(event).epsilon == 2 and zcdp_cost(event) == zcdp_cost(large)
     assert from_json(to_json(event)) == event and event.relation is ADD
     assert pure_cost(as_substitution(event)).epsilon == 4
@@ -57,7 +57,7 @@ def test_one_of_several_events_costs_what_the_dearest_does() -> None:
         guarantee_of(event, 1e-6, accountant="tight")
     for wrong in ((), [small], (small, 1)):
         with pytest.raises(ParameterError):
-            OneOf(wrong)  # type: ignore[arg-type]
+            AnyOf(wrong)  # type: ignore[arg-type]
 
 
 def people(rows: int) -> wn.SealedTable:
@@ -77,7 +77,7 @@ def test_more_rows_get_more_rounds_for_the_same_charge(delta: float) -> None:
     assert found[0].receipt.event == found[1].receipt.event
     assert found[0].guarantee == found[1].guarantee and found[0].guarantee.epsilon <= 1
     event = found[0].receipt.event
-    assert isinstance(event, Compose) and isinstance(event.events[1], OneOf)
+    assert isinstance(event, Compose) and isinstance(event.events[1], AnyOf)
     assert "by the noisy number of rows" in found[0].receipt.reason
 
 

@@ -16,6 +16,7 @@ from winnow.privacy.closed_plan import RoundsPlan as RoundsPlan
 from winnow.privacy.closed_plan import calibrate_rounds as calibrate_rounds
 from winnow.privacy.closed_plan import paper_round_epsilon as paper_round_epsilon
 from winnow.privacy.discrete_gaussian import largest_squared_ratio as largest_squared_ratio
+from winnow.privacy.events import AnyOf as AnyOf
 from winnow.privacy.events import ApproxDP as ApproxDP
 from winnow.privacy.events import BoundedRange as BoundedRange
 from winnow.privacy.events import CappedRounds as CappedRounds
@@ -24,7 +25,6 @@ from winnow.privacy.events import DiscreteGaussian as DiscreteGaussian
 from winnow.privacy.events import DiscreteLaplace as DiscreteLaplace
 from winnow.privacy.events import Event as Event
 from winnow.privacy.events import Gaussian as Gaussian
-from winnow.privacy.events import OneOf as OneOf
 from winnow.privacy.events import PureDP as PureDP
 from winnow.privacy.events import Repeat as Repeat
 from winnow.privacy.events import Truncated as Truncated

@@ -12,6 +12,7 @@ from winnow.core.relation import Relation
 from winnow.errors import GuaranteeError, ParameterError, RelationMismatch
 from winnow.privacy.capped import lost_mass
 from winnow.privacy.events import (
+    AnyOf,
     ApproxDP,
     BoundedRange,
     CappedRounds,
@@ -20,7 +21,6 @@ from winnow.privacy.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
-    OneOf,
     PureDP,
     Repeat,
     Truncated,
@@ -184,7 +184,7 @@ def pure_cost(event: Event) -> PureCost:
                 sum((cost.epsilon for cost in costs), ZERO),
                 sum((cost.delta for cost in costs), ZERO),
             )
-        case OneOf(events):
+        case AnyOf(events):
             costs = [pure_cost(part) for part in events]
             return PureCost(max(c.epsilon for c in costs), max(c.delta for c in costs))
         case Truncated(inner, delta):
@@ -211,7 +211,7 @@ def zcdp_cost(event: Event) -> ZcdpCost:
       2015]. Leave the first branch out as the truncation; what is left is (1 - delta)
       times randomized response.
     - CappedRounds: ``steps`` times PureDP, up to ``capped.lost_mass``.
-    - OneOf: the dearest. Given what was released before, the run is one of them, so each
+    - AnyOf: the dearest. Given what was released before, the run is one of them, so each
       conditional law has that cost, which is all that adaptive composition asks for.
     - Truncated: the inner event, by definition of the truncation.
     """
@@ -244,7 +244,7 @@ def zcdp_cost(event: Event) -> ZcdpCost:
             return ZcdpCost(
                 sum((cost.rho for cost in costs), ZERO), sum((cost.delta for cost in costs), ZERO)
             )
-        case OneOf(events):
+        case AnyOf(events):
             costs = [zcdp_cost(part) for part in events]
             return ZcdpCost(max(c.rho for c in costs), max(c.delta for c in costs))
         case Truncated(inner, delta):
@@ -314,8 +314,8 @@ def as_substitution(event: Event) -> Event:
             return Repeat(as_substitution(inner), times)
         case Compose(events):
             return Compose(tuple(as_substitution(part) for part in events))
-        case OneOf(events):
-            return OneOf(tuple(as_substitution(part) for part in events))
+        case AnyOf(events):
+            return AnyOf(tuple(as_substitution(part) for part in events))
         case Truncated():
             raise GuaranteeError(
                 f"{describe(event)} has no general conversion to substitution; compute its "

@@ -180,7 +180,7 @@ class Compose:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class AnyOf:
     """One of several events; which one may depend on what was released before, and on nothing else.
 
     All are fixed beforehand. Whatever is chosen, the run costs no more than the dearest.
@@ -190,7 +190,7 @@ class OneOf:
 
     def __post_init__(self) -> None:
         if not isinstance(self.events, tuple) or not self.events:
-            raise ParameterError("OneOf needs a tuple of one event or more; give OneOf((a, b))")
+            raise ParameterError("AnyOf needs a tuple of one event or more; give AnyOf((a, b))")
         Compose(self.events)  # checks each of them, and that they have one relation
 
     @property
@@ -232,7 +232,7 @@ Event = (
     | CappedRounds
     | Repeat
     | Compose
-    | OneOf
+    | AnyOf
     | Truncated
 )
 """Everything that a budget can be charged with."""
@@ -250,7 +250,7 @@ EVENT_NAMES = (
     *(kind.__name__ for kind in SINGLE_EVENTS),
     "Repeat",
     "Compose",
-    "OneOf",
+    "AnyOf",
     "Truncated",
 )
 
@@ -281,7 +281,7 @@ def _formula(event: Event) -> str:
             return f"{times} x {_formula(inner)}"
         case Compose(events):
             return f"({' + '.join(_formula(part) for part in events)})"
-        case OneOf(events):
+        case AnyOf(events):
             return f"one of ({', '.join(_formula(part) for part in events)})"
         case Truncated(inner, delta):
             return f"{_formula(inner)} up to delta={short_number('delta', delta)}"
@@ -311,8 +311,8 @@ def to_json(event: Event) -> dict[str, object]:
             return {"type": "Repeat", "event": to_json(inner), "count": times}
         case Compose(events):
             return {"type": "Compose", "events": [to_json(part) for part in events]}
-        case OneOf(events):
-            return {"type": "OneOf", "events": [to_json(part) for part in events]}
+        case AnyOf(events):
+            return {"type": "AnyOf", "events": [to_json(part) for part in events]}
         case Truncated(inner, delta):
             number = short_number("delta", delta)
             return {"type": "Truncated", "event": to_json(inner), "delta": number}
@@ -330,11 +330,11 @@ def from_json(data: Mapping[str, object]) -> Event:
     if kind == "Repeat":
         inner, times = _take(data, "event", "count")
         return Repeat(from_json(inner), times)  # type: ignore[arg-type] # both check what they get
-    if kind in ("Compose", "OneOf"):
+    if kind in ("Compose", "AnyOf"):
         (parts,) = _take(data, "events")
         if not isinstance(parts, list):
             raise DataError(f"field 'events' of the event {kind} is not a list")
-        several = Compose if kind == "Compose" else OneOf
+        several = Compose if kind == "Compose" else AnyOf
         return several(tuple(from_json(part) for part in parts))
     if kind == "Truncated":
         inner, delta = _take(data, "event", "delta")

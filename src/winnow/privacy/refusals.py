@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from winnow.core.checks import exact
 from winnow.privacy.events import (
+    AnyOf,
     ApproxDP,
     BoundedRange,
     CappedRounds,
@@ -15,7 +16,6 @@ from winnow.privacy.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
-    OneOf,
     PureDP,
     Repeat,
     Truncated,
@@ -49,8 +49,8 @@ def scaled(event: Event, part: Fraction) -> Event:
             return Repeat(scaled(inner, part), count)
         case Compose(events):
             return Compose(tuple(scaled(each, part) for each in events))
-        case OneOf(events):
-            return OneOf(tuple(scaled(each, part) for each in events))
+        case AnyOf(events):
+            return AnyOf(tuple(scaled(each, part) for each in events))
         case Truncated(inner, delta):
             return Truncated(scaled(inner, part), delta)
         case _:

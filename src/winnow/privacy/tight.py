@@ -66,6 +66,7 @@ from winnow.privacy.accountants import zcdp_cost, zcdp_epsilon
 from winnow.privacy.capped import lost_mass
 from winnow.privacy.discrete_gaussian import continuous_ratio, normal_delta, normal_epsilon
 from winnow.privacy.events import (
+    AnyOf,
     ApproxDP,
     BoundedRange,
     CappedRounds,
@@ -74,7 +75,6 @@ from winnow.privacy.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
-    OneOf,
     PureDP,
     Repeat,
     Truncated,
@@ -273,7 +273,7 @@ def _backwards(event: Event) -> Iterator[Single]:
             for _ in range(event.steps - 1):
                 yield each
             yield first
-        case Truncated() | OneOf():
+        case Truncated() | AnyOf():
             raise GuaranteeError(
                 f"the tight accountant has no theorem for {describe(event)}; use 'zcdp' or 'pure'"
             )

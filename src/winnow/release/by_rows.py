@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from winnow.core.checks import Real
-from winnow.privacy import Compose, Event, OneOf
+from winnow.privacy import AnyOf, Compose, Event
 from winnow.privacy.calibration import target_guarantee
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
 from winnow.release.crossing.run_parts import RowsChoice
@@ -81,7 +81,7 @@ def rounds_by_rows(
         multiplier, epsilon = plan.noise_multiplier, plan.selection_epsilon
         choices.append(RowsChoice(start, epsilon, multiplier, tuple(own)))
     loops = tuple(_loop(plan) for plan in plans)
-    event = Compose((initial, OneOf(loops)))
+    event = Compose((initial, AnyOf(loops)))
     place = max(i for i, start in enumerate(STARTS) if start <= usual)
     guarantee = target_guarantee(event, request.epsilon, delta)
     whole = replace(plans[place], event=event, guarantee=guarantee)

@@ -30,7 +30,7 @@ from winnow.core.unit import counted
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.inner_product.crossing import IndexedExponential, IndexedSelection, SlackExponential
-from winnow.privacy import Compose, Event, Grant, OneOf, Promise, Repeat, promise
+from winnow.privacy import AnyOf, Compose, Event, Grant, Promise, Repeat, promise
 from winnow.release.crossing.lazy_selection import (
     IndexedSelector,
     LazySelector,
@@ -86,7 +86,7 @@ class SelectAndMeasure:
         With ``by_rows`` the number of rounds and their parameters follow the noisy number of
         rows: a public table, fixed beforehand, says which. Given that number, which was released
         before, the rounds are one of the choices; each conditional law costs at most what the
-        dearest choice does, and adaptive composition asks for no more (``OneOf``; for rho
+        dearest choice does, and adaptive composition asks for no more (``AnyOf``; for rho
         [Bun-Steinke 2016, Lemma 2.3], for sums [Dwork-Roth 2014, Thm 3.16]). So the whole is
         charged with the number of rows and the dearest choice, once, before the first draw.
     """
@@ -179,7 +179,7 @@ class SelectAndMeasure:
         before = event_before(self.total_multiplier, self.first, relation, self.measurement)
         assert before is not None
         return Promise(
-            Compose((before, OneOf(tuple(each.event for each in loops)))),
+            Compose((before, AnyOf(tuple(each.event for each in loops)))),
             f"{loops[0].citation}; rounds by a released number: Bun-Steinke 2016",
             f"the noisy number of rows says how many rounds follow; at most: {loops[-1].statement}",
         )
