@@ -7,7 +7,8 @@
 
 A server in a process of its own on made-up data (20,000 rows, 9,600 cells), with the client in
 this one: both share the machine, and whoever else uses it. What the server itself needs is its
-processor time: ``cpu_share`` says how much of one core it got and used.
+processor time: ``cpu_share`` says how much of one core it got and used. On a machine that
+others use, ``chrt -f 1 python benchmarks/serve.py`` lets server and client go first (``first``).
 """
 
 from __future__ import annotations
@@ -153,7 +154,8 @@ def main() -> None:
                 rows = [asyncio.run(many(server, options.requests, options.together, options.seed))]
             else:
                 rows = memory(server, options.questions, options.seed)
-        document[part] = {"machine": machine(), "others": others, "rows": rows}
+        first = os.sched_getscheduler(0) == os.SCHED_FIFO
+        document[part] = {"machine": machine(), "others": others, "first": first, "rows": rows}
         shown = [[f"{value:.4g}" for value in row.values()] for row in rows]
         report(part, list(rows[-1]), shown)
         save(options.out, document)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -71,6 +72,25 @@ def test_the_same_key_is_the_same_release_and_another_body_is_refused(served: Se
     assert (other.status_code, other.json()["type"]) == (422, "urn:winnow:problem:other-body")
     mine = served.call("bob", "POST", "/v1/datasets/people/releases", "again", json=order)
     assert mine.status_code == 202, "keys belong to whoever chose them"
+
+
+def test_one_key_at_one_moment_is_one_release_of_each_principal(served: Served) -> None:
+    def ordered(number: int) -> tuple[str, int, str | None]:
+        who, epsilon = ("ann", "bob")[number % 2], 0.01 if number < 8 else 0.02
+        order = {"kind": "select", "column": "colour", "epsilon": epsilon}
+        answer = served.call(
+            who, "POST", "/v1/datasets/people/releases", "at once", json={"order": order}
+        )
+        return who, answer.status_code, answer.json().get("id")
+
+    before = served.service.ledger.dataset("people").charges
+    with ThreadPoolExecutor(16) as threads:
+        found = set(threads.map(ordered, range(16)))
+    assert served.service.ledger.dataset("people").charges == before + 2
+    for who in ("ann", "bob"):
+        codes = sorted(code for each, code, _ in found if each == who)
+        assert codes == [202, 422]  # one id, and another body that is refused
+    assert len({identity for _, code, identity in found if code == 202}) == 2
 
 
 def test_what_passes_the_share_is_refused_with_what_would_fit(served: Served) -> None:
