@@ -44,12 +44,12 @@ def test_integer_noise_is_the_same_with_and_without_them(
 
 
 def test_sums_of_clocks_are_the_sums_of_the_first_bits() -> None:
-    for size in (1, 15, 16, 1000, 65_536):
+    for size in (1, 30, 31, 32, 1000, 65_536):
         words = Tape.seeded(size).words(0, size)
         z, error = gamma._sums_of_clocks(words)
         one, off = bounded.first_clocks(words)
         assert abs(z.sum() - one.sum()) <= 1e-12 * one.sum()
-        assert error.sum() >= off.sum() * (1 - 1e-12)
+        assert off.sum() * (1 - 1e-12) <= error <= off.sum() * 1.01
 
 
 @pytest.mark.parametrize("d", [1, 3, 40, 9000])
@@ -60,5 +60,5 @@ def test_gamma_draws_are_the_same_with_and_without_them(
     mechanism = GammaMechanism(1.0, min(3, d))
     draws = 60 if d < 100 else 4
     quick = mechanism.simulate(scores, utility, draws, seed=2)
-    monkeypatch.setattr(gamma, "_sums_of_clocks", unknown)
+    monkeypatch.setattr(gamma, "_sums_of_clocks", lambda words: (np.zeros(len(words)), np.inf))
     assert np.array_equal(quick, mechanism.simulate(scores, utility, draws, seed=2))
