@@ -10,6 +10,7 @@ Run: python benchmarks/speed.py [--against DIR] [--runs 3]
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
-from _common import HERE, arguments, report, save
+from _common import HERE, arguments, best_time, report, save
 
 Call = Callable[[], Any]
 SMALL = tuple(f"select, d = {d:,}" for d in (3, 100, 1000))
@@ -66,6 +67,27 @@ def selections() -> dict[str, tuple[Call, Call]]:
             lambda counts=counts: wn.select(counts, epsilon=EPSILON, monotone=True),
             noisy_top(counts, 1),
         )
+    return found
+
+
+def others(d: int) -> dict[str, Call]:
+    """One selection among few candidates by other libraries, where they are installed."""
+    found: dict[str, Call] = {}
+    if importlib.util.find_spec("opendp"):
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
+        noisy = space >> dp.m.then_noisy_max(dp.max_divergence(), scale=1 / EPSILON)
+        scores = list(range(d))
+        found["opendp_ms"] = lambda: noisy(scores)
+    if importlib.util.find_spec("diffprivlib"):
+        from diffprivlib.mechanisms import Exponential
+
+        scores_of = list(map(float, range(d)))
+        found["diffprivlib_ms"] = lambda: Exponential(
+            epsilon=EPSILON, sensitivity=1, utility=scores_of, monotonic=True
+        ).randomise()
     return found
 
 
@@ -176,6 +198,9 @@ def measure(rounds: int = 12) -> dict[str, Any]:
     found["select, d = 100,000, calls 2 to 20 of a process"] = {
         "ms": fresh, "anchor_ms": found["select, d = 100,000"]["anchor_ms"],
     }  # fmt: skip
+    for d, name in zip((3, 100, 1000), SMALL, strict=True):
+        for other, call in others(d).items():
+            found[name][other] = 1e3 * best_time(call, 200, clock=time.process_time)
     return {"rows": found, "answers": answers()}
 
 

@@ -154,15 +154,16 @@ def release_speed(document: Document) -> str:
     adult = [
         [f"{row['cells']:,}", f"{row['m']:,}", f"{row['select_seconds'] * 1e6:,.0f}",
          f"{row['update_seconds'] * 1e6:,.0f}", f"{row['dense_seconds'] * 1e6:,.0f}",
-         f"{row['ratio_select']:,.0f}", f"{row['errors']['lazy']['max']:.4f}",
+         f"{row['ratio_select']:,.0f}", f"{row['ratio_select_update']:,.0f}",
+         f"{row['errors']['lazy']['max']:.4f}",
          f"{row['errors']['scan']['max']:.4f}", f"{row['errors']['uniform']['max']:.4f}"]
         for row in document.get("adult", {}).values()
     ]  # fmt: skip
     if adult:
         head = ["cells", "marginals", "selection, µs", "update, µs", "dense, µs", "ratio",
-                "max error", "standard MWEM", "uniform selection"]  # fmt: skip
+                "with update", "max error", "standard MWEM", "uniform selection"]  # fmt: skip
         parts += ["**ADULT, 2- and 3-way marginals, 100 rounds, (1, 0.001), update `\"sign\"`**\n",
-                  table(head, adult, right=9)]  # fmt: skip
+                  table(head, adult, right=10)]  # fmt: skip
     large = document.get("large")
     if large:
         parts.append(
@@ -621,14 +622,19 @@ def short_calls(document: Document) -> str:
                 "-" if old is None else short(old["ms"]),
                 short(row["ms"]),
                 f"{row['ms'] / row['anchor_ms']:.2f}",
+                short(row.get("opendp_ms")),
+                short(row.get("diffprivlib_ms")),
             ]
         )
     rates, old_rates = (each.get("answers_per_second", {}) for each in (after, before))
     for name, rate in rates.items():
         old = old_rates.get(name)
         earlier = "-" if old is None else short(1e3 / old)
-        lines.append([f"one of 1,000 durable answers, {name}", earlier, short(1e3 / rate), "-"])
-    return table(["", "before, ms", "now, ms", "relative to NumPy"], lines, right=3)
+        lines.append(
+            [f"one of 1,000 durable answers, {name}", earlier, short(1e3 / rate), "–", "–", "–"]
+        )
+    head = ["", "before, ms", "now, ms", "relative to NumPy", "OpenDP, ms", "diffprivlib, ms"]
+    return table(head, lines, right=5)
 
 
 TABLES = (

@@ -80,6 +80,19 @@ def test_the_first_guess_is_the_support_of_an_itemset(size, kept, monkeypatch):
         assert guess in supports and 2 * guess > supports[0]
 
 
+def test_a_sample_finds_what_the_most_frequent_items_hide(monkeypatch):
+    """Eight rare items that are always together, among forty frequent ones that never are."""
+    monkeypatch.setattr(miner, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(miner, "_SAMPLE", 200)
+    rows = [[i % 40] for i in range(4000)] + [list(range(50, 58))] * 90
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(rows))
+    ranks = ItemsetRanks(baskets_of([rows[place] for place in order], 60), 4, known_items=True)
+    monkeypatch.setattr(miner, "_TELLING", 2)
+    assert ranks._guess() == 90
+    assert ranks.top() == 90 and ranks.listing(1) == [(90, (50, 51, 52, 53))]
+
+
 def test_unseen_itemsets_are_uniform():
     """Chi-square over all unseen pairs; seed 4, false alarms below 1e-6."""
     rows = [[0, 1, 2], [2, 3], [0, 4]]

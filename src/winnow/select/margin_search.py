@@ -155,7 +155,7 @@ class MarginSearch:
             if rank <= self.one_by_one and self._certain(tests, rank, top - ranked.floor + 1):
                 return rank
             below = ranked.floor - 1 - (top - ranked.floor) // 16
-            ranked.lower(max(1, min(below, top - self._reach(tests, rank, shared))))
+            ranked.lower(max(1, min(below, top - self._reach(tests, rank, shared, margins))))
 
     def _near(self, tests: LaplaceTests, margins: _Margins, first: int, last: int) -> int | None:
         """Ranks first..last one by one, in chunks: the search mostly stops early."""
@@ -197,11 +197,14 @@ class MarginSearch:
         """A bound below T from this rank on: T grows, and float64 errors are far smaller."""
         return self._threshold(rank) * Fraction(2**30 - 1, 2**30)
 
-    def _reach(self, tests: LaplaceTests, rank: int, shared: float) -> int:
+    def _reach(
+        self, tests: LaplaceTests, rank: int, shared: float, margins: _Margins | None = None
+    ) -> int:
         """How far below the top the search will look, roughly: only a matter of time.
 
         The least gap that would stop it at one of the ranks from here to three times as far,
-        by their own noises, which the tape has already.
+        by their own noises, which the tape has already. Where some counts are known: that of the
+        first rank that will stop it if candidates go on to double as they did last.
         """
         if rank > self.one_by_one:  # a class of very many was passed at once
             far = float(self._needed(np.array([float(rank)]))[0]) - shared
@@ -209,7 +212,13 @@ class MarginSearch:
         ranks = np.arange(rank, 3 * rank + 16)
         own = tests.tape.child("own")
         z, _ = noise(Law.LAPLACE, own.words(rank, len(ranks)), own.extension(ranks, 0)[:, 0], None)
-        margin = float((self._needed(ranks) - shared - float(tests.scale) * z).min())
+        wanted = self._needed(ranks) - shared - float(tests.scale) * z
+        margin = float(wanted.min())
+        if margins is not None and rank > 4:
+            half, last = margins.floats(np.array([rank // 2, rank - 1])).tolist()
+            expected = last + (last - half) * np.log2(ranks / (rank // 2)) - (last - half)
+            stops = np.flatnonzero(wanted <= expected)
+            margin = max(margin, float(expected[stops[0] if len(stops) else -1]))
         return int(min(2.0**62, max(0.0, margin * float(self.sensitivity)))) + 1
 
 

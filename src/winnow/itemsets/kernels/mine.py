@@ -72,6 +72,8 @@ _LEADERS = 32
 """How many of the most frequent items are looked at for a first guess of the top."""
 _SHORT = 1 << 25
 """So many steps take about 20 ms."""
+_SAMPLE, _TELLING = 2048, 6
+"""So many baskets are a sample, and an itemset that so many of them hold is looked at."""
 _BITSET_BYTES, _KEPT_BYTES = 1 << 28, 1 << 22
 """The most that bitsets may take: for one pass, and to be kept for all of them."""
 _LISTED = 1 << 12
@@ -153,7 +155,30 @@ class ItemsetRanks:
         if kept is not None:
             bits, words = kept
             return int(greedy(bits[leaders], words, self.size))
-        return int(greedy(*bits_of(self.baskets, leaders, self.size), self.size))
+        found = int(greedy(*bits_of(self.baskets, leaders, self.size), self.size))
+        if len(self.baskets) < 8 * _SAMPLE or 16 * found > int(supports.max()):
+            return found  # it is a good one, or a sample would be most of the baskets
+        best = self._best_of_sample()
+        if best is not None:
+            found = max(found, int(greedy(*bits_of(self.baskets, best, self.size), self.size)))
+        return found
+
+    def _best_of_sample(self) -> Integers | None:
+        """An itemset that many baskets of a sample hold; None: it tells nothing, or takes long."""
+        lengths = self.baskets.lengths()
+        taken = np.zeros(len(lengths), np.bool_)
+        taken[:: len(lengths) // _SAMPLE] = True
+        taken &= (lengths >= self.size) & (lengths <= _SHORT ** (1 / self.size) / 8)
+        starts = np.concatenate([[0], np.cumsum(lengths[taken])]).astype(np.int64)
+        items = self.baskets.items[np.repeat(taken, lengths)]
+        sample = ItemsetRanks(
+            Baskets(starts, items, self.baskets.item_count), self.size, known_items=False
+        )
+        floor = int(sample._item_supports.max(initial=0)) // 2
+        while floor >= _TELLING and not len(sample._counts):
+            sample.lower(floor)
+            floor //= 2
+        return np.array(sample.listing(1)[0][1]) if len(sample._counts) else None
 
     def _kept_bits(self) -> tuple[Any, int] | None:
         """The bits of all items, for every pass, where they are few."""
