@@ -1,89 +1,137 @@
-"""Up to how many items per person noise on every count beats one draw over lists or sets.
+"""L items per person: which mechanism the automatic choice takes, and which would have been best.
 
-Made-up counts of several shapes: the mean largest error of 60 draws of joint (lists), canonical
-(sets) and peel-gumbel (lists, delta = 1e-6), and the largest L of a few at which the Laplace
-mechanism for at most L items per person is at least as good.
-Run: python benchmarks/items.py [--quick]
+Lists and sets, without a delta and with 1e-6; k from 5 to 100, L from 2 to 60. The largest error,
+in the mean over some draws, of one draw over lists or sets (joint, canonical), of noise on every
+count (laplace, gaussian) and of peel-gumbel. The weights of the automatic choice (in
+``winnow.topk.table``) were found on the made-up counts; the real ones of ``--data`` (topk_counts)
+validate them.
+Run: python benchmarks/items.py --data DIR
 """
 
 from __future__ import annotations
 
+import math
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from _common import arguments, report, save
-from winnow import Joint, NoisyCounts, PeelGumbel
 from winnow.topk.errors import best_order, l_infinity
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.plan.known import COUNTS
-from winnow.topk.table import GAMMA
+from winnow.topk.plan.known import COUNTS, simplest
+from winnow.topk.table import TopKOptions, choose, top_k_named
 
-ITEMS = (1, 2, 3, 5, 8, 13, 20, 35)
-SIZES = (5, 10, 20, 50)
-EPSILONS = (0.05, 0.5)
-DRAWS = 60
+ITEMS = (2, 3, 5, 8, 13, 20, 35, 60)
+SIZES = (5, 10, 20, 50, 100)
+EPSILONS = (0.1, 1.0)
+DELTA = 1e-6
+DRAWS = 40
+NEAR = 1.1
+KINDS = ("lists", "sets")
+BY_ITEMS = ("laplace", "gaussian")
 
 
-def profiles(seed: int) -> dict[str, np.ndarray]:
-    """Counts by name, largest first."""
-    ranks, rng = np.arange(1, 2001), np.random.default_rng(seed)
-    found = {
-        "Zipf 1": 50_000 / ranks,
-        "Zipf 1/2": 50_000 / ranks**0.5,
-        "lognormal": np.sort(np.exp(rng.normal(6, 1.5, 2000)))[::-1],
-        "linear": 10.0 * (2001 - ranks),
-    }
+def made_up(seed: int) -> dict[str, np.ndarray]:
+    """Counts by name, largest first: the weights were found on these."""
+    rng, found = np.random.default_rng(seed + 5), {}
+    for d in (1000, 10_000):
+        ranks = np.arange(1, d + 1)
+        for top, power in product((2000, 50_000), (0.5, 1.0, 1.5)):
+            found[f"{top:,} / rank^{power:g} of {d:,}"] = top / ranks**power
+        found[f"lognormal of {d:,}"] = np.sort(np.exp(rng.normal(6, 1.5, d)))[::-1]
+        found[f"linear of {d:,}"] = 20_000 / d * (d + 1 - ranks)
     return {name: np.rint(counts).astype(np.int64) for name, counts in found.items()}
 
 
-def mean_error(counts: np.ndarray, mechanism: Any, *, as_sets: bool) -> float:
+def real(folder: Path) -> dict[str, np.ndarray]:
+    """The counts of the data folder."""
+    files = sorted((folder / "topk_counts").glob("*.npy"))
+    return {file.stem: np.sort(np.load(file).astype(np.int64))[::-1].copy() for file in files}
+
+
+def drawn(word: str, counts: np.ndarray, k: int, epsilon: float, most: int | None) -> np.ndarray:
+    """Draws of a mechanism, a row each; a list by noise on every count holds all shorter ones."""
+    delta = DELTA if word in ("gaussian", "peel-gumbel") else 0
+    options = TopKOptions(max_items_per_user=most if word in BY_ITEMS else None)
+    made = top_k_named(word, epsilon=epsilon, delta=delta, k=k, options=options)
+    return simplest(made).simulate(counts, COUNTS, DRAWS, 1)
+
+
+def error(counts: np.ndarray, rows: np.ndarray, kind: str) -> float:
     """The mean largest error, of lists in their order or of sets."""
-    rows = mechanism.simulate(counts, COUNTS, DRAWS, 1)
-    return float(l_infinity(counts, best_order(counts, rows) if as_sets else rows).mean())
+    judged = rows if kind == "lists" else best_order(counts, rows)
+    return float(l_infinity(counts, judged).mean())
 
 
-def measured(name: str, counts: np.ndarray, k: int, epsilon: float) -> dict[str, Any]:
-    """The errors, and how many items the Laplace mechanism may have."""
-    rivals = {
-        "joint": (Joint(epsilon, k), False),
-        "canonical": (Canonical(epsilon, k, GAMMA), True),
-        "peel-gumbel": (PeelGumbel(epsilon, 1e-6, k), False),
-    }
-    found: dict[str, Any] = {"profile": name, "k": k, "epsilon": epsilon}
-    noisy = {
-        as_sets: [
-            mean_error(counts, NoisyCounts(epsilon, k, most), as_sets=as_sets) for most in ITEMS
-        ]
-        for as_sets in (False, True)
-    }
-    for word, (mechanism, as_sets) in rivals.items():
-        error = mean_error(counts, mechanism, as_sets=as_sets)
-        better = [most for most, own in zip(ITEMS, noisy[as_sets], strict=True) if own <= error]
-        found[word] = {"error": round(error, 1), "laplace up to": max(better, default=0)}
-    return found
+def settings(counts: np.ndarray) -> list[dict[str, Any]]:
+    """Every setting on these counts: the errors, and what is chosen."""
+    rows = []
+    for epsilon in EPSILONS:
+        largest = max(SIZES)
+        noisy = {
+            (word, most): drawn(word, counts, largest, epsilon, most)
+            for word in BY_ITEMS
+            for most in ITEMS
+        }
+        for k in SIZES:
+            fixed = {word: drawn(word, counts, k, epsilon, None)
+                     for word in ("joint", "canonical", "peel-gumbel")}  # fmt: skip
+            for most, kind, delta in product(ITEMS, KINDS, (0.0, DELTA)):
+                words = {"joint" if kind == "lists" else "canonical", "laplace"}
+                words |= {"gaussian", "peel-gumbel"} if delta else set()
+                found = {
+                    word: error(
+                        counts, noisy[word, most][:, :k] if word in BY_ITEMS else fixed[word], kind
+                    )
+                    for word in words
+                }
+                taken = choose(
+                    "auto", epsilon=epsilon, delta=delta, k=k, ordered=kind == "lists" or False,
+                    options=TopKOptions(max_items_per_user=most), public=True,
+                ).mechanism.name.split(",")[0].split(" ")[0]  # fmt: skip
+                rows.append({"k": k, "epsilon": epsilon, "items": most, "kind": kind,
+                             "delta": delta, "taken": taken, "errors": found})  # fmt: skip
+    return rows
+
+
+def summed(rows: list[dict[str, Any]], taken: str | None = None) -> dict[str, Any]:
+    """How often a choice is within a tenth of the best, and how far off it is in the mean."""
+    near, factors = 0, []
+    for row in rows:
+        own, best = row["errors"][taken or row["taken"]], min(row["errors"].values())
+        near += own <= NEAR * best + 1e-9
+        factors.append((own + 1) / (best + 1))
+    mean = math.exp(float(np.mean(np.log(factors))))
+    return {"settings": len(rows), "near": int(near), "mean factor": round(mean, 3),
+            "worst factor": round(max(factors), 1)}  # fmt: skip
 
 
 def main() -> None:
     """Run, print, save."""
     parser = arguments(__doc__ or "", "items")
-    parser.add_argument("--quick", action="store_true", help="k = 10 only")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets")
     chosen = parser.parse_args()
-    rows = [
-        measured(name, counts, k, epsilon)
-        for name, counts in profiles(chosen.seed).items()
-        for k in (SIZES[1:2] if chosen.quick else SIZES)
-        for epsilon in EPSILONS
-    ]
-    words = ["joint", "canonical", "peel-gumbel"]
-    shown = [
-        [r["profile"], str(r["k"]), f"{r['epsilon']:g}",
-         *(f"{r[w]['error']:g} (L = {r[w]['laplace up to']})" for w in words)]
-        for r in rows
+    parts = {"made up": made_up(chosen.seed), "real": real(chosen.data)}
+    found = []
+    for part, sets in parts.items():
+        rows = [row for counts in sets.values() for row in settings(counts)]
+        for kind, delta in product(KINDS, (0.0, DELTA)):
+            own = [row for row in rows if (row["kind"], row["delta"]) == (kind, delta)]
+            one = "joint" if kind == "lists" else "canonical"
+            choices = {"auto": None, one: one, "laplace": "laplace"}
+            choices |= {"gaussian": "gaussian", "peel-gumbel": "peel-gumbel"} if delta else {}
+            for name, word in choices.items():
+                found.append({"counts": part, "kind": kind, "delta": delta, "choice": name,
+                              **summed(own, word)})  # fmt: skip
+    heads = ["counts", "kind", "δ", "choice", "settings", "within 10 %", "mean factor", "worst"]
+    lines = [
+        [r["counts"], r["kind"], f"{r['delta']:g}", r["choice"], str(r["settings"]), str(r["near"]),
+         f"{r['mean factor']:g}", f"{r['worst factor']:g}"]
+        for r in found
     ]  # fmt: skip
-    report("mean largest error, and L up to which laplace is as good", ["counts", "k", "ε", *words],
-           shown)  # fmt: skip
-    save(chosen.out, {"quick": chosen.quick, "draws": DRAWS, "rows": rows})
+    report("the largest error, against the best of all", heads, lines)
+    save(chosen.out, {"draws": DRAWS, "rows": found})
 
 
 if __name__ == "__main__":

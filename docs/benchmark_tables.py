@@ -595,18 +595,21 @@ def canonical_gamma(document: Document) -> str:
 
 @measured("items")
 def items_per_person(document: Document) -> str:
-    """Errors, and the most items per person with which laplace is as good."""
-    words = ("joint", "canonical", "peel-gumbel")
+    """How often each choice is within a tenth of the best, and how far off it is in the mean."""
     lines = [
         [
-            row["profile"],
-            str(row["k"]),
-            f"{row['epsilon']:g}",
-            *(f"{row[w]['error']:g} (L ≤ {row[w]['laplace up to']})" for w in words),
+            row["counts"],
+            row["kind"],
+            f"{row['delta']:g}",
+            f"**{row['choice']}**" if row["choice"] == "auto" else row["choice"],
+            f"{row['near']:,} of {row['settings']:,}",
+            f"{row['mean factor']:.2f}",
+            f"{row['worst factor']:,.0f}",
         ]
         for row in document.get("rows", [])
     ]
-    return table(["counts", "k", "ε", *words], lines, right=5)
+    heads = ["counts", "released", "δ", "choice", "within 10 %", "mean factor", "worst factor"]
+    return table(heads, lines, right=3)
 
 
 @measured("speed")

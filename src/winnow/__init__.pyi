@@ -92,6 +92,7 @@ from winnow.tables.verb import tabulate as tabulate
 from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot as ApproximateOneshot
 from winnow.topk.mechanisms.canonical import Canonical as Canonical
 from winnow.topk.mechanisms.gamma import GammaMechanism as GammaMechanism
+from winnow.topk.mechanisms.gaussian_counts import GaussianCounts as GaussianCounts
 from winnow.topk.mechanisms.joint import Joint as Joint
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts as NoisyCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel as PeelGumbel

@@ -307,6 +307,22 @@ TABLE: tuple[MechanismRow, ...] = (
     ),
     MechanismRow(
         TOP_K,
+        "gaussian",
+        "winnow.topk.mechanisms.gaussian_counts.GaussianCounts",
+        {
+            **_WITH_DELTA,
+            "k": "k",
+            "max_items_per_user": "max_items_per_user",
+            "with_counts": "with_counts",
+            "accountant": "accountant",
+        },
+        "a list of k, with counts at no cost",
+        "several items per person, with a delta",
+        ordered=True,
+        needs_delta=True,
+    ),
+    MechanismRow(
+        TOP_K,
         "oneshot-approximate",
         "winnow.topk.mechanisms.approximate_oneshot.ApproximateOneshot",
         {**_WITH_DELTA, "k": "k"},

@@ -148,7 +148,7 @@ def _with_a_word(row: MechanismRow) -> Subject:
             wrong = (FromClasses(built), classes(lowest=-1))
         return Subject(name, FromClasses(built), classes, _released, (wrong,))
     data = labels if row.private_labels else scores
-    looks = row.verb == TOP_K and row.word in ("joint", "canonical", "laplace")
+    looks = row.verb == TOP_K and row.word in ("joint", "canonical", "laplace", "gaussian")
     refused = ((built, data(sensitivity=10**290)),)
     return Subject(name, built, data, _released, refused, looks=looks)
 

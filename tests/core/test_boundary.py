@@ -72,7 +72,7 @@ def test_the_public_names_are_pinned() -> None:
         "open_selection", "scores", "ExponentialMechanism", "ExtraMissing", "GammaMechanism",
         "GrantError",
         "Guarantee", "GuaranteeError", "InputError", "Joint", "LargeMargin", "LimitedDomain",
-        "LipschitzMechanism", "NoisyCounts", "PeelGumbel", "PeelPermuteAndFlip",
+        "LipschitzMechanism", "NoisyCounts", "GaussianCounts", "PeelGumbel", "PeelPermuteAndFlip",
         "PermuteAndFlip", "Receipt", "Relation", "RelationMismatch", "Released",
         "ReportNoisyMax", "Sealed", "SealedCounts", "SealedScores", "Session", "SparseVector",
         "StabilityThreshold", "Utility", "WinnowError", "__version__", "above",

@@ -22,6 +22,7 @@ from winnow.topk.audit.kept import BrokenOnePerClass, KeptInEngine, ListedCounts
 from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.mechanisms.gamma import GammaMechanism
+from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
 from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
@@ -48,6 +49,7 @@ MORE: list[Any] = [
     ApproximateOneshot(Fraction(1, 5), Fraction(1, 20), 2),
     LargeMargin(4.0, 0.05, "tight"),
     Counted(NoisyCounts(1.0, 2, 1), cells=0),
+    Counted(GaussianCounts(2.0, 2, 1, with_counts=True, delta=0.01), cells=3),
     Counted(WithCounts(Joint(1.0, 2), 1.0, 2), cells=3),
     Counted(WithCounts(Canonical(1.0, 2), 1.0, 2, max_items_per_user=1), cells=3),
     OnLabels(LimitedDomain(4.0, 0.2, 2, None, reach=2)),

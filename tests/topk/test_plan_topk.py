@@ -29,6 +29,7 @@ WORDS = [
     "peel-gumbel",
     "gamma",
     "laplace",
+    "gaussian",
     "oneshot-approximate",
 ]
 
@@ -117,7 +118,7 @@ def test_a_comparison_has_a_row_for_every_mechanism(compared):
     assert compared.judged == "sets"
     exact = {row.name.split(" ")[0].rstrip(","): row.top_chance for row in compared.rows}
     unknown = {name for name, chance in exact.items() if chance is None}
-    assert unknown == {"peel-permute-and-flip", "gamma", "laplace"}
+    assert unknown == {"peel-permute-and-flip", "gamma", "laplace", "gaussian"}
     for row in compared.rows:
         assert row.epsilon == 0.2
         assert row.signed_bound >= row.tail_bound > 0
@@ -133,12 +134,14 @@ def test_guarantees_are_those_of_the_releases(compared):
     assert compared.row("peel-gumbel").guarantee == "(0.2, 1e-06)-DP, add or remove one person"
     many = plan.top_k(range(400), k=200, epsilon=1, delta=1e-6, mechanism="peel-gumbel", draws=0)
     assert many.rows[0].guarantee == "(1, 1e-06)-DP, add or remove one person"
+    assert compared.row("gaussian").guarantee == "(0.2, 1e-06)-DP, add or remove one person"
     assert compared.row("laplace").guarantee == "0.2-DP, add or remove one person"
     assert [row.ordered for row in compared.rows] == [
         True,
         False,
         False,
         False,
+        True,
         True,
         True,
         True,
@@ -254,10 +257,12 @@ def test_mechanisms_that_do_not_apply_are_left_out_with_a_reason():
     assert pure.skipped == {
         "peel-gumbel": "it needs delta > 0",
         "laplace": "it needs max_items_per_user",
+        "gaussian": "it needs delta > 0",
         "oneshot-approximate": "it needs delta > 0",
     }
     large = plan.top_k(COUNTS, k=3, epsilon=1.0, delta=1e-6, draws=0)
     assert "0.2" in large.skipped["oneshot-approximate"]
+    assert large.skipped["gaussian"] == "it needs max_items_per_user"
     loose = plan.top_k(COUNTS, k=3, epsilon=0.1, delta=0.1, draws=0)
     assert loose.skipped["oneshot-approximate"] == "it needs delta up to 0.05"
     real = plan.top_k([3.5, 1.25, 0.5], k=1, epsilon=1.0, max_items_per_user=1, draws=0)

@@ -16,6 +16,8 @@ from reference.inside import Tape, discrete_laplace_array
 from winnow import (
     ApproximateOneshot,
     GammaMechanism,
+    GaussianCounts,
+    InputError,
     LimitedDomain,
     NoisyCounts,
     PeelGumbel,
@@ -25,7 +27,7 @@ from winnow import (
     StabilityThreshold,
 )
 from winnow.mechanisms import TOP_K, rows
-from winnow.privacy import pure_cost
+from winnow.privacy import pure_cost, zcdp_cost, zcdp_rho
 from winnow.topk.mechanisms import gamma as gamma_module
 from winnow.topk.mechanisms.noisy_counts import WithCounts
 from winnow.topk.table import PUBLIC
@@ -40,7 +42,7 @@ UTILITY = wn.Utility.declare(1, monotone=True)
 
 def options(mechanism: str) -> dict[str, Any]:
     extra: dict[str, Any] = {"delta": 1e-6} if mechanism in WITH_DELTA else {}
-    if mechanism == "laplace":
+    if mechanism in ("laplace", "gaussian"):
         extra["max_items_per_user"] = 2
     epsilon = 0.2 if mechanism == "oneshot-approximate" else 1.0
     return {"mechanism": mechanism, "epsilon": epsilon, **extra}
@@ -87,6 +89,37 @@ def test_counts_are_monotone_under_add_remove_by_default_and_pay_more_when_repla
     )
 
 
+def test_gaussian_noise_pays_for_the_square_root_of_the_items_of_a_person() -> None:
+    replaced = wn.Utility.declare(1, monotone=True, relation="substitution")
+    one, nine = (GaussianCounts(1.0, 2, most, delta=1e-6) for most in (1, 9))
+    assert nine.deviation(UTILITY) == pytest.approx(3 * one.deviation(UTILITY), rel=0.02)
+    ratio = nine.deviation(replaced) / nine.deviation(UTILITY)
+    assert ratio == pytest.approx(math.sqrt(2), rel=0.02)
+    few = wn.Utility.declare(0.1, monotone=True)  # whole counts move by 1 or not at all
+    assert one.variance(few) == one.variance(UTILITY)
+    top = wn.top_k(CLEAR, k=2, with_counts=True, **options("gaussian"))
+    assert str(top.guarantee) == "(1, 1e-06)-DP, add or remove one person"
+
+
+def test_gaussian_noise_is_sized_as_a_budget_adds_up() -> None:
+    asked = {
+        "k": 2,
+        "epsilon": 0.5,
+        "delta": 1e-7,
+        "mechanism": "gaussian",
+        "max_items_per_user": 2,
+    }
+    budget = wn.Budget(epsilon=2, delta=1e-6, accountant="zcdp")
+    wn.top_k(CLEAR, budget=budget, **asked)
+    assert zcdp_cost(budget.events[0]).rho <= zcdp_rho(0.5, 1e-7)
+    pure = wn.Budget(epsilon=2)
+    with pytest.raises(InputError, match="use laplace"):
+        wn.top_k(CLEAR, budget=pure, **asked)
+    assert not pure.events
+    chosen = wn.top_k(CLEAR, budget=pure, **asked | {"mechanism": "auto", "delta": 0})
+    assert chosen.guarantee.delta == 0
+
+
 def test_the_automatic_choice_says_why() -> None:
     def chosen(**extra: Any) -> tuple[str, str]:
         receipt = wn.top_k({i: i for i in range(100)}, epsilon=1.0, **extra).receipt
@@ -96,15 +129,21 @@ def test_the_automatic_choice_says_why() -> None:
     assert chosen(k=10)[0] == "joint"
     assert chosen(k=10, ordered=False)[0] == "canonical"
     assert chosen(k=10, delta=1e-6)[0] == "joint"
-    assert chosen(k=40, delta=1e-6)[0] == "peel-gumbel"
+    assert chosen(k=40, delta=1e-6)[0] == "joint"
+    assert chosen(k=80, delta=1e-6)[0] == "peel-gumbel"
+    assert chosen(k=80, delta=1e-6, ordered=False)[0] == "canonical"
     assert chosen(k=10, max_items_per_user=1)[0] == "laplace"
     assert "1 item per person" in chosen(k=10, max_items_per_user=1)[1]
     assert chosen(k=10, max_items_per_user=9)[0] == "joint"
-    assert chosen(k=10, max_items_per_user=2)[0] == "laplace"
-    assert chosen(k=50, delta=1e-6, max_items_per_user=8)[0] == "laplace"
-    assert chosen(k=50, delta=1e-6, max_items_per_user=9)[0] == "peel-gumbel"
+    assert chosen(k=12, max_items_per_user=3)[0] == "laplace"
+    assert chosen(k=12, max_items_per_user=4)[0] == "joint"
+    assert chosen(k=50, delta=1e-6, max_items_per_user=5)[0] == "laplace"
+    assert chosen(k=50, delta=1e-6, max_items_per_user=6)[0] == "gaussian"
+    assert chosen(k=50, delta=1e-6, max_items_per_user=50)[0] == "joint"
+    assert chosen(k=20, max_items_per_user=6, with_counts=True)[0] == "laplace"
     assert chosen(k=10, max_items_per_user=1, ordered=False)[0] == "canonical"
     assert chosen(k=10, max_items_per_user=2, ordered=False)[0] == "canonical"
+    assert chosen(k=50, max_items_per_user=5, ordered=False)[0] == "laplace"
     counted = chosen(k=10, max_items_per_user=1, ordered=False, with_counts=True)
     assert counted[0] == "laplace"
     assert wn.top_k(CLEAR, k=2, epsilon=1.0, mechanism="joint").receipt.reason == ""

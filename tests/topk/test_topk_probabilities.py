@@ -16,6 +16,7 @@ from reference.inside import Law
 from winnow import (
     Canonical,
     GammaMechanism,
+    GaussianCounts,
     Joint,
     LipschitzMechanism,
     NoisyCounts,
@@ -404,6 +405,7 @@ def test_joint_theorem_3_3_is_nearly_attained():
         LipschitzMechanism(1.0, Law.LAPLACE, 3),
         GammaMechanism(1.0, 3),
         NoisyCounts(0.2, 3, 2),
+        GaussianCounts(0.2, 3, 2, delta=1e-3),
     ],
     ids=lambda mechanism: mechanism.name,
 )

@@ -32,6 +32,7 @@ from winnow.topk.audit.model import (
     of_one_item,
 )
 from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
 from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel
@@ -154,7 +155,9 @@ class Case:
     def claimed(self) -> tuple[float, float]:
         """(epsilon, delta) of its event, or of the rounds composed where that is the claim."""
         mechanism, promised = self.mechanism, self.promise
-        if isinstance(mechanism, PeelGumbel):
+        while isinstance(mechanism, Counted | KeptInEngine):
+            mechanism = mechanism.inner
+        if isinstance(mechanism, PeelGumbel | GaussianCounts):
             whole = mechanism.guarantee(promised)
             return float(whole.epsilon), float(whole.delta)
         cost = pure_cost(promised.event)
@@ -204,6 +207,8 @@ def with_noisy_counts() -> list[AuditedMechanism]:
         Counted(NoisyCounts(EPSILON, 2, 1), cells=0),
         Counted(NoisyCounts(2 * EPSILON, 2, 2, with_counts=True), cells=3),
         Counted(NoisyCounts(EPSILON, 1, 1, with_counts=True), cells=4),
+        Counted(GaussianCounts(2.0, 2, 2, delta=0.01), cells=0),
+        Counted(GaussianCounts(2.0, 1, 2, with_counts=True, delta=0.01), cells=4),
         Counted(joint, cells=3),
         Counted(canonical, cells=3),
         *of_one_item(EPSILON),
@@ -214,6 +219,7 @@ def kept_in_an_engine() -> list[AuditedMechanism]:
     """Mechanisms whose draws from classes of equal counts break ties in another way."""
     return [
         KeptInEngine(Counted(NoisyCounts(EPSILON, 1, 1, with_counts=True), cells=3)),
+        KeptInEngine(Counted(GaussianCounts(2.0, 2, 1, delta=0.01), cells=0)),
         KeptInEngine(OnLabels(StabilityThreshold(2.0, 0.1, 2, 1, with_counts=True), cells=3)),
     ]
 

@@ -6,6 +6,7 @@ sums of powers of one root of it, which is much cheaper than an exponential for 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -114,6 +115,15 @@ def upper_tail(scale: float, z: NDArray[np.int64] | Floats) -> Floats:
     q = np.exp(-1 / scale)
     above = q ** np.maximum(z, 0.0) / (1 + q)
     return np.asarray(np.where(z > 0, above, 1 - q ** np.maximum(1.0 - z, 0.0) / (1 + q)))
+
+
+def gaussian_upper_tail(variance: float, z: NDArray[np.int64] | Floats) -> Floats:
+    """Pr[Z >= z] for discrete Gaussian noise at whole z, by its sum."""
+    reach = int(40 * math.sqrt(variance)) + 2
+    ends = np.arange(-reach, reach + 1)
+    mass = np.exp(-(ends.astype(np.float64) ** 2) / (2 * variance))
+    tails = np.append(np.cumsum(mass[::-1])[::-1] / mass.sum(), 0.0)
+    return np.asarray(tails[np.clip(np.asarray(z, np.int64) + reach, 0, len(tails) - 1)])
 
 
 ORDERS = (1.25, 2.0, 4.0, 16.0)

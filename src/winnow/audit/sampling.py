@@ -36,6 +36,7 @@ from winnow.topk.audit.counts import Counted
 from winnow.topk.audit.kept import KeptInEngine
 from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.mechanisms.gamma import GammaMechanism
+from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
 from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
@@ -117,6 +118,7 @@ def samples(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
     people_only = counts(Relation.ADD_REMOVE)
     counted: list[AuditedMechanism] = [
         Counted(NoisyCounts(2.0, 1, with_counts=True), cells=4),
+        Counted(GaussianCounts(2.0, 1, with_counts=True, delta=0.01), cells=4),
         Counted(WithCounts(Joint(1.0, 1), 2.0, 1), cells=4),
     ]
     counted += [*on_private_labels(), *kept_in_an_engine()]

@@ -42,6 +42,7 @@ from winnow.topk.audit.counts import (
     BrokenHalfNoise,
     BrokenLowThreshold,
     BrokenOneRoundTooMany,
+    BrokenOwnDeviation,
     Counted,
     CountedAtOnce,
 )
@@ -49,6 +50,7 @@ from winnow.topk.audit.kept import BrokenOnePerClass, KeptInEngine
 from winnow.topk.audit.model import BrokenOneItem, to_underpay
 from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
@@ -163,6 +165,13 @@ def twins(*, quick: bool = False) -> list[Twin]:
             Counted(NoisyCounts(2.0, 1, with_counts=True), cells=4),
             people,
             1_200,
+        ),
+        Twin(
+            "Gaussian noise has the scale of Laplace noise",
+            Counted(BrokenOwnDeviation(1.0, 1, with_counts=True, delta=0.01), cells=4),
+            Counted(GaussianCounts(1.0, 1, with_counts=True, delta=0.01), cells=4),
+            people,
+            many,
         ),
         Twin(
             "the counts of the winners are not charged",

@@ -5,22 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
-from winnow.core.checks import Real, exact, kept
+from winnow.core.checks import Real, delta_range, exact, kept, positive
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.unit import counted
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.mechanisms import TOP_K, MechanismRow, row_named, words
-from winnow.privacy import Guarantee, Promise
+from winnow.privacy import Guarantee, Promise, zcdp_rho
 from winnow.select.crossing import Selection
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.crossing import UnknownDomain
 
 AUTO = "auto"
 PUBLIC = words(TOP_K, private_labels=False)
+NOISY_COUNTS = ("laplace", "gaussian")
+"""Mechanisms that put noise on every count, for the items of a person."""
 PRIVATE = words(TOP_K, private_labels=True)
 GAMMA = Fraction(3, 5)
 """Canonical's gamma where nobody says one, for the loss that is not rounded.
@@ -93,9 +96,13 @@ def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95)
 
     Discrete Laplace noise of scale b has Pr[|Z| > m] = 2 q^(m+1)/(1+q), q = e^(-1/b).
     """
+    from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
     from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
     from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
 
+    if isinstance(mechanism, GaussianCounts):
+        # the discrete law is no wider than the normal one, up to the rounding of m
+        return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * mechanism.deviation(utility))
     if not isinstance(mechanism, NoisyCounts | WithCounts | StabilityThreshold):
         return None
     b = float(mechanism.scale(utility))
@@ -140,7 +147,9 @@ def choose(
     """The mechanism for a public list of items, or for labels that are private themselves."""
     reason = ""
     if mechanism == AUTO:
-        mechanism, reason = _automatic(k, delta, ordered, options) if public else _private(options)
+        mechanism, reason = (
+            _automatic(k, epsilon, delta, ordered, options) if public else _private(options)
+        )
         if not row_named(TOP_K, mechanism).needs_delta:
             delta = 0.0  # allowed, and not needed
     if not public:
@@ -194,28 +203,67 @@ def _row(mechanism: str, delta: Real, options: TopKOptions, *, private: bool) ->
     return row
 
 
-def _automatic(k: int, delta: Real, ordered: bool | None, options: TopKOptions) -> tuple[str, str]:
-    """A mechanism chosen by public facts only, and the reason for the receipt.
+@dataclass(frozen=True)
+class _Weights:
+    """What a unit of planned noise means for the largest error, mechanism by mechanism."""
 
-    Noisy counts pay for the items of a person, the others for k: with few items per person
-    they win. One draw over whole lists (joint) or sets (canonical) is best while k is small;
-    peeling with Gumbel noise grows like sqrt(k) and passes them where delta > 0 [Joint, Section
-    4.3: around k = 30]. Up to how many items noisy counts win was simulated
-    (``benchmarks/items.py``): against joint about k/5, against peeling about 1.2 sqrt(k), and
-    against canonical, which has half the noise where a person has one item, none.
+    one_draw: float
+    """Of k people, for one draw over all lists or sets; that of laplace counts in full."""
+    gaussian: float
+    peeling: float
+
+
+_LISTS, _SETS = _Weights(0.25, 0.5, 0.8), _Weights(0.12, 0.7, 0.8)
+"""Found on made-up counts, and validated on others that are real (``benchmarks/items.py``)."""
+
+
+def _planned(
+    k: int, epsilon: Real, delta: Real, ordered: bool | None, options: TopKOptions
+) -> dict[str, float]:
+    """The noise of each mechanism in units of 1/epsilon people, as it shows in the error.
+
+    One draw over all lists or sets pays for k, peeling for sqrt(k), noise on every count for the
+    items L of a person, and Gaussian noise for sqrt(L). Where counts are wanted, too, they are
+    free with noise on every count; the others have half of epsilon left.
     """
+    weights, one = (_SETS, "canonical") if ordered is False else (_LISTS, "joint")
+    most, halved = options.max_items_per_user, 2.0 if options.with_counts else 1.0
+    found = {} if most is None else {"laplace": float(most)}
+    found[one] = halved * weights.one_draw * k
+    if exact("delta", delta) > 0 and options.accountant != "pure":
+        normal = float(epsilon) / math.sqrt(2 * float(zcdp_rho(epsilon, delta)))
+        found["peel-gumbel"] = halved * weights.peeling * normal * math.sqrt(k) / 2
+        if most is not None:
+            found["gaussian"] = weights.gaussian * normal * math.sqrt(most)
+    return found
+
+
+def _automatic(
+    k: int, epsilon: Real, delta: Real, ordered: bool | None, options: TopKOptions
+) -> tuple[str, str]:
+    """The mechanism with the least planned noise, and the reason for the receipt.
+
+    Public numbers only: which mechanism is best depends on the counts, too, and no rule that does
+    not see them is right everywhere. A person with one item is a case of its own: canonical then
+    has half the noise for sets, and laplace beats everything for lists.
+    """
+    positive(epsilon=epsilon)
+    delta_range(delta=delta)
     most = options.max_items_per_user
     if most == 1 and (ordered is not False or options.with_counts):
         return "laplace", "at most 1 item per person"
-    composed = exact("delta", delta) > 0 and k > 30
-    few = most is not None and (2 * most**2 <= 3 * k if composed else 5 * most <= k)
-    if few and most is not None and ordered is not False:
-        return "laplace", f"at most {counted(most, 'item')} per person, far fewer than k={k}"
-    if composed:
-        return "peel-gumbel", f"delta > 0 and k={k} is above 30: composition over k rounds wins"
-    if ordered is False:
-        return "canonical", "a set is enough: one draw over all subsets"
-    return "joint", f"a list in order with k={k}: one draw over all sequences"
+    planned = _planned(k, epsilon, delta, ordered, options)
+    if most == 1:
+        planned = {"canonical": planned["canonical"]}
+    word = min(planned, key=lambda each: planned[each])
+    items = counted(most or 0, "item")
+    return word, {
+        "laplace": f"at most {items} per person, few for k={k}: noise on every count",
+        "gaussian": f"at most {items} per person, and delta > 0: Gaussian noise on every count",
+        "peel-gumbel": f"delta > 0 and k={k} is large: composition over k rounds wins",
+        "canonical": "a set is enough: one draw over all subsets",
+        "joint": f"a list in order with k={k}: one draw over all sequences",
+    }[word]
 
 
 def _private(options: TopKOptions) -> tuple[str, str]:

@@ -67,11 +67,11 @@ def top_k(
 
     ``mechanism``: "joint" (a list in order), "canonical" (a set; ``gamma``, ``noise``,
     ``rounded``), "oneshot" (a set; ``noise``), "peel-permute-and-flip", "peel-gumbel" (needs
-    delta), "gamma", "laplace" (noise on every count, needs ``max_items_per_user``),
-    "oneshot-approximate" (small epsilon, needs delta); where the items came from the data and
-    are private, "limited-domain" or "stability", which need delta and may release fewer than
-    k. "auto" chooses by k, delta, ``ordered`` and the items per person, and the receipt says
-    why.
+    delta), "gamma", "laplace" (noise on every count, needs ``max_items_per_user``), "gaussian"
+    (the same, needs delta), "oneshot-approximate" (small epsilon, needs delta); where the items
+    came from the data and are private, "limited-domain" or "stability", which need delta and may
+    release fewer than k. "auto" chooses by epsilon, k, delta, ``ordered`` and the items per
+    person, and the receipt says why.
 
     Of classes, "joint", "canonical", "canonical-adaptive" (as many as stand out, at most k) and
     "limited-domain" take k at once, and "exponential",
@@ -79,7 +79,7 @@ def top_k(
     after another; ``max_items_per_user`` is then the most candidates that one person has.
 
     ``with_counts=True`` releases noisy counts of the winners too, as pairs: at no cost with
-    "laplace" and "stability", for half of epsilon with the others.
+    "laplace", "gaussian" and "stability", for half of epsilon with the others.
     """
     count(k=k)
     k = int(k)

@@ -26,7 +26,7 @@ from winnow.read.counts import SealedCounts
 from winnow.read.score_source import scores
 from winnow.select.verb import above, open_above, open_selection, select
 from winnow.topk.audit.kept import ListedCounts
-from winnow.topk.table import PRIVATE, PUBLIC
+from winnow.topk.table import NOISY_COUNTS, PRIVATE, PUBLIC
 from winnow.topk.verb import top_k
 
 ITEMS = ("a", "b", "c")
@@ -140,7 +140,7 @@ def _top_k() -> Iterator[Replay]:
         options: dict[str, Any] = {"mechanism": mechanism, "epsilon": EPSILON, "k": 2}
         options |= {"delta": 0.01} if mechanism in _WITH_DELTA[TOP_K] else {}
         options |= {"epsilon": 0.2} if mechanism == "oneshot-approximate" else {}
-        options |= {"max_items_per_user": 2} if mechanism == "laplace" else {}
+        options |= {"max_items_per_user": 2} if mechanism in NOISY_COUNTS else {}
         yield _public(options)
         for noise in Law if mechanism in ("canonical", "oneshot") else ():
             yield _public(options | {"noise": str(noise)}, groups=FULL_ONLY)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.audit.neighbours import Boxes, moves, sorted_vectors, within
-from winnow.audit.numerics import upper_tail
+from winnow.audit.numerics import gaussian_upper_tail, upper_tail
 from winnow.audit.probabilities import Model, Scores, model_of
 from winnow.core.checks import exact
 from winnow.core.noise import discrete_laplace_array
@@ -23,7 +23,8 @@ from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Calibration, Promise
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
+from winnow.topk.mechanisms.noisy_counts import CountsWithNoise, NoisyCounts, WithCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel, calibrated_rounds
 from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
 
@@ -64,6 +65,11 @@ class NoisyCountsModel(_OfCounts):
     k: int
     items: int | None
     cells: int = 0
+    gaussian: bool = False
+    """Whether the noise is Gaussian, with the scale as its standard deviation."""
+
+    def _tail(self, z: CountScores) -> Floats:
+        return gaussian_upper_tail(self.scale**2, z) if self.gaussian else upper_tail(self.scale, z)
 
     def outcomes(self, d: int) -> Integers:
         """Lists of k candidates, and the cells of their noisy counts."""
@@ -77,7 +83,7 @@ class NoisyCountsModel(_OfCounts):
         n, d = scores.shape
         reach = int(_REACH * self.scale) + 1
         values = np.arange(int(scores.min()) - reach, int(scores.max()) + reach + 1)
-        beyond = upper_tail(self.scale, np.append(values, values[-1] + 1) - scores[:, :, None])
+        beyond = self._tail(np.append(values, values[-1] + 1) - scores[:, :, None])
         mass, below, upto = beyond[:, :, :-1] - beyond[:, :, 1:], 1 - beyond, 1 - beyond[:, :, 1:]
         shown = np.eye(self.cells)[np.clip(values, 0, self.cells - 1)] if self.cells else None
         parts = np.ones((len(values), 1)) if shown is None else shown
@@ -136,7 +142,7 @@ class Counted:
     Without cells only the list is looked at.
     """
 
-    inner: NoisyCounts | WithCounts
+    inner: CountsWithNoise | WithCounts
     cells: int
 
     @property
@@ -164,7 +170,12 @@ class Counted:
 
     def model(self, utility: Utility) -> Model:
         """Its exact output distribution."""
-        inner, scale = self.inner, float(self.inner.scale(utility))
+        inner = self.inner
+        if isinstance(inner, GaussianCounts):
+            deviation, most = inner.deviation(utility), inner.max_items_per_user
+            return NoisyCountsModel(deviation, inner.k, most, self.cells, gaussian=True)
+        assert isinstance(inner, NoisyCounts | WithCounts)
+        scale = float(inner.scale(utility))
         if isinstance(inner, NoisyCounts):
             return NoisyCountsModel(scale, inner.k, inner.max_items_per_user, self.cells)
         selection = model_of(inner.selection, utility)
@@ -177,6 +188,15 @@ class BrokenHalfNoise(NoisyCounts):
     def scale(self, utility: Utility) -> Fraction:
         """Half of l1 sensitivity/epsilon."""
         return super().scale(utility) / 2
+
+
+class BrokenOwnDeviation(GaussianCounts):
+    """BROKEN: its deviation is sensitivity/epsilon, as for Laplace noise; delta is ignored."""
+
+    def variance(self, utility: Utility) -> int:
+        """Of noise that is right for the other law."""
+        moved = utility.relation.people * self.max_items_per_user * utility.one_sided**2
+        return max(1, round(moved / exact("epsilon", self.epsilon) ** 2))
 
 
 class BrokenFreeCounts(WithCounts):

@@ -27,7 +27,7 @@ from winnow.read.kept import KeptCounts, Snapshot
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.crossing import UnknownDomain
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts
+from winnow.topk.mechanisms.noisy_counts import CountsWithNoise
 from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
 
 Floats = NDArray[np.float64]
@@ -165,7 +165,7 @@ class KeptInEngine:
     def model(self, utility: Utility) -> Model:
         """Its exact output distribution."""
         found = model_of(self.inner, utility)
-        if isinstance(self._mechanism, NoisyCounts | StabilityThreshold | LargeMargin):
+        if isinstance(self._mechanism, CountsWithNoise | StabilityThreshold | LargeMargin):
             return RandomTies(found, getattr(self._mechanism, "k", 1))
         return found
 

@@ -121,7 +121,7 @@ def topk(
         option(
             "--max-items-per-user",
             "L",
-            "How many items one person is counted for at most: lets laplace take part.",
+            "How many items one person is counted for at most: for laplace and gaussian.",
             ASKED,
         ),
     ] = None,

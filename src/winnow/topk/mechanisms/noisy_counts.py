@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -26,27 +27,14 @@ from winnow.topk.crossing import check_whole
 
 
 @dataclass(frozen=True)
-class NoisyCounts(Selection):
-    """Add discrete Laplace noise to every count and list the k largest.
-
-    For counts to which one person contributes at most `max_items_per_user` ones. The noise
-    has scale L/epsilon, whatever k is, so it wins where people have few items each; and the
-    noisy counts of the winners may be released with them at no further cost.
-
-    Formal guarantees
-        epsilon-DP under the relation of the utility, order and noisy counts included: adding
-        a person moves at most L counts by at most one_sided each, so the l1 sensitivity is
-        L one_sided; replacing a person moves up to 2 L counts by one, so it is 2 L one_sided
-        there. [Dwork-McSherry-Nissim-Smith 2006; discrete law: Canonne-Kamath-Steinke 2020]
-        Ties of noisy counts are broken by position, or at random where the counts stay in an
-        engine; both are post-processing.
-    """
+class CountsWithNoise(Selection):
+    """Integer noise on every count, then the k largest, in order."""
 
     epsilon: Real
     k: int
     max_items_per_user: int = 1
     with_counts: bool = False
-    title: ClassVar[str] = "laplace"
+    title: ClassVar[str]
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
@@ -62,6 +50,51 @@ class NoisyCounts(Selection):
     def ordered(self) -> bool:
         """The list is released in order."""
         return True
+
+    @abstractmethod
+    def _noise(self, tape: Tape, size: int, utility: Utility) -> NDArray[np.int64]:
+        """Independent noise for so many counts."""
+
+    @abstractmethod
+    def _largest(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        """The k largest noisy counts of classes, with these counts."""
+
+    def _noisy(self, scores: Scores, utility: Utility, tape: Tape) -> NDArray[np.int64]:
+        return np.asarray(scores, np.int64) + self._noise(tape, len(scores), utility)
+
+    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
+        return [int(p) for p in largest(self._noisy(scores, utility, tape), self.k)]
+
+    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        drawn = self._largest(classes, utility, tape)
+        return drawn if self.with_counts else Drawn(drawn.places)
+
+    def _select(
+        self, scores: Scores, utility: Utility, tape: Tape
+    ) -> tuple[list[int], list[int] | None]:
+        noisy = self._noisy(scores, utility, tape)
+        chosen = [int(p) for p in largest(noisy, self.k)]
+        return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None
+
+
+@dataclass(frozen=True)
+class NoisyCounts(CountsWithNoise):
+    """Add discrete Laplace noise to every count and list the k largest.
+
+    For counts to which one person contributes at most `max_items_per_user` ones. The noise
+    has scale L/epsilon, whatever k is, so it wins where people have few items each; and the
+    noisy counts of the winners may be released with them at no further cost.
+
+    Formal guarantees
+        epsilon-DP under the relation of the utility, order and noisy counts included: adding
+        a person moves at most L counts by at most one_sided each, so the l1 sensitivity is
+        L one_sided; replacing a person moves up to 2 L counts by one, so it is 2 L one_sided
+        there. [Dwork-McSherry-Nissim-Smith 2006; discrete law: Canonne-Kamath-Steinke 2020]
+        Ties of noisy counts are broken by position, or at random where the counts stay in an
+        engine; both are post-processing.
+    """
+
+    title: ClassVar[str] = "laplace"
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
@@ -82,23 +115,11 @@ class NoisyCounts(Selection):
         check_size(self.k, scores)
         check_whole(scores, self.scale(scores.utility))
 
-    def _noisy(self, scores: Scores, utility: Utility, tape: Tape) -> NDArray[np.int64]:
-        drawn = discrete_laplace_array(tape, len(scores), self.scale(utility))
-        return np.asarray(scores, np.int64) + drawn
+    def _noise(self, tape: Tape, size: int, utility: Utility) -> NDArray[np.int64]:
+        return discrete_laplace_array(tape, size, self.scale(utility))
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        return [int(p) for p in largest(self._noisy(scores, utility, tape), self.k)]
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        drawn = noisy_counts_of(classes, tape, self.scale(utility), self.k)
-        return drawn if self.with_counts else Drawn(drawn.places)
-
-    def _select(
-        self, scores: Scores, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
-        noisy = self._noisy(scores, utility, tape)
-        chosen = [int(p) for p in largest(noisy, self.k)]
-        return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None
+    def _largest(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
+        return noisy_counts_of(classes, tape, self.scale(utility), self.k)
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,21 @@ def noisy_counts_bound(scale: float, d: int, k: int, miss: float) -> TopKBound:
     )
 
 
+def gaussian_counts_bound(deviation: float, d: int, k: int, miss: float) -> TopKBound:
+    """The same with discrete Gaussian noises, whose difference has the tail of a normal one:
+    Pr[Z - Z' >= m] <= exp(-m^2/(4 sigma^2)) [Canonne-Kamath-Steinke 2020, Cor 17]."""
+
+    def error(pairs: float) -> float:
+        return 0.0 if pairs == 0 else 2.0 * deviation * math.sqrt(math.log(max(pairs, 1.0) / miss))
+
+    return TopKBound(
+        error(0.5 * k * (2 * d - k - 1)),
+        error(float(k) * (d - k)),
+        f"k(2d-k-1)/2 exp(-error^2/(4 sigma^2)) <= {miss:.6g}; k(d-k) for the tail",
+        f"union bound, {_HERE}",
+    )
+
+
 def gamma_bound(scale: float, d: int, miss: float) -> TopKBound:
     """By the quantile of the largest noise."""
     error = 2.0 * _gamma_quantile(d + 1, miss) / scale

@@ -11,7 +11,7 @@ order of equal scores is their order.
 | oneshot, oneshot-approximate | one integral, ``top_set_chance`` | releases a set |
 | oneshot with Gumbel noise, peel-gumbel | one integral, ``top_set_chance`` | product of softmaxes |
 | peel-permute-and-flip | not known | product of k integrals, ``win_chances`` |
-| gamma, laplace | not known | not known |
+| gamma, laplace, gaussian | not known | not known |
 
 Sums are good to about 1e-11 relatively and integrals to 1e-13 absolutely; both are called
 exact here. Where nothing is known the functions return None, and only simulation is left.
@@ -36,6 +36,7 @@ from winnow.select.plan.chances import Floats, win_chances
 from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
 from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.mechanisms.gamma import GammaMechanism
+from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
 from winnow.topk.mechanisms.joint import Joint
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
@@ -43,6 +44,7 @@ from winnow.topk.plan.bounds import (
     TopKBound,
     canonical_bound,
     gamma_bound,
+    gaussian_counts_bound,
     joint_bound,
     noisy_counts_bound,
     pairs_bound,
@@ -256,6 +258,11 @@ KNOWN: dict[type[Selection], Known] = {
         lambda m, d, u, miss, _: noisy_counts_bound(float(m.scale(u)), d, m.k, miss)
     ),
 }
+
+
+KNOWN[GaussianCounts] = Known(
+    lambda m, d, u, miss, _: gaussian_counts_bound(m.deviation(u), d, m.k, miss)
+)
 
 
 def known(mechanism: Selection) -> Known:

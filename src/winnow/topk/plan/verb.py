@@ -25,7 +25,10 @@ from winnow.topk.plan.known import chances_of_canonical
 from winnow.topk.plan.probabilities import epsilon_for_top
 from winnow.topk.plan.profile import public_scores
 from winnow.topk.plan.rows import PlanQuestion, TopKRow, shown_chance, shown_number
-from winnow.topk.table import GAMMA, PUBLIC, TopKOptions, top_k_named
+from winnow.topk.table import GAMMA, NOISY_COUNTS, PUBLIC, TopKOptions, top_k_named
+
+_OF_ITEMS = (*NOISY_COUNTS, "canonical")
+"""The mechanisms that use how many items a person has."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Wishes:
 
     def one(self, word: str) -> Candidate:
         """The mechanism of this word; wishes that it cannot meet are refused."""
-        most = self.max_items_per_user if word in ("laplace", "canonical") else None
+        most = self.max_items_per_user if word in _OF_ITEMS else None
         options = TopKOptions(noise=self.noise, gamma=self.gamma, max_items_per_user=most)
         candidate = Candidate(word, self.k, self.delta, options, self.lists_only)
         if self.lists_only and not candidate.at_any().ordered:
@@ -89,7 +92,7 @@ class Wishes:
             candidates = self._variants(word)
             if row_named(TOP_K, word).needs_delta and exact("delta", self.delta) == 0:
                 skipped[word] = "it needs delta > 0"
-            elif word == "laplace" and self.max_items_per_user is None:
+            elif word in NOISY_COUNTS and self.max_items_per_user is None:
                 skipped[word] = "it needs max_items_per_user"
             elif word == "oneshot-approximate" and exact("delta", self.delta) * 20 > 1:
                 skipped[word] = "it needs delta up to 0.05"
@@ -108,7 +111,7 @@ class Wishes:
             noises = [Law.EXPONENTIAL if self.noise is None else self.noise]
         delta = self.delta if row_named(TOP_K, word).needs_delta else 0
         gamma = self.gamma if word == "canonical" else None
-        most = self.max_items_per_user if word in ("laplace", "canonical") else None
+        most = self.max_items_per_user if word in _OF_ITEMS else None
         return [
             Candidate(
                 word,
@@ -256,8 +259,9 @@ def top_k(
 
     ``mechanism="compare"`` puts all mechanisms that apply side by side; a word plans one:
     "joint", "canonical", "oneshot", "peel-permute-and-flip", "peel-gumbel" and
-    "oneshot-approximate" (both need ``delta``), "gamma", "laplace" (needs
-    ``max_items_per_user`` and whole counts). Mechanisms without use for delta stay pure.
+    "oneshot-approximate" (both need ``delta``), "gamma", "laplace" and, with a ``delta``,
+    "gaussian" (both need ``max_items_per_user`` and whole counts). Mechanisms without use for
+    delta stay pure.
 
     For each: the guarantee, whether it gives a list or a set, the exact chance of the true
     top k where a formula is known, the bounds that hold for any data at ``confidence``, and
