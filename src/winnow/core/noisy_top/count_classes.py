@@ -11,12 +11,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.noise import discrete_gaussian_array
 from winnow.core.noisy_top.best_class import LargestNoise, Winner, best_members
 from winnow.core.noisy_top.class_noise import SpreadLaplace
 from winnow.core.noisy_top.ranked import Without
@@ -27,8 +26,6 @@ from winnow.core.tape import BitStream, Tape
 Integers = NDArray[np.int64]
 Place = tuple[int, int]
 """A count, and a place among the candidates that have it."""
-_AT_ONCE = 1 << 20
-"""Candidates whose noise is drawn at once."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +142,10 @@ def noisy_top_places(
 ) -> list[Place]:
     """The places with the k largest of ``scale`` count + noise, largest first."""
     winners = islice(noisy_members(classes, tape.child("class"), noise, scale), k)
-    return _uniform(classes, [winner.block[0] for winner in winners], tape)
+    return uniform_places(classes, [winner.block[0] for winner in winners], tape)
 
 
-def _uniform(classes: CountClasses, counts: list[int], tape: Tape) -> list[Place]:
+def uniform_places(classes: CountClasses, counts: list[int], tape: Tape) -> list[Place]:
     """A uniform place for each of some counts, none twice."""
     stream, universe = tape.child("member").stream(), Without(classes)
     found = (universe.take(count, stream) for count in counts)
@@ -169,36 +166,5 @@ def noisy_counts_of(
         if threshold is not None and noisy < threshold:
             break
         found.append((winner.block[0], noisy))
-    places = _uniform(classes, [count for count, _ in found], tape)
+    places = uniform_places(classes, [count for count, _ in found], tape)
     return Drawn(places, [noisy for _, noisy in found])
-
-
-def gaussian_counts_of(classes: CountClasses, tape: Tape, variance: int, k: int) -> Drawn:
-    """The k largest counts with discrete Gaussian noise, a noise for each candidate.
-
-    Ties of noisy counts are in random order, whatever the true counts are: all that reach the
-    k-th largest are kept, and those that are equal are shuffled.
-    """
-    best: list[tuple[int, int]] = []
-    floor = -(1 << 63)  # the k-th largest noisy count so far
-    for place, (count, size) in enumerate(zip(classes.counts.tolist(), classes.sizes, strict=True)):
-        of_class = tape.child("class").child(f"place-{place}")
-        for first in range(0, size, _AT_ONCE):
-            members = min(_AT_ONCE, size - first)
-            noise = discrete_gaussian_array(
-                of_class.child(f"from-{first}"), members, Fraction(variance)
-            )
-            if members > k:
-                noise = noise[noise >= np.partition(noise, members - k)[members - k]]
-            best += [(count + z, count) for z in noise.tolist() if count + z >= floor]
-            if len(best) > k:
-                floor = sorted((noisy for noisy, _ in best), reverse=True)[k - 1]
-                best = [each for each in best if each[0] >= floor]
-    stream, found = tape.child("ties").stream(), []
-    by_noisy = sorted(best, key=lambda each: -each[0])
-    for _, equal in groupby(by_noisy, key=lambda each: each[0]):
-        left = list(equal)
-        while left:
-            found.append(left.pop(stream.below(len(left))))
-    places = _uniform(classes, [count for _, count in found[:k]], tape)
-    return Drawn(places, [noisy for noisy, _ in found[:k]])

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import groupby
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, probability
 from winnow.core.noise import discrete_gaussian_array
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, gaussian_counts_of
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn, uniform_places
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -23,6 +24,9 @@ from winnow.read.scores import SealedScores
 from winnow.select.crossing import check_size
 from winnow.topk.crossing import check_whole
 from winnow.topk.mechanisms.noisy_counts import CountsWithNoise
+
+_AT_ONCE = 1 << 20
+"""Counts whose noise is drawn at once, where they stay in an engine."""
 
 
 @lru_cache(maxsize=256)
@@ -109,3 +113,34 @@ class GaussianCounts(CountsWithNoise):
 
     def _largest(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         return gaussian_counts_of(classes, tape, self.variance(utility), self.k)
+
+
+def gaussian_counts_of(classes: CountClasses, tape: Tape, variance: int, k: int) -> Drawn:
+    """The k largest counts with discrete Gaussian noise, a noise for each candidate.
+
+    Ties of noisy counts are in random order, whatever the true counts are: all that reach the
+    k-th largest are kept, and those that are equal are shuffled.
+    """
+    best: list[tuple[int, int]] = []
+    floor = -(1 << 63)  # the k-th largest noisy count so far
+    for place, (count, size) in enumerate(zip(classes.counts.tolist(), classes.sizes, strict=True)):
+        of_class = tape.child("class").child(f"place-{place}")
+        for first in range(0, size, _AT_ONCE):
+            members = min(_AT_ONCE, size - first)
+            noise = discrete_gaussian_array(
+                of_class.child(f"from-{first}"), members, Fraction(variance)
+            )
+            if members > k:
+                noise = noise[noise >= np.partition(noise, members - k)[members - k]]
+            best += [(count + z, count) for z in noise.tolist() if count + z >= floor]
+            if len(best) > k:
+                floor = sorted((noisy for noisy, _ in best), reverse=True)[k - 1]
+                best = [each for each in best if each[0] >= floor]
+    stream, found = tape.child("ties").stream(), []
+    by_noisy = sorted(best, key=lambda each: -each[0])
+    for _, equal in groupby(by_noisy, key=lambda each: each[0]):
+        left = list(equal)
+        while left:
+            found.append(left.pop(stream.below(len(left))))
+    places = uniform_places(classes, [count for _, count in found[:k]], tape)
+    return Drawn(places, [noisy for noisy, _ in found[:k]])
