@@ -22,7 +22,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.itemsets import crossing
 from winnow.itemsets.audit.claims import ONE, selections
 from winnow.itemsets.audit.model import HELD, PAIRS, OnBaskets
-from winnow.read.engines.query import items_of_text, itemset_text
+from winnow.read.engines.basket_query import items_of_text, itemset_text
 from winnow.read.kept import KeptBaskets
 from winnow.select.ranked import RankedNoisyMax
 from winnow.topk.audit.kept import ListedCounts

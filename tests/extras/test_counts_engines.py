@@ -100,6 +100,23 @@ def test_spark_takes_no_two_texts_for_one(spark: Any) -> None:
         assert open_sealed(counted.values).tolist() == [2, 0]
 
 
+def test_bytes_of_spark_that_are_no_text_are_as_if_missing(spark: Any) -> None:
+    """All of them come here as one sign: one person's item would take another's count."""
+    item = "CASE WHEN id < 5 THEN X'FF41' WHEN id < 8 THEN X'FE41' ELSE X'61' END"
+    frame = spark.sql(f"SELECT string(id) AS who, CAST({item} AS string) AS what FROM range(99)")
+    for bound in (None, 1):
+        counted = wn.counts(frame, item="what", user="who", max_items_per_user=bound)
+        assert opened(counted) == {"a": 91}
+    options: dict[str, Any] = {"size": 1, "k": 9, "epsilon": 1e6, "delta": 0.1, "seed": 1}
+    for basket, item, many in (("who", "what", 91), ("what", "who", 1)):
+        for keep in ("memory", "engine"):
+            how: dict[str, Any] = {"basket": basket, "item": item, "unit": "basket", "keep": keep}
+            found = wn.frequent_itemsets(
+                wn.read_baskets(frame, **how), **options, with_subsets=True
+            )
+            assert found.value.supports[()] == many
+
+
 LABELS = [7, True, datetime.date(2026, 11, 30)]
 
 

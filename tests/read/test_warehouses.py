@@ -17,8 +17,9 @@ import winnow as wn
 from reference.bounded_counts import bounded_counts
 from reference.inside import open_sealed
 from winnow.errors import DataError
+from winnow.read.engines.basket_query import BasketQuery
 from winnow.read.engines.histogram import HistogramQuery
-from winnow.read.engines.query import SALT, BasketQuery, CountQuery
+from winnow.read.engines.query import SALT, CountQuery
 from winnow.read.engines.warehouse import DIALECTS, WarehouseTable, with_salt
 from winnow.read.kept import KeptCounts
 

@@ -244,7 +244,7 @@ class _InEngine:
 
     def drawn(self, draw: Draw) -> list[Found]:
         """What is drawn, with its support."""
-        from winnow.read.engines.query import items_of_text
+        from winnow.read.engines.basket_query import items_of_text
 
         with self._baskets.itemsets(self._size).snapshot() as asked:
             many = None if self._texts is None else len(self._texts)
@@ -280,7 +280,7 @@ class _InEngine:
         return [found[itemset] for itemset in itemsets]
 
     def _text(self, itemset: tuple[Any, ...]) -> str:
-        from winnow.read.engines.query import itemset_text
+        from winnow.read.engines.basket_query import itemset_text
 
         return itemset_text(
             itemset if self._texts is None else (self._texts[code] for code in itemset)

@@ -116,7 +116,7 @@ def kept_pairs(
     bring: Callable[[], tuple[Baskets, list[str]] | None] | None,
 ) -> KeptBaskets:
     """The same baskets, left where they are; of each at most ``max_items`` items are kept."""
-    from winnow.read.engines.query import BasketQuery
+    from winnow.read.engines.basket_query import BasketQuery
     from winnow.read.engines.registry import engine_for
 
     listed = None if items is None else tuple(items)

@@ -19,7 +19,7 @@ from winnow.read.scores import Scores
 if TYPE_CHECKING:  # they need sqlglot
     from winnow.core.baskets import Baskets
     from winnow.read.engine import Engine
-    from winnow.read.engines.query import BasketQuery
+    from winnow.read.engines.basket_query import BasketQuery
 
 KEEP = ("auto", "engine", "memory")
 MOST_COLLECTED = 1_000_000

@@ -19,11 +19,9 @@ _WHOLE = {
     *("utinyint", "usmallint", "uinteger"),  # DuckDB, within 64 bits with sign
     *("int", "int2", "int4", "int8"),  # Spark, Postgres
 }
-_OTHER = {
-    *("varchar", "char", "bpchar", "text", "string"),
-    *("boolean", "bool", "date", "uuid", "enum"),
-    *("ubigint", "hugeint", "uhugeint"),
-}
+_PLAIN = _WHOLE | {"boolean", "bool", "date", "uuid", "ubigint", "hugeint", "uhugeint"}
+"""No two values have one text, whatever the settings of a database."""
+_OTHER = {"varchar", "char", "bpchar", "text", "string", "enum"}
 UNKNOWN = "null"
 _UNTYPED = {'"null"', UNKNOWN, "void"}
 """A column of nothing but nulls, or of no rows, in DuckDB, Arrow and Spark."""
@@ -39,7 +37,7 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
             continue
         if name not in types:
             raise DataError(missing_column(name, types, f" (the {role})"))
-        if _base(types[name]) not in _WHOLE | _OTHER | _UNTYPED:
+        if _base(types[name]) not in _PLAIN | _OTHER | _UNTYPED:
             raise DataError(
                 f"the column {name!r} has the type {plain_type(types[name])}, whose text is not "
                 "the same in every engine; cast it to text or to whole numbers first"
@@ -90,9 +88,8 @@ def column_types(connection: Any, source: exp.Expression) -> dict[str, str]:
 def typed(query: CountQuery, types: Mapping[str, str]) -> CountQuery:
     """The query for columns of these types, if they may be counted."""
     check_columns(types, **query.roles)
-    return replace(
-        query, whole=is_whole(types, query.user), whole_items=is_whole(types, query.item)
-    )
+    plain = frozenset(name for name in query.columns if _base(types[name]) in _PLAIN)
+    return replace(query, whole=is_whole(types, query.user), plain=plain)
 
 
 def table_or_query(text: str, dialect: str) -> exp.Expression:

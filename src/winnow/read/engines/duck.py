@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 from sqlglot import exp
@@ -15,14 +16,16 @@ from sqlglot import exp
 from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError
 from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, own_name, refusing
+from winnow.read.engines.basket_query import BasketQuery
 from winnow.read.engines.columns import column_types, table_or_query, typed
 from winnow.read.engines.distinct import duck_distinct
 from winnow.read.engines.histogram import HistogramQuery
 from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
-from winnow.read.engines.packed_pairs import people_of_part
+from winnow.read.engines.packed_pairs import PackedPairs, people_of_part
 from winnow.read.engines.private_duck import DuckAsking, run
 from winnow.read.engines.query import (
     CountQuery,
+    column,
     listed_in_one_text,
     no_more_than,
     numbered_in_one_text,
@@ -62,16 +65,15 @@ class DuckTable(Engine):
     ) -> Counts | None:
         """The counts, in the given number of parts, rounded up to a power of two."""
         with refusing("the source cannot be counted", TABLE):
-            query = typed(query, self.types())
-            source = self._exact_texts(query)
-            return self._counted(source, query, parts or 1, progress, most)
+            check_collation(self.connection)
+            query = self._typed(query)
+            return self._counted(query, parts or 1, progress, most)
 
     def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
         """Nothing is asked before a release; ``parts`` splits the items that are private."""
         with refusing("the source cannot be counted", TABLE):
-            query = typed(query, self.types())
-            source = self._exact_texts(query)
-        return _DuckKept(self.connection, source, query, parts or 1)
+            check_collation(self.connection)
+            return _DuckKept(self, self._typed(query), parts or 1)
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """The distinct rows."""
@@ -94,17 +96,16 @@ class DuckTable(Engine):
 
     def _counted(
         self,
-        source: exp.Expression,
         query: CountQuery,
         parts: int,
         progress: Progress | None,
         most: int | None,
     ) -> Counts | None:
         parts = 1 << (parts - 1).bit_length()
-        totals, listed = Counts(), listed_in_one_text(query.items)
+        totals = Counts()
         for part in range(parts):
             split = people_of_part(query.apart, part, parts)
-            asked = no_more_than(most, query.over(source.copy(), *split, listed=listed))
+            asked = no_more_than(most, self.counts(query, *split))
             for item, count in run(self.connection, asked.sql(dialect="duckdb")):
                 totals[item] = totals.get(item, 0) + count
             if most is not None and len(totals) > most:
@@ -113,30 +114,40 @@ class DuckTable(Engine):
                 progress(part + 1, parts)
         return totals
 
-    def _exact_texts(self, query: CountQuery) -> exp.Expression:
-        """The source with its columns freed of collations, which would make 'a' and 'A' one.
+    def _typed(self, query: CountQuery) -> CountQuery:
+        """Texts are compared as bytes: a collation would make 'a' and 'A' one.
 
         A merged pair of people would be bounded as one, and either could then move more
         counts than the bound says.
         """
-        check_collation(self.connection)
+        return replace(typed(query, self.types()), encoded=True)
+
+    def counts(self, query: CountQuery, *filters: exp.Expression) -> exp.Select:
+        """The counts as one query."""
+        if isinstance(query, BasketQuery):
+            listed, source = listed_in_one_text(query.items), self._exact_texts(query)
+            return query.over(source, *filters, listed=listed)
+        if query.user is None or query.max_items_per_user is None:
+            listed = listed_in_one_text(query.items)
+            return query.over(self.source.copy(), *filters, listed=listed)
+        names = own_name("items"), own_name("people")
+        return PackedPairs(query, self.source, *names).in_one(*filters)
+
+    def _exact_texts(self, query: CountQuery) -> exp.Expression:
+        """The source with its columns as texts that have no collation."""
         columns = []
-        for name, numbers in query.columns.items():
-            value: exp.Expression = exp.column(exp.to_identifier(name, quoted=True))
-            if not numbers:
-                value = _decoded(exp.cast(value, "TEXT"))
-            columns.append(exp.alias_(value, name, quoted=True))
+        for name in query.columns:
+            text = exp.cast(column(name), "TEXT")
+            columns.append(exp.alias_(_decoded(text), name, quoted=True))
         return exp.select(*columns).from_(self.source.copy()).subquery("exact_texts")
 
 
 class _DuckKept(EngineKept):
     """Counts in the user's own database, in one transaction where none is open yet."""
 
-    def __init__(
-        self, connection: Any, source: exp.Expression, query: CountQuery, parts: int
-    ) -> None:
+    def __init__(self, table: DuckTable, query: CountQuery, parts: int) -> None:
         super().__init__(query, TABLE)
-        self._connection, self._source = connection, source
+        self._table, self._connection = table, table.connection
         whole = query.items is not None or (query.user and query.max_items_per_user is not None)
         self._parts = 1 if whole else 1 << (parts - 1).bit_length()
         """Items may be counted apart where a person's items do not compete."""
@@ -145,11 +156,8 @@ class _DuckKept(EngineKept):
     def asking(self) -> Iterator[tuple[Asking, KeptQuery]]:
         """A relation does not show its connection; it has the checks of sizes alone."""
         check_collation(self._connection)
-        listed = listed_in_one_text(self.query.items)
         splits = (people_of_part(self.query.item, p, self._parts) for p in range(self._parts))
-        first, *others = (
-            self.query.over(self._source.copy(), *split, listed=listed) for split in splits
-        )
+        first, *others = (self._table.counts(self.query, *split) for split in splits)
         numbered = numbered_in_one_text(self.query.items)
         asked = KeptQuery(self.query, first, numbered, tuple(others))
         relation = isinstance(self._connection, RelationConnection)

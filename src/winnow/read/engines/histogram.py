@@ -25,7 +25,7 @@ from winnow.core.column import Column
 from winnow.errors import DataError
 from winnow.foreign import plain_type
 from winnow.read.engines.columns import check_columns, is_untyped, missing_column
-from winnow.read.engines.query import BYTEWISE, SALT, bytewise_text
+from winnow.read.engines.query import BYTEWISE, SALT, bytewise_text, in_utf8
 
 Dialect = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake", "trino", "databricks"]
 
@@ -100,7 +100,7 @@ class HistogramQuery:
             order=exp.Order(
                 expressions=[
                     exp.Ordered(this=node, nulls_first=False)
-                    for node in (self._row_hash(names), *map(exp.column, names))
+                    for node in (self._row_hash(names, dialect), *map(exp.column, names))
                 ]
             ),
         )
@@ -143,7 +143,7 @@ class HistogramQuery:
             return _time(column, node, dialect, as_text)
         if column.hashed:
             digits = exp.Literal.number(column.digits)
-            digest = exp.MD5(this=exp.cast(_text(node, dialect), "TEXT"))
+            digest = _md5(exp.cast(_text(node, dialect), "TEXT"), dialect)
             return exp.Substring(this=digest, start=exp.Literal.number(1), length=digits)
         if column.content == "text" or (as_text and column.content == "boolean"):
             return _text(node, dialect)
@@ -156,7 +156,7 @@ class HistogramQuery:
             return _numeral(node, WHOLE, "BIGINT", exp.Literal.number(-1))
         return _numeral(node, DECIMAL, "DOUBLE", _double("NaN"))
 
-    def _row_hash(self, names: list[str]) -> exp.Expression:
+    def _row_hash(self, names: list[str], dialect: Dialect) -> exp.Expression:
         """MD5 of salt, person and values; a null is told from every text by its mark."""
         salt = exp.Placeholder(this=SALT) if self.salt_apart else exp.Literal.string(self.salt)
         joined: exp.Expression = exp.DPipe(this=salt, expression=exp.column("u"))
@@ -166,7 +166,7 @@ class HistogramQuery:
             )
             filled = exp.Coalesce(this=value, expressions=[exp.Literal.string("|-")])
             joined = exp.DPipe(this=joined, expression=filled)
-        return exp.MD5(this=joined)
+        return _md5(joined, dialect)
 
 
 def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) -> None:
@@ -321,6 +321,8 @@ def _listed(column: Column, value: exp.Expression) -> exp.Expression:
     What stands for them is outside, too.
     """
     inside: Any
+    if column.hashed:  # it has some digits, and any of them are a bucket
+        return value
     if column.kind == "codes":
         whole = exp.EQ(this=value.copy(), expression=exp.Floor(this=value.copy()))
         low, high = exp.Literal.number(0), exp.Literal.number(column.codes - 1)
@@ -335,6 +337,11 @@ def _listed(column: Column, value: exp.Expression) -> exp.Expression:
         return value
     missing = exp.Is(this=value.copy(), expression=exp.Null())
     return exp.Case().when(missing, exp.null()).when(inside, value.copy()).else_(other)
+
+
+def _md5(text: exp.Expression, dialect: Dialect) -> exp.Expression:
+    """MD5 of a text, the same in every engine."""
+    return exp.MD5(this=in_utf8(text) if dialect == "postgres" else text)
 
 
 def _column(name: str) -> exp.Column:

@@ -103,7 +103,7 @@ class KeptQuery:
         if self.listed is None:
             text = exp.column("i", "c")
             bucket = exp.Substring(
-                this=exp.MD5(this=exp.cast(text.copy(), "TEXT")),
+                this=self.query.md5(exp.cast(text.copy(), "TEXT")),
                 start=exp.Literal.number(1),
                 length=exp.Literal.number(_DIGITS),
             )

@@ -12,6 +12,9 @@ once for each item and each person, not for each pair.
 Duplicates are not removed first, which would cost more than all the rest: the 2 L least v of each
 person, with their duplicates, nearly always hold the L least different ones. Where they may not
 (2 L values, fewer than L of them different) the person's pairs are made distinct.
+
+In a database of the user's own nothing is made: one query ranks all pairs of a person, duplicates
+with them, which DuckDB can spill.
 """
 
 from __future__ import annotations
@@ -20,7 +23,14 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from winnow.read.engines.query import CountQuery, column, listed_in_one_text, not_null, product_hash
+from winnow.read.engines.query import (
+    CountQuery,
+    column,
+    listed_in_one_text,
+    not_null,
+    product_hash,
+    ranked,
+)
 
 CODES = 900_000_000
 """Numbers of items are below this, and P times it is below 2^63."""
@@ -39,6 +49,9 @@ class PackedPairs:
 
     query: CountQuery
     source: exp.Expression
+    of_items: str = ITEMS
+    of_people: str = PEOPLE
+    """What the tables of items and people are called."""
 
     @property
     def bound(self) -> int:
@@ -50,13 +63,13 @@ class PackedPairs:
         """How many values of each person are kept at first; None: all, made distinct."""
         return 2 * self.bound if 2 * self.bound <= _MOST_IN_HEAP else None
 
-    def items(self) -> str:
-        """Make the table of items: the value, its text, b, and its number."""
-        item = column(self.query.item)
-        found = exp.select(exp.alias_(item, "i")).distinct().from_(self.source.copy())
-        texts = exp.select("i", exp.alias_(self.query.text(exp.column("i")), "t"))
-        texts = texts.from_(found.where(not_null(item)).subquery("d"))
-        kept = exp.select("i", "t").from_(texts.subquery("d"))
+    def items(self) -> exp.Select:
+        """The table of items: the value, its text, b, and its number."""
+        name = self.query.item
+        found = exp.select(exp.alias_(self.query.compared(name), "i")).distinct()
+        found = found.from_(self.source.copy()).where(not_null(column(name)))
+        texts = exp.select("i", exp.alias_(self.query.named(name, exp.column("i")), "t"))
+        kept = exp.select("i", "t").from_(texts.from_(found.subquery("d")).subquery("d"))
         listed = listed_in_one_text(self.query.items)
         if listed is not None:
             kept = kept.where(exp.In(this=exp.column("t"), query=exp.Subquery(this=listed)))
@@ -68,44 +81,65 @@ class PackedPairs:
             exp.alias_(self.query.item_hash(exp.column("t")), "b"),
             exp.alias_(number, "code"),
         )
-        return _table(ITEMS, numbered.from_(kept.subquery("k")))
+        return numbered.from_(kept.subquery("k"))
 
-    def people(self, *filters: exp.Expression) -> str:
-        """Make the table of people that have texts as names: the text, a number, and a."""
-        user = column(self.query.user or "")
-        found = exp.select(exp.alias_(user, "u")).distinct().from_(self.source.copy())
-        texts = exp.select("u", exp.alias_(self.query.text(exp.column("u")), "t"))
-        texts = texts.from_(found.where(not_null(user), *filters).subquery("d"))
+    def people(self, *filters: exp.Expression) -> exp.Select:
+        """The table of people that have texts as names: the text, a number, and a."""
+        name = self.query.user or ""
+        found = exp.select(exp.alias_(self.query.compared(name), "u")).distinct()
+        found = found.from_(self.source.copy()).where(not_null(column(name)), *filters)
+        texts = exp.select("u", exp.alias_(self.query.named(name, exp.column("u")), "t"))
         numbered = exp.select(
             "u",
             exp.alias_(exp.Window(this=exp.RowNumber()), "person"),
             exp.alias_(self.query.person_hash(exp.column("t")), "a"),
         )
-        return _table(PEOPLE, numbered.from_(texts.subquery("k")))
+        return numbered.from_(texts.from_(found.subquery("d")).subquery("k"))
 
     def rows(self, *filters: exp.Expression) -> exp.Select:
         """(person, v) of every row, with duplicates."""
-        item, user = column(self.query.item), column(self.query.user or "")
-        own = exp.select(exp.alias_(user, "u"), exp.alias_(item, "i")).from_(self.source.copy())
-        own = own.where(not_null(user), *filters)
+        shifted = exp.Mul(this=exp.column("h"), expression=exp.Literal.number(CODES))
+        v = exp.Add(this=shifted, expression=exp.column("code"))
+        return exp.select("u", exp.alias_(v, "v")).from_(self._hashed(*filters).subquery("q"))
+
+    def _hashed(self, *filters: exp.Expression) -> exp.Select:
+        """The person, a b mod P and the number of the item of every row, with duplicates."""
+        name, items, people = self.query.user or "", self.of_items, self.of_people
+        own = exp.select(
+            exp.alias_(self.query.compared(name), "u"),
+            exp.alias_(self.query.compared(self.query.item), "i"),
+        ).from_(self.source.copy())
+        own = own.where(not_null(column(name)), *filters)
         if self.query.whole:
             person: exp.Expression = self.query.person(exp.column("u", "s"))
             a = self.query.person_hash(exp.column("u", "s"))
         else:
-            person, a = exp.column("person", PEOPLE), exp.column("a", PEOPLE)
-        hashed = product_hash(exp.Paren(this=a), exp.column("b", ITEMS))
-        shifted = exp.Mul(this=hashed, expression=exp.Literal.number(CODES))
-        v = exp.Add(this=shifted, expression=exp.column("code", ITEMS))
-        same = exp.EQ(this=exp.column("i", "s"), expression=exp.column("i", ITEMS))
-        rows = exp.select(exp.alias_(person, "u"), exp.alias_(v, "v"))
-        rows = rows.from_(own.subquery("s")).join(exp.to_table(ITEMS), on=same)
+            person, a = exp.column("person", people), exp.column("a", people)
+        hashed = product_hash(exp.Paren(this=a), exp.column("b", items))
+        same = exp.EQ(this=exp.column("i", "s"), expression=exp.column("i", items))
+        rows = exp.select(
+            exp.alias_(person, "u"), exp.alias_(hashed, "h"), exp.column("code", items)
+        )
+        rows = rows.from_(own.subquery("s")).join(exp.to_table(items), on=same)
         if self.query.whole:
             return rows
-        same = exp.EQ(this=exp.column("u", "s"), expression=exp.column("u", PEOPLE))
-        return rows.join(exp.to_table(PEOPLE), on=same)
+        same = exp.EQ(this=exp.column("u", "s"), expression=exp.column("u", people))
+        return rows.join(exp.to_table(people), on=same)
 
-    def least(self, *filters: exp.Expression) -> str:
-        """Make the table of each person's L least different v; null where more must be read."""
+    def in_one(self, *filters: exp.Expression) -> exp.Select:
+        """The text of each item and its count, by one query that makes no table."""
+        rank = ranked(exp.Anonymous(this="DENSE_RANK"), exp.column("h"), exp.column("code"))
+        placed = exp.select("u", "code", exp.alias_(rank, "r"))
+        placed = placed.from_(self._hashed(*filters).subquery("w"))
+        few = exp.select("u", "code").distinct().from_(placed.subquery("d"))
+        counts = self._named(exp.column("code"), few.where(exp.column("r") <= self.bound))
+        counts = counts.with_(self.of_items, as_=self.items(), materialized=True)
+        if self.query.whole:
+            return counts
+        return counts.with_(self.of_people, as_=self.people(*filters), materialized=True)
+
+    def least(self, *filters: exp.Expression) -> exp.Select:
+        """The table of each person's L least different v; null where more must be read."""
         assert self.heap is not None
         heaps = exp.select("u", exp.alias_(call("MIN", "v", self.heap), "vs"))
         heaps = heaps.from_(self.rows(*filters).subquery("r")).group_by("u")
@@ -125,7 +159,7 @@ class PackedPairs:
             exp.EQ(this=call("LEN", "kept"), expression=exp.Literal.number(self.bound)),
         )
         kept = exp.Case().when(sure, exp.column("kept"))
-        return _table(LEAST, exp.select("u", exp.alias_(kept, "kept")).from_(lists))
+        return exp.select("u", exp.alias_(kept, "kept")).from_(lists)
 
     def unsure(self) -> str:
         """How many people need all their rows."""
@@ -147,10 +181,14 @@ class PackedPairs:
                 own = exp.In(this=exp.column("u"), query=exp.Subquery(this=few))
                 values = exp.union(ready, self._made_distinct(*filters, own=own), distinct=False)
         code = exp.Mod(this=exp.column("v"), expression=exp.Literal.number(CODES))
+        return self._named(code, values).sql(dialect="duckdb")
+
+    def _named(self, code: exp.Expression, values: exp.Query) -> exp.Select:
+        """The items of some pairs, by their texts, and how many pairs each has."""
         numbers = exp.select(exp.alias_(code, "code"), exp.alias_(exp.Count(this=exp.Star()), "n"))
         numbers = numbers.from_(values.subquery("k")).group_by("1")
-        named = exp.select("t", "n").from_(numbers.subquery("c"))
-        return named.join(exp.to_table(ITEMS), using="code").sql(dialect="duckdb")
+        named = exp.select(exp.alias_(exp.column("t"), "i"), "n").from_(numbers.subquery("c"))
+        return named.join(exp.to_table(self.of_items), using="code")
 
     def _made_distinct(
         self, *filters: exp.Expression, own: exp.Expression | None = None
@@ -180,7 +218,8 @@ def people_of_part(name: str, part: int, parts: int) -> list[exp.Expression]:
     return [low < 1]
 
 
-def _table(name: str, query: exp.Select) -> str:
+def made_table(name: str, query: exp.Select) -> str:
+    """The statement that makes a table of a private database."""
     return f"CREATE OR REPLACE TEMP TABLE {name} AS {query.sql(dialect='duckdb')}"
 
 

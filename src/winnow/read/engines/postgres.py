@@ -10,25 +10,31 @@ from typing import Any, Self
 from sqlglot import exp
 
 from winnow.core.noisy_top.keyed import Worker
+from winnow.errors import DataError
+from winnow.foreign import instead
 from winnow.read.engine import TABLE, Counts, Distinct, Engine, Progress, Source, own_name, refusing
 from winnow.read.engines.columns import table_or_query, typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
-from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
+from winnow.read.engines.kept import Asking, EngineKept, KeptQuery, Wanted
 from winnow.read.engines.query import (
     CountQuery,
     listed_in_one_text,
     no_more_than,
     numbered_in_one_text,
 )
-from winnow.read.engines.row_sources import RowSource, Wanted, batches, receiver
+from winnow.read.engines.row_sources import RowSource, batches, receiver
+from winnow.read.engines.row_sources import Wanted as WantedRows
 from winnow.read.engines.scored import scores_query
 from winnow.read.kept import KeptCounts
 
 _SETTINGS = (
     "SET LOCAL DateStyle = 'ISO'",  # the text of dates is that of the other engines
     "SET LOCAL standard_conforming_strings = on",  # literals mean what they say
+    "SET LOCAL client_encoding = 'UTF8'",  # texts come as texts
 )
+_UNKNOWN_BYTES = ("SQL_ASCII", "MULE_INTERNAL")
+"""Encodings of databases that do not say which letters their bytes are."""
 
 
 class PostgresTable(Engine):
@@ -58,21 +64,45 @@ class PostgresTable(Engine):
             refusing("Postgres cannot count this source", TABLE),
             self._settled() as cursor,
         ):
-            query = self._typed(query, cursor)
-            listed = listed_in_one_text(query.items)
-            asked = no_more_than(most, query.over(self.source.copy(), listed=listed))
-            cursor.execute(asked.sql(dialect="postgres"))
+            counts = self.asked(self._typed(query, cursor)).counts
+            self._understood(cursor, counts)
+            cursor.execute(no_more_than(most, counts).sql(dialect="postgres"))
             found = {item: int(count) for item, count in cursor.fetchall()}
             return None if most is not None and len(found) > most else found
 
     def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
-        """Nothing is asked before a release but the types of the columns."""
+        """Nothing is asked before a release but the types of the columns, and for a plan."""
         with refusing("Postgres cannot count this source", TABLE), self._settled() as cursor:
-            return _PostgresKept(self, self._typed(query, cursor))
+            query = self._typed(query, cursor)
+            self._understood(cursor, self.asked(query).sizes())
+            return _PostgresKept(self, query)
+
+    def asked(self, query: CountQuery) -> KeptQuery:
+        """The counts."""
+        listed, numbered = listed_in_one_text(query.items), numbered_in_one_text(query.items)
+        return KeptQuery(query, query.over(self.source.copy(), listed=listed), numbered)
+
+    def _understood(self, cursor: Any, query: exp.Select) -> None:
+        """Have the server plan a query, so that what it never can answer is refused at once."""
+        from psycopg.errors import UntranslatableCharacter
+
+        encoding = self.connection.info.parameter_status("server_encoding")
+        foreign = DataError(
+            f"this Postgres database holds texts in {encoding}, which has no bytes for a letter of "
+            "the public list or of the query; leave out what it cannot hold"
+        )
+        with instead(foreign, UntranslatableCharacter):
+            cursor.execute(f"EXPLAIN {query.sql(dialect='postgres')}")
 
     @contextmanager
     def _settled(self) -> Iterator[Any]:
         """A cursor inside a transaction that is rolled back with its settings."""
+        encoding = self.connection.info.parameter_status("server_encoding")
+        if encoding in _UNKNOWN_BYTES:
+            raise DataError(
+                f"this Postgres database has the encoding {encoding}, which does not say what its "
+                "texts are; copy the table to a database of UTF8, or unload it to a file"
+            )
         with (
             self.connection.transaction(force_rollback=True),
             tuple_cursor(self.connection) as cursor,
@@ -102,8 +132,7 @@ class PostgresTable(Engine):
 
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:
         """In a transaction that is rolled back, so that a failure leaves the user's own alone."""
-        connection = self.connection
-        with connection.transaction(force_rollback=True), tuple_cursor(connection) as cursor:
+        with self._settled() as cursor:
             types = self._types(cursor)
             check_types(query, types, as_text=False)
             asked = query.over(self.source.copy(), types, "postgres", as_text=False)
@@ -130,12 +159,8 @@ class PostgresTable(Engine):
     @contextmanager
     def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:
         """Inside one transaction, which is rolled back with its settings."""
-        with self.connection.transaction(force_rollback=True):
-            with tuple_cursor(self.connection) as cursor:
-                for setting in _SETTINGS:
-                    cursor.execute(setting)
-                types = self._types(cursor)
-            yield _PostgresRows(private, types, self)
+        with self._settled() as cursor:
+            yield _PostgresRows(private, self._types(cursor), self)
 
     def _types(self, cursor: Any) -> dict[str, str]:
         """The columns and their types."""
@@ -154,16 +179,30 @@ class _PostgresKept(EngineKept):
     @contextmanager
     def asking(self) -> Iterator[tuple[Asking, KeptQuery]]:
         """In one transaction, rolled back."""
-        listed = listed_in_one_text(self.query.items)
-        counts = self.query.over(self._table.source.copy(), listed=listed)
-        asked = KeptQuery(self.query, counts, numbered_in_one_text(self.query.items))
         with self._table.snapshot() as cursor:
-            yield _PostgresAsking(cursor), asked
+            yield _PostgresAsking(cursor), self._table.asked(self.query)
 
 
 class _PostgresAsking(Asking):
+    """What is asked for comes by COPY: the text of a query may stand in the server's log."""
+
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
+
+    def table(self, wanted: list[Wanted]) -> exp.Expression:
+        """A temporary table of the values, gone with the transaction; or a list, if refused."""
+        from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
+
+        name, kind = own_name("wanted"), "text" if isinstance(wanted[0][1], str) else "bigint"
+        try:
+            with self._cursor.connection.transaction():
+                self._cursor.execute(f"CREATE TEMP TABLE {name} (n bigint, b {kind})")
+                with self._cursor.copy(f"COPY {name} FROM STDIN") as copy:
+                    for row in wanted:
+                        copy.write_row(row)
+        except (InsufficientPrivilege, ReadOnlySqlTransaction):
+            return super().table(wanted)
+        return exp.to_table(name, alias="w")
 
     def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
         """The answer."""
@@ -197,7 +236,7 @@ class _PostgresRows(RowSource):
         self._table = table
         super().__init__(private, types)
 
-    def bring(self, wanted: Wanted, table: str) -> None:
+    def bring(self, wanted: WantedRows, table: str) -> None:
         """Through a cursor of the server, so that it sends no more than a batch at a time."""
         receive = receiver(self.private, table, wanted.kinds())
         with tuple_cursor(self._table.connection, own_name("rows")) as cursor:

@@ -27,6 +27,7 @@ from winnow.read.engines.packed_pairs import (
     PEOPLE,
     PackedPairs,
     call,
+    made_table,
     people_of_part,
 )
 from winnow.read.engines.query import (
@@ -171,7 +172,7 @@ class PartsCounter:
         if self.query.user is None or self.query.max_items_per_user is None:
             return False
         try:
-            run(self.connection, self.packed.items())
+            run(self.connection, made_table(ITEMS, self.packed.items()))
         except duckdb.OutOfMemoryException:
             return False
         (found,) = run(self.connection, f"SELECT COUNT(*) FROM {ITEMS}")
@@ -205,10 +206,10 @@ class PartsCounter:
         for table in (LEAST, PEOPLE):  # of the part before
             run(self.connection, f"DROP TABLE IF EXISTS {table}")
         if not self.query.whole:
-            run(self.connection, self.packed.people(*split))
+            run(self.connection, made_table(PEOPLE, self.packed.people(*split)))
         exactly = True
         if self.packed.heap is not None:
-            run(self.connection, self.packed.least(*split))
+            run(self.connection, made_table(LEAST, self.packed.least(*split)))
             ((unsure,),) = run(self.connection, self.packed.unsure())
             exactly = unsure > 0
         return self.packed.counts(*split, exactly=exactly)

@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 from sqlglot import exp
 
@@ -44,8 +42,10 @@ class CountQuery:
     """The public list of items as texts; others are left out before anything is bounded."""
     whole: bool = False
     """Whether people are numbered by 64-bit whole numbers."""
-    whole_items: bool = False
-    """Whether items are, too: then they are grouped as numbers, and become texts at the end."""
+    plain: frozenset[str] = frozenset()
+    """Columns of which no two values have one text: compared as they are, and texts at the end."""
+    encoded: bool = False
+    """Whether texts are compared as bytes, where columns may have collations (DuckDB)."""
     collation: str | None = None
     """The engine's name for comparing texts by their bytes, where columns may do otherwise."""
     bytewise: str | None = None
@@ -59,10 +59,9 @@ class CountQuery:
         return {"item": self.item, "user": self.user}
 
     @property
-    def columns(self) -> dict[str, bool]:
-        """The same, each with whether it is read as whole numbers, not as texts."""
-        found = {self.item: self.whole_items}
-        return found if self.user is None else found | {self.user: self.whole}
+    def columns(self) -> list[str]:
+        """The same."""
+        return [name for name in self.roles.values() if name is not None]
 
     @property
     def apart(self) -> str:
@@ -87,29 +86,47 @@ class CountQuery:
         item = column(self.item)
         kept = [not_null(item), *filters]
         if listed is not None:
-            kept.append(exp.In(this=self.text(item), query=exp.Subquery(this=listed)))
-        numbers = self.whole_items and (self.user is None or self.max_items_per_user is None)
-        held = exp.cast(item.copy(), "BIGINT") if numbers else self.text(item)
+            kept.append(self.among(item, listed))
+        held = exp.alias_(self.compared(self.item), "i")
         if self.user is None:  # every row is a person of its own
-            rows = exp.select(exp.alias_(held, "i")).from_(source).where(*kept)
-            return self._as_texts(_grouped(rows)) if numbers else _grouped(rows)
+            return self._named(_grouped(exp.select(held).from_(source).where(*kept)))
         user = column(self.user)
-        pairs = (
-            exp.select(exp.alias_(self.person(user), "u"), exp.alias_(held, "i"))
-            .distinct()
-            .from_(source)
-            .where(not_null(user), *kept)
-        )
+        kept.insert(0, not_null(user))
         if self.max_items_per_user is None:
-            return self._as_texts(_grouped(pairs)) if numbers else _grouped(pairs)
-        rank = _ranked(exp.RowNumber(), self.pair_hash(), exp.column("i"))
-        ranked = exp.select("i", exp.alias_(rank, "n")).from_(pairs.subquery("p"))
-        few = exp.select("i").from_(ranked.subquery("r"))
+            who = exp.alias_(self.compared(self.user), "u")
+            pairs = exp.select(who, held).distinct().from_(source).where(*kept)
+            return self._named(_grouped(pairs))
+        texts = exp.alias_(self.person(user), "u"), exp.alias_(self.text(item), "i")
+        pairs = exp.select(*texts).distinct().from_(source).where(*kept)
+        rank = ranked(exp.RowNumber(), self.pair_hash(), exp.column("i"))
+        placed = exp.select("i", exp.alias_(rank, "n")).from_(pairs.subquery("p"))
+        few = exp.select("i").from_(placed.subquery("r"))
         return _grouped(few.where(exp.column("n") <= self.max_items_per_user))
 
-    def _as_texts(self, counts: exp.Select) -> exp.Select:
-        """Counts of numbers as counts of their texts, of which no two are the same."""
-        text = exp.alias_(self.text(exp.column("i")), "i")
+    def compared(self, name: str) -> exp.Expression:
+        """A column as its values are compared: as they are, as bytes, or as texts."""
+        if name in self.plain:
+            return column(name)
+        return _bytes(column(name)) if self.encoded else self.text(column(name))
+
+    def named(self, name: str, value: exp.Expression) -> exp.Expression:
+        """The text of a value of a column that was compared."""
+        if name in self.plain or not self.encoded:
+            return self.text(value)
+        return exp.Anonymous(this="DECODE", expressions=[value.copy()])
+
+    def among(self, item: exp.Expression, listed: exp.Expression) -> exp.Expression:
+        """Whether an item is one of the public list."""
+        if not self.encoded:
+            return exp.In(this=self.text(item), query=exp.Subquery(this=listed))
+        held = exp.select(_bytes(exp.column("i"))).from_(exp.Subquery(this=listed, alias="l"))
+        return exp.In(this=_bytes(item), query=exp.Subquery(this=held))
+
+    def _named(self, counts: exp.Select) -> exp.Select:
+        """Counts of values as counts of their texts, of which no two are the same."""
+        if self.item not in self.plain and not self.encoded:
+            return counts
+        text = exp.alias_(self.named(self.item, exp.column("i")), "i")
         return exp.select(text, "n").from_(counts.subquery("g"))
 
     def person(self, node: exp.Expression) -> exp.Expression:
@@ -156,11 +173,19 @@ class CountQuery:
             return exp.Literal.string(self.salt + kind)
         return exp.DPipe(this=exp.Placeholder(this=SALT), expression=exp.Literal.string(kind))
 
+    def md5(self, text: exp.Expression) -> exp.Expression:
+        """MD5 of a text, the same in every engine."""
+        return exp.MD5(this=self.utf8(text))
+
+    def utf8(self, text: exp.Expression) -> exp.Expression:
+        """What stands for a text where it is hashed or ordered: Postgres may hold other bytes."""
+        return text if self.collation is None else in_utf8(text)
+
     def digits(self, kind: str, text: exp.Expression, length: int) -> exp.Expression:
         """1 + the first hexadecimal digits of MD5 as a decimal number, a to f read as 0 to 5."""
         salted = exp.DPipe(this=self.key(kind), expression=text.copy())
         first = exp.Substring(
-            this=exp.MD5(this=salted),
+            this=self.md5(salted),
             start=exp.Literal.number(1),
             length=exp.Literal.number(length),
         )
@@ -169,148 +194,21 @@ class CountQuery:
         return exp.Add(this=exp.cast(decimal, "BIGINT"), expression=exp.Literal.number(1))
 
 
-_HELD = "winnow_held"
-
-
-@dataclass(frozen=True)
-class BasketQuery(CountQuery):
-    """Baskets per itemset: the columns are those of a count, and what makes a basket.
-
-        p: the distinct (person, basket, item), rows with a null left out
-        s: of each person at most so many baskets, those of the smallest keyed hash
-        held: of each basket at most so many items, by the hash of a count
-
-    An itemset is told by one text, its items in the order of their bytes, each after its length:
-    so no two itemsets have the same.
-    """
-
-    basket: str = ""
-    max_baskets: int | None = None
-    max_items: int | None = None
-    sizes: tuple[int, ...] = (1,)
-    """Of the itemsets to count; 0: the number of baskets, under the empty text."""
-
-    @property
-    def roles(self) -> dict[str, str | None]:
-        """The columns that are read, by what they name."""
-        return {"item": self.item, "user": self.user, "basket": self.basket}
-
-    @property
-    def columns(self) -> dict[str, bool]:
-        """All of them are read as texts."""
-        return {name: False for name in self.roles.values() if name is not None}
-
-    @property
-    def apart(self) -> str:
-        """A basket is counted as a whole, and so are those of a person."""
-        return self.user or self.basket
-
-    @property
-    def listed_all(self) -> bool:
-        """There are too many itemsets: those that nobody has are not counted."""
-        return False
-
-    def over(
-        self,
-        source: exp.Expression,
-        *filters: exp.Expression,
-        listed: exp.Expression | None = None,
-    ) -> exp.Select:
-        """The texts of the itemsets and in how many baskets they are."""
-        held = self._few_items(self._few_baskets(source, filters, listed))
-        first, *others = (_itemsets(size) for size in self.sizes)
-        counts = first
-        if others:
-            all_sizes = exp.union(first, *others, distinct=False)
-            counts = exp.select("i", "n").from_(all_sizes.subquery("a"))
-        return counts.with_(_HELD, as_=held)
-
-    def _few_baskets(
-        self,
-        source: exp.Expression,
-        filters: tuple[exp.Expression, ...],
-        listed: exp.Expression | None,
-    ) -> exp.Select:
-        """Baskets u and items i, each pair once."""
-        named = {"i": self.item, "b": self.basket, "u": self.user}
-        names = {alias: column(name) for alias, name in named.items() if name is not None}
-        kept = [not_null(node) for node in names.values()] + list(filters)
-        if listed is not None:
-            kept.append(exp.In(this=self.text(names["i"]), query=exp.Subquery(this=listed)))
-        texts = [exp.alias_(self.text(node), alias) for alias, node in names.items()]
-        pairs = exp.select(*texts).distinct().from_(source).where(*kept)
-        if self.user is None:
-            return exp.select(exp.alias_(exp.column("b"), "u"), "i").from_(pairs.subquery("p"))
-        said: exp.Expression = exp.DPipe(this=self.key(""), expression=exp.column("u"))
-        for node in (exp.Literal.string("\x1f"), exp.column("b")):
-            said = exp.DPipe(this=said, expression=node)
-        rank = _ranked(exp.Anonymous(this="DENSE_RANK"), exp.MD5(this=said), exp.column("b"))
-        ranked = exp.select("u", "b", "i", exp.alias_(rank, "n")).from_(pairs.subquery("p"))
-        own = exp.DPipe(this=_measured(exp.column("u")), expression=exp.column("b"))
-        few = exp.select(exp.alias_(own, "u"), "i").from_(ranked.subquery("s"))
-        return few.where(exp.column("n") <= (self.max_baskets or 1))
-
-    def person_hash(self, person: exp.Expression) -> exp.Expression:
-        """The number of a basket, whose name is a text whatever people and baskets are."""
-        return self.digits("u", person, PERSON_DIGITS)
-
-    def _few_items(self, pairs: exp.Select) -> exp.Select:
-        if self.max_items is None:
-            return pairs
-        rank = _ranked(exp.RowNumber(), self.pair_hash(), exp.column("i"))
-        ranked = exp.select("u", "i", exp.alias_(rank, "n")).from_(pairs.subquery("q"))
-        few = exp.select("u", "i").from_(ranked.subquery("r"))
-        return few.where(exp.column("n") <= self.max_items)
-
-
-def itemset_text(items: Iterable[str]) -> str:
-    """The text that tells an itemset."""
-    return "".join(f"{len(item)}:{item}" for item in sorted(items))
-
-
-def items_of_text(text: str) -> tuple[str, ...]:
-    """The items of an itemset that a text tells."""
-    found = []
-    while text:
-        length, _, text = text.partition(":")
-        found.append(text[: int(length)])
-        text = text[int(length) :]
-    return tuple(found)
-
-
-def _measured(text: exp.Expression) -> exp.Expression:
-    """A text after its length, so that more may follow."""
-    length = exp.cast(exp.Length(this=text.copy()), "TEXT")
-    marked = exp.DPipe(this=length, expression=exp.Literal.string(":"))
-    return exp.DPipe(this=marked, expression=text.copy())
-
-
-def _itemsets(size: int) -> exp.Select:
-    """The texts and counts of the itemsets of one size in what is held."""
-    number = exp.alias_(exp.Count(this=exp.Star()), "n")
-    if size == 0:
-        baskets = exp.select("u").distinct().from_(_HELD).subquery("d")
-        return exp.select(exp.alias_(exp.Literal.string(""), "i"), number).from_(baskets)
-    sides = [f"h{place}" for place in range(size)]
-    items = [exp.alias_(exp.column("i", side), f"i{place}") for place, side in enumerate(sides)]
-    found = exp.select(*items, number).from_(exp.to_table(_HELD, alias=sides[0]))
-    for before, side in pairwise(sides):
-        same = exp.EQ(this=exp.column("u", sides[0]), expression=exp.column("u", side))
-        later = exp.LT(this=exp.column("i", before), expression=exp.column("i", side))
-        found = found.join(exp.to_table(_HELD, alias=side), on=exp.and_(same, later))
-    found = found.group_by(*(exp.column("i", side) for side in sides))
-    text = _measured(exp.column("i0"))
-    for place in range(1, size):
-        text = exp.DPipe(this=text, expression=_measured(exp.column(f"i{place}")))
-    return exp.select(exp.alias_(text, "i"), "n").from_(found.subquery("g"))
-
-
-def _ranked(rank: exp.Expression, *order: exp.Expression) -> exp.Window:
+def ranked(rank: exp.Expression, *order: exp.Expression) -> exp.Window:
     """A rank among those of one u."""
     ordered = [exp.Ordered(this=node, nulls_first=False) for node in order]
     return exp.Window(
         this=rank, partition_by=[exp.column("u")], order=exp.Order(expressions=ordered)
     )
+
+
+def _bytes(text: exp.Expression) -> exp.Expression:
+    return exp.Anonymous(this="ENCODE", expressions=[exp.cast(text.copy(), "TEXT")])
+
+
+def in_utf8(text: exp.Expression) -> exp.Expression:
+    """The bytes of a text in UTF-8, whatever encoding a Postgres database has."""
+    return exp.Anonymous(this="CONVERT_TO", expressions=[text, exp.Literal.string("UTF8")])
 
 
 def product_hash(a: exp.Expression, b: exp.Expression) -> exp.Expression:

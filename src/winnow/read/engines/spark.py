@@ -152,16 +152,25 @@ class SparkFrame(Engine):
         yield _FrameRows(private, self.frame)
 
     def _exact_texts(self, query: CountQuery) -> Any:
-        """The columns, freed of collations, which would make 'a' and 'A' one."""
-        from pyspark.sql import functions
+        """The columns, their texts compared by their bytes."""
+        return self.frame.select(*(exact(self.frame, name).alias(name) for name in query.columns))
 
-        kinds, columns = dict(self.frame.dtypes), []
-        for name in query.columns:
-            column = self.frame[f"`{name.replace('`', '``')}`"]
-            if "collate" in kinds[name].lower():
-                column = functions.collate(column, "UTF8_BINARY")
-            columns.append(column.alias(name))
-        return self.frame.select(*columns)
+
+_TEXTS = ("string", "varchar", "char")
+
+
+def exact(frame: Any, name: str) -> Any:
+    """A column whose texts are freed of collations, and are texts: others are as if missing.
+
+    Spark takes any bytes for a text, and bytes that are no UTF-8 come here as one and the same
+    sign: the count of an item would be taken for that of another.
+    """
+    from pyspark.sql import functions
+
+    column, kind = frame[f"`{name.replace('`', '``')}`"], dict(frame.dtypes)[name].lower()
+    if "collate" in kind:
+        column = functions.collate(column, "UTF8_BINARY")
+    return functions.try_validate_utf8(column) if kind.startswith(_TEXTS) else column
 
 
 class _SparkKept(EngineKept):
@@ -226,28 +235,19 @@ class _FrameRows(RowSource):
             receive(rows)
 
     def _rows(self, wanted: WantedRows) -> Any:
-        texts = {alias: self._text(name) for alias, name in wanted.texts.items()}
         from pyspark.sql import functions as f
 
+        texts = {alias: self._text(name) for alias, name in wanted.texts.items()}
         truths = {
             alias: f.coalesce(f.lower(f.trim(self._text(name))).isin(*YES), f.lit(False))
             for alias, name in wanted.truths.items()
         }
         columns = [held.alias(alias) for alias, held in (texts | truths).items()]
-        frame = self._frame
-        for name in wanted.texts.values():
-            frame = frame.where(self._column(name).isNotNull())
-        rows = frame.select(*columns)
+        rows = self._frame.select(*columns)
+        for alias in texts:
+            rows = rows.where(rows[alias].isNotNull())
         rows = rows.distinct() if wanted.distinct else rows
         return rows if wanted.most is None else rows.limit(wanted.most + 1)
 
-    def _column(self, name: str) -> Any:
-        return self._frame[f"`{name.replace('`', '``')}`"]
-
     def _text(self, name: str) -> Any:
-        from pyspark.sql import functions as f
-
-        held = self._column(name)
-        if "collate" in self.types[name].lower():
-            held = f.collate(held, "UTF8_BINARY")
-        return held.cast("string")
+        return exact(self._frame, name).cast("string")
