@@ -95,11 +95,7 @@ class MeasureLinear:
 
     def measure(self, table: SealedTable, grant: Grant, tape: Tape) -> NoisyNumbers:
         """Spend the grant on all numbers at once."""
-        if table.rows_per_person > self.rows_per_person:
-            raise ParameterError(
-                f"a person has up to {table.rows_per_person} rows, and the noise is for "
-                f"{self.rows_per_person}; plan it for this table"
-            )
+        table.check_planned(self.rows_per_person)
         receipt = spend(self.name, self.promise(table.relation), grant, tape)
         numbers = noisy_numbers(table, self.strategy, self.noise, self.law, tape)
         return NoisyNumbers(numbers, receipt)

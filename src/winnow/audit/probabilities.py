@@ -15,13 +15,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import singledispatch
 from math import ceil
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.audit.neighbours import Boxes, moves, sorted_vectors, vectors, within
+from winnow.core.checks import Real
+from winnow.core.relation import Relation
 from winnow.core.utility import Utility
+from winnow.privacy import Promise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -130,3 +133,20 @@ def model_of(mechanism: object, utility: Utility) -> Model:
 def hockey_stick(p: Floats, q: Floats, epsilon: float) -> Floats:
     """The smallest delta with P <= e^epsilon Q + delta: the sum of (p - e^epsilon q)+."""
     return np.asarray(np.sum(np.maximum(p - np.exp(epsilon) * q, 0.0), axis=-1), np.float64)
+
+
+class ChargedAsInner:
+    """What an audit runs in a way of its own: it is charged as the mechanism inside."""
+
+    inner: Any
+
+    @property
+    def epsilon(self) -> Real:
+        """The total for the call."""
+        total: Real = self.inner.epsilon
+        return total
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+        promised: Promise = self.inner.promise(relation)
+        return promised

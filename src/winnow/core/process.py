@@ -1,4 +1,4 @@
-"""What stands for one charge belongs to the process that made it.
+"""Processes and threads: what stands for one charge belongs to the process that made it.
 
 A fork copies budgets, grants, tapes and open runs with their noise. Parent and child would both
 use what was paid once, and two answers with one noise value give their difference away.
@@ -7,9 +7,14 @@ use what was paid once, and two answers with one noise value give their differen
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 from winnow.errors import GrantError, ParameterError
 from winnow.foreign import shown
+
+T = TypeVar("T")
 
 _UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 _UNITS |= {"kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30, "tib": 2.0**40}
@@ -73,3 +78,33 @@ class Owner:
             raise GrantError(
                 f"{what} was made by another process, of which this one is a copy (fork); {remedy}"
             )
+
+
+def in_thread(work: Callable[[], T], stop: Callable[[], object]) -> T:
+    """What the work finds, in a thread that leaves this one free to hear of Ctrl-C.
+
+    Whatever interrupts the wait has the work stopped: told again, if it had not begun.
+    """
+    found: list[T] = []
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:  # raised by the waiting thread
+            failed.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=run, name="winnow-work", daemon=True).start()
+    try:
+        while not done.wait(0.2):
+            pass
+    except BaseException:
+        while not done.wait(0.05):
+            stop()
+        raise
+    if failed:
+        raise failed[0]
+    return found[0]

@@ -20,6 +20,7 @@ from winnow.experiments.experiment import (
 )
 from winnow.experiments.fast_mwem_figures import FIGURE_2, TABLE_1
 from winnow.experiments.lp_figures import EXPERIMENTS as LINEAR_PROGRAMS
+from winnow.experiments.lp_figures import SEARCHES
 from winnow.experiments.mwem_runs import (
     CELLS,
     DELTA,
@@ -40,14 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-NAMES = {
-    "scan": "MWEM, full scan",
-    "flat": "Fast-MWEM, flat index",
-    "hnsw": "HNSW",
-    "ivf": "IVF",
-    "lazy": "Winnow, exact lazy",
-    "uniform": "queries at random",
-}
+NAMES = SEARCHES | {"uniform": "queries at random"}
 LABELS = tuple(NAMES.values())
 _ALIKE = 0.15
 """Two errors are alike that differ by at most this part of the smaller one."""

@@ -30,14 +30,15 @@ SOURCE = "generated as in Section 5.3"
 SENSITIVITY = 0.1
 LOW = 1e-5
 """A sensitivity at which a budget of 1 carries a signal."""
-NAMES = {
+SEARCHES = {
     "scan": "MWEM, full scan",
     "flat": "Fast-MWEM, flat index",
     "hnsw": "HNSW",
     "ivf": "IVF",
     "lazy": "Winnow, exact lazy",
-    "uniform": "uniform point, no data",
 }
+"""How a row or a query is found, in the words of the figures."""
+NAMES = SEARCHES | {"uniform": "uniform point, no data"}
 LABELS = tuple(NAMES.values())
 _PAPER_ARMS = ("flat", "hnsw", "ivf")
 _MOST_SCANNED = 300_000

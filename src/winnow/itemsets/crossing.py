@@ -30,11 +30,12 @@ from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.rules import ItemsetSupports, subsets_of
-from winnow.privacy import Compose, Grant, Guarantee, Promise, guarantee_of, promise
+from winnow.privacy import Grant, Guarantee, Promise, guarantee_of
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
 from winnow.read.kept import KeptBaskets, Snapshot, changed
 from winnow.select.ranked import Found, RankedSelection
+from winnow.topk.mechanisms.noisy_counts import promise_with_counts
 
 MOST_ITEMS = 4
 """The largest size of an itemset."""
@@ -96,13 +97,7 @@ class FrequentItemsets:
         first = self.selection.promise(relation)
         if self.counts_epsilon is None:
             return first
-        multiplier = 1 / exact("epsilon", self.counts_epsilon)
-        second = promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
-        return Promise(
-            Compose((first.event, second.event)),
-            f"{first.citation}; counts: {second.citation}",
-            f"{first.statement} {second.statement}",
-        )
+        return promise_with_counts(first, relation, self.counts_epsilon)
 
     def guarantee(self, relation: Relation) -> Guarantee:
         """What the release states about itself."""

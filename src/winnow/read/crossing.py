@@ -97,6 +97,14 @@ class SealedTable(InNotebook):
         rows = group(tuple(codes[i] for i in places), weights, schema.shape)
         return replace(self, schema=schema, rows=Sealed(rows, "rows"))
 
+    def check_planned(self, rows_per_person: int) -> None:
+        """Refuse noise that was planned for people with fewer rows."""
+        if self.rows_per_person > rows_per_person:
+            raise ParameterError(
+                f"a person has up to {self.rows_per_person} rows, and the noise is for "
+                f"{rows_per_person}; plan it for this table"
+            )
+
     def _card(self) -> Card:
         card = replace(self.schema._card(), title=repr(self)[1:-1])
         return card.with_notes(("private:", "the rows are sealed; a release is paid for"))

@@ -153,11 +153,7 @@ class MeasureTables:
 
     def measure(self, table: SealedTable, grant: Grant, tape: Tape) -> NoisyTables:
         """Spend the grant on all tables at once."""
-        if table.rows_per_person > self.rows_per_person:
-            raise ParameterError(
-                f"a person has up to {table.rows_per_person} rows, and the noise is for "
-                f"{self.rows_per_person}; plan it for this table"
-            )
+        table.check_planned(self.rows_per_person)
         receipt = spend(self.name, self.promise(table.relation), grant, tape)
         numbers = noisy_tables(table, self.by_column, self.measured, self.values, self.law, tape)
         return NoisyTables(tuple(numbers), receipt)

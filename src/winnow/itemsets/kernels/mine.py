@@ -12,7 +12,6 @@ follow the order of the labels: an order that is fixed before any basket is seen
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from winnow.core.baskets import Baskets
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
+from winnow.core.process import in_thread
 from winnow.core.tape import BitStream
 
 
@@ -36,29 +36,7 @@ def stoppable(kernel: Callable[..., Any], steps: float, *arguments: Any) -> Any:
     stop = np.zeros(1, np.uint8)
     if steps <= _SHORT:
         return kernel(*arguments, stop)
-    outcome: list[Any] = []
-    failure: list[BaseException] = []
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            outcome.append(kernel(*arguments, stop))
-        except BaseException as error:  # told to the waiting thread
-            failure.append(error)
-        finally:
-            done.set()
-
-    threading.Thread(target=work, name="winnow-kernel", daemon=True).start()
-    try:
-        while not done.wait(0.2):
-            pass
-    except BaseException:
-        stop[0] = 1
-        done.wait()
-        raise
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    return in_thread(lambda: kernel(*arguments, stop), lambda: stop.fill(1))
 
 
 Integers = NDArray[np.int64]

@@ -7,7 +7,6 @@ spilled to disk: a part that does not fit is split further.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from winnow.core.process import in_thread
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.read.engine import FILES, Counts, Engine, Progress
@@ -43,29 +43,7 @@ def run(connection: Any, sql: str) -> list[tuple[Any, ...]]:
     """The rows of a statement; whatever interrupts the wait interrupts the statement."""
     if not hasattr(connection, "interrupt"):  # a relation, which does not show its connection
         return _run_here(connection, sql)
-    outcome: list[Any] = []
-    failure: list[BaseException] = []
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            outcome.extend(connection.execute(sql).fetchall())
-        except BaseException as error:  # told to the waiting thread
-            failure.append(error)
-        finally:
-            done.set()
-
-    threading.Thread(target=work, name="winnow-duckdb", daemon=True).start()
-    try:
-        while not done.wait(0.2):
-            pass
-    except BaseException:
-        while not done.wait(0.05):  # told again if the query had not begun
-            connection.interrupt()
-        raise
-    if failure:
-        raise failure[0]
-    return outcome
+    return in_thread(lambda: connection.execute(sql).fetchall(), connection.interrupt)
 
 
 def _run_here(connection: Any, sql: str) -> list[tuple[Any, ...]]:

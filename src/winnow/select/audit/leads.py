@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from winnow.audit.neighbours import Boxes, moves, sorted_vectors
 from winnow.audit.numerics import log_functions, rule_between
-from winnow.audit.probabilities import Model, Scores
+from winnow.audit.probabilities import ChargedAsInner, Model, Scores
 from winnow.core.checks import Real
 from winnow.core.laws import Law
-from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.privacy import Promise
 from winnow.select.mechanism import NoisyTopWithLeads
 
 Floats = NDArray[np.float64]
@@ -79,7 +77,7 @@ class LeadsModel(Model):
 
 
 @dataclass(frozen=True)
-class WithLeads:
+class WithLeads(ChargedAsInner):
     """A list with leads as the audits see it: winners, and the first lead up to a cell."""
 
     inner: NoisyTopWithLeads
@@ -89,15 +87,6 @@ class WithLeads:
     def name(self) -> str:
         """What the receipt calls it."""
         return self.inner.name
-
-    @property
-    def epsilon(self) -> Real:
-        """The total for the call."""
-        return self.inner.epsilon
-
-    def promise(self, relation: Relation) -> Promise:
-        """What one release is charged, and why."""
-        return self.inner.promise(relation)
 
     def simulate(self, scores: Scores, utility: Utility, draws: int, seed: int) -> Integers:
         """Rows of winners and the cell of the first lead."""

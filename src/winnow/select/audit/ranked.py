@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.audit.numerics import log_functions
-from winnow.audit.probabilities import OfLabels
-from winnow.core.checks import Real
+from winnow.audit.probabilities import ChargedAsInner, OfLabels
 from winnow.core.laws import Law
 from winnow.core.noisy_top.ranked import ExplicitRanks
-from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.privacy import Promise
 from winnow.select.audit.model import LargeMarginModel, large_margin_model
 from winnow.select.ranked_conditional import Choosing, DistanceToInstability
 from winnow.select.ranked_large_margin import RankedLargeMargin
@@ -127,7 +124,7 @@ def _chance_above(offset: float, scale: float) -> float:
 
 
 @dataclass(frozen=True)
-class OnUnknownUniverse:
+class OnUnknownUniverse(ChargedAsInner):
     """A selection from lazily listed candidates, run on small explicit counts."""
 
     inner: Ranked
@@ -137,15 +134,6 @@ class OnUnknownUniverse:
     def name(self) -> str:
         """What the receipt calls it."""
         return f"{self.inner.name}, universe unknown"
-
-    @property
-    def epsilon(self) -> Real:
-        """The total for the call."""
-        return self.inner.epsilon
-
-    def promise(self, relation: Relation) -> Promise:
-        """What one release is charged, and why."""
-        return self.inner.promise(relation)
 
     def simulate(self, scores: Scores, utility: Utility, draws: int, seed: int) -> Integers:
         """One label each, or -1."""

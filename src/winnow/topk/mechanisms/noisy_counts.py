@@ -122,6 +122,17 @@ class NoisyCounts(CountsWithNoise):
         return noisy_counts_of(classes, tape, self.scale(utility), self.k)
 
 
+def promise_with_counts(first: Promise, relation: Relation, epsilon: Real) -> Promise:
+    """What a selection is charged together with noisy counts of what it selected."""
+    multiplier = 1 / exact("epsilon", epsilon)
+    second = promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
+    return Promise(
+        Compose((first.event, second.event)),
+        f"{first.citation}; counts: {second.citation}",
+        f"{first.statement} {second.statement}",
+    )
+
+
 @dataclass(frozen=True)
 class WithCounts(Selection):
     """Any top-k selection, followed by noisy counts of the winners.
@@ -158,13 +169,7 @@ class WithCounts(Selection):
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
         first = self.selection.promise(relation)
-        multiplier = 1 / exact("epsilon", self.epsilon)
-        second = promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
-        return Promise(
-            Compose((first.event, second.event)),
-            f"{first.citation}; counts: {second.citation}",
-            f"{first.statement} {second.statement}",
-        )
+        return promise_with_counts(first, relation, self.epsilon)
 
     def scale(self, utility: Utility) -> Fraction:
         """The scale of the noise: l1 sensitivity of k counts/epsilon."""

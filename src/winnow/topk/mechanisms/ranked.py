@@ -127,14 +127,12 @@ LARGEST_UNIVERSE = 2**50
 """Logarithms of binomials are bounded up to here."""
 
 
-class _RankedLists(RankedSelection):
-    """A whole list or set of k in one draw, charged as over candidates that are all there."""
-
-    k: int
+class _AsExplicit(RankedSelection):
+    """Called and charged as the mechanism over candidates that are all there."""
 
     @abstractmethod
-    def _explicit(self) -> Joint | Canonical:
-        """The mechanism over explicit scores."""
+    def _explicit(self) -> Joint | Canonical | LimitedDomain:
+        """That mechanism."""
 
     @property
     def name(self) -> str:
@@ -144,6 +142,16 @@ class _RankedLists(RankedSelection):
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
         return self._explicit().promise(relation)
+
+
+class _RankedLists(_AsExplicit):
+    """A whole list or set of k in one draw."""
+
+    k: int
+
+    @abstractmethod
+    def _explicit(self) -> Joint | Canonical:
+        """The mechanism over explicit scores."""
 
     def check(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
@@ -217,7 +225,7 @@ class RankedCanonical(_RankedLists):
 
 
 @dataclass(frozen=True)
-class RankedLimitedDomain(RankedSelection):
+class RankedLimitedDomain(_AsExplicit):
     """``LimitedDomain`` over the most frequent candidates: up to k of them, in order.
 
     Formal guarantees
@@ -242,15 +250,6 @@ class RankedLimitedDomain(RankedSelection):
         return LimitedDomain(
             self.epsilon, self.delta, self.k, self.moved, False, self.reach, self.accountant
         )
-
-    @property
-    def name(self) -> str:
-        """What the receipt calls it."""
-        return self._explicit().name
-
-    def promise(self, relation: Relation) -> Promise:
-        """What one release is charged, and why."""
-        return self._explicit().promise(relation)
 
     def check(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
