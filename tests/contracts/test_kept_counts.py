@@ -7,6 +7,7 @@ are those of the slow twin in plain Python, every list is the same for every see
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,17 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 import winnow as wn
 from contracts.test_engines import Put, put  # noqa: F401  # the sources of the engines' contract
 from reference.bounded_counts import bounded_counts
-from reference.inside import Sealed, open_sealed
+from reference.inside import Sealed, Tape, open_sealed
 from winnow.core.noisy_top.count_classes import Place
 from winnow.errors import DataError, ParameterError
 from winnow.read.engines import kept as engine
 from winnow.read.kept import KeptCounts
 from winnow.topk.audit.kept import ListedCounts
+from winnow.topk.mechanisms.unknown_domain import LimitedDomain
 
 TWINS = [("u9", "caf\u00e9"), ("u9", "cafe\u0301"), ("u8", "A"), ("u7", "a"), ("u7", "a ")]
 """Texts that a collation takes for one."""
@@ -156,8 +159,8 @@ def database() -> duckdb.DuckDBPyConnection:
 
 
 def kept_log(connection: Any, **options: Any) -> wn.SealedCounts:
-    source = (connection, "log")
-    return wn.counts(source, item="i", user="u", keep="engine", salt="s", **options)
+    options = {"keep": "engine", "salt": "s", **options}
+    return wn.counts((connection, "log"), item="i", user="u", **options)
 
 
 @pytest.mark.parametrize(
@@ -322,6 +325,48 @@ def test_select_takes_counts_wherever_they_are() -> None:
             wn.select(counts, epsilon=1.0, sensitivity=2)
         with pytest.raises(wn.RelationMismatch):
             wn.select(counts, epsilon=1.0, relation="substitution")
+
+
+PRIVATE_LABELS: dict[str, Any] = {
+    "stability": lambda c, b: wn.top_k(c, k=2, epsilon=1.0, delta=1e-6, budget=b),
+    "with counts": lambda c, b: wn.top_k(
+        c, k=2, epsilon=1.0, delta=1e-6, with_counts=True, budget=b
+    ),
+    "limited-domain": lambda c, b: wn.top_k(
+        c, k=2, epsilon=1.0, delta=1e-6, mechanism="limited-domain", budget=b
+    ),
+    "tabulate": lambda c, b: wn.tabulate(c, epsilon=1.0, delta=1e-6, budget=b),
+}
+
+
+@pytest.mark.parametrize("asked_for", PRIVATE_LABELS)
+def test_nobody_at_all_is_no_error_where_labels_are_private(asked_for: str) -> None:
+    """One person makes no difference to whether a release fails after its charge."""
+    for people, keep in ((0, "engine"), (0, "memory"), (1, "engine")):
+        connection = duckdb.connect()
+        connection.execute("CREATE TABLE log (u VARCHAR, i VARCHAR)")
+        connection.execute("INSERT INTO log SELECT 'u', 'x' FROM range(?)", [people])
+        budget = wn.Budget(5, 1e-5)
+        held = kept_log(connection, max_items_per_user=1, keep=keep)
+        PRIVATE_LABELS[asked_for](held, budget)
+        assert len(budget.events) == 1
+
+
+def test_of_equal_counts_any_may_take_part_wherever_they_are() -> None:
+    """A fixed order, but another in an engine than in memory, was hundreds of labels apart."""
+    labels = list("abcdef")
+    mechanism = LimitedDomain(0.1, 0.9, 1, 1, reach=2)
+    values = np.full(6, 5, np.int64)
+    utility = wn.Utility.declare(1, monotone=True)
+    for content in (values, ListedCounts(values, labels)):
+        counts = wn.SealedCounts(Sealed(content, "counts"), Sealed(labels, "labels"), utility)
+        seen: Counter[str] = Counter()
+        for seed in range(400):
+            grant = wn.Budget(5, 0.99).charge(mechanism.promise(utility.relation).event)
+            seen.update(mechanism.release(counts, grant, Tape.seeded(seed)).value)
+        assert set(seen) == set(labels)
+        even = seen.total() / 6
+        assert sum((n - even) ** 2 / even for n in seen.values()) < 25.7  # false alarms: 1e-4
 
 
 def test_a_failing_engine_shows_nothing_of_what_was_asked() -> None:

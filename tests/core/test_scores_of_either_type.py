@@ -40,6 +40,7 @@ MECHANISMS: dict[str, Callable[[float], Selection]] = {
     "joint": lambda e: Joint(e, 3),
     "canonical": lambda e: Canonical(e, 3),
     "canonical, Gumbel": lambda e: Canonical(e, 2, noise=Law.GUMBEL, gamma=Fraction(1, 3)),
+    "canonical, one item": lambda e: Canonical(e, 3, one_item=True),
     "canonical, rounded": lambda e: Canonical(e, 3, rounded=True),
     **{f"{law}": lambda e, law=law: LipschitzMechanism(e, law, 2) for law in Law},  # type: ignore[misc]
     "peel": lambda e: PeelPermuteAndFlip(e, 3),
@@ -64,6 +65,39 @@ def test_integers_and_floats_give_the_same_draws(name: str, sensitivity: object)
         for scores in (whole, whole.astype(np.float64))
     ]
     assert draws[0] == draws[1]
+
+
+@pytest.mark.parametrize("sensitivity", [1, (0, 1), 3, 0.5])
+def test_leads_tell_nothing_of_the_type_of_scores(sensitivity: float) -> None:
+    """A part of somebody's amount makes all scores floats, and all leads were floats then."""
+    options = {"epsilon": 1.0, "sensitivity": sensitivity, "mechanism": "noisy-max"}
+    told = [
+        wn.select(scores, k=2, with_leads=True, seed=1, **options).value  # type: ignore[arg-type]
+        for scores in ({"a": 1, "b": 7, "c": 2}, {"a": 1.0, "b": 7.0, "c": 2.0})
+    ]
+    assert repr(told[0]) == repr(told[1])
+    assert all(isinstance(lead, int) == (sensitivity != 0.5) for _, lead in told[0])
+
+
+def test_parts_of_a_person_are_rounded_away_where_one_has_one_item() -> None:
+    """One who adds a half to an item made the noise half as large for everybody: 3.25 epsilon."""
+    drawn = [
+        [
+            wn.top_k(
+                scores, k=1, epsilon=1.0, mechanism="canonical", max_items_per_user=1, seed=seed
+            ).value
+            for seed in range(200)
+        ]
+        for scores in ({"a": 1, "b": 7}, {"a": 1.5, "b": 7})
+    ]
+    assert drawn[0] == drawn[1]
+
+
+def test_classes_have_one_grid_whatever_the_type_of_their_scores() -> None:
+    grids = {
+        wn.classes([(score, ["a"]), (0, ["b", "c"])], total=3).steps.grid for score in (5, 5.5)
+    }
+    assert len(grids) == 1
 
 
 @pytest.mark.parametrize("sensitivity", [1, 0.1, Fraction(1, 3)])

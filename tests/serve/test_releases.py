@@ -214,9 +214,9 @@ def test_a_plan_is_worked_out_once_for_everybody(
 
 
 def test_no_more_plans_are_kept_than_said() -> None:
-    from winnow.serve.datasets import _MOST_PLANS, Remembered
+    from winnow.serve.datasets import _MOST_PLANS, KnownPlans
 
-    kept, made = Remembered(), []
+    kept, made = KnownPlans(), []
     for number in [*range(_MOST_PLANS + 1), 1, 0]:
         kept.find(number, lambda n=number: made.append(n))
     assert made == [*range(_MOST_PLANS + 1), 0] and len(kept._held) == _MOST_PLANS

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from winnow.core.checks import Real, count, exact
 from winnow.core.noisy_top.given import ClassSource, Steps
@@ -18,7 +15,6 @@ from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
-from winnow.read.scores import Scores
 
 
 @dataclass(frozen=True)
@@ -83,7 +79,7 @@ def classes(
             "scores goes to winnow.select as it is"
         )
     source = ClassSource(given)
-    steps = Steps(Grid.of(utility, _like(source, least)), least)
+    steps = Steps(Grid.fine(utility), least)
     if not source.lazy:
         for found in source.known:
             steps.of(found.score)  # refuses what does not fit
@@ -94,11 +90,3 @@ def classes(
             )
     size = None if total is None else int(total)
     return SealedClasses(Sealed(source, "classes of candidates"), size, utility, steps)
-
-
-def _like(source: ClassSource, lowest: Fraction) -> Scores:
-    """An array of the type of all scores: integers stay as they are."""
-    whole = lowest.denominator == 1 and all(isinstance(c.score, int) for c in source.known)
-    if whole and not source.lazy:
-        return np.zeros(1, np.int64)
-    return np.zeros(1, np.float64)  # what comes later could be a float

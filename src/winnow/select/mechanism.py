@@ -206,8 +206,9 @@ class NoisyTopWithLeads(LipschitzMechanism):
         more = self.kappa + self.leads_losers
         found = contenders(scores, tape, self.noise, self.scale(utility), more)
         order = found.winners()
-        whole = scores.dtype == np.int64
-        step = Fraction(1) if whole else Fraction(2) ** Grid.of(utility, scores).power
+        # The declared sensitivity decides, not the type of the scores, which may be private.
+        whole = utility.down.denominator == utility.up.denominator == 1
+        step = Fraction(1) if whole else Fraction(2) ** Grid.fine(utility).power
         leads: list[Any] = found.leads(order, step)
         if not whole:
             leads = [float(lead * step) for lead in leads]

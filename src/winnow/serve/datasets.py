@@ -44,7 +44,7 @@ T = TypeVar("T")
 _MOST_PLANS = 64
 
 
-class Remembered:
+class KnownPlans:
     """What was worked out of public inputs, the latest so many: a plan is made once for all."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class OpenDataset:
     stand_in: Data
     mark: str
     """A keyed fingerprint of the files."""
-    plans: Remembered = field(default_factory=Remembered, repr=False, compare=False)
+    plans: KnownPlans = field(default_factory=KnownPlans, repr=False, compare=False)
     """By order and accountant: neither says who asks, or what is left."""
 
     @property

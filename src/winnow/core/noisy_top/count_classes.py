@@ -133,6 +133,8 @@ def noisy_members(
     classes: CountClasses, tape: Tape, noise: LargestNoise, scale: Fraction
 ) -> Iterator[Winner[Block]]:
     """All candidates by decreasing ``scale`` count + noise, each by its class."""
+    if not classes.size:  # where nobody is, nothing is drawn, as from counts in memory
+        return iter(())
     reach = int(min(Fraction(2**62), 40 / scale))
     return best_members(SupportClasses(classes, scale, reach), noise, tape)
 

@@ -29,6 +29,11 @@ class Grid:
         return cls._of(utility, bool(scores.dtype == np.int64))
 
     @classmethod
+    def fine(cls, utility: Utility) -> Grid:
+        """The grid of a utility whatever the scores are: their type may be private."""
+        return cls._of(utility, False)
+
+    @classmethod
     @lru_cache(maxsize=256)  # a release asks for it three times
     def _of(cls, utility: Utility, integers: bool) -> Grid:
         smallest = min(part for part in (utility.down, utility.up) if part > 0)

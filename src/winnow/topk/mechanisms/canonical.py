@@ -45,7 +45,8 @@ class Canonical(Selection):
         [a, b] move M and m within [a, b], so the loss moves within an interval of length
         (1-gamma)(b-a) + gamma (b-a) = b - a.
         ``one_item=True``: one person has one item at most. Then Delta is multiplied by
-        max(gamma, 1 - gamma), for counts in ones: half the noise at gamma = 1/2.
+        max(gamma, 1 - gamma), for counts in ones: half the noise at gamma = 1/2. Scores are rounded
+        down to whole numbers, of which a person who adds at most 1 moves one by 0 or 1.
         Proof. Let item j get one person more. Sets without j keep m, and their M rises by 0 or 1:
         losses change within [0, 1-gamma]. Sets with j keep the best score outside.
         (i) x[k] rises: then x_j = x[k], and k-1 scores are larger. A set in which j alone is the
@@ -101,10 +102,16 @@ class Canonical(Selection):
     def scale(self, utility: Utility) -> Fraction:
         """The factor of the loss: epsilon/(2 Delta)."""
         sensitivity = utility.one_sided if self.rounded else utility.half_width
-        if self.one_item and not self.rounded and _counts_people(utility):
+        if self._of_one_item(utility):
             gamma = exact("gamma", self.gamma)
             sensitivity *= max(gamma, 1 - gamma)
         return exact("epsilon", self.epsilon) / (2 * sensitivity)
+
+    def _of_one_item(self, utility: Utility) -> bool:
+        """Whether one person moves one count by one whole step: a public declaration."""
+        lowered = 1 if utility.relation.people == 2 else 0  # one comes and another goes
+        counts_people = utility.up == 1 and utility.down == lowered
+        return self.one_item and not self.rounded and counts_people
 
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
@@ -113,7 +120,9 @@ class Canonical(Selection):
         check_on_grid(scores)
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        grid = Grid.of(utility, scores)
+        # The proof needs whole people: parts of one are rounded away. The type of the scores must
+        # not decide, because one person can make all of them floats.
+        grid = Grid(0, utility) if self._of_one_item(utility) else Grid.of(utility, scores)
         in_steps = grid.utility
         ranking = Ranking(grid.steps(scores))
         ranks = self._ranks(ranking.ascending()[::-1], in_steps, tape)  # losses are differences
@@ -138,9 +147,3 @@ class Canonical(Selection):
             classes = CanonicalClasses(ranked, self.k, exact("gamma", self.gamma), scale)
         winner = best_class(classes, self.noise, tape.child("class"))
         return classes.sample(winner, tape.child("member").stream())
-
-
-def _counts_people(utility: Utility) -> bool:
-    """Whether one person more raises a score by one whole step, or none."""
-    lowered = 1 if utility.relation.people == 2 else 0  # one comes and another goes
-    return utility.up == 1 and utility.down == lowered

@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 from winnow.core.checks import exact, set_counts
 from winnow.core.laws import Law
 from winnow.core.noise import discrete_laplace_array
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_counts_of
+from winnow.core.noisy_top.count_classes import (
+    CountClasses,
+    Drawn,
+    noisy_counts_of,
+    uniform_places,
+)
 from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
 from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
@@ -46,8 +51,9 @@ class LimitedDomain(UnknownDomain):
         the epsilon of a round and T >= w + w ln(M/b)/e. Then k rounds of e-bounded range, up
         to delta = (k + 1) b.
 
-        Proof. Let A and B be the domains (the labels with the largest counts) of neighbours
-        h and g, C their intersection. A label of A outside B was overtaken by one that was
+        Proof. Labels of equal count are in a random order, the same for all data: fix it. Let
+        A and B be the domains (the labels with the largest counts) of neighbours h and g, C
+        their intersection. A label of A outside B was overtaken by one that was
         outside A, so its count is at most w above the (reach+1)-th: T - w below the threshold
         item. There are at most M such labels. In every round their weight together is at most
         M e^(-e (T - w)/w) <= b of that of the threshold item. So (i) one of them is released
@@ -138,10 +144,26 @@ class LimitedDomain(UnknownDomain):
             chosen.append(int(best[place]))
         return chosen, None
 
+    def _among_equals(self, counts: NDArray[np.int64], chosen: list[int], tape: Tape) -> list[int]:
+        """Of the labels with the count at which the domain ends, any may stand for any."""
+        reach = self.reach or 0
+        if len(counts) <= reach:
+            return chosen
+        last = np.partition(counts, len(counts) - reach - 1)[len(counts) - reach - 1]
+        level, stream = np.flatnonzero(counts == last), tape.child("member").stream()
+        found = list(chosen)
+        ends = [at for at, position in enumerate(chosen) if counts[position] == last]
+        for taken, at in enumerate(ends):
+            drawn = taken + stream.below(len(level) - taken)
+            level[[taken, drawn]] = level[[drawn, taken]]
+            found[at] = int(level[taken])
+        return found
+
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        """On the largest counts alone: equal ones are ranked by their place, a fixed order."""
-        ranks, _ = self._draw(classes.leaders((self.reach or 0) + 1), utility, tape)
-        return Drawn(classes.places(ranks))
+        """On the largest counts alone, and then any labels of these counts."""
+        leaders = classes.leaders((self.reach or 0) + 1)
+        ranks, _ = self._draw(leaders, utility, tape)
+        return Drawn(uniform_places(classes, [int(leaders[rank]) for rank in ranks], tape))
 
 
 @dataclass(frozen=True)
