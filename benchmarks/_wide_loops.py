@@ -50,7 +50,9 @@ class Truth:
         return NoisyTable(columns, counts, sigma)
 
 
-def aim(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
+def aim(
+    truth: Truth, epsilon: float, delta: float, seed: int, fitted_by: Callable[..., Any] = Estimator
+) -> Model:
     """AIM [McKenna et al. 2022, algorithm 4]: rounds whose noise halves when they stop telling."""
     generator, columns = np.random.default_rng(seed), len(truth.shape)
     rho = float(zcdp_rho(epsilon, delta))
@@ -72,7 +74,7 @@ def aim(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
     weights = np.array(planned.weights, np.float64) / max(planned.weights)
     sigma = math.sqrt(16 * columns / (2 * 0.9 * rho))
     choice = math.sqrt(8 * 0.1 * rho / (16 * columns))
-    estimator = Estimator(truth.shape, truth.rows)
+    estimator = fitted_by(truth.shape, truth.rows)
     released = [truth.noisy((c,), ROOT_2 * sigma, generator) for c in range(columns)]
     used, done = columns * 0.5 / sigma**2, False
     model = estimator.fit(released).model
@@ -99,7 +101,8 @@ def aim(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
         model = estimator.fit(released, last=done).model
         if truth.rows * np.abs(model.marginal(chosen) - before).sum() <= noise * before.size:
             sigma, choice = sigma / 2, 2 * choice
-    return model.marginal
+    marginal: Model = model.marginal
+    return marginal
 
 
 def independent(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:

@@ -26,7 +26,7 @@ from _classifiers import compared
 from _common import arguments, report, save
 from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
-from winnow.learn.crossing import labelled_table, rule_scores
+from winnow.learn.crossing.rows import labelled_table, rule_scores
 from winnow.learn.kernels.rule_counts import correct_by_rule
 from winnow.learn.rules import RuleClass, parse
 from winnow.select.table import selection_named

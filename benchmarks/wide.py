@@ -2,9 +2,11 @@
 
 ``wn.release_wide`` beside AIM's published loop over the same fit, independent columns, and noise on
 all pairs: total variation distance over all tables of two columns and a fixed sample of those of
-three (mean and worst), a gradient-boosted classifier that learns from synthetic rows and is tested
-on real ones, seconds of CPU, and the peak of memory. ``--mbi`` also fits ADULT's released tables by
-``mbi``'s mirror descent, once.
+three (mean and worst) of the answers, and of synthetic rows where these are not the same; a
+gradient-boosted classifier that learns from synthetic rows and is tested on real ones, seconds of
+CPU, and the peak of memory. "pairs" is a release for ``wn.marginals(2)``, the rival of noise on all
+pairs. ``--mbi`` also fits ADULT's released tables by ``mbi``'s mirror descent, and runs AIM's loop
+on ADULT at epsilon 1 over that fit, once each.
 
 Resumable: figures that the file has are not taken again; ``--minutes`` ends a run early.
 
@@ -20,8 +22,10 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,7 +34,9 @@ import winnow as wn
 from _common import arguments, report, save
 from _wide_data import CHECKED_ON, Codes
 from _wide_loops import Model, Truth, aim, all_pairs, independent
+from winnow.core.workloads.marginal import MarginalPart
 from winnow.wide.fit import NoisyTable, merged
+from winnow.wide.junction_tree import junction_tree
 from winnow.wide.kernels.tree_tables import TreeTables
 
 DELTA = 1e-9
@@ -38,12 +44,7 @@ EPSILONS = (1.0, 10.0, 0.1)
 TRIPLES = 100
 LEARNT = 20_000
 MBI_STEPS = 1000
-LOOPS: dict[str, Callable[[Truth, float, float, int], Model]] = {
-    "AIM": aim,
-    "independent columns": independent,
-    "all pairs": all_pairs,
-}
-OURS = "winnow.release_wide"
+OURS, PAIRS, MBI = "winnow.release_wide", "winnow.release_wide, pairs", "AIM over mbi's fit"
 
 
 def figures(truth: Truth, model: Model, *, triples: bool) -> dict[str, float]:
@@ -84,6 +85,13 @@ def learnt(codes: Codes, rows: dict[str, Any] | None) -> float:
         return float(balanced_accuracy_score(test[codes.label], said))
 
 
+LOOPS: dict[str, Callable[[Truth, float, float, int], Model]] = {
+    "AIM": aim,
+    "independent columns": independent,
+    "all pairs": all_pairs,
+}
+
+
 def one(folder: Path, data: str, loop: str, epsilon: float, seed: int) -> dict[str, Any]:
     """All figures of one run, in a process of its own."""
     codes = CHECKED_ON[data](folder)
@@ -92,29 +100,38 @@ def one(folder: Path, data: str, loop: str, epsilon: float, seed: int) -> dict[s
     found: dict[str, Any] = {"data": data, "loop": loop, "epsilon": epsilon, "seed": seed,
                              "rows": truth.rows, "columns": len(truth.shape)}  # fmt: skip
     start = time.process_time()
-    if loop == OURS:
-        released = wn.release_wide(table, wn.marginals(3), epsilon=epsilon, delta=DELTA, seed=seed)
+    if loop in (OURS, PAIRS):
+        wanted = wn.marginals(3 if loop == OURS else 2)
+        released = wn.release_wide(table, wanted, epsilon=epsilon, delta=DELTA, seed=seed)
         found["cpu"] = time.process_time() - start
         value: Any = released.value
-        model = value.factors[0].marginal
+        model = partial(said, value)
         found |= {"reason": released.receipt.reason, "fit": value.fit.to_dict(),
                   "model_cells": value.factors[0].tables.tree.cells}  # fmt: skip
     else:
-        model = LOOPS[loop](truth, epsilon, DELTA, seed)
+        model = (LOOPS | {MBI: partial(aim, fitted_by=MirrorDescent)})[loop](
+            truth, epsilon, DELTA, seed
+        )
         found["cpu"] = time.process_time() - start
     found["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    found |= figures(truth, model, triples=loop != "all pairs")
+    found |= figures(truth, model, triples=loop not in ("all pairs", PAIRS))
+    if loop == OURS and value.tables is not None:  # rows come from a model of some tables
+        rows = figures(truth, value.factors[0].marginal, triples=True)
+        found |= {f"rows_{name}": number for name, number in rows.items()}
     if loop == OURS and seed == 0:
         found["learnt"] = learnt(codes, value.sample(min(LEARNT, truth.rows), seed=1))
         found["learnt_from_real"] = learnt(codes, None)
     return found
 
 
+def said(value: Any, columns: tuple[int, ...]) -> np.ndarray:
+    """What a release answers about a table: its model's, or that of the released tables."""
+    asked = wn.Workload(value.schema, (MarginalPart(value.schema, columns),))
+    return np.asarray(value.answers(asked))
+
+
 def fitted_by_mbi(folder: Path) -> dict[str, float]:
     """mbi's mirror descent on the tables that a release of ADULT made."""
-    import jax
-    import mbi
-
     codes = CHECKED_ON["adult"](folder)
     table = wn.read_table(codes.frame, schema=codes.schema)
     value: Any = wn.release_wide(table, wn.marginals(3), epsilon=1, delta=DELTA, seed=0).value
@@ -126,17 +143,8 @@ def fitted_by_mbi(folder: Path) -> dict[str, float]:
         ]
     )
     start = time.process_time()
-    with jax.enable_x64(True), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = mbi.estimation.MirrorDescent().estimate(
-            mbi.Domain(range(len(names)), value.schema.shape),
-            [mbi.LinearMeasurement(y, c, stddev=sigma) for c, (y, sigma) in tables.items()],
-            known_total=float(value.total),
-            iters=MBI_STEPS,
-        )
-        cpu = time.process_time() - start
-        cliques = [np.asarray(model.project(c).datavector(flatten=False)) for c in tree.cliques]
-    said = TreeTables(tree, tuple(each / each.sum() for each in cliques))
+    said = mirrored(tree, tables, value.total, MBI_STEPS)
+    cpu = time.process_time() - start
     loss = sum(
         0.5 * float(np.sum((y - value.total * said.marginal(c).ravel()) ** 2)) / sigma**2
         for c, (y, sigma) in tables.items()
@@ -145,6 +153,35 @@ def fitted_by_mbi(folder: Path) -> dict[str, float]:
     return {"loss": value.fit.loss, "mbi_loss": loss, "mbi_steps": MBI_STEPS, "mbi_cpu": cpu,
             "mbi_mean": theirs["mean_3way"], "mbi_mean_2way": theirs["mean_2way"],
             "mbi_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3}  # fmt: skip
+
+
+def mirrored(tree: Any, tables: dict[Any, Any], total: int, steps: int) -> TreeTables:
+    """The model of mbi's mirror descent, over our tree."""
+    import jax
+    import mbi
+
+    with jax.enable_x64(True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mbi.estimation.MirrorDescent().estimate(
+            mbi.Domain(range(len(tree.shape)), tree.shape),
+            [mbi.LinearMeasurement(y, c, stddev=sigma) for c, (y, sigma) in tables.items()],
+            known_total=float(total),
+            iters=steps,
+        )
+        cliques = [np.asarray(model.project(c).datavector(flatten=False)) for c in tree.cliques]
+    return TreeTables(tree, tuple(each / each.sum() for each in cliques))
+
+
+class MirrorDescent:
+    """mbi's fit in the place of ``Estimator``."""
+
+    def __init__(self, shape: tuple[int, ...], total: int) -> None:
+        self.shape, self.total = shape, total
+
+    def fit(self, tables: list[NoisyTable], *, last: bool = False) -> Any:
+        held = merged(tables)
+        tree = junction_tree(self.shape, held)
+        return SimpleNamespace(model=mirrored(tree, held, self.total, MBI_STEPS if last else 250))
 
 
 def main() -> None:
@@ -170,9 +207,11 @@ def main() -> None:
         for seed in range(given.seed, given.seed + given.seeds)
         for data in given.only.split(",")
         for epsilon in EPSILONS
-        for loop in (OURS, *LOOPS)
+        for loop in (OURS, PAIRS, *LOOPS)
         if (data, loop, epsilon, seed) not in known
     ]
+    if given.mbi and ("adult", MBI, 1.0, 0) not in known:
+        wanted.append(("adult", MBI, 1.0, 0))
     started, one_fit = time.monotonic(), document.get("one_fit", {})
 
     def keep() -> None:

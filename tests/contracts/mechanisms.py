@@ -33,7 +33,10 @@ from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
 from winnow.itemsets.crossing import FrequentItemsets
-from winnow.learn.crossing import AdditiveModel, LabelledRows, SealedLabelled
+from winnow.learn.crossing.additive import AdditiveModel
+from winnow.learn.crossing.balanced import BalancedRule
+from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
+from winnow.learn.rules import parse
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
@@ -348,8 +351,21 @@ def _additive() -> Iterator[Subject]:
         yield Subject(f"additive model, {law}", model, data, _released, (refused,))
 
 
+def _balanced() -> Iterator[Subject]:
+    def data(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+        codes, labels = np.array([0, 1], np.int32), np.array([0, 1], np.int32)
+        rows = LabelledRows((codes,), labels, np.array([SECRET - turn, 7], np.int64))
+        held = SealedLabelled(Sealed(rows, "rows"), ("no", "yes"), relation)
+        return held, parse("stumps").over(wn.Schema.parse({"x": 2}))
+
+    made = BalancedRule(Fraction(1, 10), Fraction(1, 2))
+    refused = (replace(made, sizes=Fraction(1, 2**50)), data())
+    yield Subject("balanced rule", made, data, _released, (refused,))
+
+
 SUBJECTS: tuple[Subject, ...] = (
     *_additive(),
+    *_balanced(),
     *(_with_a_word(row) for row in TABLE),
     *_threshold(),
     *_with_counts(),

@@ -17,7 +17,8 @@ import winnow as wn
 from reference.audited import chi_square_p_value, hockey_stick, model_of
 from reference.inside import Sealed, Tape, open_sealed
 from winnow.learn.additive import AdditiveFamily, balanced, variants_of
-from winnow.learn.crossing import AdditiveModel, LabelledRows, SealedLabelled, rule_scores
+from winnow.learn.crossing.additive import AdditiveModel
+from winnow.learn.crossing.rows import LabelledRows, SealedLabelled, rule_scores
 from winnow.learn.problem import whole_weights
 from winnow.learn.rules import parse
 from winnow.learn.verb import sized_model
@@ -240,17 +241,6 @@ def test_bad_requests_are_refused_before_anything_is_charged(how: Any, message: 
     with pytest.raises(wn.InputError, match=message):
         wn.learn(shop(50), "kind", budget=budget, **request)
     wn.select({"a": 3, "b": 1}, epsilon=1.0, budget=budget)  # all is left
-
-
-def test_balanced_rules_need_public_shares_and_accuracy_counts_rows() -> None:
-    table = pd.DataFrame({"a": [0, 1], "y": [0, 1]})
-    options = {"hypotheses": "stumps", "epsilon": 1.0, "schema": {"a": 2, "y": 2}}
-    with pytest.raises(wn.InputError, match="public share"):
-        wn.learn(table, "y", class_weights="balanced", **options)
-    with pytest.raises(wn.InputError, match="leave out one"):
-        wn.learn(table, "y", class_weights=(1, 2), with_accuracy=True, **options)
-    with pytest.raises(wn.InputError, match="classes of rules"):
-        wn.learn([[1]], [0], hypotheses=[[0]], epsilon=1.0, class_weights=(1, 2))
 
 
 def test_a_budget_is_charged_once_before_the_tables_are_drawn() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import open_sealed
-from winnow.learn.crossing import labelled_table, rule_scores
+from winnow.learn.crossing.rows import labelled_table, rule_scores
 from winnow.learn.rules import parse
 
 GENERATOR = np.random.default_rng(5)

@@ -12,7 +12,7 @@ import winnow as wn
 from reference.audited import hockey_stick, model_of
 from reference.inside import Rows, open_sealed
 from winnow import Sealed, SealedTable
-from winnow.learn.crossing import labelled_table, rule_scores
+from winnow.learn.crossing.rows import labelled_table, rule_scores
 from winnow.learn.rules import parse
 from winnow.select.table import selection_named
 

@@ -31,7 +31,8 @@ from winnow.itemsets.audit.claims import (
     baskets_sampled,
     baskets_twins,
 )
-from winnow.learn.audit import additive_enumerated, additive_twins
+from winnow.learn.audit.additive import additive_enumerated, additive_twins
+from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.release.audit.by_rows import by_rows_enumerated, by_rows_twins
 from winnow.release.audit.rounds import rounds_enumerated, rounds_faithful, rounds_twins
@@ -72,6 +73,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_enumerated(quick=quick)
     yield from linear_enumerated(quick=quick)
     yield from additive_enumerated(quick=quick)
+    yield from balanced_enumerated(quick=quick)
     yield from marginal_rounds_enumerated(quick=quick)
     yield from interactive_enumerated(quick=quick)
     yield from lp_enumerated(quick=quick)
@@ -98,6 +100,7 @@ def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_twins(quick=quick, seed=seed)
     yield from linear_twins(quick=quick, seed=seed)
     yield from additive_twins(quick=quick)
+    yield from balanced_twins(quick=quick)
     yield from marginal_rounds_twins(quick=quick, seed=seed)
     yield from interactive_twins(quick=quick, seed=seed)
     yield from lp_twins(quick=quick, seed=seed)

@@ -124,8 +124,8 @@ def learn(
         typer.Option(
             "--class-weights",
             metavar="WEIGHTS",
-            help="What a correct row of each class counts, as in no=1,yes=3; additive takes "
-            "balanced, too.",
+            help="What a correct row of each class counts, as in no=1,yes=3; or balanced, by the "
+            "classes' noisy sizes.",
             rich_help_panel=_MECHANISM,
         ),
     ] = None,
@@ -191,7 +191,7 @@ def learn(
     from winnow.core.saving import check_target, save_released
     from winnow.core.schema import Schema
     from winnow.learn.additive import ADDITIVE
-    from winnow.learn.crossing import labelled_table
+    from winnow.learn.crossing.rows import labelled_table
     from winnow.learn.rules import parse
     from winnow.learn.verb import learn as winnow_learn
     from winnow.read.table import read_table
@@ -241,7 +241,7 @@ def learn(
 
 
 def _tested(public: Any, target: str, predictor: Any) -> tuple[float, float]:
-    from winnow.learn.crossing import accuracy_on_public
+    from winnow.learn.crossing.rows import accuracy_on_public
 
     return accuracy_on_public(public, target, predictor.of_codes)
 

@@ -15,7 +15,7 @@ from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import shown
 from winnow.learn.additive import ADDITIVE
-from winnow.learn.crossing import (
+from winnow.learn.crossing.rows import (
     Classes,
     SealedLabelled,
     function_scores,
@@ -65,21 +65,16 @@ def additive_problem(
     return sealed, features
 
 
-def weighed(
-    labelled: SealedLabelled, class_weights: Any, *, measured: bool = False
-) -> tuple[SealedLabelled, bool]:
-    """The rows with whole weights of their classes; and whether these are to be measured."""
-    if class_weights is None:
-        return labelled, False
-    if isinstance(class_weights, str) and class_weights == "balanced":
-        if measured:
-            return labelled, True
-        raise ParameterError(
-            "class_weights='balanced' needs the sizes of the classes, which are private; give the "
-            "inverse of each class's public share, or learn hypotheses='additive', which measures "
-            "them"
-        )
-    return replace(labelled, class_weights=whole_weights(class_weights, labelled.classes)), False
+def is_balanced(class_weights: Any) -> bool:
+    """Whether these words ask for weights by the noisy sizes of the classes."""
+    return isinstance(class_weights, str) and class_weights == "balanced"
+
+
+def weighed(labelled: SealedLabelled, class_weights: Any) -> SealedLabelled:
+    """The rows with whole weights of their classes, where these are given as numbers."""
+    if class_weights is None or is_balanced(class_weights):
+        return labelled
+    return replace(labelled, class_weights=whole_weights(class_weights, labelled.classes))
 
 
 def whole_weights(class_weights: Any, classes: Classes) -> tuple[int, ...]:
@@ -105,17 +100,13 @@ def problem_of(
     X: Any, y: Any, hypotheses: Any, schema: Any, classes: Any, relation: Any, class_weights: Any
 ) -> Problem:
     """The rows and the class of hypotheses that were given, in any of their forms."""
-    if isinstance(y, str):
-        return _from_table(X, y, hypotheses, schema, classes, relation, class_weights)
+    if isinstance(y, str) or isinstance(hypotheses, str | Hypotheses):
+        sealed, rules = ruled_rows(X, y, hypotheses, schema, classes, relation)
+        sealed = weighed(sealed, class_weights)
+        return Problem(sealed, rule_scores(sealed, rules), rule_predictor(sealed.classes, rules))
     _refuse_table(X)
     pair = _two_classes(classes)
     unit = Relation.SUBSTITUTION if relation is None else Relation.parse(relation)
-    if isinstance(hypotheses, str | Hypotheses):
-        asked = parse(hypotheses)
-        rules = _rules(asked, X, schema)
-        columns = pick_columns(rules.features, X)
-        sealed = labelled_arrays(columns, y, features=rules.features, classes=pair, relation=unit)
-        return _ruled(weighed(sealed, class_weights)[0], rules)
     if schema is not None:
         raise ParameterError("a schema is for classes of rules; leave it out, or name such a class")
     if class_weights is not None:
@@ -136,6 +127,23 @@ def problem_of(
     )
 
 
+def ruled_rows(
+    X: Any, y: Any, hypotheses: Any, schema: Any, classes: Any, relation: Any
+) -> tuple[SealedLabelled, RuleClass]:
+    """Sealed rows of two classes, and the rules over their features."""
+    if isinstance(y, str):
+        return _from_table(X, y, hypotheses, schema, classes, relation)
+    if not isinstance(hypotheses, str | Hypotheses):
+        raise ParameterError("class_weights are for classes of rules and additive models")
+    _refuse_table(X)
+    pair = _two_classes(classes)
+    unit = Relation.SUBSTITUTION if relation is None else Relation.parse(relation)
+    rules = _rules(parse(hypotheses), X, schema)
+    columns = pick_columns(rules.features, X)
+    sealed = labelled_arrays(columns, y, features=rules.features, classes=pair, relation=unit)
+    return sealed, rules
+
+
 def _refuse_table(X: Any) -> None:
     if isinstance(X, SealedTable):
         raise ParameterError(
@@ -150,8 +158,7 @@ def _from_table(
     schema: Any,
     classes: Any,
     relation: Any,
-    class_weights: Any,
-) -> Problem:
+) -> tuple[SealedLabelled, RuleClass]:
     if not isinstance(hypotheses, str | Hypotheses):
         raise ParameterError(
             f"the rows of a table are private, so a {type(hypotheses).__name__} cannot predict "
@@ -160,9 +167,8 @@ def _from_table(
         )
     asked = parse(hypotheses)
     table = _table(X, asked, schema, classes, relation)
-    sealed, _ = weighed(labelled_table(table, target), class_weights)
     features = _features(table, target)
-    return _ruled(sealed, asked.over(table.schema.subset(features)))
+    return labelled_table(table, target), asked.over(table.schema.subset(features))
 
 
 def _features(table: SealedTable, target: str) -> list[str]:
@@ -203,18 +209,16 @@ def _rules(asked: Hypotheses, X: Any, schema: Any) -> RuleClass:
     return asked.over(Schema.parse(schema))
 
 
-def _ruled(sealed: SealedLabelled, rules: RuleClass) -> Problem:
+def rule_predictor(classes: Classes, rules: RuleClass) -> Callable[[int], Predictor]:
+    """How the number of a rule becomes a predictor."""
+
     def predictor(number: int) -> Predictor:
+        rule = rules.rule(number)
         return RulePredictor(
-            sealed.classes,
-            number,
-            len(rules),
-            rules.name,
-            features=rules.features,
-            rule=rules.rule(number),
+            classes, number, len(rules), rules.name, features=rules.features, rule=rule
         )
 
-    return Problem(sealed, rule_scores(sealed, rules), predictor)
+    return predictor
 
 
 def _two_classes(classes: Any) -> Classes:

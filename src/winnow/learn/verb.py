@@ -20,17 +20,23 @@ from winnow.foreign import guarded, shown
 from winnow.learn import bound as learning_bound
 from winnow.learn.additive import ADDITIVE, AdditivePredictor
 from winnow.learn.bound import GeneralisationBound
-from winnow.learn.crossing import AdditiveModel, SealedLabelled
+from winnow.learn.crossing.additive import AdditiveModel
+from winnow.learn.crossing.balanced import BalancedRule
+from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
 from winnow.learn.predictor import Predictor
 from winnow.learn.problem import (
     Problem,
     additive_problem,
     is_additive,
+    is_balanced,
     problem_of,
     public_rows_of,
+    rule_predictor,
+    ruled_rows,
     weighed,
 )
+from winnow.learn.rules import RuleClass
 from winnow.privacy import Budget, Event, Guarantee, calibrate, guarantee_of
 from winnow.select.crossing import Selection
 from winnow.select.table import selection_named
@@ -38,6 +44,8 @@ from winnow.topk.mechanisms.noisy_counts import WithCounts
 
 CHOICE = Fraction(1, 6)
 """The part of epsilon that chooses among the models; the tables get what is left."""
+SIZES = Fraction(1, 10)
+"""The part of epsilon that the noisy sizes of the classes get, before a balanced rule is chosen."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +132,9 @@ def learn(
 
     ``class_weights`` says what a correct row of each class counts: a number for each class, in
     their order or by name, rounded to thousandths of the largest. For balanced accuracy give
-    the inverse of each class's share, as far as that is public; "additive" takes "balanced",
-    too, and balances the noisy sizes that it measures anyway.
+    the inverse of each class's share, as far as that is public, or "balanced": a tenth of epsilon
+    then buys the noisy sizes of the classes, and weights follow from these; "additive" balances
+    the noisy sizes that it measures anyway.
 
     ``mechanism`` is "permute-and-flip" (default: it promises the least error of the three, with
     or without a delta), "exponential" or "large-margin" (``thresholds``). One person
@@ -149,10 +158,20 @@ def learn(
                 "with hypotheses='additive'"
             )
         labelled, features = additive_problem(X, y, hypotheses, schema, classes, relation)
-        labelled, even = weighed(labelled, class_weights, measured=True)
+        labelled, even = weighed(labelled, class_weights), is_balanced(class_weights)
         return _additive(
             labelled, features, epsilon, delta, even, public_rows_of(labelled, rows), budget, seed
         )
+    if is_balanced(class_weights):
+        if mechanism not in (None, "permute-and-flip") or thresholds is not None or with_accuracy:
+            raise ParameterError(
+                "a rule with class_weights='balanced' is chosen by permute-and-flip, and its "
+                "accuracy is not released; leave out mechanism, thresholds and with_accuracy, or "
+                "give a weight for each class"
+            )
+        delta_range(delta=delta)
+        labelled, rules = ruled_rows(X, y, hypotheses, schema, classes, relation)
+        return _balanced(labelled, rules, epsilon, public_rows_of(labelled, rows), budget, seed)
     chosen = mechanism or ("permute-and-flip" if thresholds is None else "large-margin")
     one_of(learning_bound.MECHANISMS, mechanism=chosen)
     share = exact("epsilon", epsilon) / 2 if with_accuracy else epsilon
@@ -224,6 +243,29 @@ def _additive(
     )  # fmt: skip
     receipt = replace(released.receipt, reason=sized.reason)
     chosen: Released[Predictor] = Released(predictor, sized.guarantee, receipt)
+    return chosen.about(labelled.unit)
+
+
+def _balanced(
+    labelled: SealedLabelled,
+    rules: RuleClass,
+    epsilon: Real,
+    rows: int | None,
+    budget: Budget | None,
+    seed: int | None,
+) -> Released[Predictor]:
+    """Measure the classes, choose a rule, and make the predictor."""
+    positive(epsilon=epsilon)
+    total = exact("epsilon", epsilon)
+    choice = BalancedRule(total * SIZES, total * (1 - SIZES))
+    choice.check(labelled)
+    randomness = Randomness(seed)
+    grant = grant_for(choice.promise(labelled.relation).event, budget)
+    released = choice.release(labelled, rules, grant, randomness.tape())
+    predictor = replace(rule_predictor(labelled.classes, rules)(released.value), rows=rows)
+    why = f"{SIZES} of epsilon for the sizes of the classes, the rest for the choice"
+    receipt = replace(released.receipt, reason=why)
+    chosen: Released[Predictor] = Released(predictor, released.guarantee, receipt)
     return chosen.about(labelled.unit)
 
 

@@ -21,12 +21,23 @@ from winnow.tables.estimates import Layer
 from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
 from winnow.tables.settings import TablesSettings
-from winnow.tables.strategy import Geometry
+from winnow.wide.candidates import spread, tables_inside
 from winnow.wide.fit import Estimator, NoisyTable
 from winnow.wide.junction_tree import Columns
 from winnow.wide.kernels.elimination import within
-from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
+from winnow.wide.rules import MOST_CANDIDATES
+from winnow.wide.synthetic import (
+    RESTS_ON,
+    TreeFactor,
+    WideSynthetic,
+    estimated,
+    measured_marginal,
+)
 
+_ROUNDS, _TAKEN = 24, 3
+"""Rounds in which a model of some tables grows, the first third by pairs only; and in each as many
+tables are taken as this part of the columns."""
+_L1 = math.sqrt(2 / math.pi)
 _LEAST = 1e-6
 """Tables with less than this part of the precision of a subspace are left out."""
 
@@ -82,9 +93,13 @@ def white_tables(
 def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
     """The model of released estimates; post-processing."""
     total = max(1, round(float(layer.details[()])))
-    held = None if planned.some is None else held_together(planned, layer)
-    tables = white_tables(layer, planned.schema, held)
-    fitted = Estimator(planned.schema.shape, total).settled(tables)
+    estimator = Estimator(planned.schema.shape, total)
+    if planned.some is None:
+        tables = white_tables(layer, planned.schema)
+        fitted = estimator.settled(tables)
+    else:
+        tables = held_together(planned, layer, estimator, total)
+        fitted = estimator.fit(tables, last=True)
     return WideSynthetic(
         planned.schema,
         (TreeFactor(fitted.model),),  # type: ignore[arg-type]
@@ -99,36 +114,42 @@ def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
     )
 
 
-def held_together(planned: AtOnce, layer: Layer) -> list[Columns]:
-    """The tables that a model of ``some`` cells holds: the strongest pairs first, as released.
+def held_together(
+    planned: AtOnce, layer: Layer, estimator: Estimator, total: int
+) -> list[NoisyTable]:
+    """The tables that a model of ``some`` cells holds: in rounds, those that it gets most wrong.
 
-    A pair is as strong as its table lies from independent columns, less what noise would do. Then
-    come larger tables whose pairs are all held.
+    The tables are released, so that a round costs nothing: fit, compare every table that the model
+    has room for with its estimate, and take those that are further off than noise alone would be.
+    Estimates that overlap are correlated; the fit takes their noise for independent.
     """
     schema, most = planned.schema, planned.some or 0
-    shape, total = schema.shape, max(1.0, float(layer.details[()]))
-    sets = [tuple(sorted(part.columns)) for part in planned.tables.parts]
-    alone = {c: layer.cells(TablePart(schema, (c,))) / total for c in range(len(shape))}
-    strength = {}
-    for pair in sorted({pair for each in sets for pair in combinations(each, 2)}):
-        part = TablePart(schema, pair)
-        found = layer.cells(part) / total - np.outer(alone[pair[0]], alone[pair[1]])
-        variance = Geometry((part,), layer.geometry.trees).variance(0, layer.precision)
-        noise = math.sqrt(2 / math.pi * float(variance.mean())) / total
-        strength[pair] = float(np.abs(found).sum()) - noise * found.size
+    shape = schema.shape
+    every = tables_inside([tuple(sorted(part.columns)) for part in planned.tables.parts])
+    sets: list[Columns] = [c for c in every if len(c) == 2]
+    sets += spread([c for c in every if len(c) > 2], max(0, MOST_CANDIDATES - len(sets)))
+    known = {c: estimated(c, layer, schema) for c in [*((c,) for c in range(len(shape))), *sets]}
+    noise = {c: _L1 * known[c].sigma * known[c].counts.size for c in sets}
     held: list[Columns] = [(c,) for c in range(len(shape))]
-
-    def take(columns: Columns) -> None:
-        if within(shape, held, [columns], most)[0]:
-            held.append(columns)
-
-    for pair in sorted(strength, key=lambda each: (-strength[each], each)):
-        if strength[pair] > 0.0:
-            take(pair)
-    for columns in sorted({each for each in sets if len(each) > 2}):
-        if all(pair in held for pair in combinations(columns, 2)):
-            take(columns)
-    return held
+    for done in range(_ROUNDS):
+        model = estimator.fit([known[c] for c in held]).model
+        left = [c for c in sets if c not in held and noise[c] < total]
+        left = [c for c in left if len(c) == 2] if done < _ROUNDS // 3 else left
+        left = [c for c, fits in zip(left, within(shape, held, left, most), strict=True) if fits]
+        wrong = {}
+        for c in left:
+            far = np.abs(known[c].counts - total * model.marginal(c)).sum()
+            wrong[c] = len(c) * (float(far) - noise[c])
+        taken = 0
+        for columns in sorted(wrong, key=lambda c: (-wrong[c], c)):
+            if taken == max(1, len(shape) // _TAKEN) or wrong[columns] <= 0.0:
+                break
+            if within(shape, held, [columns], most)[0]:
+                held.append(columns)
+                taken += 1
+        if not taken and done >= _ROUNDS // 3:
+            break
+    return [known[c] for c in held]
 
 
 def closure(schema: Schema, sets: Sequence[Columns]) -> Workload:

@@ -45,8 +45,7 @@ def candidates(
             "there is no table of two or more columns to select: the workload has none, or all "
             f"have more than model_cells={cells:,}"
         )
-    kept = min(len(larger), room)
-    fitting = pairs + [larger[i * len(larger) // kept] for i in range(kept)]
+    fitting = pairs + spread(larger, room)
     needed = _BYTES_PER_CELL * sum(math.prod(shape[c] for c in each) for each in fitting)
     needed += _BYTES_PER_MODEL_CELL * cells
     if needed > parse_memory(memory):
@@ -55,6 +54,12 @@ def candidates(
             f"{memory!r}; lower ways or model_cells, sample tables, or allow more"
         )
     return fitting
+
+
+def spread(larger: list[Columns], room: int) -> list[Columns]:
+    """So many of them, at even distances in their order; or all."""
+    kept = min(len(larger), room)
+    return [larger[i * len(larger) // kept] for i in range(kept)]
 
 
 def overlaps(fitting: list[Columns], sets: list[Columns]) -> tuple[int, ...]:

@@ -39,6 +39,7 @@ from winnow.wide.rules import (
     MODEL_CELLS,
     MOST_FIRST,
     ONCE,
+    PLAIN_WORSE,
     PURE_BETTER,
     SELECTION_SHARE,
     TABLES_BETTER,
@@ -118,8 +119,7 @@ class WideSettings:
     @cached_property
     def first(self) -> Workload:
         """The tables that are measured before the first round: of each column alone."""
-        places = range(len(self.schema.columns))
-        return Workload(self.schema, tuple(MarginalPart(self.schema, (i,)) for i in places))
+        return _tables(self.schema, [(c,) for c in range(len(self.schema.columns))])
 
     @property
     def sigma(self) -> float:
@@ -222,10 +222,7 @@ def _at_once(
     nu: float,
     most: int,
 ) -> AtOnce | None:
-    """All tables at once if they are affordable, the columns alone if nothing else is.
-
-    ``pairs`` are all pairs of columns that some table joins.
-    """
+    """All tables at once if affordable, or the columns alone; ``pairs`` are those of all tables."""
     schema = request.schema
     cells = tree_cells(schema.shape, pairs)
     if cells <= most and rule.rounds:
@@ -257,15 +254,18 @@ def _too_many_to_hold(
         rows_per_person=int(request.rows_per_person),
         rows=rows,
     )
-    if plain > TABLES_BETTER * mean_distance(nu, map(len, sets)):
+    far = TABLES_BETTER * mean_distance(nu, map(len, sets))
+    if plain > PLAIN_WORSE * far:
         return None
-    parts = tuple(MarginalPart(schema, columns) for columns in sets)
-    planned = _tabulated(request, Workload(schema, parts))
+    every = [*(each for each in sets if len(each) == 1), *tables_inside(sets)]
+    planned = _tabulated(request, _tables(schema, every))
     noise = noise_of(planned, workload, rows)
+    if noise > far:
+        return None
     cells = int(request.model_cells or model_cells(nu))
     less = f"noise moves a table by {noise:.2g} of its rows, less than a model would"
     reason = _with_errors(f"{less}: all at once, and a model of some", planned, request)
-    seconds = 3.0 + 2e-4 * cells + 5e-3 * len(sets)
+    seconds = 3.0 + 6e-5 * cells + 5e-3 * len(every)
     return AtOnce(schema, workload, planned, reason, seconds, noise, cells)
 
 
@@ -273,12 +273,14 @@ def _columns_alone(
     request: WideRequest, workload: Workload, sets: list[Columns], nu: float
 ) -> AtOnce:
     schema = request.schema
-    places = range(len(schema.columns))
-    alone = Workload(schema, tuple(MarginalPart(schema, (place,)) for place in places))
-    planned = _tabulated(request, alone)
+    planned = _tabulated(request, _tables(schema, [(c,) for c in range(len(schema.columns))]))
     reason = "tables of two columns would be noise: each column alone"
     far = mean_distance(nu, map(len, sets))
     return AtOnce(schema, workload, planned, _with_errors(reason, planned, request), 3.0, far)
+
+
+def _tables(schema: Schema, sets: Sequence[Columns]) -> Workload:
+    return Workload(schema, tuple(MarginalPart(schema, columns) for columns in sets))
 
 
 def _with_errors(reason: str, planned: TablesSettings, request: WideRequest) -> str:
@@ -344,11 +346,10 @@ def _rounds(
         initial=first_event(first, request.relation, law),
     )
     mechanism = MeasureMarginals(plan.selection_epsilon, plan.noise_multiplier, rounds, first, law)
-    parts = tuple(MarginalPart(request.schema, each) for each in fitting)
     planned = WideSettings(
         request.schema,
         workload,
-        Workload(request.schema, parts),
+        _tables(request.schema, fitting),
         overlaps(fitting, sets),
         total,
         int(request.rows_per_person),

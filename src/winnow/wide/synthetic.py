@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +12,16 @@ from numpy.typing import NDArray
 
 from winnow.core.schema import Schema, cells_text
 from winnow.core.tape import Tape
+from winnow.core.workloads.part import Part, table_columns
 from winnow.errors import ParameterError
 from winnow.foreign import instead
 from winnow.release.synthetic import SyntheticDistribution
+from winnow.tables.estimates import Layer
+from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
+from winnow.tables.strategy import Geometry
 from winnow.wide.fit import FitQuality, NoisyTable
-from winnow.wide.junction_tree import JunctionTree
+from winnow.wide.junction_tree import Columns, JunctionTree
 from winnow.wide.kernels.tree_tables import TreeTables
 
 Floats = NDArray[np.float64]
@@ -128,8 +133,9 @@ class WideSynthetic(SyntheticDistribution):
     fit: FitQuality | None = None
     """How good the fit is; None for models made otherwise."""
     tables: ReleasedTables | None = None
-    """The workload's tables themselves, with standard errors, where the model holds only some:
-    ``answers()`` to that workload are their unbiased estimates."""
+    """The workload's tables themselves, unbiased and with standard errors, where the model holds
+    only some: ``answers()`` about these, and about some of the columns of one, are these tables,
+    drawn towards the model as far as noise explains that they differ."""
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
@@ -147,11 +153,15 @@ class WideSynthetic(SyntheticDistribution):
     def _whole(self) -> Floats | None:
         return None  # the weights of all cells are nowhere stored
 
-    def _fractions(self, bound: Any) -> Floats:
-        if self.tables is None or bound is not self.workload:
-            return super()._fractions(bound)
-        asked = self.tables.tables[: len(bound.parts)]
-        return np.concatenate([table.estimate.ravel() for table in asked]) / self.total
+    def _answers(self, part: Part) -> Floats:
+        columns, model = table_columns(part), super()._answers(part)
+        if self.tables is None or columns is None or not self._measured(set(columns)):
+            return model
+        return _towards(model, estimated(columns, self.tables.layers[0], self.schema), self.total)
+
+    def _measured(self, columns: set[int]) -> bool:
+        """Whether some released table has all of these columns."""
+        return any(columns <= set(part.columns) for part in self.tables.parts)  # type: ignore[union-attr]
 
     def to_dict(self) -> dict[str, Any]:
         """The distribution as plain data, ready for JSON; ``from_dict`` reads it back."""
@@ -199,6 +209,28 @@ class WideSynthetic(SyntheticDistribution):
             f"{cells_text(self.schema.cells)} cells, {len(self.marginals)} measured tables, "
             f"{len(self.cliques)} cliques>"
         )
+
+
+def estimated(columns: Columns, layer: Layer, schema: Schema) -> NoisyTable:
+    """The table of some columns as released tables tell it, with the noise of a usual cell."""
+    part = TablePart(schema, tuple(columns))
+    variance = Geometry((part,), layer.geometry.trees).variance(0, layer.precision)
+    return NoisyTable(part.columns, layer.cells(part), math.sqrt(float(variance.mean())))
+
+
+def _towards(model: Floats, table: NoisyTable, total: int) -> Floats:
+    """A released table, drawn towards the model as far as noise explains that they differ.
+
+    The estimator of James and Stein (1961) with its positive part, around the model, moving no cell
+    by more than two standard errors [limited translation: Efron-Morris 1972]; then without
+    negative cells. Only released numbers come in.
+    """
+    said, sigma = table.counts.ravel() / total, table.sigma / total
+    apart = model - said
+    size = float(apart @ apart)
+    drawn = min(1.0, apart.size * sigma**2 / size) if size > 0.0 else 0.0
+    found = np.maximum(said + np.clip(drawn * apart, -2 * sigma, 2 * sigma), 0.0)
+    return np.asarray(found / max(float(found.sum()), 1e-300))
 
 
 def measured_marginal(schema: Schema, table: NoisyTable) -> MeasuredMarginal:

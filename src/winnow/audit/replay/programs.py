@@ -70,6 +70,9 @@ def _learning() -> Iterator[Replay]:
         weights = {"hypotheses": stumps(cuts=[0.5]), "epsilon": 1.0, "class_weights": (1, 3)}
         weighed = calling(learn, _arrays, relation=str(relation), **weights)
         yield Replay("learn", "class weights", weighed, LABELLED, relation, {}, (1, 4))
+        even = {"hypotheses": stumps(cuts=[0.5]), "epsilon": 1.0, "class_weights": "balanced"}
+        rule = calling(learn, _arrays, relation=str(relation), **even)
+        yield Replay("learn", "balanced rule", rule, LABELLED, relation, {}, (1, 4))
 
     def fitted(people: People, place: ReplayPlace) -> Any:
         model = PrivateClassifier(stumps(cuts=[0.5]), relation="add-remove", seed=place.seed)

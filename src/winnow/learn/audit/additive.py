@@ -15,7 +15,8 @@ from winnow.audit.result import AuditResult
 from winnow.core.checks import exact
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
-from winnow.learn.crossing import AdditiveModel, LabelledRows, SealedLabelled
+from winnow.learn.crossing.additive import AdditiveModel
+from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
 from winnow.privacy import Gaussian, guarantee_of
 from winnow.release.audit.rounds import as_twin
 from winnow.tables.audit import DELTA, outcomes, person_moves

@@ -1,0 +1,1 @@
+"""Audits of learning: exact models on tiny neighbours, and broken twins."""

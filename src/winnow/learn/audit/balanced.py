@@ -1,0 +1,141 @@
+"""Audits of balanced rules: sizes and choice together on all tiny neighbours, and broken twins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.result import AuditResult
+from winnow.core.checks import exact
+from winnow.core.relation import Relation
+from winnow.core.sealed import Sealed
+from winnow.learn.crossing.balanced import BalancedRule
+from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
+from winnow.release.audit.rounds import as_twin
+from winnow.select.audit.model import log_permute_and_flip
+from winnow.select.mechanism import PermuteAndFlip
+from winnow.tables.audit import person_moves
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_TOLERANCE = 1e-9
+_RULES = np.array([[1, 1], [0, 0], [0, 1], [1, 0]])
+"""What each rule says of the two values of one column: the constants, and both stumps."""
+_CELLS = list(product(range(2), range(2)))
+"""A value and a class."""
+
+
+def made() -> BalancedRule:
+    """A tiny one."""
+    return BalancedRule(Fraction(1, 2), 1)
+
+
+def empty(relation: Relation, rows: int) -> SealedLabelled:
+    """No rows: what the scale of the noise depends on is public."""
+    nothing = LabelledRows((np.zeros(0, np.int32),), np.zeros(0, np.int32), np.zeros(0, np.int64))
+    return SealedLabelled(Sealed(nothing, "rows"), ("no", "yes"), relation, rows)
+
+
+@dataclass(frozen=True)
+class BalancedModel:
+    """The exact law of noisy sizes and of the rule, written out."""
+
+    rule: BalancedRule
+    held: SealedLabelled
+    noise: Fraction
+    """The scale of the noise in the sizes."""
+    counted: bool = True
+    """Whether the choice knows that a row weighs up to a thousand."""
+    window: tuple[int, int] = (-6, 13)
+    """Noisy sizes: further out noise tells no more, and weights are nearly those at the edge."""
+
+    @classmethod
+    def of(cls, rule: BalancedRule, relation: Relation, rows: int) -> BalancedModel:
+        """As the mechanism says."""
+        held = empty(relation, rows)
+        return cls(rule, held, rule.scale(held))
+
+    def log_probabilities(self, table: Integers) -> Floats:
+        """Of each pair of noisy sizes in the window, up to a constant, and each rule."""
+        cells = np.array(_CELLS)
+        true = np.array([table[cells[:, 1] == own].sum() for own in (0, 1)])
+        far = np.abs(self._sizes - true).sum(axis=1) / float(self.noise)
+        weights, scales = self._weights
+        right = (_RULES[:, cells[:, 0]] == cells[:, 1]) * table  # rules by cells
+        by_class = np.stack([right[:, cells[:, 1] == own].sum(axis=1) for own in (0, 1)])
+        chosen = log_permute_and_flip(scales[:, None] * (weights @ by_class))
+        return np.asarray(chosen - far[:, None])
+
+    @cached_property
+    def _sizes(self) -> Integers:
+        return np.array(list(product(range(*self.window), repeat=2)), np.int64)
+
+    @cached_property
+    def _weights(self) -> tuple[Floats, Floats]:
+        """The weights of the classes at each pair of sizes, and the scale of the choice."""
+        weights, scales = [], []
+        for sizes in self._sizes.tolist():
+            weights.append(self.rule.weights(sizes, self.held))
+            weighed = replace(self.held, class_weights=weights[-1] if self.counted else None)
+            scales.append(float(PermuteAndFlip(self.rule.epsilon).scale(weighed.utility)))
+        return np.array(weights, np.float64), np.array(scales)
+
+
+def balanced_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
+    """No neighbours are told apart by the sizes and the rule together more than was charged."""
+    for relation, rows in product(Relation, (1,) if quick else (1, 2)):
+        yield enumerate_rules(BalancedModel.of(made(), relation, rows))
+
+
+def enumerate_rules(model: BalancedModel) -> AuditResult:
+    """One result, in epsilon, over all tables of up to three rows."""
+    relation, rows = model.held.relation, model.held.rows_per_person
+    claimed = float(exact("sizes", model.rule.sizes) + exact("epsilon", model.rule.epsilon))
+    known: dict[tuple[int, ...], Floats] = {}
+
+    def law(table: Integers) -> Floats:
+        key = tuple(table.tolist())
+        if key not in known:
+            known[key] = model.log_probabilities(table)
+        return known[key]
+
+    worst, number = 0.0, 0
+    for size in range(4):
+        for places in combinations_with_replacement(range(len(_CELLS)), size):
+            table = np.bincount(np.array(places, np.int64), minlength=len(_CELLS))
+            for by in person_moves(len(_CELLS), rows, relation):
+                if by.any() and (table + by).min() >= 0:
+                    number += 1
+                    worst = max(worst, float(np.abs(law(table) - law(table + by)).max()))
+    return AuditResult(
+        "enumeration",
+        "Balanced rules: sizes and rules of neighbours are as close as was charged.",
+        f"{model.rule.name}, {rows} row{'s' if rows > 1 else ''} per person",
+        str(relation),
+        model.rule.promise(relation).citation,
+        claimed,
+        worst,
+        worst <= claimed * (1 + _TOLERANCE),
+        f"over {number} pairs of neighbours",
+    )
+
+
+def balanced_twins(*, quick: bool = False) -> Iterator[AuditResult]:
+    """Wrong sensitivities are caught."""
+    honest = BalancedModel.of(made(), Relation.SUBSTITUTION, 1)
+    added = made().scale(empty(Relation.ADD_REMOVE, 1))
+    several = BalancedModel.of(made(), Relation.ADD_REMOVE, 2)
+    twins = [
+        ("a replaced person moves the sizes like an added one", replace(honest, noise=added)),
+        ("the choice forgets the weights of rows", replace(honest, counted=False)),
+        ("a second row is forgotten in the sizes", replace(several, noise=several.noise / 2)),
+    ]
+    for fault, model in twins[: 2 if quick else 3]:
+        yield as_twin(fault, "Enumeration", enumerate_rules(model))

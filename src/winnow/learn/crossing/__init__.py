@@ -1,0 +1,1 @@
+"""The only part of learning that opens private rows."""
