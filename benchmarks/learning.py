@@ -228,12 +228,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None, help="folder of the data sets")
     parser.add_argument("--figures", type=Path, default=None, help="where to draw")
     parser.add_argument("--quick", action="store_true", help="fewer draws, no triples")
-    parser.add_argument("--only-classifiers", action="store_true", help="compare these again")
+    parser.add_argument(
+        "--only-classifiers",
+        action="store_true",
+        help="compare these again; rivals that are known are kept",
+    )
     options = parser.parse_args()
     if options.only_classifiers:
         kept = json.loads(options.out.read_text())
         kept.pop("machine")
-        rows = compared(options.data, adult, options.quick)
+        rows = compared(options.data, adult, options.quick, kept.get("classifiers", []))
         save(options.out, kept | {"classifiers": rows})
         return
     times = timings(options.data, options.quick)
@@ -254,7 +258,7 @@ def main() -> None:
         ],
     )
     results = []
-    rows = [] if options.data is None else compared(options.data, adult, options.quick)
+    rows = [] if options.data is None else compared(options.data, adult, options.quick, [])
     if options.data is not None:
         draws = 30 if options.quick else 200
         for kind in ("stumps", "conjunctions:2"):

@@ -36,10 +36,11 @@ Two rules are younger. Models that grow where noise is weak were added because o
 the seven, and helped there; on made-up rows (nine columns, 500,000 rows, epsilon 1) they changed
 nothing. Pairs first was chosen on a made-up tree of 40 columns, where without it the model was full
 before it had every edge, and changed little on books and made-up rows; a first form, with pairs in
-half of all rounds, was dropped because it was worse on ADULT at epsilon 1. That they are a quarter of
-the rounds beyond the columns, not half, was chosen on books, books-5 and generated-12 (epsilon 1
-and 3, three runs: 0.96 to 1.00 of the error with half, of two and of three columns). The rule of thumb for the distance was read off the
-benchmark's rows of ADULT, income and retail: see ``distance``.
+half of all rounds, was dropped because it was worse on ADULT at epsilon 1. That they are a quarter
+of the rounds beyond the columns, not half, was chosen on books, books-5 and generated-12 (epsilon 1
+and 3, three runs: 0.96 to 1.00 of the error with half, of two and of three columns). The rule of
+thumb for the distance was read off the benchmark's rows of ADULT, income and retail: see
+``distance``.
 """
 
 from __future__ import annotations
