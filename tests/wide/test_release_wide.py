@@ -59,7 +59,7 @@ def test_the_first_of_many_rounds_take_pairs() -> None:
         codes.append(np.where(generator.random(4000) < 0.8, codes[-1], generator.integers(0, 3)))
     schema = {f"c{i}": 3 for i in range(6)}
     table = wn.read_table(pd.DataFrame(dict(zip(schema, codes, strict=True))), schema=schema)
-    value = wn.release_wide(table, wn.marginals(3), epsilon=20, delta=1e-6, rounds=10, seed=1).value
+    value = wn.release_wide(table, wn.marginals(3), epsilon=20, delta=1e-6, rounds=14, seed=1).value
     assert [len(each.columns) for each in value.marginals][:9] == [1] * 6 + [2, 2, 3]
 
 
