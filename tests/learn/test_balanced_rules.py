@@ -99,7 +99,7 @@ def test_draws_follow_the_law_that_is_enumerated(relation: Relation) -> None:
     model = replace(BalancedModel.of(rule, relation, 1), window=(-60, 68))
     law = np.exp(model.log_probabilities(table)).sum(axis=0)
     expected = (law / law.sum())[[order.index(each) for each in said]]
-    draws = 2000
+    draws = 600
     drawn = np.bincount(
         [rule.drawn(held, rules, Tape.seeded(seed)) for seed in range(draws)], minlength=4
     )
