@@ -51,3 +51,4 @@ def test_a_server_on_postgres_survives_the_end_of_its_connections(
         assert verified["ok"] and served.service.ledger.dataset("people").charges == 3
     with serving(config) as served:  # started again, it goes on
         assert served.call("ann", "POST", at, "q1", json=body).json() == first.json()
+        assert served.waited("bob", job["id"])["state"] == "done"

@@ -224,6 +224,7 @@ def http_server(server: Server) -> uvicorn.Server:
             timeout_keep_alive=75,
             timeout_graceful_shutdown=30,
             proxy_headers=False,
+            loop="asyncio",
             http=Wire,
             ws="none",
         )
