@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import os
+import re
 import sys
 from html.parser import HTMLParser
 from importlib import import_module
@@ -17,7 +18,7 @@ import pytest
 from typer.testing import Result
 
 from reference.commands import app, invoke
-from winnow import BudgetExceeded, InputError, Schema, SyntheticDistribution
+from winnow import BudgetExceeded, InputError, Schema, SyntheticDistribution, marginals, plan
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
 from winnow.release.cli.command import Accountant, Update
 from winnow.release.cli.view import workload_files, workload_of
@@ -230,6 +231,25 @@ def test_options_reach_the_release(folder: Path) -> None:
     Path("cells.csv").write_text('sex,town,age\nMale,north,"[0, 30)"\nFemale,north,"[30, 50)"\n')
     result = run(*asked, "--workload", "marginals:1", "--rounds", 2, "--universe", "cells.csv")
     assert "cells of a public list" in json.loads(result.stdout)["value"]["rests_on"]
+
+
+@pytest.mark.parametrize("method", ["mwem", "adaptive"])
+def test_nothing_above_all_rows_is_printed(folder: Path, method: str) -> None:
+    write_csv(folder / "people.csv", rows_of(20))
+    asked = ["--epsilon", 0.001, "--delta", 1e-6, "--method", method, "--one-row-per-person"]
+    table = ["people.csv", "--schema", "schema.json", "--workload", "marginals:1"]
+    shown = run("release", *table, *asked, "--seed", 1, "--out", "rows.csv").stdout
+    assert "all rows" in shown and "e+0" not in shown.split("guarantee")[0]
+    schema = Schema.parse("schema.json")
+    small: dict[str, Any] = {"n": 20, "epsilon": 0.001, "delta": 1e-6}
+    plans = [
+        plan.mwem(schema, marginals(1), **small),
+        plan.release_wide(schema, marginals(2), **small),
+        plan.interactive(schema, **small),
+    ]
+    for each in plans:
+        numbers = re.findall(r"[0-9][0-9,.e+]*", str(each).split("\n", 2)[2].split("Computed")[0])
+        assert all(float(n.strip(",.").replace(",", "")) <= 20 for n in numbers), str(each)
 
 
 def test_a_private_number_of_rows_is_measured(folder: Path) -> None:

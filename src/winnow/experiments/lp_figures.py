@@ -292,24 +292,27 @@ def judge_6(measured: Findings) -> Judged:
         scan = end[s, "scan"]
         others = {arm: end[s, arm] for arm in _PAPER_ARMS if (s, arm) in end}
         said = ", ".join(f"{NAMES[arm]} {value.mean():.3g}" for arm, value in others.items())
-        off = max(_apart(value, scan) for value in others.values())
+        apart = {arm: _apart(value, scan) for arm, value in others.items()}
+        worst = max(apart, key=lambda arm: apart[arm])
         claims.append(Claim(
             f"at Δ∞ = {s:g} all indices do almost the same as the scan (largest violation "
-            f"{scan.mean():.3g}; {said}; ours {end[s, 'lazy'].mean():.3g}: at most {off:.1f} "
-            "standard errors apart, 4 allowed)", off <= 4))  # fmt: skip
+            f"{scan.mean():.3g}; {said}; ours {end[s, 'lazy'].mean():.3g}: at most "
+            f"{apart[worst]:.1f} standard errors apart, {NAMES[worst]}; 4 allowed)",
+            apart[worst] <= 4))  # fmt: skip
     notes = (
         "the regime of the paper carries little signal: the uniform point, which knows no data, "
         f"has a largest violation of {blind['largest']:.3g}, the flat index ends at "
         f"{end[SENSITIVITY, 'flat'].mean():.3g}",
-        f"Δ∞ = {LOW:g} is drawn as well, where a budget of 1 carries a signal",
+        f"Δ∞ = {LOW:g} is drawn as well, where a budget of 1 carries a signal: there it shows what "
+        "an index misses that finds few of the rows with the largest violation, as IVF does",
     )
     return Judged(tuple(claims), notes)
 
 
 def _apart(these: Any, those: Any) -> float:
-    """By how many standard errors two means differ; a hundredth of a unit is never told apart."""
+    """By how many standard errors two means differ; a tenth of the second is never told apart."""
     error = math.sqrt((these.var(ddof=1) + those.var(ddof=1)) / len(these))
-    return float(abs(these.mean() - those.mean()) / max(error, 0.0025))
+    return float(abs(these.mean() - those.mean()) / max(error, abs(those.mean()) / 40))
 
 
 def draw_6(measured: Findings) -> Figure:

@@ -115,7 +115,7 @@ class InteractiveComparison(InNotebook):
                 INDEPENDENT,
                 f"{min(1.0, self.independent_bound):.3g}",
                 f"{min(1.0, self.independent_bound):.3g} "
-                f"(deviation {self.independent_deviation:.3g})",
+                f"(deviation {min(1.0, self.independent_deviation):.3g})",
                 "-",
             ],
         ]

@@ -33,7 +33,7 @@ from winnow.release.settings import BYTES_PER_CELL
 _SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. 'noise' is the standard "
     "deviation of one measured count, in rounds that start uniform (a start from tables adds 5 to "
-    "11 %; 'noise/n' has a dash where it is above all rows); 'bound' is on the expected largest "
+    "11 %; a dash: it is above all rows); 'bound' is on the expected largest "
     "error over all queries of MWEM with the sign update and averaged hypotheses, as a fraction "
     "of the rows, whatever the data are, and the last column holds with that probability; the gap "
     "update is usually several times better."
@@ -102,7 +102,7 @@ class MwemPlan(InNotebook):
                     row.accountant,
                     row.measurement,
                     f"{row.selection_epsilon:.4g}",
-                    f"{row.noise_rows:,.4g}",
+                    f"{row.noise_rows:,.4g}" if row.noise < 1 else "-",
                     f"{row.noise:.3g}" if row.noise < 1 else "-",
                     f"{row.selection_slack:.3g}",
                     f"{row.bound:.3g}",

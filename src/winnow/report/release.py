@@ -387,7 +387,7 @@ def _private(synthetic: SyntheticDistribution, private: TrueAnswers) -> str:
 
 
 def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.3g} %"
+    return f"{100 * fraction:.3g} %" if fraction < 1 else "all rows"
 
 
 def _rows(fraction: float, total: int) -> str:

@@ -43,6 +43,8 @@ class WidePlan(InNotebook):
     """About the mean total variation distance of the workload's tables: a rule of thumb."""
     seconds: float
     reason: str
+    rows: int | None = None
+    """Public or assumed, where they are known."""
     scope: str = _SCOPE
 
     def _card(self) -> Card:
@@ -52,6 +54,10 @@ class WidePlan(InNotebook):
         """The plan as plain data, ready for JSON."""
         return asdict(self)
 
+    def _noise(self, deviation: float) -> str:
+        above = self.rows is not None and deviation >= self.rows
+        return "more than all rows" if above else f"{deviation:,.3g} rows"
+
     def __str__(self) -> str:
         rounds = f", {self.rounds} of them in rounds" if self.rounds else ""
         return "\n".join(
@@ -59,7 +65,8 @@ class WidePlan(InNotebook):
                 f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
                 f"{Relation(self.relation).sentence}",
                 f"{self.strategy}: {self.tables} tables{rounds}, about {self.seconds:.0f} s",
-                f"noise {self.first_noise:,.3g} rows in a column, {self.noise:,.3g} in a table",
+                f"noise: in a column {self._noise(self.first_noise)}, in a table "
+                f"{self._noise(self.noise)}",
                 f"tables about {self.distance:.2g} from the truth (rule of thumb)",
                 self.reason,
                 "",
@@ -111,7 +118,7 @@ def release_wide(
     )
     what = _at_once(planned) if isinstance(planned, AtOnce) else _in_rounds(planned)
     rest = planned.distance, planned.seconds, planned.reason
-    return WidePlan(float(epsilon), float(delta), str(kind), *what, *rest)
+    return WidePlan(float(epsilon), float(delta), str(kind), *what, *rest, n)
 
 
 def _in_rounds(planned: WideSettings) -> tuple[str, int, int, float, float]:

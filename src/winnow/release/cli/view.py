@@ -192,14 +192,18 @@ def plan_lines(planned: ReleaseSettings) -> list[tuple[str, str]]:
     else:
         spread = MEASUREMENTS[rounds.measurement].deviation
         what, noise = "a count with", rounds.noise_multiplier * planned.rows_per_person * spread
-    share = "" if planned.total is None else f" ({100 * noise / planned.total:.3g} % of the rows)"
+    size = f"noise ±{noise:,.3g}"
+    if planned.total is not None:
+        share = noise / max(planned.total, 1)
+        size += f" ({_percent(share)} of the rows)"
+        size = size if share < 1 else "more noise than there are rows"
     lines = [
         ("plan", f"{len(schema.columns)} columns, {cells_text(schema.cells)} cells, {rows}, "
                  f"{people}"),
         ("queries", f"{planned.workload.size:,}"),
         ("rounds", f"{rounds.rounds:,}"),
         ("each round", f"a selection at epsilon {rounds.selection_epsilon:.4g}, then {what} "
-                       f"noise ±{noise:,.3g}{share}"),
+                       f"{size}"),
         ("in all", f"{planned.guarantee} ({rounds.accountant} accountant)"),
     ]  # fmt: skip
     if planned.rests_on:
@@ -300,7 +304,8 @@ def show_result(
         "largest error",
         _largest(errors, "estimate"),
     )
-    table.add_row("noise", f"±{noise:,.3g} rows (1 sd) on each of {_measured(synthetic)} counts")
+    size = f"±{noise:,.3g} rows (1 sd)" if errors.noise < 1 else "more than all rows"
+    table.add_row("noise", f"{size} on each of {_measured(synthetic)} counts")
     add_receipt(table, released)
     show.print(table)
 
@@ -359,4 +364,4 @@ def _measured(synthetic: SyntheticDistribution) -> str:
 
 
 def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.3g} %"
+    return f"{100 * fraction:.3g} %" if fraction < 1 else "all rows"
