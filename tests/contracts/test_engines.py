@@ -126,6 +126,36 @@ def counted(source: Any, bound: int | None) -> dict[str, int]:
     return dict(zip(open_sealed(labels), open_sealed(found.values).tolist(), strict=True))
 
 
+LETTERS = (
+    "\u00e9",
+    "e\u0301",
+    "e",
+    "E",
+    "\u00df",
+    "ss",
+    "K",
+    "\u212a",
+    "\ufb01",
+    "fi",
+    "i\u0307",
+    "\u0130",
+)
+"""Texts that look alike, or are one in other letters: all of them are different."""
+TWINS: list[tuple[str | None, str | None]] = [
+    *(("e" if i % 5 else LETTERS[i % 12], f"{LETTERS[i * i % 11]}{i % 7}") for i in range(400)),
+]
+"""One person has nearly all rows."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bound", [None, 1, 40])
+def test_letters_that_look_alike_differ_and_one_person_may_have_most_rows(
+    put: Put, bound: int | None
+) -> None:
+    source = put(TWINS, {"who": "text", "what it": "text"})
+    assert counted(source, bound) == bounded_counts(TWINS, bound, "s")
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bound", [None, 1, 5])
 def test_counts_are_those_of_the_slow_twin(put: Put, bound: int | None) -> None:

@@ -1,6 +1,8 @@
 """The same counts from Spark, Postgres and DuckDB: one expression, three engines."""
 
 import datetime
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from sqlglot import exp
 import winnow as wn
 from reference.bounded_counts import bounded_counts
 from reference.inside import open_sealed
+from winnow.read.engines.kept import KeptQuery
 from winnow.read.engines.query import CountQuery, column
 
 pytestmark = pytest.mark.extras
@@ -115,6 +118,53 @@ def test_bytes_of_spark_that_are_no_text_are_as_if_missing(spark: Any) -> None:
                 wn.read_baskets(frame, **how), **options, with_subsets=True
             )
             assert found.value.supports[()] == many
+
+
+def test_threads_of_one_spark_session_see_their_own_frames(spark: Any) -> None:
+    """Beside views of the user's whose names begin as ours do."""
+    spark.range(3).createOrReplaceTempView("winnow_source")
+    rows = [[(f"u{i}", f"{name} {i % 7 % 3}") for i in range(200)] for name in ("left", "right")]
+
+    def top(own: list[tuple[str, str]]) -> list[Any]:
+        frame = spark.createDataFrame(own, "who string, what string")
+        kept = wn.counts(frame, item="what", user="who", keep="engine")
+        return sorted(wn.top_k(kept, k=3, epsilon=50.0, delta=1e-3, seed=1).value)
+
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(top, rows))
+    assert found == [[f"{name} {n}" for n in range(3)] for name in ("left", "right")]
+    assert [table.name for table in spark.catalog.listTables()] == ["winnow_source"]
+    spark.catalog.dropTempView("winnow_source")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_frame_of_spark_that_changes_fails_a_release_after_the_charge(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame over files that are rewritten, told by a file that its tasks look for."""
+    told = str(tmp_path / "rewritten")
+
+    def rows(batches: Any) -> Any:
+        import os
+
+        for batch in batches:
+            yield batch.slice(7) if os.path.exists(told) else batch
+
+    log = spark.sql("SELECT string(id) AS who, string(id % 3) AS what FROM range(300)")
+    frame = log.mapInArrow(rows, "who string, what string")
+    kept = wn.counts(frame, item="what", user="who", keep="engine")
+    names = KeptQuery.names
+
+    def changed(self: Any, wanted: Any) -> Any:
+        Path(told).touch()
+        return names(self, wanted)
+
+    monkeypatch.setattr(KeptQuery, "names", changed)
+    session = wn.Session(epsilon=60.0, delta=1e-2)
+    with pytest.raises(wn.InputError, match="the source changed"):
+        session.top_k(kept, k=2, epsilon=50.0, delta=1e-3)
+    assert float(session.budget.left.amount) <= 10
+    assert not spark.catalog.listTables()
 
 
 LABELS = [7, True, datetime.date(2026, 11, 30)]

@@ -84,6 +84,32 @@ def test_duplicates_never_push_an_item_out(
     assert opened(counted) == bounded_counts(own, bound, "s")
 
 
+def test_collations_and_names_of_a_users_tables_do_not_change_counts() -> None:
+    """Tables of the user's may be called as ours are, and columns may take letters for one."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE winnow_items (u TEXT COLLATE NOCASE, i TEXT COLLATE NOACCENT)")
+    letters = ("\u00e9", "e", "E", "e\u0301", "x")
+    rows: list[tuple[str | int | None, str | int | None]] = [
+        (f"{'aA'[j % 2]}{j // 2 % 30}", letters[j % 5]) for j in range(300)
+    ]
+    connection.executemany("INSERT INTO winnow_items VALUES (?, ?)", rows)
+    for name in ("winnow_people", "winnow_held"):
+        connection.execute(f"CREATE VIEW {name} AS SELECT * FROM winnow_items")
+    for name in ("winnow_items", "winnow_people", "winnow_held"):
+        how: dict[str, Any] = {"item": "i", "user": "u", "salt": "s"}
+        for bound in (None, 2):
+            counted = wn.counts((connection, name), **how, max_items_per_user=bound)
+            assert opened(counted) == bounded_counts(rows, bound, "s")
+            listed = wn.counts(
+                (connection, name), **how, max_items_per_user=bound, items=["E", "\u00e9", "no"]
+            )
+            few = bounded_counts([(u, i) for u, i in rows if i in ("E", "\u00e9")], bound, "s")
+            wanted = [few["E"], few["\u00e9"], 0]
+            assert open_sealed(listed.values).tolist() == wanted
+    left = connection.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
+    assert left == (1,)
+
+
 def test_the_packed_integer_holds_every_hash_and_every_item() -> None:
     assert PRIME * CODES < 2**63
     assert 10**8 * 10**10 < 2**63
