@@ -17,7 +17,7 @@ from architecture_figure import architecture
 from benchmark_tables import read
 
 import winnow as wn
-from winnow.plots.figures import STYLES, as_file, new_figure
+from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
 from winnow.plots.release import draw_columns
 from winnow.plots.tables import draw_table
 
@@ -220,22 +220,32 @@ def wide_accuracy() -> bytes:
 
 
 def wide_rounds() -> bytes:
-    """The time of a round against the queries, by what is looked at again."""
-    rows = [row for row in _document("sublinear")["rows"] if row["series"] == "queries"]
-    figure, axes = new_figure(height=4.2)
-    for place, (looks, label) in enumerate(
-        (
-            ("all", "all tables looked at in every round"),
-            ("few", "only those that say something new"),
-        )
-    ):
-        mine = [row for row in rows if row["looks"] == looks]
-        xs, ys = ([row[key] for row in mine] for key in ("queries", "round_seconds"))
-        _lines(axes, xs, ys, place, label)
-    axes.set(xscale="log", yscale="log", xlabel="queries m (log scale)",
-             ylabel="CPU seconds of a round (log)")  # fmt: skip
-    axes.legend(loc="upper left", frameon=False, handlelength=4)
-    return _finish(figure, axes, "All pairs of 25, 50 and 100 columns: 10¹⁵, 10³⁰ and 10⁶⁰ cells")
+    """The time of a round against the queries, and against the cells where the queries stay."""
+    rows = _document("sublinear")["rows"]
+    figure = empty_figure(11, 4.4)
+    left, right = (add_axes(figure, (1, 2, place)) for place in (1, 2))
+    arms = (
+        ("all", "all tables looked at in every round"),
+        ("few", "only those that say something new"),
+    )
+    for place, (looks, label) in enumerate(arms):
+        for axes, series, key in ((left, "queries", "queries"), (right, "cells", "log10_cells")):
+            mine = [r for r in rows if (r["series"], r["looks"]) == (series, looks)]
+            if mine:
+                xs, ys = [r[key] for r in mine], [1e3 * r["round_seconds"] for r in mine]
+                _lines(axes, xs, ys, place, label)
+    sizes = sorted({r["queries"] for r in rows if r["series"] == "queries"})
+    powers = sorted({r["log10_cells"] for r in rows if r["series"] == "cells"})
+    left.set(xscale="log", yscale="log", xlabel="queries m (log), all pairs of columns",
+             ylabel="CPU ms of a round (log)")  # fmt: skip
+    left.set_xticks(sizes, [f"{m:,}" for m in sizes])
+    right.set(yscale="log", ylim=left.get_ylim(), xlabel="cells (log)")
+    right.set_xticks(powers, [f"$10^{{{power:.0f}}}$" for power in powers])
+    left.minorticks_off()
+    right.set_title(f"{sizes[0]:,} queries, more cells", loc="left")
+    right.grid(color="#dddddd", linewidth=0.8)
+    left.legend(loc="upper left", frameon=False, handlelength=3)
+    return _finish(figure, left, "More queries")
 
 
 def mips_certified() -> bytes:
