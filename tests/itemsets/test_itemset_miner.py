@@ -28,7 +28,7 @@ def random_rows(n: int, items: int, mean: float, seed: int) -> list[list[int]]:
     return [sorted(set(rng.choice(items, size=k, p=weights).tolist())) for k in lengths]
 
 
-@pytest.mark.parametrize("kernel", ["plain", "occurrences", "intersect", "kept bits"])
+@pytest.mark.parametrize("kernel", ["plain", "occurrences", "intersect", "pairs", "kept bits"])
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_itemsets_come_by_support_and_ties_in_lexicographic_order(size, kernel, monkeypatch):
     rows = random_rows(150, 18, 6, seed=size)
@@ -36,6 +36,7 @@ def test_itemsets_come_by_support_and_ties_in_lexicographic_order(size, kernel, 
         monkeypatch.setattr(miner, "_PLAIN", -1)
         monkeypatch.setattr(miner, "_BITSET_BYTES", 0 if kernel == "occurrences" else 1 << 28)
         monkeypatch.setattr(miner, "_KEPT_BYTES", 1 << 22 if kernel == "kept bits" else 0)
+        monkeypatch.setattr(miner, "_FEW_ITEMS", 0 if kernel == "pairs" else 256)
     ranks = ItemsetRanks(baskets_of(rows, 18), size, known_items=True)
     assert list(ranks.stream()) == supports_by_counting(rows, size)
 

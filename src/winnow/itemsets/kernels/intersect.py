@@ -77,10 +77,29 @@ def _greedy(bits, words, size):  # type: ignore[no-untyped-def]
     return best
 
 
+def _count_pairs(items, basket_starts, rows, held, pairs):  # type: ignore[no-untyped-def]
+    """Add up pairs[a, b], a < b: how many baskets hold both items of two rows."""
+    for basket in range(len(basket_starts) - 1):
+        count = 0
+        for q in range(basket_starts[basket], basket_starts[basket + 1]):
+            row = rows[items[q]]
+            if row >= 0:
+                for k in range(count):
+                    pairs[held[k], row] += 1
+                held[count] = row
+                count += 1
+
+
 def _intersect(  # type: ignore[no-untyped-def]
-    bits, words, rows, size, low, high, histogram, skip, found, found_support, stop
-):
-    """As ``walk_occurrences`` walks, over bitsets: those of `rows`, and so many words of each."""
+    bits, words, rows, pair_rows, pairs, size, low, high, histogram, skip, found, found_support,
+    stop
+):  # fmt: skip
+    """As ``walk_occurrences`` walks, over bitsets: those of `rows`, and so many words of each.
+
+    The supports of pairs are looked up where `pairs` has them (else it has no rows), by their own
+    rows.
+    """
+    known = len(pairs) > 0
     item_count = len(rows)
     levels = size - 1
     room = len(found_support)
@@ -116,8 +135,14 @@ def _intersect(  # type: ignore[no-untyped-def]
             other_item = level_items[depth, j]
             other = bits[other_item]
             support = np.int64(0)
-            for w in range(words):
-                support += np.int64(_ones(row[w] & other[w]))
+            if known:
+                support += pairs[pair_rows[item], pair_rows[other_item]]
+                if support < low:
+                    continue
+            if depth > 0 or not known:
+                support = np.int64(0)
+                for w in range(words):
+                    support += np.int64(_ones(row[w] & other[w]))
             if support < low:
                 continue
             if depth < levels - 1:
@@ -136,7 +161,7 @@ def _intersect(  # type: ignore[no-untyped-def]
                     if listed == room and len(histogram) == 0:
                         return listed
                 seen += 1
-        if children > 0:
+        if children >= size - below:  # that many more items are needed
             level_count[below] = children
             cursor[below] = 0
             depth = below
@@ -145,6 +170,7 @@ def _intersect(  # type: ignore[no-untyped-def]
 
 fill_bits = compiled(_fill_bits)
 greedy = compiled(_greedy)
+count_pairs = compiled(_count_pairs)
 intersect = compiled(_intersect)
 
 

@@ -56,7 +56,9 @@ _BITSET_BYTES, _KEPT_BYTES = 1 << 28, 1 << 22
 """The most that bitsets may take: for one pass, and to be kept for all of them."""
 _LISTED = 1 << 12
 """So many itemsets are listed while they are counted."""
-_NONE = np.empty(0, np.int64)
+_FEW_ITEMS, _MOST_ITEMS = 256, 2048
+"""With fewer items pairs are counted by their bits at no cost, with more they take much memory."""
+_NONE, _NO_PAIRS = np.empty(0, np.int64), np.empty((0, 0), np.int32)
 
 
 def restricted(baskets: Baskets, keep: NDArray[np.bool_], least: int) -> tuple[Baskets, Integers]:
@@ -101,6 +103,7 @@ class ItemsetRanks:
         self._plain: dict[int, list[Itemset]] | None = None
         self._found: Listed | None = None  # all that is counted, if it is little
         self._vertical: tuple[Integers, Integers] | None = None
+        self._pairs: tuple[int, Integers, NDArray[np.int32]] | None = None
         self._bits: tuple[Any, int] | None = None  # of all items, and so many words of each
         lengths = np.bincount(baskets.lengths())
         self._by_length = [(n, c) for n, c in enumerate(lengths.tolist()) if c and n >= size]
@@ -295,7 +298,7 @@ class ItemsetRanks:
             pairs = share**2 * sum(n * (n - 1) * c for n, c in self._by_length)
             if _dense(kept[1], len(rows), pairs):
                 most = comb(len(rows), self.size) * kept[1]
-                done = stoppable(intersect, most, *kept, rows, *asked)
+                done = stoppable(intersect, most, *kept, rows, _NONE, _NO_PAIRS, *asked)
                 return supports[:done], found[:done]
         reduced, codes = restricted(self.baskets, self._item_supports >= low, self.size)
         lengths = reduced.lengths().astype(np.float64)
@@ -304,7 +307,8 @@ class ItemsetRanks:
         if within and _dense(words, len(codes), float((lengths * (lengths - 1)).sum())):
             rows = np.arange(len(codes))
             most = comb(len(codes), self.size) * words
-            done = stoppable(intersect, most, *bits_of(reduced, rows, 0), rows, *asked)
+            bits = bits_of(reduced, rows, 0)
+            done = stoppable(intersect, most, *bits, rows, *self._pairs_of(codes, low), *asked)
         else:
             item_starts = np.concatenate([[0], np.cumsum(reduced.supports())]).astype(np.int64)
             kind = np.int32 if len(reduced.items) < 2**31 - 1 else np.int64
@@ -316,6 +320,30 @@ class ItemsetRanks:
                 walk_occurrences, steps, reduced.items, item_starts, positions, ends, *asked
             )
         return supports[:done], codes[found[:done]]
+
+    def _pairs_of(self, codes: Integers, low: int) -> tuple[Integers, NDArray[np.int32]]:
+        """The supports of pairs for larger itemsets, and the rows of some items in them.
+
+        They are counted for all passes after the first, for more items than the next one needs.
+        """
+        from winnow.itemsets.kernels.intersect import count_pairs
+
+        if self.size == 2 or self._floor is None or len(codes) < _FEW_ITEMS:
+            return _NONE, _NO_PAIRS
+        if self._pairs is None or low < self._pairs[0]:
+            floor = max(1, 2 * low // 3)
+            counted = np.flatnonzero(self._item_supports >= floor)
+            if len(counted) > _MOST_ITEMS:
+                floor, counted = low, codes
+            if len(counted) > _MOST_ITEMS:
+                return _NONE, _NO_PAIRS
+            rows = np.full(self.baskets.item_count, -1, np.int64)
+            rows[counted] = np.arange(len(counted))
+            pairs = np.zeros((len(counted), len(counted)), np.int32)
+            held = np.empty(len(counted), np.int64)
+            count_pairs(self.baskets.items, self.baskets.starts, rows, held, pairs)
+            self._pairs = floor, rows, pairs
+        return self._pairs[1][codes], self._pairs[2]
 
 
 def _dense(words: int, items: int, pairs: float) -> bool:

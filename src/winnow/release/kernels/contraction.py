@@ -77,6 +77,10 @@ def _buffer_size(mask, sizes):  # type: ignore[no-untyped-def]
 @bare
 def _sum_axis(source, at, outer, count, inner, target, to):  # type: ignore[no-untyped-def]
     """target[o, i] = sum_k source[o, k, i]."""
+    if count == 2 and inner == 1:
+        for o in range(outer):
+            target[to + o] = source[at + 2 * o] + source[at + 2 * o + 1]
+        return
     if count == 2:
         for o in range(outer):
             row, out = at + 2 * o * inner, to + o * inner
