@@ -76,6 +76,19 @@ def test_bad_input_is_one_line_and_exit_code_2(folder, rest: str, message: str) 
     assert "Traceback" not in result.stderr and result.stderr.count("\n") == 1
 
 
+def test_a_report_has_the_tables_the_means_and_what_bins_do_to_them(folder) -> None:
+    line = f"{TABLE} --by town --by age --values age --epsilon 1 --seed 3"
+    result = run(f"{line} --report report.html")
+    assert result.exit_code == 0 and "report.html" in result.stdout
+    page = (folder / "report.html").read_text()
+    for text in ("Bonn", "mean age", "middle of its bin", "What is promised", "Seeded", "Receipt"):
+        assert text in page, text
+    assert "middle of its bin" in json.loads(run(f"{line} --json").stdout)["value"]["notes"][0]
+    assert "notes" not in json.loads(run(f"{TABLE} --by town --epsilon 1 --json").stdout)["value"]
+    refused = run(f"{TABLE} --by town --report people.csv")
+    assert refused.exit_code == 2 and "use one of .html" in refused.stderr
+
+
 def test_the_plan_needs_no_data(folder) -> None:
     (folder / "people.csv").unlink()
     line = "plan tabulate --schema schema.json --by town,age"

@@ -56,7 +56,10 @@ def encode(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
 
 def _advice(column: Column, as_text: bool) -> str:
     clip = ', "clip": true' if column.kind == "bins" else ""
-    spaces = " (spaces, leading zeros and letter case count)" if as_text else ""
+    spaces = ""
+    if as_text:
+        spaces = " (spaces, leading zeros and letter case count"
+        spaces += ")" if column.trim else '; "trim": true takes spaces away)'
     return (
         f'check how it is written{spaces}, extend the schema, or declare "other": true{clip} or '
         '"drop": true; winnow schema check says how many rows are outside'

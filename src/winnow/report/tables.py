@@ -84,10 +84,10 @@ def _labels(part: Part) -> tuple[tuple[Any, ...], ...]:
 
 
 def _reach(columns: dict[str, NDArray[Any]], estimate: Floats) -> Floats | None:
-    """Half of a 95 % interval where there is one, else the estimated error."""
-    name, last = list(columns.items())[-1]  # an attribute may have such a name, but not the last
+    """The longer part of a 95 % interval where there is one, else the estimated error."""
+    (_, before), (name, last) = list(columns.items())[-2:]  # attributes come before these
     if name.startswith("high"):
-        return np.asarray(last - estimate, np.float64)
+        return np.asarray(np.maximum(last - estimate, estimate - before), np.float64)
     return np.asarray(last, np.float64) if name.startswith("error") else None
 
 

@@ -53,7 +53,7 @@ Examples:
 winnow tabulate people.csv --schema schema.json --by race,age --epsilon 1 --one-row-per-person
 
 winnow tabulate people.csv --schema schema.json --by race,age --by sex --values hours --epsilon 1 \
---delta 1e-6 --out tables.parquet --plot tables.png --one-row-per-person
+--delta 1e-6 --out tables.parquet --report report.html --one-row-per-person
 
 winnow tabulate people.csv --schema schema.json --workload marginals:2+prefixes:age --epsilon 1 \
 --delta 1e-6 --out tables.csv --one-row-per-person
@@ -89,6 +89,15 @@ ValuesOption = Annotated[
         "--values",
         metavar="A,B,...",
         help="Columns of numbers whose sums and means are released for every cell, too.",
+    ),
+]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="A page with the tables, their errors and the receipt, in one .html file.",
+        rich_help_panel="Output",
     ),
 ]
 ObjectiveOption = Annotated[
@@ -132,6 +141,7 @@ def tabulate(
     text: TextOptions = PLAIN_TEXT,
     record: Record = UNRECORDED,
     out: OutOption = None,
+    report: ReportOption = None,
     plot: Annotated[Path | None, plot_of("Draw the first tables")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -142,7 +152,7 @@ def tabulate(
     """
     from winnow.cli.files import are_large, check_targets, named_by, refuse_overwriting
     from winnow.cli.printing import working
-    from winnow.core.saving import receipt_path
+    from winnow.core.saving import check_target, receipt_path
     from winnow.read.table import read_table
     from winnow.tables.settings import TableRequest, tables_settings
     from winnow.tables.verb import tabulate as run
@@ -150,6 +160,9 @@ def tabulate(
     check_unit_said(person, one_row, "--person")
     read = [*named_by(table), schema]
     check_targets(read, out, plot)
+    if report is not None:
+        check_target(report, (".html", ".htm"))
+        refuse_overwriting(read, "--report", report)
     if out is not None and out.suffix.lower() == ".csv":
         refuse_overwriting(read, "--out", receipt_path(out))
     declared, asked, summed = _asked(schema, by, workload, values)
@@ -161,10 +174,11 @@ def tabulate(
             max_rows_per_person, 1 if known else None, rows,
         )
     )  # fmt: skip
-    if out is None and not json and sum(part.size for part in planned.parts) > _MOST_SHOWN:
+    printed = out is None and report is None and not json
+    if printed and sum(part.size for part in planned.parts) > _MOST_SHOWN:
         raise ParameterError(
-            f"these tables have more than {_MOST_SHOWN} answers, too many to show; give --out or "
-            "--json"
+            f"these tables have more than {_MOST_SHOWN} answers, too many to show; give --out, "
+            "--report or --json"
         )
     with working(f"reading {table}") if are_large(read) else nullcontext():
         sealed = read_table(
@@ -184,10 +198,12 @@ def tabulate(
     written: list[tuple[str, Path]] = []
 
     def show() -> None:
-        _show(released, written, whole=out is None or not written)
+        _show(released, written, whole=(out is None and report is None) or not written)
 
     with saved_then_shown(released, json, show, "the tables are released and printed"):
         written += _write(released, out, plot)
+        if report is not None:
+            written.append(("report", _write_report(released, report, table, max_rows_per_person)))
 
 
 def _asked(
@@ -232,6 +248,24 @@ def _write(
     return written
 
 
+def _write_report(
+    released: Released[ReleasedTables], report: Path, table: str, rows_per_person: int
+) -> Path:
+    from datetime import UTC, datetime
+
+    from winnow.core.saving import write_whole
+    from winnow.report.tabulated import tables_page
+
+    made = tables_page(
+        released,
+        title=f"Tables of {Path(table).stem}",
+        date=datetime.now(UTC).date().isoformat(),
+        rows_per_person=rows_per_person,
+    )
+    write_whole(report, made)
+    return report
+
+
 def _show(
     released: Released[ReleasedTables], written: list[tuple[str, Path]], *, whole: bool
 ) -> None:
@@ -251,6 +285,8 @@ def _show(
     error = float(total.standard_error)
     known = "public" if not error else f"±{error:,.3g} (1 sd)"
     lines.add_row("rows", f"{float(total.estimate):,.0f}, {known}")
+    for note in released.value.notes:
+        lines.add_row("note", Text(note))
     add_receipt(lines, released)
     show.print(lines)
 

@@ -227,6 +227,11 @@ class ReleasedTables(InNotebook, Framed):
         error = 1 / math.sqrt(counts.precision[()])
         return Estimates(np.array(float(counts.details[()])), np.array(error), self.law)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of sums and means has to know: which values are middles of bins."""
+        return tuple(each.note for each in self.values if each.note)
+
     def table(self, *columns: str) -> ReleasedTable:
         """The table of these columns; its axes are in the order in which it was asked for."""
         for table in self.tables:
@@ -297,6 +302,7 @@ class ReleasedTables(InNotebook, Framed):
                 }
                 for table in self.tables
             ],
+            **({"notes": list(self.notes)} if self.notes else {}),
         }  # fmt: skip
 
     def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:

@@ -26,6 +26,19 @@ class ValueColumn:
     values: SummedColumn
     middle: Fraction
     unit: Fraction
+    bin_width: Fraction = Fraction(0)
+    """Of the widest bin, whose rows count as its middle; 0: values are what they are."""
+
+    @property
+    def note(self) -> str:
+        """What a reader of sums and means has to know; empty: nothing."""
+        if not self.bin_width:
+            return ""
+        off = float(self.bin_width / 2)
+        return (
+            f"{self.name} is declared in bins: every row counts as the middle of its bin. A mean "
+            f"may be off by up to {off:,.6g} for that, beyond its interval; finer bins help."
+        )
 
 
 def value_columns(schema: Schema, names: Sequence[str]) -> tuple[ValueColumn, ...]:
@@ -43,11 +56,13 @@ def _column(schema: Schema, place: int) -> ValueColumn:
             f"the column {column.name!r} holds what is no number, so it has no sum; declare it by "
             'edges (with "clip": true for what is beyond), codes or values that are numbers'
         )
+    width = Fraction(0)
     if column.kind == "codes":
         numbers = [Fraction(code) for code in range(column.codes)]
     elif column.kind == "bins":  # a bin stands for its middle
         edges = [exact("edge", edge) for edge in column.edges]
         numbers = [(low + high) / 2 for low, high in pairwise(edges)]
+        width = max(high - low for low, high in pairwise(edges))
     else:
         numbers = [exact("value", value) for value in column.values]
     middle = (max(numbers) + min(numbers)) / 2
@@ -60,7 +75,7 @@ def _column(schema: Schema, place: int) -> ValueColumn:
     if half / unit > _FINEST:
         unit = half / _FINEST
     weights = tuple(round((number - middle) / unit) for number in numbers)
-    return ValueColumn(column.name, SummedColumn(place, weights), middle, unit)
+    return ValueColumn(column.name, SummedColumn(place, weights), middle, unit, width)
 
 
 def _common(numbers: Sequence[Fraction]) -> Fraction:
