@@ -267,6 +267,11 @@ def test_a_universe_is_a_number_or_a_file_with_a_list_of_cells(files: Path) -> N
     assert listed.exit_code == 0, listed.output
     sampled = run(files, *batch, "--universe", "4", "--smoothness", "1", "--phi", "rows")
     assert sampled.exit_code == 2 and "nothing would be learned" in sampled.stderr
+    plan = ["plan", "interactive", "-n", 4000, "--epsilon", 1, "--delta", 1e-6, "--max-queries", 99]
+    cells_of = ["--universe", files / "cells.csv"]
+    planned = invoke([*plan, "--schema", files / "schema.json", *cells_of, "--json"])
+    assert json.loads(planned.stdout)[0]["session"]["domain"] == 3
+    assert "needs --schema" in invoke([*plan, "--cells", 6, *cells_of]).stderr
     onto = run(files, "--batch", str(files / "questions.txt"), "--out", str(files / "cells.csv"),
                "--universe", str(files / "cells.csv"))  # fmt: skip
     assert onto.exit_code == 2 and "--out" in onto.stderr

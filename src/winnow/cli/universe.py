@@ -22,13 +22,15 @@ def universe_file(typed: str | None) -> Path | None:
     return Path(typed)
 
 
-def universe_from(typed: str | None, schema: Schema) -> int | str | list[list[str]] | None:
+def universe_from(typed: str | None, schema: Schema | None) -> int | str | list[list[str]] | None:
     """As the verbs take it; a file is read, with the names of the columns in its first line."""
     file = universe_file(typed)
     if typed is None or typed == ALPHA:
         return typed
     if file is None:
         return int(typed)
+    if schema is None:
+        raise ParameterError(f"--universe {shown(typed)} is a list of cells, which needs --schema")
     from winnow.read.records import csv_records
 
     with instead(

@@ -15,9 +15,11 @@ from winnow.cli.options import (
     EpsilonOfPlanOption,
     JsonOption,
     OutOption,
+    option,
     relation_of_people,
 )
 from winnow.cli.reporting import reported
+from winnow.cli.universe import distance_from, universe_from
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
@@ -35,6 +37,7 @@ winnow plan interactive --cells 120960 -n 48842 --epsilon 1 --delta 1e-6 --max-q
 --max-queries 1000000
 """
 
+_AS_ASKED = "As in winnow ask."
 _SHORT = {"multiplicative-weights": "hypothesis", "independent": "independent", "none": "neither"}
 _USUAL = (1_000, 10_000, 100_000, 1_000_000)
 
@@ -97,11 +100,11 @@ def interactive(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", metavar="T", help="As in winnow ask.", rich_help_panel=ASKED),
+        option("--threshold", "T", _AS_ASKED, ASKED),
     ] = None,
     updates: Annotated[
         int | None,
-        typer.Option("--updates", metavar="C", help="As in winnow ask.", rich_help_panel=ASKED),
+        option("--updates", "C", _AS_ASKED, ASKED),
     ] = None,
     warm_start: Annotated[
         str,
@@ -109,6 +112,10 @@ def interactive(
             "--warm-start", metavar="SHARE", help="As in winnow ask.", rich_help_panel=ASKED
         ),
     ] = "auto",
+    alpha: Annotated[float | None, option("--alpha", "A", _AS_ASKED, ASKED)] = None,
+    universe: Annotated[str | None, option("--universe", "CELLS|FILE", _AS_ASKED, ASKED)] = None,
+    smoothness: Annotated[float | None, option("--smoothness", "XI", _AS_ASKED, ASKED)] = None,
+    phi: Annotated[str | None, option("--phi", "PHI", _AS_ASKED, ASKED)] = None,
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
@@ -122,6 +129,7 @@ def interactive(
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.printing import show_json
     from winnow.core.saving import check_target, save
+    from winnow.core.schema import Schema
 
     if (schema is None) == (cells is None):
         raise ParameterError("give --schema FILE or --cells M, one of them")
@@ -129,7 +137,9 @@ def interactive(
         check_target(out)
         refuse_overwriting([] if schema is None else [schema], "--out", out)
     sizing: dict[str, Any] = {
-        "threshold": threshold, "updates": updates, "warm_start": share_of(warm_start)
+        "threshold": threshold, "updates": updates, "warm_start": share_of(warm_start),
+        "alpha": alpha, "smoothness": smoothness, "phi": distance_from(phi),
+        "universe": universe_from(universe, None if schema is None else Schema.parse(schema)),
     }  # fmt: skip
     found = [
         plan.interactive(
