@@ -6,7 +6,10 @@ deliberately broken twins, which it has to catch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import chain
 
 from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
 from winnow.audit.accounting import accounted
@@ -14,9 +17,9 @@ from winnow.audit.closed_plans import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
 from winnow.audit.fidelity import faithful
 from winnow.audit.replay.broken import replay_twins
-from winnow.audit.replay.compare import replayed
+from winnow.audit.replay.compare import Replay, replayed
 from winnow.audit.replay.coverage import nothing_is_left_out, replays
-from winnow.audit.result import AuditResult
+from winnow.audit.result import KINDS, AuditResult
 from winnow.audit.sampling import sampled
 from winnow.audit.twins import caught
 from winnow.interactive.audit.claims import (
@@ -50,58 +53,130 @@ def run_audits(
     quick: bool = False,
     seed: int = 20261115,
     progress: Callable[[str], None] | None = None,
+    processes: int = 1,
 ) -> list[AuditResult]:
     """Run all audits, in the order of `kind`; the same seed gives the same results.
 
     ``quick`` looks at fewer instances and draws less, in seconds instead of a minute.
-    ``progress`` is told each claim as it is decided.
+    ``progress`` is told each claim as it is decided. With several ``processes`` the audits are
+    spread over that many new ones; a script that asks for them needs the usual
+    ``if __name__ == "__main__":``.
     """
-    results: list[AuditResult] = []
-    for result in _all(quick, seed):
-        results.append(result)
-        if progress is not None:
-            progress(result.claim)
-    return results
+    found: dict[int, list[AuditResult]] = {}
+    for place, results in _decided(quick, seed, processes):
+        for result in results:
+            found.setdefault(place, []).append(result)
+            if progress is not None:
+                progress(result.claim)
+    in_order = chain.from_iterable(found[place] for place in sorted(found))
+    return sorted(in_order, key=lambda result: KINDS.index(result.kind))
 
 
-def _all(quick: bool, seed: int) -> Iterator[AuditResult]:
+def _decided(quick: bool, seed: int, processes: int) -> Iterator[tuple[int, Iterable[AuditResult]]]:
+    """The place of each group in the list, and its results."""
+    if processes == 1:
+        yield from ((place, group(quick, seed)) for place, group in enumerate(GROUPS))
+        return
+    fresh = multiprocessing.get_context("spawn")  # a fork would copy what belongs to one process
+    with ProcessPoolExecutor(processes, mp_context=fresh) as pool:
+        asked = {pool.submit(_results, place, quick, seed): place for place in _LONGEST_FIRST}
+        try:
+            for done in as_completed(asked):
+                yield asked[done], done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _results(place: int, quick: bool, seed: int) -> list[AuditResult]:
+    return list(GROUPS[place](quick, seed))
+
+
+def _selections(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from enumerated(quick=quick)
+    yield from sampled(quick=quick, seed=seed)
+    yield from faithful(quick=quick, seed=seed)
+    yield from caught(quick=quick, seed=seed)
+
+
+def _itemsets(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_enumerated(quick=quick)
+    yield from baskets_sampled(quick=quick, seed=seed)
+    yield from baskets_faithful(quick=quick, seed=seed)
+    yield from baskets_twins(quick=quick, seed=seed)
+
+
+def _release(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from rounds_enumerated(quick=quick)
     yield from start_enumerated()
     yield from by_rows_enumerated()
+    yield from rounds_faithful(quick=quick, seed=seed)
+    yield from rounds_twins(quick=quick, seed=seed)
+    yield from start_twins()
+    yield from by_rows_twins()
+
+
+def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_enumerated(quick=quick)
     yield from linear_enumerated(quick=quick)
     yield from additive_enumerated(quick=quick)
     yield from balanced_enumerated(quick=quick)
-    yield from marginal_rounds_enumerated(quick=quick)
-    yield from interactive_enumerated(quick=quick)
-    yield from lp_enumerated(quick=quick)
-    yield from sampled(quick=quick, seed=seed)
-    yield from baskets_sampled(quick=quick, seed=seed)
-    yield from interactive_sampled(quick=quick, seed=seed)
-    yield from faithful(quick=quick, seed=seed)
-    yield from baskets_faithful(quick=quick, seed=seed)
-    yield from rounds_faithful(quick=quick, seed=seed)
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
-    yield from marginal_rounds_faithful(quick=quick, seed=seed)
-    yield from interactive_faithful(quick=quick, seed=seed)
-    yield from lp_faithful(quick=quick, seed=seed)
-    yield from accounted()
-    yield from costs_dominate_divergences()
-    yield nothing_is_left_out(replays())
-    yield from replayed(replays(), quick=quick, seed=seed)
-    yield from caught(quick=quick, seed=seed)
-    yield from baskets_twins(quick=quick, seed=seed)
-    yield from rounds_twins(quick=quick, seed=seed)
-    yield from start_twins()
-    yield from by_rows_twins()
     yield from tables_twins(quick=quick, seed=seed)
     yield from linear_twins(quick=quick, seed=seed)
     yield from additive_twins(quick=quick)
     yield from balanced_twins(quick=quick)
+
+
+def _wide(quick: bool, seed: int) -> Iterator[AuditResult]:
+    yield from marginal_rounds_enumerated(quick=quick)
+    yield from marginal_rounds_faithful(quick=quick, seed=seed)
     yield from marginal_rounds_twins(quick=quick, seed=seed)
+
+
+def _interactive(quick: bool, seed: int) -> Iterator[AuditResult]:
+    yield from interactive_enumerated(quick=quick)
+    yield from interactive_sampled(quick=quick, seed=seed)
+    yield from interactive_faithful(quick=quick, seed=seed)
     yield from interactive_twins(quick=quick, seed=seed)
+
+
+def _lp(quick: bool, seed: int) -> Iterator[AuditResult]:
+    yield from lp_enumerated(quick=quick)
+    yield from lp_faithful(quick=quick, seed=seed)
     yield from lp_twins(quick=quick, seed=seed)
+
+
+def _accounting(quick: bool, seed: int) -> Iterator[AuditResult]:
+    yield from accounted()
+    yield from costs_dominate_divergences()
+
+
+def _verbs_replayed(quick: bool, seed: int) -> Iterator[AuditResult]:
+    yield nothing_is_left_out(replays())
+    yield from replayed(_of_commands(False), quick=quick, seed=seed)
+
+
+def _commands_replayed(quick: bool, seed: int) -> Iterator[AuditResult]:
+    yield from replayed(_of_commands(True), quick=quick, seed=seed)
     yield from replay_twins(seed=seed)
+
+
+def _of_commands(wanted: bool) -> list[Replay]:
+    return [entry for entry in replays() if entry.verb.startswith("winnow ") == wanted]
+
+
+GROUPS: tuple[Callable[[bool, int], Iterator[AuditResult]], ...] = (
+    _selections,
+    _itemsets,
+    _release,
+    _tables,
+    _wide,
+    _interactive,
+    _lp,
+    _accounting,
+    _verbs_replayed,
+    _commands_replayed,
+)
+"""What shares draws and models is in one group."""
+_LONGEST_FIRST = (8, 0, 9, 5, 2, 6, 4, 1, 3, 7)

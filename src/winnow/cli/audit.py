@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import groupby
@@ -68,6 +69,12 @@ def audit(
         raise typer.Exit(1)
 
 
+def _processes() -> int:
+    """One for each core that may be used, up to four: each of them loads the whole library."""
+    allowed = getattr(os, "sched_getaffinity", None)  # not on every system
+    return min(4, len(allowed(0)) if allowed is not None else os.cpu_count() or 1)
+
+
 def _run(*, quick: bool) -> list[AuditResult]:
     """The audits, with a display on stderr of which are done."""
     from rich.console import Console
@@ -84,7 +91,7 @@ def _run(*, quick: bool) -> list[AuditResult]:
         def done(claim: str) -> None:
             display.update(task, advance=1, description=visible(claim))
 
-        return run_audits(quick=quick, progress=done)
+        return run_audits(quick=quick, progress=done, processes=_processes())
 
 
 _MEANING = {
