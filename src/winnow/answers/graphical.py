@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from winnow.answers.linear import MOST_FITTED
-from winnow.answers.model import column_sets, noise_of_pair, pairs_of
+from winnow.answers.model import MOST_WEIGHED, column_sets, noise_of_pair, pairs_of
 from winnow.answers.prediction import EXACT, THUMB, Prediction
 from winnow.answers.request import AnswersRequest
 from winnow.wide.at_once import AtOnce
@@ -51,7 +50,7 @@ def predict_graphical(request: AnswersRequest) -> Prediction | str:
     rounds = schedule(len(shape), nu, pure=request.pure).rounds
     seconds = rounds_seconds(rounds, cells=request.workload.size, model_cells=bound)
     mean = 2.0 * rows * far * len(sets) / request.workload.size
-    wide = request.schema.cells > MOST_FITTED
+    wide = request.schema.cells > MOST_WEIGHED
     largest = LARGEST * rows * nu ** (1 / 3) if wide else None
     return Prediction("graphical", largest, mean, None, seconds, THUMB, _NOTE)
 

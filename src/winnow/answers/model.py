@@ -12,6 +12,9 @@ from winnow.wide.rules import ASSUMED_ROWS, model_cells, pair_noise
 
 Columns = tuple[int, ...]
 
+MOST_WEIGHED = 10**6
+"""Cells with a weight of their own: with more, a fit of many tables takes minutes, and a model of
+them seconds."""
 MOST_TABLES, MOST_CELLS = 2_000, 10**7
 """Of a workload: more are not measured all at once for a model."""
 

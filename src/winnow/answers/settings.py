@@ -95,6 +95,8 @@ _ADAPTIVE = 0.57
 made-up mixtures (9 columns of 2 codes, 2,000 rows; 5 columns of 2 to 6 codes, 3,000 and 50,000
 rows; pairs and triples, epsilon .1, .2 and 1), where scores were .66 of what was predicted, and
 those of fitted tables 1.15 times."""
+_LONG = 120.0
+"""Seconds: what is estimated to take longer is not taken unless nothing else is fair."""
 _KNOWN_BETTER = {"toeplitz": _RISING, "adaptive": _ADAPTIVE}
 
 
@@ -108,8 +110,9 @@ def _best(
 ) -> str:
     """The least predicted error of those that are nowhere worse than plain noise."""
     fair = [each for each in found if not each.worse_than(plain)]
+    quick = [each for each in fair if each.seconds <= _LONG]
     if fair:
-        return min(fair, key=_expected).method
+        return min(quick or fair, key=_expected).method
     for word in ("graphical", "mwem"):  # nothing that plain noise could be compared with
         if any(each.method == word for each in found):
             return word

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from winnow.answers.linear import MOST_FITTED, LinearPlan
 from winnow.answers.maxent import fit, fit_cells, monotone
-from winnow.answers.model import can_hold, model_of
+from winnow.answers.model import MOST_WEIGHED, can_hold, model_of
 from winnow.answers.observed import ObservedTables
 from winnow.answers.prediction import EXACT, THUMB, Prediction
 from winnow.answers.queries import cells_of, spoken_columns, squared_norms
@@ -109,6 +109,7 @@ def _plan_parts(request: AnswersRequest, by_query: Prediction) -> TablesPlan:
     largest = max(cells_of(request.schema, columns) for columns in joined)
     unfit = largest > MOST_FITTED or _BYTES_PER_CELL * largest > parse_memory(request.memory)
     whole = all(isinstance(form, WholeTable) for form in forms)
+    unfit = unfit or (whole and largest > MOST_WEIGHED and can_hold(request))
     if unfit and not (whole and can_hold(request)):
         reason = f"a distribution over {cells_text(largest)} cells is too large to fit"
         reason += "; wn.tabulate releases the tables alone" if whole else ""
