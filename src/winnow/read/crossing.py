@@ -97,6 +97,7 @@ class SealedTable(InNotebook):
         rows = group(tuple(codes[i] for i in places), weights, schema.shape)
         return replace(self, schema=schema, rows=Sealed(rows, "rows"))
 
+    @guarded
     def check_planned(self, rows_per_person: int) -> None:
         """Refuse noise that was planned for people with fewer rows."""
         if self.rows_per_person > rows_per_person:
