@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.core.relation import Relation
-from winnow.core.sealed import Sealed
-from winnow.core.tape import Tape
+from reference.inside import Sealed, Tape
+from winnow import Relation
 from winnow.learn.audit.balanced import BalancedModel, made
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
