@@ -241,7 +241,7 @@ TABLE: tuple[MechanismRow, ...] = (
         "winnow.topk.mechanisms.joint.Joint",
         _LIST,
         "a list of k",
-        "a list in order, k up to some 30",
+        "a list in order, k up to some 50",
         ordered=True,
     ),
     MechanismRow(
@@ -283,7 +283,7 @@ TABLE: tuple[MechanismRow, ...] = (
         "winnow.topk.mechanisms.peeling.PeelGumbel",
         {**_WITH_DELTA, "k": "k", "accountant": "accountant"},
         "a list of k",
-        "k above some 30, with a delta",
+        "a list with k above some 50, and a delta",
         ordered=True,
         needs_delta=True,
     ),
