@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from serve.timing import SLEEPING, measured, told_apart
+from serve.timing import AT_ONCE, SLEEPING, measured, probed, told_apart
 from winnow.serve.ticker import GRID, Ticker
 
 QUANTUM, SHORT = 20, 10
@@ -86,3 +86,15 @@ def test_over_http_the_clock_tells_new_answers_from_repeated_ones_by_nothing() -
     on_time = held.on_time(2 * SHORT / 1000)
     assert len(on_time.fresh) > 0.98 * len(held.fresh)
     assert told_apart(on_time) == []
+
+
+@pytest.mark.extras
+def test_over_http_no_answer_is_delayed_by_the_work_on_another() -> None:
+    """Each time a probe leaves just after a question came, on another connection."""
+    at_once = probed([sys.executable, "-c", AT_ONCE], number=300, quantum_ms=SHORT)
+    waited = probed(None, number=400, quantum_ms=SHORT)
+    busy = max(at_once.overslept, waited.overslept)
+    if busy > TOO_BUSY:
+        pytest.skip(f"{busy:.0%} of short sleeps were late: this machine is too busy to say")
+    assert told_apart(at_once.on_time(GRID / 2)), "work that begins at once is told"
+    assert told_apart(waited.on_time(GRID / 2)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import socket
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from serve.loading import Running, question, running
 from winnow.serve.ticker import GRID
 
-SLEEPING = """
+_TWIN = """
 import asyncio, sys, time
 from winnow.serve.ticker import Ticker
 
@@ -27,13 +28,16 @@ async def hold(self, arrival):
     self.answers += 1
     await asyncio.sleep(self.due(arrival) - time.monotonic())
 
-Ticker.hold = hold
+Ticker.{name} = {instead}
 from winnow.cli import main
 sys.argv[0] = "winnow"
 sys.argv.insert(1, "serve")
 main()
 """
+SLEEPING = _TWIN.format(name="hold", instead="hold")
 """A twin of the server in which every answer sleeps for what is left of its quantum."""
+AT_ONCE = _TWIN.format(name="wait", instead="lambda self: None")
+"""A twin that works on questions as they come, also while other answers leave."""
 
 KNOWN = 20
 _NAP = 0.002
@@ -61,7 +65,15 @@ class Clocked:
     def asked(self, request: bytes) -> tuple[float, float]:
         """When it was sent, and when the answer began; all of it is read."""
         begun = time.perf_counter()
+        self.send(request)
+        return begun, self.answered()
+
+    def send(self, request: bytes) -> None:
+        """Send a request without waiting."""
         self._socket.sendall(request)
+
+    def answered(self) -> float:
+        """When the answer began; all of it is read."""
         first = self._socket.recv(65_536)
         ended = time.perf_counter()
         head, _, body = first.partition(b"\r\n\r\n")
@@ -69,7 +81,7 @@ class Clocked:
         length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
         while len(body) < length:
             body += self._socket.recv(65_536)
-        return begun, ended
+        return ended
 
 
 @dataclass(frozen=True)
@@ -93,38 +105,91 @@ class Timings:
         return Timings(self.fresh[kept], self.begun[kept], self.ended[kept], self.overslept)
 
 
-def measured(program: list[str] | None, *, number: int, quantum_ms: int, seed: int = 0) -> Timings:
-    """Timings of a server with independent noise on every new question, in a random order.
+def asked_of(client: Clocked, number: int, seed: int) -> tuple[list[bool], list[bytes]]:
+    """Questions in a random order: which are new, and the requests; some are known beforehand."""
+    chance = random.Random(seed)
+    for place in range(KNOWN):
+        client.asked(client.request(f"known {place}", place))
+    fresh = [chance.random() < 0.5 for _ in range(number)]
+    requests = []
+    for place, new in enumerate(fresh):
+        old = chance.randrange(KNOWN)
+        key, which = (f"new {place}", 1000 + 7 * place) if new else (f"known {old}", old)
+        requests.append(client.request(key, which))
+    return fresh, requests
 
-    Whoever attacks may wait for a quiet machine. So disks and other processes are kept out as far
-    as this user may: the server's folder is in memory, and server and client go first.
+
+@contextmanager
+def alone(program: list[str] | None, number: int, quantum_ms: int) -> Iterator[Running]:
+    """A server with independent noise on every new question, as alone as this user can make it.
+
+    Whoever attacks may wait for a quiet machine. So disks and other processes are kept out: the
+    server's folder is in memory, and with ``going_first`` server and client go first.
     """
     memory = Path("/dev/shm")
-    chance = random.Random(seed)
     asked = {"method": "independent", "max_queries": 4 * number, "quantum_ms": quantum_ms}
     with (
         tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder,
         running(Path(folder) / "server", program, **asked) as server,
     ):
+        yield server
+
+
+def measured(program: list[str] | None, *, number: int, quantum_ms: int, seed: int = 0) -> Timings:
+    """Timings of new and of repeated answers on one connection."""
+    with alone(program, number, quantum_ms) as server:
         client = Clocked(server)
-        for place in range(KNOWN):
-            client.asked(client.request(f"known {place}", place))
-        fresh = [chance.random() < 0.5 for _ in range(number)]
-        requests = []
-        for place, new in enumerate(fresh):
-            old = chance.randrange(KNOWN)
-            key, which = (f"new {place}", 1000 + 7 * place) if new else (f"known {old}", old)
-            requests.append(client.request(key, which))
+        fresh, requests = asked_of(client, number, seed)
         found, naps = [], []
         with going_first(server.process.pid):
             for place, request in enumerate(requests):
                 found.append(client.asked(request))
                 if place % 10 == 0:
-                    begun = time.perf_counter()
-                    time.sleep(_NAP)
-                    naps.append(time.perf_counter() - begun > _NAP + _OVERSLEPT)
+                    naps.append(_overslept())
     begun_at, ended_at = np.array(found).T
     return Timings(np.array(fresh), begun_at, ended_at, float(np.mean(naps)))
+
+
+def probed(program: list[str] | None, *, number: int, quantum_ms: int, seed: int = 0) -> Timings:
+    """When answers leave while a question on another connection, new or repeated, is worked on.
+
+    A probe is sent so that it is due at a tick, and the question just before that tick.
+    """
+    quantum = quantum_ms / 1000
+    with alone(program, number, quantum_ms) as server:
+        client, other = Clocked(server), Clocked(server)
+        fresh, requests = asked_of(client, number, seed)
+        probe = other.request("known 0", 0)
+        found, naps = [], []
+        with going_first(server.process.pid):
+            ends = np.array([other.asked(probe)[1] for _ in range(100)])
+            phase = float(np.median(ends % GRID)) - 0.0002  # about when the ticker wakes
+            for place, request in enumerate(requests):
+                tick = (int(time.perf_counter() / GRID) + 2) * GRID + phase
+                leaves = tick + GRID * math.ceil((0.001 + quantum) / GRID)
+                _sleep_until(tick + 0.001)
+                other.send(probe)
+                _sleep_until(leaves - 0.0008)
+                client.send(request)
+                found.append((leaves, other.answered()))
+                client.answered()
+                if place % 10 == 0:
+                    naps.append(_overslept())
+    begun_at, ended_at = np.array(found).T
+    return Timings(np.array(fresh), begun_at, ended_at, float(np.mean(naps)))
+
+
+def _sleep_until(moment: float) -> None:
+    """To some microseconds: the last part is spent awake."""
+    while (rest := moment - time.perf_counter()) > 0:
+        if rest > 0.0004:
+            time.sleep(rest - 0.0003)
+
+
+def _overslept() -> bool:
+    begun = time.perf_counter()
+    time.sleep(_NAP)
+    return time.perf_counter() - begun > _NAP + _OVERSLEPT
 
 
 @contextmanager

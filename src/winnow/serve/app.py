@@ -42,6 +42,7 @@ class Server:
         config = service.config
         self.service = service
         self.ticker = Ticker(config.quantum_ms / 1000)
+        service.turn = self.ticker.wait
         self.metrics = Metrics(self.ticker)
         self._buckets = Buckets(config.limits.requests_per_second, config.limits.burst)
         self._waited = _Returns().waited

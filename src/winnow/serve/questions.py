@@ -89,10 +89,13 @@ class Actor:
         *,
         waiting: int,
         log: Callable[[str, BaseException], str],
+        turn: Callable[[], None] = lambda: None,
     ) -> None:
         assert opened.declared.questions is not None
         self._opened, self._catalogue, self._requests = opened, catalogue, requests
         self._settings, self._state, self._log = opened.declared.questions, state, log
+        self._turn = turn
+        """Waits for the moment at which work may begin."""
         self._queue: queue.Queue[_Waiting | None] = queue.Queue(waiting)
         self._session: Opened | None = None
         self._pause, self._again = 1.0, 0.0
@@ -150,6 +153,7 @@ class Actor:
     def _run(self) -> None:
         while True:
             first = self._queue.get()
+            self._turn()
             batch = [] if first is None else [first]
             stop = first is None
             while len(batch) < _TOGETHER and not stop:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -65,6 +66,7 @@ class Service:
             step=step,
         )
         self.actors: dict[str, Actor] = {}
+        self.turn: Callable[[], None] = lambda: None  # waits until questions may be worked on
         self._alone: Hold | None = None
         self._stopping = threading.Event()
         self._looking = threading.Thread(target=self._look, name="datasets", daemon=True)
@@ -130,6 +132,7 @@ class Service:
                     state,
                     waiting=self.config.limits.waiting_questions,
                     log=log_failure,
+                    turn=lambda: self.turn(),
                 )
                 actor.start()
                 self.actors[opened.name] = actor

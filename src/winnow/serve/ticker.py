@@ -34,6 +34,7 @@ class Ticker:
         self._waiting: list[tuple[float, int, float, asyncio.Future[None]]] = []
         self._number = count()
         self._stopping = threading.Event()
+        self._free = threading.Condition()
         self._thread: threading.Thread | None = None
 
     def due(self, arrival: float, ready: float | None = None) -> float:
@@ -51,6 +52,15 @@ class Ticker:
         waiter = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, (due, next(self._number), arrival, waiter))
         await waiter
+
+    def wait(self) -> None:
+        """Return when the answers of the next tick have left; for threads with work to do.
+
+        Work delays what leaves meanwhile. Begun here, it has the time until the next tick, so that
+        a request that is timed well does not see how long another one took.
+        """
+        with self._free:
+            self._free.wait(2 * GRID)
 
     def start(self) -> None:
         """Begin to tick, for the running loop."""
@@ -72,7 +82,18 @@ class Ticker:
             tick = start + number * GRID
             time.sleep(max(0.0, tick - self._clock()))
             if self._waiting and self._waiting[0][0] <= tick:
-                loop.call_soon_threadsafe(self._release, tick)
+                loop.call_soon_threadsafe(self._leave, loop, tick)
+            else:
+                self._left()
+
+    def _leave(self, loop: asyncio.AbstractEventLoop, tick: float) -> None:
+        self._release(tick)
+        # One turn of the loop for the tasks that go on, and one for what they write.
+        loop.call_soon(loop.call_soon, loop.call_soon, self._left)
+
+    def _left(self) -> None:
+        with self._free:
+            self._free.notify_all()
 
     def _release(self, tick: float) -> None:
         while self._waiting and self._waiting[0][0] <= tick:
