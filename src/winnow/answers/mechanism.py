@@ -19,7 +19,7 @@ from winnow.core.tape import Tape
 from winnow.errors import ParameterError
 from winnow.privacy import Grant, Promise, promise
 from winnow.privacy.rounding import rounded_up
-from winnow.read.crossing import SealedTable
+from winnow.read.crossing import SealedTable, check_planned
 from winnow.tables.crossing import MOST_ROWS
 
 LAWS = ("gaussian", "laplace")
@@ -95,7 +95,7 @@ class MeasureLinear:
 
     def measure(self, table: SealedTable, grant: Grant, tape: Tape) -> NoisyNumbers:
         """Spend the grant on all numbers at once."""
-        table.check_planned(self.rows_per_person)
+        check_planned(table, self.rows_per_person)
         receipt = spend(self.name, self.promise(table.relation), grant, tape)
         numbers = noisy_numbers(table, self.strategy, self.noise, self.law, tape)
         return NoisyNumbers(numbers, receipt)

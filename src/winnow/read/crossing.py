@@ -97,15 +97,6 @@ class SealedTable(InNotebook):
         rows = group(tuple(codes[i] for i in places), weights, schema.shape)
         return replace(self, schema=schema, rows=Sealed(rows, "rows"))
 
-    @guarded
-    def check_planned(self, rows_per_person: int) -> None:
-        """Refuse noise that was planned for people with fewer rows."""
-        if self.rows_per_person > rows_per_person:
-            raise ParameterError(
-                f"a person has up to {self.rows_per_person} rows, and the noise is for "
-                f"{rows_per_person}; plan it for this table"
-            )
-
     def _card(self) -> Card:
         card = replace(self.schema._card(), title=repr(self)[1:-1])
         return card.with_notes(("private:", "the rows are sealed; a release is paid for"))
@@ -129,6 +120,15 @@ def sealed_table(table: object, relation: str | Relation | None = None) -> Seale
             f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
         )
     return table if relation is None else table.under(relation)
+
+
+def check_planned(table: SealedTable, rows_per_person: int) -> None:
+    """Refuse noise that was planned for people with fewer rows."""
+    if table.rows_per_person > rows_per_person:
+        raise ParameterError(
+            f"a person has up to {table.rows_per_person} rows, and the noise is for "
+            f"{rows_per_person}; plan it for this table"
+        )
 
 
 class RowsFor:

@@ -19,7 +19,7 @@ from winnow.core.tape import Tape
 from winnow.errors import ParameterError
 from winnow.privacy import Grant, Promise, promise
 from winnow.privacy.rounding import rounded_up
-from winnow.read.crossing import SealedTable
+from winnow.read.crossing import SealedTable, check_planned
 from winnow.tables.crossing import MOST_ROWS, noisy_tables
 from winnow.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.tables.sensitivity import (
@@ -153,7 +153,7 @@ class MeasureTables:
 
     def measure(self, table: SealedTable, grant: Grant, tape: Tape) -> NoisyTables:
         """Spend the grant on all tables at once."""
-        table.check_planned(self.rows_per_person)
+        check_planned(table, self.rows_per_person)
         receipt = spend(self.name, self.promise(table.relation), grant, tape)
         numbers = noisy_tables(table, self.by_column, self.measured, self.values, self.law, tape)
         return NoisyTables(tuple(numbers), receipt)
