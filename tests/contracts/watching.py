@@ -55,7 +55,7 @@ class WatchedGrant:
 
     def __init__(self, event: Event, log: Log, *, refuses: bool = False) -> None:
         self.event = event
-        self.record = "unrecorded"
+        self.record, self.written = "unrecorded", ""
         self._grant = single_use_grant(event)
         self._log, self._refuses = log, refuses
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from winnow.core.checks import Real, exact
 from winnow.core.released import Receipt
 from winnow.core.tape import Tape
+from winnow.errors import GrantError
 from winnow.privacy import Budget, Event, Grant, Promise, single_use_grant
 
 
@@ -22,6 +23,11 @@ def spend(mechanism: str, promised: Promise, grant: Grant, tape: Tape) -> Receip
 
     The tape is claimed first: a tape that was used before must not cost a grant.
     """
+    if grant.written and grant.written != tape.written:
+        raise GrantError(
+            "this charge stands for a draw from a key that was written down with it, and another "
+            "tape was given: it would be a second release; give that key in the place of seed="
+        )
     receipt = receipt_of(mechanism, promised, tape, grant.record)
     tape.claim()
     grant.redeem(promised.event)

@@ -39,13 +39,14 @@ _ZEROS = memoryview(bytes(4 * CHUNK + 16))
 class Tape:
     """The bits of one draw. A tape serves one release and is then thrown away."""
 
-    __slots__ = ("_claimed", "_key", "_kind", "_owner")
+    __slots__ = ("_claimed", "_key", "_kind", "_owner", "_written")
 
-    def __init__(self, key: bytes, kind: Kind) -> None:
+    def __init__(self, key: bytes, kind: Kind, written: str = "") -> None:
         if len(key) != 64:
             raise ValueError("a tape needs a key of 64 bytes")
         self._key = key
         self._kind: Kind = kind
+        self._written = written
         self._claimed = False
         self._owner = Owner() if kind == "os" else None
 
@@ -53,6 +54,11 @@ class Tape:
     def kind(self) -> Kind:
         """'os', or 'seeded' for a repeatable tape."""
         return self._kind
+
+    @property
+    def written(self) -> str:
+        """The mark of the written key that it comes from; empty: its bits are written nowhere."""
+        return self._written
 
     def claim(self) -> None:
         """Use the tape up for one release; a second release from the same bits is refused."""
@@ -83,7 +89,7 @@ class Tape:
         """An independent tape for the part of a draw that the label names."""
         self.check_owner()
         derived = hashlib.blake2b(label.encode(), key=self._key, person=b"winnow-child").digest()
-        return Tape(derived, self._kind)
+        return Tape(derived, self._kind, self._written)
 
     def words(self, first: int, count: int) -> Words:
         """The first 32 bits of the items first .. first + count - 1."""
@@ -211,9 +217,14 @@ class WrittenKey:
         """The bytes to be sealed and written down; nobody else may see them."""
         return self._key
 
+    @property
+    def mark(self) -> str:
+        """What tells this key from others, for a ledger: the key is not found from it."""
+        return hashlib.blake2b(self._key, digest_size=32, person=b"winnow-written").hexdigest()
+
     def tape(self) -> Tape:
         """The tape of the release."""
-        return Tape(self._key, "os")
+        return Tape(self._key, "os", self.mark)
 
     def __repr__(self) -> str:
         return "WrittenKey(...)"

@@ -17,17 +17,26 @@ _ISSUER = object()
 class Grant:
     """What a mechanism must be handed before it may draw: no grant, no noise.
 
-    It is redeemed once, for the very event that was charged, by the process that got it.
+    It is redeemed once, for the very event that was charged, by the process that got it, and,
+    where a key was written down for the draw (``written``), with a tape of that key only.
     It cannot be copied, pickled or made by hand: ask a budget, or ``single_use_grant``.
     """
 
-    __slots__ = ("__weakref__", "_event", "_lock", "_owner", "_record", "_used")
+    __slots__ = ("__weakref__", "_event", "_lock", "_owner", "_record", "_used", "_written")
 
-    def __init__(self, event: Event, *, issuer: object = None, record: str = "unrecorded") -> None:
+    def __init__(
+        self,
+        event: Event,
+        *,
+        issuer: object = None,
+        record: str = "unrecorded",
+        written: str = "",
+    ) -> None:
         if issuer is not _ISSUER:
             raise GrantError("a grant is not made by hand; get it from budget.charge(event)")
         self._event = event
         self._record = record
+        self._written = written
         self._lock = Lock()
         self._owner = Owner()
         self._used = False
@@ -41,6 +50,11 @@ class Grant:
     def record(self) -> str:
         """The head of the ledger that the charge made, or 'unrecorded'."""
         return self._record
+
+    @property
+    def written(self) -> str:
+        """The mark of the key that its noise comes from; empty: of any tape."""
+        return self._written
 
     @property
     def used(self) -> bool:
@@ -70,10 +84,10 @@ class Grant:
         return f"<Grant for {describe(self._event)}, {'used' if self._used else 'unused'}>"
 
 
-def issue(event: Event, *, record: str = "unrecorded") -> Grant:
+def issue(event: Event, *, record: str = "unrecorded", written: str = "") -> Grant:
     """A new grant. For budgets and ledgers, after they recorded the charge."""
     check_event(event)
-    return Grant(event, issuer=_ISSUER, record=record)
+    return Grant(event, issuer=_ISSUER, record=record, written=written)
 
 
 def single_use_grant(event: Event) -> Grant:

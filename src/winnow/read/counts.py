@@ -159,7 +159,7 @@ def counts(
     differ. Whole numbers, booleans and dates are '7', 'true' and '2026-11-30', in a table as in
     ``items``. Columns of real numbers and of times are refused: their text differs between
     engines. With people numbered by whole numbers other items may be chosen than with the same
-    numbers as texts.
+    numbers as texts, but the same whatever type of integers they have.
 
     One line of a CSV or TSV file is one row: a file is refused where a double quote stands inside
     a field that does not begin with one, or does not close on its line, because such a quote

@@ -235,9 +235,9 @@ class Catalogue:
         """A dataset that is open; None: it is not."""
         return self._open.get(name)
 
-    def budget(self, name: str, analyst: str = "", request: str = "") -> RecordedBudget:
+    def budget(self, name: str, analyst: str = "") -> RecordedBudget:
         """What an analyst may still charge to a dataset."""
-        return RecordedBudget(self.ledger, name, analyst=analyst, request=request)
+        return RecordedBudget(self.ledger, name, analyst=analyst)
 
     def used(self, name: str, analyst: str = "") -> replies.Used:
         """What was used and what is left, of all or of an analyst's share."""

@@ -93,7 +93,8 @@ class Jobs:
         identity = secrets.token_hex(16)
         now = self._requests.now()
         due = self._reserve(identity, now, planned.seconds) - now
-        sealed = self._vault.seal(WrittenKey.fresh().secret, identity)
+        written = WrittenKey.fresh()
+        sealed = self._vault.seal(written.secret, identity)
         request = Request(
             identity, who, key, opened.name, orders.kind_of(order), digest, body, RUNNING,
             sealed, opened.mark, now, due,
@@ -104,17 +105,17 @@ class Jobs:
             if accepted.id != identity:  # the same key came at the same moment
                 self._ended(identity, now)
                 return same_request(accepted, digest)
-            self._charge(accepted, priced.event)
+            self._charge(accepted, written, priced.event)
         except BaseException:
             self._ended(identity, now)
             raise
         self._pool.submit(self._finish, accepted)
         return accepted
 
-    def _charge(self, request: Request, event: Event) -> None:
+    def _charge(self, request: Request, key: WrittenKey, event: Event) -> None:
         """Charge now: when a release is begun, which depends on others, shows in no account."""
         self._step("before the charge")
-        budget = self._budget(request)
+        budget = self._budget(request, key)
         try:
             budget.charge(event)
         except BudgetExceeded:  # somebody else was faster
@@ -124,9 +125,10 @@ class Jobs:
             self._log("a charge could not be written down yet", error)
         self._step("after the charge")
 
-    def _budget(self, request: Request) -> RecordedBudget:
+    def _budget(self, request: Request, key: WrittenKey) -> RecordedBudget:
         """The account of one release: charged again under its id, it is the same charge."""
-        return self._catalogue.budget(request.dataset, request.principal, request.id)
+        ledger, who = self._catalogue.ledger, request.principal
+        return RecordedBudget(ledger, request.dataset, analyst=who, request=request.id, written=key)
 
     def _reserve(self, identity: str, now: float, seconds: float) -> float:
         """The public time of a job: after those before it, whatever they really take.
@@ -219,7 +221,7 @@ class Jobs:
             )
         order = msgspec.json.decode(request.body, type=bodies.AnyOrder)
         key = WrittenKey(self._vault.unseal(request.tape, request.id))
-        budget = self._budget(request)
+        budget = self._budget(request, key)
         released = orders.run(opened, order, budget, key)
         margin = orders.margin_of(opened, order, budget, released.receipt.mechanism)
         seed = int.from_bytes(hashlib.blake2b(key.secret, person=b"winnow-sample").digest()[:8])

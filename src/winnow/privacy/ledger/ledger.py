@@ -20,7 +20,7 @@ import hmac
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from winnow._version import __version__
 from winnow.core.checks import Real, exact
@@ -38,6 +38,18 @@ from winnow.privacy.ledger.store import Appending, Store
 from winnow.privacy.ledger.verification import Verification, verify_chain
 
 T = TypeVar("T")
+
+
+class Charge(NamedTuple):
+    """A charge in a ledger."""
+
+    head: str
+    """Of the ledger, right after it."""
+    again: bool
+    """Whether it was there before."""
+    written: str
+    """The mark of the key that its release is drawn from; empty: nothing was written down."""
+
 
 ACCOUNTING = "1"
 """Of the rules by which events are turned into costs."""
@@ -162,13 +174,28 @@ class Ledger:
     def charge(
         self, label: str, event: Event, *, analyst: str = "", session: str = "", request: str = ""
     ) -> str:
-        """Record a charge, or refuse it; the head of the ledger when it is on the disk.
+        """Record a charge, or refuse it; the head of the ledger when it is on the disk."""
+        charge = self.record(label, event, analyst=analyst, session=session, request=request)
+        return charge.head
+
+    def record(
+        self,
+        label: str,
+        event: Event,
+        *,
+        analyst: str = "",
+        session: str = "",
+        request: str = "",
+        written: str = "",
+    ) -> Charge:
+        """Record a charge, or refuse it; or find the one that was made for a request.
 
         ``session`` names the interactive session that it is for, which can then find it again.
         ``request`` is a key that the analyst chooses: the same key with the same content is the
         same charge, which is returned and not made again; with another content it is refused.
         One charge stands for one release: whoever gets a charge that was made before may show
-        the release that it was made for, and must not draw new noise.
+        the release that it was made for, and must not draw new noise. ``written`` is the mark of
+        the key from which that release is drawn, so that only the same draw can be made again.
         """
         if analyst:
             check_analyst(analyst)
@@ -184,12 +211,12 @@ class Ledger:
             "library": __version__,
         }
         content |= {"session": session} if session else {}
-        content |= {"request": request} if request else {}
+        content |= {"request": request, "written": written} if request else {}
 
-        def charged(chain: Chain, end: Appending) -> Entry:
+        def charged(chain: Chain, end: Appending) -> tuple[Entry, bool]:
             if request and (before := self._requested(chain, analyst, request)) is not None:
                 _check_same(before, label, content)
-                return before
+                return before, True
             account = self._account(chain, label)
             cap = account.cap
             cost = cap.cost(event, account.used)
@@ -199,9 +226,11 @@ class Ledger:
                 share = _share(chain, account, analyst)
                 body |= share.charged(event, cost).to_body()
             noted = self._mark("request", analyst, request) if request else ""
-            return chain.add(end, "charge", after, body, noted=noted)
+            return chain.add(end, "charge", after, body, noted=noted), False
 
-        return f"{self.name}#{self._append(charged).head}"
+        entry, again = self._append(charged)
+        # An entry from before keys were marked: whoever wrote a key down may draw from it.
+        return Charge(f"{self.name}#{entry.head}", again, entry.body.get("written", written))
 
     def requested(self, request: str, analyst: str = "") -> Entry | None:
         """The charge that an analyst made under the key of a request; None: there is none."""

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from winnow.errors import LedgerError
+from winnow.core.tape import WrittenKey
+from winnow.errors import GrantError, LedgerError, ParameterError
 from winnow.privacy.budget import Budget
 from winnow.privacy.cap import Amount
 from winnow.privacy.events import Event, from_json
@@ -25,17 +26,28 @@ class RecordedBudget(Budget):
     """What is left of a dataset in a ledger, shared by every process that opens it.
 
     With an ``analyst`` what is left is at most what is left of the analyst's share. With a
-    ``request`` it is for one release: charged again under the same key, it is the same charge,
-    for which the same noise has to be drawn (``core.tape.WrittenKey``) and no other.
+    ``request`` it is for one release: charged again under the same key, it is the same charge.
+    A charge stands for one draw, so it is granted again only where the noise comes from a
+    ``written`` key (``core.tape.WrittenKey``) that was given with the first charge: then the
+    release has to be drawn from that key, and on the same data it is the same release.
     """
 
     def __init__(
-        self, ledger: Ledger, dataset: str, *, analyst: str = "", request: str = ""
+        self,
+        ledger: Ledger,
+        dataset: str,
+        *,
+        analyst: str = "",
+        request: str = "",
+        written: WrittenKey | None = None,
     ) -> None:
         if analyst:
             check_analyst(analyst)
         if request:
             check_request(request)
+        elif written is not None:
+            raise ParameterError("a written key is for one release; name it with request=")
+        self._written = "" if written is None else written.mark
         self._ledger, self._dataset, self._analyst = ledger, dataset, analyst
         self._request = request
         self._cap = ledger.cap(dataset)
@@ -52,10 +64,22 @@ class RecordedBudget(Budget):
 
     def charge(self, event: Event, *, session: str = "") -> Grant:
         """Record the charge first; the grant carries the head that it made."""
-        head = self._ledger.charge(
-            self._dataset, event, analyst=self._analyst, session=session, request=self._request
+        charge = self._ledger.record(
+            self._dataset,
+            event,
+            analyst=self._analyst,
+            session=session,
+            request=self._request,
+            written=self._written,
         )
-        return issue(event, record=head)
+        if charge.again and not (charge.written and charge.written == self._written):
+            raise GrantError(
+                f"the request {self._request!r} was charged before, and one charge stands for one "
+                "draw: show the release that it was made for, or choose another request= for "
+                "another one. To draw the same again after a crash, give the written= key that "
+                "the first charge was made with"
+            )
+        return issue(event, record=charge.head, written=self._written)
 
     def _used(self) -> Amount:
         return self._ledger.used(self._dataset)

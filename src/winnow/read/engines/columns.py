@@ -19,7 +19,9 @@ _WHOLE = {
     *("utinyint", "usmallint", "uinteger"),  # DuckDB, within 64 bits with sign
     *("int", "int2", "int4", "int8"),  # Spark, Postgres
 }
-_PLAIN = _WHOLE | {"boolean", "bool", "date", "uuid", "ubigint", "hugeint", "uhugeint"}
+_WIDE = {"ubigint", "hugeint", "uhugeint"}
+"""Whole numbers of DuckDB that may not fit 64 bits: one large number makes all of a frame so."""
+_PLAIN = _WHOLE | _WIDE | {"boolean", "bool", "date", "uuid"}
 """No two values have one text, whatever the settings of a database."""
 _OTHER = {"varchar", "char", "bpchar", "text", "string", "enum"}
 UNKNOWN = "null"
@@ -57,9 +59,9 @@ def missing_column(
     )
 
 
-def is_whole(types: Mapping[str, str], user: str | None) -> bool:
-    """Whether people are numbered by whole numbers of at most 64 bits."""
-    return user is not None and _base(types[user]) in _WHOLE
+def is_whole(types: Mapping[str, str], name: str) -> bool:
+    """Whether a column has whole numbers of at most 64 bits."""
+    return _base(types[name]) in _WHOLE
 
 
 def is_untyped(kind: str) -> bool:
@@ -89,7 +91,9 @@ def typed(query: CountQuery, types: Mapping[str, str]) -> CountQuery:
     """The query for columns of these types, if they may be counted."""
     check_columns(types, **query.roles)
     plain = frozenset(name for name in query.columns if _base(types[name]) in _PLAIN)
-    return replace(query, whole=is_whole(types, query.user), plain=plain)
+    wide = query.user is not None and _base(types[query.user]) in _WIDE
+    whole = wide or (query.user is not None and is_whole(types, query.user))
+    return replace(query, whole=whole, wide=wide, plain=plain)
 
 
 def table_or_query(text: str, dialect: str) -> exp.Expression:

@@ -9,7 +9,9 @@ Grouped by all columns, or by several sets of them at once (GROUPING SETS): then
 each column whether the row is summed over it, and texts that the schema does not list are one.
 
 The hash of a row is MD5 of a secret salt, the person and the row's own values; rows of one
-person with equal hashes are equal or ranked by their values. So the rows kept of a person
+person with equal hashes are in one cell, or ranked by their values. What is hashed of a value is
+fixed by the schema, never by the type that the column happens to have: one person's missing or
+large number makes another type of a whole column of a frame. So the rows kept of a person
 depend on the person's own rows and the salt only: adding or removing one person adds or
 removes at most L rows. MD5 only chooses here and protects nothing.
 """
@@ -100,7 +102,7 @@ class HistogramQuery:
             order=exp.Order(
                 expressions=[
                     exp.Ordered(this=node, nulls_first=False)
-                    for node in (self._row_hash(names, dialect), *map(exp.column, names))
+                    for node in (self._row_hash(each, dialect), *map(exp.column, names))
                 ]
             ),
         )
@@ -156,17 +158,41 @@ class HistogramQuery:
             return _numeral(node, WHOLE, "BIGINT", exp.Literal.number(-1))
         return _numeral(node, DECIMAL, "DOUBLE", _double("NaN"))
 
-    def _row_hash(self, names: list[str], dialect: Dialect) -> exp.Expression:
+    def _row_hash(self, each: list[tuple[str, Column]], dialect: Dialect) -> exp.Expression:
         """MD5 of salt, person and values; a null is told from every text by its mark."""
         salt = exp.Placeholder(this=SALT) if self.salt_apart else exp.Literal.string(self.salt)
         joined: exp.Expression = exp.DPipe(this=salt, expression=exp.column("u"))
-        for name in names:
+        for name, column in each:
             value = exp.DPipe(
-                this=exp.Literal.string("|="), expression=exp.cast(exp.column(name), "TEXT")
+                this=exp.Literal.string("|="), expression=_hashed(column, exp.column(name))
             )
             filled = exp.Coalesce(this=value, expressions=[exp.Literal.string("|-")])
             joined = exp.DPipe(this=joined, expression=filled)
         return _md5(joined, dialect)
+
+
+def _hashed(column: Column, value: exp.Expression) -> exp.Expression:
+    """The text of a value for the hash of its row: the same whatever type a number comes in.
+
+    What the schema does not list is one cell, and so one text.
+    """
+    if column.content != "number" or column.kind == "bins":
+        return exp.cast(value, "TEXT")
+    if column.kind == "codes":
+        return exp.cast(exp.cast(_listed(column, value), "BIGINT"), "TEXT")
+    if not all(known is None or float(known).is_integer() for known in column.values):
+        return exp.cast(exp.cast(value, "DOUBLE"), "TEXT")
+    whole = exp.EQ(this=value.copy(), expression=exp.Floor(this=value.copy()))
+    most = exp.Literal.number(_EXACT)
+    small = exp.Between(this=value.copy(), low=exp.Neg(this=most.copy()), high=most)
+    text = exp.cast(exp.cast(value.copy(), "BIGINT"), "TEXT")
+    missing = exp.Is(this=value.copy(), expression=exp.Null())
+    case = exp.Case().when(missing, exp.cast(exp.Null(), "TEXT"))
+    return case.when(exp.and_(whole, small), text).else_(exp.Literal.string("-"))
+
+
+_EXACT = (1 << 53) - 1
+"""Whole numbers up to this are the same in a column of floats."""
 
 
 def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) -> None:

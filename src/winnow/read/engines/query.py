@@ -6,7 +6,8 @@
 
 The hash of a pair is a b mod P: b comes from MD5 of the item with a secret salt, a from MD5 of
 the person, or, where people are numbered by whole numbers, from a secret quadratic of that
-number. Equal hashes are ranked by the text of the item. So a rank depends on the person's own
+number, however wide its type is (one person's large number widens that of a whole frame). Equal
+hashes are ranked by the text of the item. So a rank depends on the person's own
 items and the salt only, and bounding is per person: adding or removing one person changes at
 most L counts, by one each. MD5 and arithmetic on 64-bit integers are the same in every engine;
 they choose, and protect nothing.
@@ -41,7 +42,9 @@ class CountQuery:
     items: tuple[str, ...] | None = None
     """The public list of items as texts; others are left out before anything is bounded."""
     whole: bool = False
-    """Whether people are numbered by 64-bit whole numbers."""
+    """Whether people are numbered by whole numbers."""
+    wide: bool = False
+    """Whether these may not fit 64 bits: they are compared in the engine's own type."""
     plain: frozenset[str] = frozenset()
     """Columns of which no two values have one text: compared as they are, and texts at the end."""
     encoded: bool = False
@@ -130,7 +133,9 @@ class CountQuery:
         return exp.select(text, "n").from_(counts.subquery("g"))
 
     def person(self, node: exp.Expression) -> exp.Expression:
-        """A person: a 64-bit whole number, or a text compared by its bytes."""
+        """A person: a whole number, or a text compared by its bytes."""
+        if self.wide:
+            return node.copy()
         return exp.cast(node.copy(), "BIGINT") if self.whole else self.text(node)
 
     def text(self, node: exp.Expression) -> exp.Expression:
@@ -151,7 +156,9 @@ class CountQuery:
         if not self.whole:
             return self.digits("u", person, PERSON_DIGITS)
         factor, shift = self.person_key()
-        residue = _mod(exp.cast(person.copy(), "BIGINT"), PERSON_PRIME)
+        residue = _mod(self.person(person), PERSON_PRIME)
+        if self.wide:
+            residue = exp.cast(residue, "BIGINT")
         scaled = exp.Mul(this=residue, expression=exp.Literal.number(factor))
         moved = _mod(exp.Add(this=scaled, expression=exp.Literal.number(shift)), PERSON_PRIME)
         square = exp.Mul(this=moved, expression=moved.copy())
