@@ -50,6 +50,9 @@ class Session:
     the same label goes on with what is left, and its cap is the one that was fixed first
     (epsilon and delta may then be left out). With a ``table`` its columns can be named:
     ``session.top_k("occupation", k=5, epsilon=0.2)``.
+
+    A session is about one privacy unit: ``unit`` ('person' for people whatever columns call them),
+    that of its table, or that of its first release. Releases about another one are refused.
     """
 
     @guarded
@@ -62,6 +65,7 @@ class Session:
         relation: str | Relation | None = None,
         accountant: str | None = None,
         delta_for_events: Real = 0.0,
+        unit: str | None = None,
         ledger: str | Path | Ledger | None = None,
         dataset: str | None = None,
         ledger_key: str | Path | None = None,
@@ -78,6 +82,7 @@ class Session:
             "relation": _relation(relation, table),
             "accountant": accountant,
             "delta_for_events": delta_for_events,
+            "unit": table.unit if unit is None and table is not None else unit,
         }
         if ledger is None:
             if dataset is not None or ledger_key is not None or analyst:

@@ -38,6 +38,9 @@ def test_a_release_costs_what_its_plan_says_and_shows_no_private_text(
     assert job["state"] == "done", job
     after = served.service.ledger.dataset(dataset)
     assert after.charges == before.charges + 1
+    said = served.call("ann", "GET", f"{at}/schema").json()["unit"]
+    assert served.call("ann", "GET", f"{at}/budget").json()["guarantee"].endswith(f"-DP, {said}")
+    assert str(after.guarantee).endswith(f"-DP, {said}")
     charged = served.call("olga", "GET", f"{at}/spending").json()["charges"][-1]
     assert (charged["analyst"], charged["charged"]) == ("ann", planned["charged"])
     real = served.service.requests.now

@@ -243,7 +243,7 @@ def _measured(
     randomness = Randomness(seed)
     plan = choice.tables if choice.method == "tables" else choice.linear[choice.method]
     check_rows(table)
-    grant = grant_for(plan.mechanism.promise(table.relation).event, budget)
+    grant = grant_for(plan.mechanism.promise(table.relation).event, budget, table.unit)
     with padding.held(lambda: SPARE * choice.taken.seconds):
         if isinstance(plan, LinearPlan):
             tape, plain = randomness.tape(), choice.tables.plain

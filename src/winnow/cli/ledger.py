@@ -11,6 +11,7 @@ import typer
 from winnow.cli.options import JsonOption, RelationOption
 from winnow.cli.reporting import report, reported
 from winnow.core.relation import Relation
+from winnow.core.unit import counted
 
 if TYPE_CHECKING:
     from winnow.privacy.ledger import Dataset, Entry, Ledger, Share
@@ -84,6 +85,15 @@ def init(
         ),
     ] = 0.0,
     relation: RelationOption = Relation.ADD_REMOVE,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            "--unit",
+            metavar="NAME",
+            help="Whom it is about: row, basket, a column of people, or person for people whatever "
+            "columns call them. Default: what the first release is about.",
+        ),
+    ] = None,
     accountant: Annotated[
         str | None,
         typer.Option(
@@ -110,11 +120,12 @@ def init(
         relation=relation,
         accountant=accountant,
         delta_for_events=delta_for_events,
+        unit=unit,
     )
     table = pairs()
     table.add_row("ledger", visible(ledger.name))
     table.add_row("dataset", visible(dataset))
-    table.add_row("cap", visible(cap.guarantee))
+    table.add_row("cap", visible(ledger.dataset(dataset).guarantee))
     table.add_row("counted in", f"{cap.unit}, {float(cap.limit.size):.6g} in all")
     console().print(table)
 
@@ -137,9 +148,17 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
     screen.print(
         grid(
             [("dataset", "left"), ("cap", "left"), ("used", "right"), ("charges", "right")],
-            [(d.label, str(d.cap.guarantee), _used(d), str(d.charges)) for d in datasets],
+            [(d.label, str(d.guarantee), _used(d), str(d.charges)) for d in datasets],
         )
     )
+    for d in datasets:
+        if d.unstated:
+            screen.print(
+                f"{d.label}: {counted(d.unstated, 'charge')} from before units were written down; "
+                "see their receipts for whom they are about",
+                style="yellow",
+                markup=False,
+            )
     charges = [entry for entry in entries if entry.kind == "charge"]
     if charges:
         screen.print(f"The latest {min(len(charges), 10)} of {len(charges)} charges", style="bold")
@@ -240,7 +259,7 @@ def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> 
         "datasets": [
             {
                 "label": d.label,
-                "cap": d.cap.guarantee.to_dict(),
+                "cap": d.guarantee.to_dict(),
                 "accountant": d.cap.accountant,
                 "unit": d.cap.unit,
                 "limit": float(d.cap.limit.size),
@@ -248,6 +267,7 @@ def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> 
                 "delta_limit": float(d.cap.limit_after(d.used).delta),
                 "delta_used": float(d.used.delta),
                 "charges": d.charges,
+                "charges_without_unit": d.unstated,
                 "opened": d.opened,
             }
             for d in datasets

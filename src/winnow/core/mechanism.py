@@ -9,13 +9,14 @@ from __future__ import annotations
 from winnow.core.checks import Real, exact
 from winnow.core.released import Receipt
 from winnow.core.tape import Tape
+from winnow.core.unit import Unit
 from winnow.errors import GrantError
 from winnow.privacy import Budget, Event, Grant, Promise, single_use_grant
 
 
-def grant_for(event: Event, budget: Budget | None) -> Grant:
-    """The grant for an event, charged to the budget where there is one."""
-    return single_use_grant(event) if budget is None else budget.charge(event)
+def grant_for(event: Event, budget: Budget | None, unit: Unit) -> Grant:
+    """The grant for an event about a unit, charged to the budget where there is one."""
+    return single_use_grant(event) if budget is None else budget.charge(event, unit=unit)
 
 
 def spend(mechanism: str, promised: Promise, grant: Grant, tape: Tape) -> Receipt:

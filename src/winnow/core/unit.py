@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from winnow.core.relation import Relation
+from winnow.errors import ParameterError, RelationMismatch
+from winnow.foreign import shown
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,8 @@ class Unit:
     """What one of them contributes at most, such as 'with at most 8 pages'."""
     notes: str = field(default="", compare=False, repr=False)
     """What a receipt says of the schema of the data: what becomes of values outside of it."""
+    declared: bool = field(default=True, compare=False, repr=False)
+    """Whether it comes with the data; scores that users computed are about whom they say."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.bound}".rstrip()
@@ -47,5 +51,49 @@ def at_most(name: str, most: int | None, what: str) -> Unit:
     return Unit(name, f"with at most {counted(most, what)}")
 
 
-PERSON = Unit()
+PERSON = Unit(declared=False)
 ROW = Unit("row")
+BASKET = Unit("basket")
+
+_ANYONE = "person"
+"""What a budget is about that was declared for people, however columns call them."""
+
+
+def named(unit: str | Unit) -> Unit:
+    """The unit that a budget is declared for."""
+    if isinstance(unit, Unit):
+        return Unit(unit.name, unit.bound)
+    if not isinstance(unit, str) or not unit.strip():
+        raise ParameterError(
+            f"unit={shown(unit)} names nobody; give 'person', 'row', 'basket' or the name of the "
+            "column of people"
+        )
+    return Unit(unit)
+
+
+def together(known: Unit | None, charged: Unit) -> Unit | None:
+    """What a budget is about that was about ``known`` (None: not said) and pays for ``charged``.
+
+    Guarantees add up for one unit only: somebody with five rows is charged five times by a release
+    about rows. Bounds may differ, because what is beyond them does not count; then the name alone
+    is told. What users computed themselves is about whom the budget is about, by their word.
+    """
+    if not charged.declared:
+        return known
+    if known is None:
+        return Unit(charged.name, charged.bound)
+    if known.name == charged.name:
+        return known if known.bound == charged.bound else Unit(known.name)
+    small = (ROW.name, BASKET.name)
+    if known.name == _ANYONE and charged.name not in small:
+        return Unit(_ANYONE)
+    if known.name in small or charged.name in small:
+        mend = "or count with user= and max_items_per_user=, or read with person= and "
+        mend += "max_rows_per_person=, so that all releases are about the same people"
+    else:
+        mend = f"or, if both are the same people, open it with unit={_ANYONE!r}"
+    raise RelationMismatch(
+        f"this budget is about one {known.name} and this release about one {charged.name}: what is "
+        f"spent on the one does not bound what is told of the other. Charge it to another budget "
+        f"(in a ledger, another dataset); {mend}"
+    )

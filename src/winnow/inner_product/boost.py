@@ -13,6 +13,7 @@ from winnow.core.mechanism import grant_for, sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
+from winnow.core.unit import PERSON
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.inner_product.crossing import (
@@ -151,9 +152,8 @@ def boost(
     first = examples.weighed((), booster.weights(0), relation)
     chosen.check(examples.predictions, first)
     event = rounds_event(chosen, utility, rounds)
-    run = IndexedRounds(
-        chosen, examples.predictions, utility, rounds, grant_for(event, budget), randomness.tape()
-    )
+    grant = grant_for(event, budget, PERSON)
+    run = IndexedRounds(chosen, examples.predictions, utility, rounds, grant, randomness.tape())
     value = booster.run(run, examples, relation)
     receipt = replace(run.receipt, mechanism=f"{booster.name}; {run.receipt.mechanism}")
     return Released(value, found.guarantee, receipt)

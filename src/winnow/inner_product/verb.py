@@ -11,6 +11,7 @@ from winnow.core.mechanism import grant_for
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
+from winnow.core.unit import PERSON
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
@@ -89,7 +90,7 @@ def max_inner_product(
     bounds = None if upper_bounds is None else _bounds(upper_bounds, vectors)
     randomness = Randomness(seed)
     chosen.check(vectors, sealed_query)
-    grant = grant_for(chosen.promise(utility.relation).event, budget)
+    grant = grant_for(chosen.promise(utility.relation).event, budget, PERSON)
     released = chosen.release(vectors, sealed_query, grant, randomness.tape(), bounds)
     if k is not None:
         return released

@@ -116,13 +116,14 @@ def opened_session(
 ) -> Opened:
     """Charge, and open; what is written down survives whatever happens in between."""
     account = budget if isinstance(budget, RecordedBudget) else None
-    plan = replace(plan, guarantee=plan.guarantee.about(table.unit))
+    unit = table.unit
+    plan = replace(plan, guarantee=plan.guarantee.about(unit))
     plan.mechanism.check(table.rows_per_person)
     if state is None:
         hold = None if account is None else account.ledger.hold(account.dataset)
         try:
             run = plan.mechanism.open(
-                table, grant_for(plan.event, budget), Randomness(seed).tape(), None
+                table, grant_for(plan.event, budget, unit), Randomness(seed).tape(), None
             )
         except BaseException:
             if hold is not None:
@@ -147,9 +148,10 @@ def _charged(
     """The charge, under the name of the session; a refused one leaves no files behind."""
     try:
         if account is None:
-            return grant_for(plan.event, budget)
+            return grant_for(plan.event, budget, plan.guarantee.unit)
         journal.bind(RecordedSession(account.ledger, account.dataset, journal.session))
-        return account.charge(plan.event, session=journal.session)
+        unit = plan.guarantee.unit
+        return account.charge(plan.event, unit=unit, session=journal.session)
     except LedgerError:  # the charge may be recorded all the same
         charged = True
         if account is not None:

@@ -112,7 +112,7 @@ def frequent_itemsets(
         choice.selection, int(size), most, share if counted else None, with_subsets
     )
     chosen.check(sealed)
-    grant = grant_for(chosen.promise(sealed.utility.relation).event, budget)
+    grant = grant_for(chosen.promise(sealed.utility.relation).event, budget, sealed.protected)
     with padding.held(lambda: 0.0):
         released = chosen.release(sealed, grant, randomness.tape())
     released = released.held(padding.note).about(sealed.protected)

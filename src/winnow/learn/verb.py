@@ -192,7 +192,7 @@ def learn(
     running = WithCounts(selection, share, 1) if with_accuracy else selection
     running.check(problem.scores)
     utility = problem.scores.utility
-    grant = grant_for(running.promise(utility.relation).event, budget)
+    grant = grant_for(running.promise(utility.relation).event, budget, problem.labelled.unit)
     released = running.release(problem.scores, grant, randomness.tape())
     number, correct = released.value[0] if with_accuracy else (released.value[0], None)
     predictor = replace(
@@ -231,7 +231,7 @@ def _additive(
     )
     sized.model.check(labelled)
     randomness = Randomness(seed)
-    grant = grant_for(sized.model.promise(labelled.relation).event, budget)
+    grant = grant_for(sized.model.promise(labelled.relation).event, budget, labelled.unit)
     shape = [feature.cardinality for feature in features]
     released = sized.model.release(labelled, shape, grant, randomness.tape())
     family, number = released.value
@@ -260,7 +260,7 @@ def _balanced(
     choice = BalancedRule(total * SIZES, total * (1 - SIZES))
     choice.check(labelled)
     randomness = Randomness(seed)
-    grant = grant_for(choice.promise(labelled.relation).event, budget)
+    grant = grant_for(choice.promise(labelled.relation).event, budget, labelled.unit)
     released = choice.release(labelled, rules, grant, randomness.tape())
     predictor = replace(rule_predictor(labelled.classes, rules)(released.value), rows=rows)
     why = f"{SIZES} of epsilon for the sizes of the classes, the rest for the choice"

@@ -13,6 +13,7 @@ from winnow.core.padding import SPARE, Padding, PadTo
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
+from winnow.core.unit import PERSON
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
@@ -161,7 +162,7 @@ def solve_lp(
         plan.measurement,
     )
     mechanism.check(offsets, problem.largest, mixed=mixed)
-    grant = grant_for(mechanism.promise(kind).event, budget)
+    grant = grant_for(mechanism.promise(kind).event, budget, PERSON)
     with padding.held(lambda: lp_seconds(plan, _entries(upper), lazy=lazy is not False)):
         run = mechanism.open(offsets, grant, randomness.tape(), mixed=mixed)
         unit = 2.0 ** mechanism.grid(offsets, mixed=mixed).power
@@ -195,7 +196,7 @@ def _owned(
         plan.measurement,
         selection,
     )
-    grant = grant_for(mechanism.promise(asked.relation).event, budget)
+    grant = grant_for(mechanism.promise(asked.relation).event, budget, PERSON)
     entries = int(problem.rows) * len(problem.simplex.costs)
     with padding.held(lambda: lp_seconds(plan, entries, lazy=False)):
         run = mechanism.open(rows, grant, randomness.tape(), relation=asked.relation)
@@ -225,7 +226,7 @@ def _with_index(
         utility = Utility(utility.relation, utility.one_sided, utility.one_sided)
     vectors = seal_offset_vectors(problem.rows.matrix.dense, offsets, index)
     event = rounds_event(mechanism, utility, plan.rounds)
-    grant = grant_for(event, budget)
+    grant = grant_for(event, budget, PERSON)
     entries = problem.rows.size * problem.rows.width
     with padding.held(lambda: lp_seconds(plan, entries, lazy=False)):
         run = IndexedRounds(mechanism, vectors, utility, plan.rounds, grant, randomness.tape())

@@ -10,6 +10,7 @@ from winnow.core.checks import Real
 from winnow.core.notebook import Card, InNotebook, pairs_card
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
+from winnow.core.unit import PERSON, Unit, named, together
 from winnow.errors import GrantError
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event
@@ -44,8 +45,14 @@ class Budget(InNotebook):
     a delta: sums of epsilon and sums of rho are both kept, and a charge fits while either
     does; delta is split by itself). Experts may choose "zcdp" (sums of rho with all of delta),
     where events with a delta of their own (the large margin mechanism) need a part of delta
-    set aside with ``delta_for_events``. Safe to share between threads, not between processes,
-    where a copy refuses to charge: for those there is a ledger.
+    set aside with ``delta_for_events``.
+
+    ``unit`` says whom it is about: 'row', 'basket', the name of a column of people, or 'person'
+    for people whatever columns call them. Without it the first release about data that say so
+    decides. A release about another unit is refused before it is charged.
+
+    Safe to share between threads, not between processes, where a copy refuses to charge: for
+    those there is a ledger.
     """
 
     def __init__(
@@ -56,19 +63,23 @@ class Budget(InNotebook):
         accountant: str | None = None,
         *,
         delta_for_events: Real = 0.0,
+        unit: str | Unit | None = None,
     ) -> None:
         self._cap = Cap.declare(epsilon, delta, relation, accountant, delta_for_events)
         self._lock = Lock()
         self._owner = Owner()
         self._sum = Amount()
         self._events: list[Event] = []
+        self._unit = None if unit is None else named(unit)
 
-    def charge(self, event: Event) -> Grant:
-        """Pay for an event before it happens; a refused charge costs nothing."""
+    def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
+        """Pay for an event about a unit before it happens; a refused charge costs nothing."""
         self._owner.check("this budget", "processes share a budget through a ledger")
         with self._lock:
+            about = together(self._unit, unit)
             cost = self._cap.cost(event, self._sum)
             self._sum = self._cap.after(self._sum, event, cost)
+            self._unit = about
             self._events.append(event)
         return issue(event)
 
@@ -97,9 +108,15 @@ class Budget(InNotebook):
         return self._cap.accountant
 
     @property
+    def unit(self) -> Unit | None:
+        """Whom it is about: what one of these can be told from; None: nothing has said it yet."""
+        with self._lock:
+            return self._unit
+
+    @property
     def guarantee(self) -> Guarantee:
-        """What holds from the first charge to the last: the cap."""
-        return self._cap.guarantee
+        """What holds from the first charge to the last: the cap, about its unit."""
+        return self._cap.about(self.unit)
 
     @property
     def events(self) -> tuple[Event, ...]:

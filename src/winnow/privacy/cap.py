@@ -49,6 +49,7 @@ from functools import lru_cache
 
 from winnow.core.checks import Real, delta_range, exact, one_of, positive
 from winnow.core.relation import Relation
+from winnow.core.unit import Unit
 from winnow.errors import BudgetExceeded, GuaranteeError, ParameterError, RelationMismatch
 from winnow.privacy.accountants import (
     ZERO,
@@ -181,6 +182,10 @@ class Cap:
                 splits = _combined(size, total)
         stated = Guarantee(stated_at_least(size), stated_at_least(total), related, rho)
         return cls(related, accountant, splits, stated)
+
+    def about(self, unit: Unit | None) -> Guarantee:
+        """The guarantee about a privacy unit; None: nothing has said which."""
+        return self.guarantee if unit is None else self.guarantee.about(unit)
 
     @property
     def unit(self) -> str:

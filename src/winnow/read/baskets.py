@@ -18,7 +18,7 @@ from winnow.core.checks import count as check_count
 from winnow.core.checks import one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
-from winnow.core.unit import Unit, at_most
+from winnow.core.unit import BASKET, Unit, at_most
 from winnow.core.utility import Utility
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import guarded, reason, shown
@@ -62,7 +62,7 @@ class SealedBaskets:
     def protected(self) -> Unit:
         """The privacy unit, in the words of a guarantee."""
         if self.unit == "basket":
-            return Unit("basket")
+            return BASKET
         return at_most(self.unit, self.max_baskets_per_user, "basket")
 
     @property

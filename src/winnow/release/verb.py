@@ -163,7 +163,7 @@ def release_mwem(
         fit, name = _open_tables(table, planned, progress)
     else:
         fit, name = _open_queries(table, planned, mwem, progress)
-    grant = grant_for(planned.event, budget)
+    grant = grant_for(planned.event, budget, table.unit)
     with padding.held(lambda: release_seconds(planned)):
         value, receipt = fit(grant, randomness.tape())
     receipt = replace(receipt, mechanism=f"{name}; {receipt.mechanism}", reason=planned.reason,

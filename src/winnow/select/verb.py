@@ -10,6 +10,7 @@ from winnow.core.mechanism import grant_for
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
+from winnow.core.unit import PERSON
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
@@ -56,7 +57,7 @@ def above(
     randomness = Randomness(seed)
     sealed = seal_scores(values, utility, labels=labels, copy=False)
     mechanism.check(sealed)
-    grant = grant_for(mechanism.promise(utility.relation).event, budget)
+    grant = grant_for(mechanism.promise(utility.relation).event, budget, sealed.unit)
     return mechanism.release(sealed, grant, randomness.tape())
 
 
@@ -80,7 +81,7 @@ def open_above(
     mechanism = SparseVector(epsilon, threshold, cutoff)
     randomness = Randomness(seed)
     mechanism.check_scales(utility)
-    grant = grant_for(mechanism.promise(utility.relation).event, budget)
+    grant = grant_for(mechanism.promise(utility.relation).event, budget, PERSON)
     return mechanism.open(utility, grant, randomness.tape())
 
 
@@ -114,7 +115,7 @@ def open_selection(
         raise ParameterError(f"{mechanism} needs all scores in one place; use permute-and-flip")
     check_scale(chosen.scale(utility))
     randomness = Randomness(seed)
-    grant = grant_for(promised.event, budget)
+    grant = grant_for(promised.event, budget, PERSON)
     return OpenSelection(
         chosen, utility, (promised, guarantee), grant, randomness.tape(), k is None
     )
@@ -251,7 +252,7 @@ def select(
         copy=False,  # they are released from before this call returns
     )
     chosen.check(sealed)
-    grant = grant_for(promised.event, budget)
+    grant = grant_for(promised.event, budget, sealed.unit)
     value, receipt = chosen._spend_on(sealed, promised, grant, randomness.tape())
     released: Released[Any] = Released(value if k is not None else value[0], guarantee, receipt)
     return released.about(sealed.unit)
@@ -263,7 +264,7 @@ def release_from_classes(
     """Check, charge and draw from given classes."""
     randomness = Randomness(seed)
     chosen.check(classes)
-    grant = grant_for(chosen.promise(classes.utility.relation).event, budget)
+    grant = grant_for(chosen.promise(classes.utility.relation).event, budget, classes.unit)
     return chosen.release(classes, grant, randomness.tape())
 
 

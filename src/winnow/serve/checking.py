@@ -11,6 +11,7 @@ import numpy as np
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
+from winnow.core.unit import PERSON, Unit
 from winnow.errors import WinnowError
 from winnow.privacy import Budget, Event, Grant
 from winnow.privacy.ledger.keys import check_private
@@ -89,9 +90,9 @@ class _Opens(WinnowError):
 class _Whole(Budget):
     """The whole cap, of which nothing was used: what does not fit it, never fits."""
 
-    def charge(self, event: Event) -> Grant:
+    def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
         """Refuse what does not fit; else end the call before anything is drawn."""
-        super().charge(event)
+        super().charge(event, unit=unit)
         raise _Opens("the session could be opened")
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from winnow.core.baskets import Baskets
 from winnow.core.sealed import Sealed
+from winnow.core.unit import Unit, together
 from winnow.errors import DataError, ParameterError, WinnowError
 from winnow.foreign import instead, reason
 from winnow.privacy.ledger import Ledger, RecordedBudget
@@ -94,12 +95,17 @@ class OpenDataset:
         return None if self.table is None else self.table.n
 
     @property
-    def unit(self) -> str:
-        """Whose presence is protected, in words."""
+    def protected(self) -> Unit:
+        """Whose presence is protected."""
         data = self.data
-        unit = data.protected if isinstance(data, SealedBaskets) else data.unit
+        return data.protected if isinstance(data, SealedBaskets) else data.unit
+
+    @property
+    def unit(self) -> str:
+        """The same, in words."""
+        data = self.data
         relation = data.relation if isinstance(data, SealedTable) else data.utility.relation
-        return unit.sentence(relation)
+        return self.protected.sentence(relation)
 
     def schema(self) -> dict[str, Any]:
         """The schema of a table as plain data."""
@@ -132,7 +138,9 @@ def open_dataset(
     ledger.note_data(name, digest)
     data = read_data(declared, home, vault.mark("salt", name.encode()))
     mark = vault.mark("data", digest + repr(declared).encode())
-    return OpenDataset(name, declared, data, stand_in(data), mark)
+    opened = OpenDataset(name, declared, data, stand_in(data), mark)
+    together(ledger.dataset(name).unit, opened.protected)  # refuses what it was not charged for
+    return opened
 
 
 def read_data(declared: Declaration, home: Path, salt: str) -> Data:

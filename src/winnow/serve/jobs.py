@@ -29,6 +29,7 @@ import msgspec
 
 from winnow.core.released import Released
 from winnow.core.tape import WrittenKey
+from winnow.core.unit import Unit
 from winnow.errors import BudgetExceeded, DataError, LedgerError, ParameterError, WinnowError
 from winnow.privacy import Event
 from winnow.privacy.ledger import RecordedBudget
@@ -105,19 +106,19 @@ class Jobs:
             if accepted.id != identity:  # the same key came at the same moment
                 self._ended(identity, now)
                 return same_request(accepted, digest)
-            self._charge(accepted, written, priced.event)
+            self._charge(accepted, written, priced.event, opened.protected)
         except BaseException:
             self._ended(identity, now)
             raise
         self._pool.submit(self._finish, accepted)
         return accepted
 
-    def _charge(self, request: Request, key: WrittenKey, event: Event) -> None:
+    def _charge(self, request: Request, key: WrittenKey, event: Event, unit: Unit) -> None:
         """Charge now: when a release is begun, which depends on others, shows in no account."""
         self._step("before the charge")
         budget = self._budget(request, key)
         try:
-            budget.charge(event)
+            budget.charge(event, unit=unit)
         except BudgetExceeded:  # somebody else was faster
             self._requests.forget(request.id)
             raise

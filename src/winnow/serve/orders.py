@@ -15,6 +15,7 @@ import msgspec
 from winnow.answers.verb import release
 from winnow.core.mechanism import rounds_accountant
 from winnow.core.tape import WrittenKey
+from winnow.core.unit import PERSON, Unit
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
@@ -51,7 +52,7 @@ class _Priced(WinnowError):
 class _Pricing(RecordedBudget):
     """A budget that charges nothing and says what was to be charged."""
 
-    def charge(self, event: Event, *, session: str = "") -> Grant:
+    def charge(self, event: Event, *, unit: Unit = PERSON, session: str = "") -> Grant:
         """End the call."""
         raise _Priced(event)
 

@@ -186,12 +186,12 @@ class Service:
 
     def budget(self, who: Principal, name: str) -> replies.BudgetAnswer:
         """What is left for me, and what was used by everyone."""
-        self.dataset(who, name)
+        opened = self.dataset(who, name)
         account = self.ledger.dataset(name)
         owner = who.role == "owner"
         return replies.BudgetAnswer(
             name,
-            str(account.cap.guarantee),
+            str(account.cap.about(opened.protected)),
             None if owner else self.catalogue.used(name, who.name),
             self.catalogue.used(name),
             account.charges,

@@ -62,12 +62,13 @@ def tabulate_keys(
         public = NoisyCounts(epsilon, scores.size, most, with_counts=True)
         promised = public.promise(counts.utility.relation)
         public.check(scores)
-        found = public.release(scores, grant_for(promised.event, budget), tape)
+        grant = grant_for(promised.event, budget, counts.unit)
+        found = public.release(scores, grant, tape)
         return _as_table(found, public.scale(counts.utility)).about(counts.unit)
     private = StabilityThreshold(epsilon, delta, MOST_KEYS, most, with_counts=True)
     private.check(counts.utility)
     event = private.promise(counts.utility.relation).event
-    found = private.release(counts, grant_for(event, budget), tape)
+    found = private.release(counts, grant_for(event, budget, counts.unit), tape)
     return _as_table(found, private.scale(counts.utility)).about(counts.unit)
 
 

@@ -90,7 +90,7 @@ def tabulate(
     check_rows(table)
     mechanism = planned.strategy.mechanism
     promised = mechanism.promise(table.relation)
-    grant = grant_for(promised.event, budget)
+    grant = grant_for(promised.event, budget, table.unit)
     noisy = mechanism.measure(table, grant, randomness.tape())
     geometry = planned.strategy.geometry
     layers = [layer_of(geometry, mechanism, noisy.numbers, total=planned.total)]

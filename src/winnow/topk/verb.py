@@ -166,13 +166,13 @@ def release_chosen(
     mechanism: Any = choice.mechanism
     if isinstance(sealed, SealedCounts):
         mechanism.check(sealed.utility)
-        grant = grant_for(mechanism.promise(relation).event, budget)
+        grant = grant_for(mechanism.promise(relation).event, budget, unit)
         released: Released[list[Any]] = mechanism.release(sealed, grant, randomness.tape())
         released = released.about(unit)
         return replace(released, receipt=replace(released.receipt, reason=choice.reason))
     mechanism.check(sealed)
     promised, guarantee = choice.promised(relation)
-    grant = grant_for(promised.event, budget)
+    grant = grant_for(promised.event, budget, unit)
     value, receipt = mechanism._spend_on(sealed, promised, grant, randomness.tape())
     guarantee = guarantee.about(unit)
     return Released(value, guarantee, replace(receipt, reason=choice.reason, schema=unit.notes))

@@ -95,7 +95,7 @@ def release_wide(
     if isinstance(planned, AtOnce):
         return _at_once(table, planned, budget, randomness.tape(), padding)
     first = true_counts(table, planned.first)
-    grant = grant_for(planned.rounds.event, budget)
+    grant = grant_for(planned.rounds.event, budget, table.unit)
     with padding.held(lambda: SPARE * planned.seconds):
         run = planned.mechanism.open(
             first,
@@ -120,7 +120,7 @@ def _at_once(
 ) -> Released[WideSynthetic]:
     check_rows(table)
     mechanism = planned.tables.strategy.mechanism
-    grant = grant_for(mechanism.promise(table.relation).event, budget)
+    grant = grant_for(mechanism.promise(table.relation).event, budget, table.unit)
     with padding.held(lambda: SPARE * planned.seconds):
         noisy = mechanism.measure(table, grant, tape)
         geometry = planned.tables.strategy.geometry

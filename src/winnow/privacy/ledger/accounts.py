@@ -13,10 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 from winnow.core.checks import Real
+from winnow.core.unit import PERSON, Unit, together
 from winnow.errors import BudgetExceeded
 from winnow.foreign import instead
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event
+from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.ledger.entry import Entry
 
 _UNIT = 10**15
@@ -39,11 +41,22 @@ class Dataset:
     """The number of the entry that opened it."""
     declared: Mapping[str, Any] = field(repr=False)
     """The cap as it was declared."""
+    unit: Unit | None = None
+    """Whom it is about; None: nothing has said it yet."""
+    unstated: int = 0
+    """So many charges were written before units were."""
 
     @classmethod
-    def declare(cls, label: str, declared: Mapping[str, Any], time: str, first: int) -> Dataset:
+    def declare(
+        cls,
+        label: str,
+        declared: Mapping[str, Any],
+        time: str,
+        first: int,
+        unit: Unit | None = None,
+    ) -> Dataset:
         """A dataset that is opened now."""
-        return cls(label, _cap(declared), Amount(), 0, time, first, dict(declared))
+        return cls(label, _cap(declared), Amount(), 0, time, first, dict(declared), unit)
 
     @classmethod
     def after(cls, entry: Entry) -> Dataset:
@@ -52,17 +65,23 @@ class Dataset:
         declared, used = about["cap"], amount_of(entry.body["used"])
         return cls(
             entry.dataset, _cap(declared), used, about["charges"], about["opened"],
-            about["first"], declared,
+            about["first"], declared, unit_of(about.get("unit")), unstated_in(about),
         )  # fmt: skip
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The cap, about its unit."""
+        return self.cap.about(self.unit)
 
     @property
     def spent(self) -> Amount:
         """What was used, in the unit of the cap."""
         return self.cap.spent(self.used)
 
-    def charged(self, used: Amount) -> Dataset:
-        """The account after one more charge."""
-        return replace(self, used=used, charges=self.charges + 1)
+    def charged(self, used: Amount, unit: Unit = PERSON) -> Dataset:
+        """The account after one more charge, or a refusal of another unit."""
+        about = together(self.unit, unit)
+        return replace(self, used=used, charges=self.charges + 1, unit=about)
 
     def to_body(self) -> dict[str, Any]:
         """What an entry carries of it."""
@@ -71,8 +90,25 @@ class Dataset:
             "charges": self.charges,
             "opened": self.opened,
             "first": self.first,
+            "unit": unit_texts(self.unit),
+            "unstated": self.unstated,
         }
         return {"account": about, "used": texts_of(self.used)}
+
+
+def unit_texts(unit: Unit | None) -> list[str] | None:
+    """A unit as it is stored; None: whoever gave the scores says it."""
+    return [unit.name, unit.bound] if unit is not None and unit.declared else None
+
+
+def unit_of(texts: list[str] | None) -> Unit | None:
+    """A unit that was stored."""
+    return None if texts is None else Unit(texts[0], texts[1])
+
+
+def unstated_in(about: Mapping[str, Any]) -> int:
+    """How many charges of an account say no unit: all of one from before units were written."""
+    return int(about["unstated"] if "unit" in about else about["charges"])
 
 
 def declared_in(body: Mapping[str, Any]) -> dict[str, Any]:

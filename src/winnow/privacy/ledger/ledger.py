@@ -25,10 +25,11 @@ from typing import Any, NamedTuple, TypeVar
 from winnow._version import __version__
 from winnow.core.checks import Real, exact
 from winnow.core.relation import Relation
+from winnow.core.unit import PERSON, Unit, named, together
 from winnow.errors import DataError, LedgerError, RelationMismatch
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event, from_json, short_number, to_json
-from winnow.privacy.ledger.accounts import Dataset, Share, texts_of
+from winnow.privacy.ledger.accounts import Dataset, Share, texts_of, unit_texts
 from winnow.privacy.ledger.chain import RESTORE, Chain, Seen, changed_after, now
 from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.labels import check_analyst, check_label, check_request
@@ -40,7 +41,7 @@ from winnow.privacy.ledger.verification import Verification, verify_chain
 T = TypeVar("T")
 
 
-class Charge(NamedTuple):
+class RecordedCharge(NamedTuple):
     """A charge in a ledger."""
 
     head: str
@@ -93,9 +94,14 @@ class Ledger:
         relation: str | Relation = Relation.ADD_REMOVE,
         accountant: str | None = None,
         delta_for_events: Real = 0.0,
+        unit: str | Unit | None = None,
     ) -> Cap:
-        """Fix the cap of a dataset, once and for all; the same declaration again is fine."""
+        """Fix the cap of a dataset, once and for all; the same declaration again is fine.
+
+        ``unit`` says whom it is about, as for a ``Budget``.
+        """
         check_label(label)
+        about = None if unit is None else named(unit)
         cap = Cap.declare(epsilon, delta, relation, accountant, delta_for_events)
         numbers = {"epsilon": epsilon, "delta": delta, "delta_for_events": delta_for_events}
         declared: dict[str, Any] = {n: short_number(n, exact(n, v)) for n, v in numbers.items()}
@@ -104,9 +110,10 @@ class Ledger:
         def opened(chain: Chain, end: Appending) -> Cap:
             found = chain.dataset(label)
             if found is not None:
+                together(found.unit, PERSON if about is None else about)
                 return found.cap
             first = chain.seen[0] + 1
-            chain.add(end, "open", Dataset.declare(label, declared, now(), first), {})
+            chain.add(end, "open", Dataset.declare(label, declared, now(), first, about), {})
             return cap
 
         recorded = self._append(opened)
@@ -172,23 +179,33 @@ class Ledger:
         return self._read(found)
 
     def charge(
-        self, label: str, event: Event, *, analyst: str = "", session: str = "", request: str = ""
+        self,
+        label: str,
+        event: Event,
+        *,
+        unit: Unit = PERSON,
+        analyst: str = "",
+        session: str = "",
+        request: str = "",
     ) -> str:
         """Record a charge, or refuse it; the head of the ledger when it is on the disk."""
-        charge = self.record(label, event, analyst=analyst, session=session, request=request)
-        return charge.head
+        who = {"analyst": analyst, "session": session, "request": request}
+        return self.record(label, event, unit=unit, **who).head
 
     def record(
         self,
         label: str,
         event: Event,
         *,
+        unit: Unit = PERSON,
         analyst: str = "",
         session: str = "",
         request: str = "",
         written: str = "",
-    ) -> Charge:
+    ) -> RecordedCharge:
         """Record a charge, or refuse it; or find the one that was made for a request.
+
+        ``unit`` is whom it is about; a unit that is not the dataset's is refused.
 
         ``session`` names the interactive session that it is for, which can then find it again.
         ``request`` is a key that the analyst chooses: the same key with the same content is the
@@ -206,6 +223,7 @@ class Ledger:
         content: dict[str, Any] = {
             "event": document,
             "plan": hashlib.sha256(text).hexdigest(),
+            "unit": unit_texts(unit),
             "analyst": analyst,
             "accounting": ACCOUNTING,
             "library": __version__,
@@ -220,7 +238,7 @@ class Ledger:
             account = self._account(chain, label)
             cap = account.cap
             cost = cap.cost(event, account.used)
-            after = account.charged(cap.after(account.used, event, cost))
+            after = account.charged(cap.after(account.used, event, cost), unit)
             body = {**content, "cost": texts_of(cost), "accountant": cap.accountant}
             if analyst:
                 share = _share(chain, account, analyst)
@@ -230,7 +248,9 @@ class Ledger:
 
         entry, again = self._append(charged)
         # An entry from before keys were marked: whoever wrote a key down may draw from it.
-        return Charge(f"{self.name}#{entry.head}", again, entry.body.get("written", written))
+        return RecordedCharge(
+            f"{self.name}#{entry.head}", again, entry.body.get("written", written)
+        )
 
     def requested(self, request: str, analyst: str = "") -> Entry | None:
         """The charge that an analyst made under the key of a request; None: there is none."""

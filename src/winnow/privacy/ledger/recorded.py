@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from winnow.core.tape import WrittenKey
+from winnow.core.unit import PERSON, Unit
 from winnow.errors import GrantError, LedgerError, ParameterError
 from winnow.privacy.budget import Budget
 from winnow.privacy.cap import Amount
@@ -62,11 +63,12 @@ class RecordedBudget(Budget):
         """The label under which they are recorded."""
         return self._dataset
 
-    def charge(self, event: Event, *, session: str = "") -> Grant:
+    def charge(self, event: Event, *, unit: Unit = PERSON, session: str = "") -> Grant:
         """Record the charge first; the grant carries the head that it made."""
         charge = self._ledger.record(
             self._dataset,
             event,
+            unit=unit,
             analyst=self._analyst,
             session=session,
             request=self._request,
@@ -80,6 +82,11 @@ class RecordedBudget(Budget):
                 "the first charge was made with"
             )
         return issue(event, record=charge.head, written=self._written)
+
+    @property
+    def unit(self) -> Unit | None:
+        """Whom the dataset is about; None: nothing has said it yet."""
+        return self._ledger.dataset(self._dataset).unit
 
     def _used(self) -> Amount:
         return self._ledger.used(self._dataset)

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from winnow.errors import LedgerError
+from winnow.core.unit import PERSON
+from winnow.errors import LedgerError, RelationMismatch
 from winnow.privacy.cap import Amount
-from winnow.privacy.ledger.accounts import Dataset, Share, amount_of, declared_in
+from winnow.privacy.ledger.accounts import Dataset, Share, amount_of, declared_in, unit_of
 from winnow.privacy.ledger.chain import Seen, name_of, names_in, session_of
 from winnow.privacy.ledger.entry import START, Entry, parse_head
 from winnow.privacy.ledger.tree import HERE, Node, Pointer, changed, node_in, pointer_to
@@ -91,7 +92,10 @@ class ChainCheck:
             if label in self.datasets:
                 return f"opens the dataset {label!r} a second time"
             declared = body["account"]["cap"] if "account" in body else declared_in(body)
-            self.datasets[label] = Dataset.declare(label, declared, entry.time, entry.sequence)
+            unit = unit_of(body.get("account", {}).get("unit"))
+            self.datasets[label] = Dataset.declare(
+                label, declared, entry.time, entry.sequence, unit
+            )
         account = self.datasets.get(label)
         if account is None:
             return f"speaks of the dataset {label!r}, which was not opened"
@@ -99,7 +103,11 @@ class ChainCheck:
         if entry.kind == "charge":
             cost = amount_of(body["cost"])
             before = account.used
-            account = self.datasets[label] = account.charged(before + cost)
+            unit = unit_of(body.get("unit")) or PERSON
+            try:
+                account = self.datasets[label] = account.charged(before + cost, unit)
+            except RelationMismatch:
+                return f"is about another unit than {label!r}"
             if not account.cap.follows(before, account.used):
                 problem = f"passes the cap of {label!r}"
             problem = problem or self._share(account, entry, cost)
@@ -138,7 +146,12 @@ class ChainCheck:
         if "tree" not in body:
             return "lacks what entries before it carry" if self.has_tree else ""
         self.has_tree = True
+        if "unit" not in body["account"]:  # by a version that did not write units
+            untold = replace(self.datasets[label], unit=None)
+            self.datasets[label] = replace(untold, unstated=untold.charges)
         expected: dict[str, Any] = self.datasets[label].to_body()
+        if "unit" not in body["account"]:
+            del expected["account"]["unit"], expected["account"]["unstated"]
         if "share" in body:
             expected |= self._share_of(self.datasets[label], body["analyst"]).to_body()
         if any(body[name] != value for name, value in expected.items()):
