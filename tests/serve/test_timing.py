@@ -76,7 +76,7 @@ def test_when_a_sleeping_answer_leaves_tells_its_work() -> None:
 
 @pytest.mark.extras
 def test_over_http_the_clock_tells_new_answers_from_repeated_ones_by_nothing() -> None:
-    """Two thousand timings, and five numbers. False alarms: one in 250 runs, by shuffled labels."""
+    """Two thousand timings, five numbers. False alarms: one in 250 squared, by shuffled labels."""
     slept = measured([sys.executable, "-c", SLEEPING], number=600, quantum_ms=SHORT)
     held = measured(None, number=2000, quantum_ms=SHORT)
     busy = max(slept.overslept, held.overslept)
@@ -85,7 +85,9 @@ def test_over_http_the_clock_tells_new_answers_from_repeated_ones_by_nothing() -
     assert len(told_apart(slept.on_time(2 * SHORT / 1000))) >= 2, "sleeping answers are told apart"
     on_time = held.on_time(2 * SHORT / 1000)
     assert len(on_time.fresh) > 0.98 * len(held.fresh)
-    assert told_apart(on_time) == []
+    if told_apart(on_time):  # by chance once in 250 runs; a server that tells does so again
+        held = measured(None, number=2000, quantum_ms=SHORT, seed=1)
+        assert told_apart(held.on_time(2 * SHORT / 1000)) == []
 
 
 @pytest.mark.extras
@@ -97,4 +99,6 @@ def test_over_http_no_answer_is_delayed_by_the_work_on_another() -> None:
     if busy > TOO_BUSY:
         pytest.skip(f"{busy:.0%} of short sleeps were late: this machine is too busy to say")
     assert told_apart(at_once.on_time(GRID / 2)), "work that begins at once is told"
-    assert told_apart(waited.on_time(GRID / 2)) == []
+    if told_apart(waited.on_time(GRID / 2)):
+        waited = probed(None, number=400, quantum_ms=SHORT, seed=1)
+        assert told_apart(waited.on_time(GRID / 2)) == []

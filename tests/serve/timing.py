@@ -36,8 +36,9 @@ main()
 """
 SLEEPING = _TWIN.format(name="hold", instead="hold")
 """A twin of the server in which every answer sleeps for what is left of its quantum."""
-AT_ONCE = _TWIN.format(name="wait", instead="lambda self: None")
-"""A twin that works on questions as they come, also while other answers leave."""
+AT_ONCE = _TWIN.format(name="wait = Ticker.depart", instead="lambda self: None")
+"""A twin that works on questions as they come, also while other answers leave, and in which these
+leave when they are written."""
 
 KNOWN = 20
 _NAP = 0.002

@@ -29,7 +29,7 @@ from winnow.serve.principals import Principal
 from winnow.serve.problems import ProblemBody, Refusal, internal, log_failure, refusal_of
 from winnow.serve.service import Service
 from winnow.serve.ticker import Ticker
-from winnow.serve.wire import Wire
+from winnow.serve.wire import wire_of
 
 T = TypeVar("T")
 _THREADS, _LONG_THREADS = 8, 2
@@ -226,7 +226,7 @@ def http_server(server: Server) -> uvicorn.Server:
             timeout_graceful_shutdown=30,
             proxy_headers=False,
             loop="asyncio",
-            http=Wire,
+            http=wire_of(server.ticker),
             ws="none",
         )
     )

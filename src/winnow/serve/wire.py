@@ -7,6 +7,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from winnow.serve.ticker import Ticker
+
 PATIENCE = 10.0
 """Seconds within which the whole of a request has to be here."""
 MOST_HEAD = 64 * 1024
@@ -15,12 +17,14 @@ MOST_HEAD = 64 * 1024
 class Wire(HttpToolsProtocol):
     """One connection. Whoever takes too long to ask, or has too much of a head, is cut off."""
 
+    ticker: Ticker
+    """Whose answers these are; one class of connections for each server."""
     _slow: asyncio.TimerHandle | None = None
     _unread = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """The first request is waited for as long as any other."""
-        super().connection_made(_OnePiece(transport, self.loop))  # type: ignore[arg-type]
+        super().connection_made(_OnePiece(transport, self))  # type: ignore[arg-type]
         self._slow = self.loop.call_later(PATIENCE, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -49,11 +53,16 @@ class Wire(HttpToolsProtocol):
             self._slow = None
 
 
+def wire_of(ticker: Ticker) -> type[Wire]:
+    """The connections of a server whose answers leave by this ticker."""
+    return type("Wire", (Wire,), {"ticker": ticker})
+
+
 class _OnePiece:
     """A transport that sends what is written in one turn of the loop at once: head and body."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
+    def __init__(self, transport: asyncio.Transport, wire: Wire) -> None:
+        self._transport, self._loop, self._ticker = transport, wire.loop, wire.ticker
         self._held: list[bytes] = []
 
     def write(self, data: bytes) -> None:
@@ -65,7 +74,9 @@ class _OnePiece:
     def _flush(self) -> None:
         held, self._held = self._held, []
         if held and not self._transport.is_closing():
-            self._transport.write(b"".join(held))
+            whole = b"".join(held)
+            self._ticker.depart()
+            self._transport.write(whole)
 
     def close(self) -> None:
         """Send what is left, and end."""
