@@ -258,15 +258,19 @@ def _budgets() -> Iterator[Replay]:
 
     def learned(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)
-        with Session(table, epsilon=9.0, delta=0.1, delta_for_events=0.05, seed=place.seed) as all_:
+        baskets = read_baskets(
+            [["f" if sex == 0 else "m"] for sex, _ in people], unit="basket", items=["f", "m"]
+        )
+        cap: dict[str, Any] = {"epsilon": 9.0, "delta": 0.1, "delta_for_events": 0.05}
+        with (
+            Session(table, **cap, seed=place.seed) as all_,
+            Session(**cap, seed=place.seed) as of_baskets,  # another unit is another budget
+        ):
             stream = all_.open_above(threshold=1, epsilon=0.5)
-            baskets = read_baskets(
-                [["f" if sex == 0 else "m"] for sex, _ in people], unit="basket", items=["f", "m"]
-            )
             return {
                 "above": stream.ask([len(people)]),
                 "interactive": _asked(all_.interactive(**_OPEN)),
-                "itemsets": all_.frequent_itemsets(
+                "itemsets": of_baskets.frequent_itemsets(
                     baskets, size=1, epsilon=0.5, mechanism="exponential"
                 ),
                 "learn": all_.learn(table, "sex", hypotheses="stumps", epsilon=0.5),
