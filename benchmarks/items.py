@@ -4,8 +4,8 @@ Lists and sets, without a delta and with 1e-6; k from 5 to 100, L from 2 to 60. 
 in the mean over some draws, of one draw over lists or sets (joint, canonical), of noise on every
 count (laplace, gaussian) and of peel-gumbel. The weights of the automatic choice (in
 ``winnow.topk.table``) were found on the made-up counts; the real ones of ``--data`` (topk_counts)
-were looked at afterwards, and decided between .25 and .3 for lists by one draw: there they are no blind
-validation.
+were looked at afterwards, and decided between .25 and .3 for lists by one draw: there they are no
+blind validation.
 Run: python benchmarks/items.py --data DIR
 """
 

@@ -214,8 +214,8 @@ class _Weights:
 
 
 _LISTS, _SETS = _Weights(0.25, 0.5, 0.8), _Weights(0.12, 0.7, 0.8)
-"""Found on made-up counts, and compared on real ones (``benchmarks/items.py``). That of lists by one
-draw is .25 because .3 did worse on the real ones: for lists these are no blind validation."""
+"""Found on made-up counts, and compared on real ones (``benchmarks/items.py``). That of lists by
+one draw is .25 because .3 did worse on the real ones: for lists they are no blind validation."""
 
 
 def _planned(
