@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +27,7 @@ from winnow.privacy import (
     to_json,
     zcdp_cost,
 )
+from winnow.privacy.closed_plan import stage_lengths
 
 SUB = Relation.SUBSTITUTION
 ADD = Relation.ADD_REMOVE
@@ -45,6 +47,25 @@ def test_a_plan_says_what_each_round_does() -> None:
     assert plan.measured == Gaussian(64.0763, SUB)
     assert (plan.rounds, plan.measurement, plan.accountant) == (100, "gaussian", "zcdp")
     assert str(plan.guarantee) == "(1, 1e-06)-DP, replace one person's record"
+    assert from_json(to_json(plan.event)) == plan.event
+
+
+@pytest.mark.parametrize("accountant", ["zcdp", "tight", "best"])
+def test_a_plan_in_stages_is_sized_for_all_of_them(accountant: str) -> None:
+    plan = calibrate_rounds(
+        20, epsilon=1, delta=1e-6, relation=SUB, accountant=accountant, stages=5
+    )
+    flat = calibrate_rounds(20, epsilon=1, delta=1e-6, relation=SUB, accountant=accountant)
+    assert plan.stages == 5 and flat.stages == 1
+    loops = plan.event.events  # type: ignore[union-attr]
+    assert [loop.count for loop in loops] == [4] * 5
+    assert loops[0] == Repeat(Compose((plan.selected, plan.measured)), 4)
+    costs = [zcdp_cost(loop).rho for loop in loops]
+    assert all(b / a == pytest.approx(1.96, rel=1e-4) for a, b in pairwise(map(float, costs)))
+    assert guarantee_of(plan.event, 1e-6).epsilon <= 1 and plan.guarantee.epsilon <= 1
+    # the same rho in all: the first stage is less precise than a flat plan, the last more
+    assert plan.noise_multiplier > flat.noise_multiplier > plan.noise_multiplier / 1.4**4
+    assert stage_lengths(7, 3) == [2, 2, 3] and stage_lengths(2, 3) == [0, 1, 1]
     assert from_json(to_json(plan.event)) == plan.event
 
 

@@ -24,7 +24,7 @@ from winnow.wide.audit.model import (
 )
 
 FEW = 1000
-NAMES = ["one round", "two rounds", "laplace"]
+NAMES = ["one round", "two rounds", "laplace", "two stages"]
 SUBSTITUTION = Relation.SUBSTITUTION
 
 
@@ -49,9 +49,9 @@ def test_several_rows_per_person_are_covered_by_their_sensitivity() -> None:
 @pytest.mark.parametrize(
     ("fault", "mechanism", "broken"),
     broken_marginal_models(),
-    ids=["selection", "noise", "laplace noise"],
+    ids=["selection", "noise", "laplace noise", "stage"],
 )
-def test_a_replaced_row_counted_as_one_change_is_caught(
+def test_a_change_counted_half_and_a_stage_for_nothing_are_caught(
     fault: str, mechanism: MeasureMarginals, broken: MarginalModel
 ) -> None:
     assert not enumerate_marginal_rounds(mechanism, broken, SUBSTITUTION, quick=True).passed

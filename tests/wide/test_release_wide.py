@@ -51,16 +51,13 @@ def test_the_dependence_is_found_and_kept(released: wn.Released[wn.WideSynthetic
     assert len(drawn) == 25 and 0.85 < np.mean(drawn["c0"] == drawn["c1"]) < 0.98
 
 
-def test_the_first_of_many_rounds_take_pairs() -> None:
-    """Every column depends on the next by much, so that a table of three would score higher."""
-    generator = np.random.default_rng(1)
-    codes = [generator.integers(0, 3, 4000)]
-    for _ in range(5):
-        codes.append(np.where(generator.random(4000) < 0.8, codes[-1], generator.integers(0, 3)))
-    schema = {f"c{i}": 3 for i in range(6)}
-    table = wn.read_table(pd.DataFrame(dict(zip(schema, codes, strict=True))), schema=schema)
-    value = wn.release_wide(table, wn.marginals(3), epsilon=20, delta=1e-6, rounds=14, seed=1).value
-    assert [len(each.columns) for each in value.marginals][:9] == [1] * 6 + [2, 2, 3]
+def test_rounds_become_more_precise_from_stage_to_stage_where_noise_is_weak() -> None:
+    table = wn.read_table(pd.DataFrame(rows()), schema=SCHEMA)
+    released = wn.release_wide(table, wn.marginals(2), epsilon=20, delta=1e-6, rounds=10, seed=1)
+    sigmas = [each.sigma for each in released.value.marginals if len(each.columns) > 1]
+    assert len(set(sigmas)) == 5 and sigmas == sorted(sigmas, reverse=True)
+    assert sigmas[0] / sigmas[-1] == pytest.approx(1.4**4, rel=1e-3)
+    assert "10 rounds in 5 stages" in released.receipt.mechanism
 
 
 def test_the_receipt_names_the_whole_plan(released: wn.Released[wn.WideSynthetic]) -> None:

@@ -83,6 +83,18 @@ def test_the_junction_tree_stays_within_its_bound() -> None:
     assert (0, 2) in chosen and (1, 3) in chosen and (0, 1) not in chosen
 
 
+def test_a_model_grows_from_round_to_round_and_never_beyond_its_bound() -> None:
+    sets = [(0, 1), (0, 1, 2)]  # 12 and 60 cells, and the column that is left
+    room = ModelRoom((4, 3, 5, 2), 70, sets)
+    alone = [NoisyTable((c,), np.zeros(n, np.int64), 1.0) for c, n in enumerate((4, 3, 5, 2))]
+    assert room.allowed(alone, 0.5).tolist() == [0]
+    assert room.allowed(alone, 1.0).tolist() == [0, 1]
+    assert room.allowed(alone, 0.01).tolist() == [0, 1]  # nothing fits: all of its cells are free
+    noisy = np.array([False, True])
+    assert room.allowed(alone, 0.5, noisy).tolist() == [1]
+    assert room.allowed(alone, 1.0, np.zeros(2, np.bool_)).tolist() == [0, 1]
+
+
 def test_a_bound_that_no_first_table_meets_is_refused_before_the_charge() -> None:
     """The columns alone take cells, too: b and d together with a and c make 15."""
     found = planned(model_cells=15)

@@ -8,15 +8,20 @@ closed plans may size it.
 One number scales the plan: the precision y = 1/noise_multiplier of a measurement. Its rho
 is y^2/2 (Gaussian; for small y also discrete Laplace), that of the selection is
 epsilon_s^2/8, and a share s of rho for the selection means epsilon_s = 2 sqrt(s/(1-s)) y.
+
+Rounds may fall into stages, at times that are fixed beforehand: in each stage both steps are
+more precise than in the stage before, by the factor ``STAGE_GAIN``.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.measurement import MEASUREMENTS
@@ -40,6 +45,9 @@ _EVENTS: dict[str, type[Gaussian] | type[DiscreteLaplace]] = {
     "laplace": DiscreteLaplace,
 }
 
+STAGE_GAIN = Fraction(7, 5)
+"""About the root of 2: the rho of a round about doubles from stage to stage."""
+
 _DIGITS = 6
 """Parameters are rounded to so many digits, to the safe side: they are read, stored and
 sampled exactly, and a millionth of accuracy is nothing."""
@@ -50,8 +58,9 @@ class RoundsPlan:
     """T rounds of [selection, measurement], perhaps after a first measurement.
 
     ``selection_epsilon`` is the bounded range of one selection, ``noise_multiplier`` the
-    noise of one measurement (sigma or Laplace scale, divided by the sensitivity); both
-    mean the decimal that they show. ``event`` is what the whole run is charged with.
+    noise of one measurement (sigma or Laplace scale, divided by the sensitivity), both in the
+    first of ``stages``; both mean the decimal that they show. ``event`` is what the whole run
+    is charged with.
     """
 
     rounds: int
@@ -61,15 +70,16 @@ class RoundsPlan:
     event: Event
     accountant: str
     guarantee: Guarantee
+    stages: int = 1
 
     @property
     def selected(self) -> BoundedRange:
-        """The event of one selection."""
+        """The event of one selection; in a later stage it costs more."""
         return BoundedRange(self.selection_epsilon, self.event.relation)
 
     @property
     def measured(self) -> Gaussian | DiscreteLaplace:
-        """The event of one measurement."""
+        """The event of one measurement; in a later stage it costs more."""
         return _measured(self.noise_multiplier, self.measurement, self.event.relation)
 
 
@@ -83,13 +93,15 @@ def calibrate_rounds(
     measurement: str | None = None,
     accountant: str = "best",
     initial: Event | None = None,
+    stages: int = 1,
 ) -> RoundsPlan:
     """The most precise plan of so many rounds that is (epsilon, delta)-DP as a whole.
 
     ``share`` is the part of each round's rho that the selection gets. ``measurement`` is
     "gaussian" (the default with a delta) or "laplace" (the only one that "pure" has), both
     discrete. ``initial`` is an event before the first round, such as a first measurement;
-    it keeps its own parameters, and the rounds get what it leaves.
+    it keeps its own parameters, and the rounds get what it leaves. In each of ``stages`` the
+    precision of both steps is ``STAGE_GAIN`` times that of the one before (``stage_lengths``).
 
     ``accountant`` is "pure", "zcdp", "tight" or "best", which takes the plan with the least
     noise; "tight" gains some 5 to 12 % and takes up to some seconds for a thousand rounds.
@@ -100,7 +112,7 @@ def calibrate_rounds(
     charged to counts its own cost of the event, whatever accountant sized it: a plan sized by
     "tight" for (1, 1e-6) costs more rho than a zcdp budget of (1, 1e-6) has.
     """
-    count(rounds=rounds)
+    count(rounds=rounds, stages=stages)
     positive(epsilon=epsilon)
     delta_range(delta=delta)
     probability(share=share)
@@ -108,8 +120,41 @@ def calibrate_rounds(
     one_of(("best", *CLOSED_ACCOUNTANTS), accountant=accountant)
     noise = _measurement(measurement, delta, accountant)
     _check_initial(initial, kind, epsilon, delta, accountant)
-    shape = _Shape(int(rounds), noise, kind, exact("share", share), initial)
+    shape = _Shape(int(rounds), noise, kind, exact("share", share), initial, int(stages))
     return shape.plan(*_precision(shape, epsilon, delta, accountant), epsilon, delta)
+
+
+def stage_lengths(rounds: int, stages: int) -> list[int]:
+    """How many rounds each stage has: as even as can be, the last ones the longer."""
+    ends = [rounds * stage // stages for stage in range(stages + 1)]
+    return [end - start for start, end in pairwise(ends)]
+
+
+def stage_epsilon(epsilon: Real, stage: int) -> Real:
+    """The bounded range of a selection in a stage, in a few digits, rounded down."""
+    return epsilon if stage == 0 else _short(_gained("epsilon", epsilon, stage), ROUND_FLOOR)
+
+
+def stage_multiplier(multiplier: Real, stage: int) -> Real:
+    """The noise multiplier of a measurement in a stage, in a few digits, rounded up."""
+    if stage == 0:
+        return multiplier
+    return _short(_gained("noise_multiplier", multiplier, -stage), ROUND_CEILING)
+
+
+def _gained(name: str, value: Real, stage: int) -> Fraction:
+    return exact(name, value) * STAGE_GAIN**stage
+
+
+def rounds_event(each: Sequence[Event], rounds: int, initial: Event | None = None) -> Event:
+    """The event of rounds in stages, by the event of one round of each stage."""
+    loops = [
+        Repeat(one, length)
+        for one, length in zip(each, stage_lengths(rounds, len(each)), strict=True)
+        if length
+    ]
+    parts: list[Event] = [*loops] if initial is None else [initial, *loops]
+    return parts[0] if len(parts) == 1 else Compose(tuple(parts))
 
 
 def paper_round_epsilon(epsilon: Real, delta: Real, rounds: int) -> float:
@@ -136,12 +181,26 @@ class _Shape:
     relation: Relation
     share: Fraction
     initial: Event | None
+    stages: int = 1
 
     def event(self, selection_epsilon: Real, noise_multiplier: Real) -> Event:
-        selected = BoundedRange(selection_epsilon, self.relation)
-        measured = _measured(noise_multiplier, self.measurement, self.relation)
-        loop = Repeat(Compose((selected, measured)), self.rounds)
-        return loop if self.initial is None else Compose((self.initial, loop))
+        return rounds_event(
+            [
+                Compose(
+                    (
+                        BoundedRange(stage_epsilon(selection_epsilon, stage), self.relation),
+                        _measured(
+                            stage_multiplier(noise_multiplier, stage),
+                            self.measurement,
+                            self.relation,
+                        ),
+                    )
+                )
+                for stage in range(self.stages)
+            ],
+            self.rounds,
+            self.initial,
+        )
 
     def rounded(self, precision: float) -> tuple[float, float]:
         """(epsilon of selection, noise multiplier) in a few digits; it never costs more for it."""
@@ -161,6 +220,7 @@ class _Shape:
             event,
             accountant,
             target_guarantee(event, epsilon, delta),
+            self.stages,
         )
 
     @property

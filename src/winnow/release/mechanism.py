@@ -26,7 +26,13 @@ from winnow.core.tape import Tape
 from winnow.core.unit import counted
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, ParameterError, SessionExhausted
-from winnow.privacy import Compose, Event, Grant, Promise, Repeat, promise
+from winnow.privacy import Compose, Grant, Promise, promise
+from winnow.privacy.closed_plan import (
+    rounds_event,
+    stage_epsilon,
+    stage_lengths,
+    stage_multiplier,
+)
 from winnow.release.crossing.tables import (
     LARGEST_WEIGHT,
     STEPS,
@@ -68,22 +74,26 @@ class MeasureMarginals:
         weights, penalties and the candidates of a round may depend on everything released
         before, so the rounds compose adaptively; their number and all parameters are fixed
         beforehand, so the whole is a closed plan, charged once, before the first draw.
+        Rounds may fall into stages: in each, epsilon grows and the noise multiplier falls by
+        ``STAGE_GAIN`` beside the stage before, and every round is charged for its own.
         [the loop: McKenna-Miklau-Sheldon 2021; McKenna et al. 2022]
     """
 
     epsilon: Real
-    """Of one selection."""
+    """Of one selection in the first stage."""
     noise_multiplier: Real
+    """Of one measurement in the first stage."""
     rounds: int
     first: tuple[Real, ...] = ()
     """The noise multiplier of each table that is measured before the first round."""
     measurement: str = "gaussian"
+    stages: int = 1
     title: ClassVar[str] = "measure-marginals"
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
         one_of(tuple(MEASUREMENTS), measurement=self.measurement)
-        set_counts(self, rounds="rounds")
+        set_counts(self, rounds="rounds", stages="stages")
         for multiplier in self.first:
             positive(first=multiplier)
 
@@ -91,6 +101,7 @@ class MeasureMarginals:
     def name(self) -> str:
         """What the receipt calls it."""
         rounds = counted(self.rounds, "round")
+        rounds = rounds if self.stages == 1 else f"{rounds} in {self.stages} stages"
         tables = counted(len(self.first), "table")
         first = f"{tables}, then " if self.first else ""
         return (
@@ -100,30 +111,49 @@ class MeasureMarginals:
 
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
-        selection = promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
-        measured = additive(self.measurement, self.noise_multiplier, relation)
-        event: Event = Repeat(Compose((selection.event, measured.event)), self.rounds)
-        if self.first:
-            event = Compose((first_event(self.first, relation, self.measurement), event))
+        both = [self._round(stage, relation) for stage in range(self.stages)]
+        first = first_event(self.first, relation, self.measurement) if self.first else None
+        selection, measured = both[0]
+        doubled = "" if self.stages == 1 else f"; more precise in each of {self.stages} stages"
         return Promise(
-            event,
+            rounds_event([Compose((s.event, m.event)) for s, m in both], self.rounds, first),
             f"McKenna-Miklau-Sheldon 2021; {selection.citation}; counts: {measured.citation}",
-            f"{self.rounds} times: {selection.statement} {measured.statement}",
+            f"{self.rounds} times: {selection.statement} {measured.statement}{doubled}",
         )
+
+    def _round(self, stage: int, relation: Relation) -> tuple[Promise, Promise]:
+        """Of the selection and of the measurement in one round of a stage."""
+        return (
+            promise(Law.GUMBEL, "argmax", relation, epsilon=stage_epsilon(self.epsilon, stage)),
+            additive(self.measurement, self.multiplier(stage), relation),
+        )
+
+    def multiplier(self, stage: int) -> Real:
+        """The noise multiplier in a stage."""
+        return stage_multiplier(self.noise_multiplier, stage)
+
+    def stage_of_rounds(self) -> list[int]:
+        """The stage of every round."""
+        lengths = stage_lengths(self.rounds, self.stages)
+        return [stage for stage, length in enumerate(lengths) for _ in range(length)]
 
     def noise(self, multiplier: Real, relation: Relation, rows_per_person: int) -> TableNoise:
         """Of each cell: the multiplier times the sensitivity of a table in the law's norm."""
         return table_noise(self.measurement, multiplier, relation, rows_per_person)
 
-    def exponent(self, relation: Relation, rows_per_person: int, heaviest: int) -> Fraction:
+    def exponent(
+        self, relation: Relation, rows_per_person: int, heaviest: int, stage: int = 0
+    ) -> Fraction:
         """What a score in grid steps is multiplied with: epsilon/(2 Delta)."""
         moved = rows_per_person * relation.people
-        return exact("epsilon", self.epsilon) / (2 * moved * heaviest * STEPS)
+        epsilon = exact("epsilon", stage_epsilon(self.epsilon, stage))
+        return epsilon / (2 * moved * heaviest * STEPS)
 
     def check(self, relation: Relation, rows_per_person: int = 1) -> None:
         """Refuse what cannot be selected or measured, before anything is charged."""
         count(rows_per_person=rows_per_person)
         check_scale(self.exponent(relation, int(rows_per_person), 2**20))
+        check_scale(self.exponent(relation, int(rows_per_person), 2**20, self.stages - 1))
         for multiplier in {self.noise_multiplier, *self.first}:
             if not self.noise(multiplier, relation, int(rows_per_person)).fits:
                 raise ParameterError(
@@ -195,23 +225,22 @@ class MarginalRun:
             raise ParameterError(f"a weight exceeds {LARGEST_WEIGHT}; give smaller weights")
         if any(part.grid != 1 for part in candidates.parts):
             raise ParameterError("candidates are marginal tables; give wn.marginals(...)")
-        scale = self._mechanism.exponent(self._relation, self._rows_per_person, max(weights))
-        check_scale(scale)
+        who = self._relation, self._rows_per_person
+        stages = range(self._mechanism.stages)
+        scales = [self._mechanism.exponent(*who, max(weights), stage) for stage in stages]
+        noises = [self._mechanism.noise(self._mechanism.multiplier(each), *who) for each in stages]
+        check_scale(scales[0])
+        check_scale(scales[-1])
         with self._lock:
             if self._started:
                 raise GrantError("the rounds of this run were started before; they are one charge")
             self._started = True
-        noise = self._mechanism.noise(
-            self._mechanism.noise_multiplier, self._relation, self._rows_per_person
-        )
         return MarginalRounds(
             TableRounds(
                 counts,
                 np.asarray(candidates.offsets, np.int64),
                 np.array(weights, np.int64),
-                scale,
-                noise,
-                self._mechanism.rounds,
+                [(scales[each], noises[each]) for each in self._mechanism.stage_of_rounds()],
                 self._tape,
             )
         )

@@ -2,8 +2,8 @@
 
 The loop of MWEM+PGM [McKenna-Miklau-Sheldon 2021] with the candidates, weights and penalties
 of AIM [McKenna et al. 2022]: measure each column alone; then let the private rounds select a
-table that the model gets wrong by more than its noise (in the first ones, of two columns), measure
-it, and fit the model to all tables released so far.
+table that the model gets wrong by more than its noise, measure it, and fit the model to all tables
+released so far. The model may grow from round to round.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from winnow.read.crossing import SealedTable, true_counts
 from winnow.release.mechanism import MarginalRun
 from winnow.wide.fit import Estimator, NoisyTable
 from winnow.wide.junction_tree import Columns, tree_cells
-from winnow.wide.rules import pairs_first
 from winnow.wide.settings import WideSettings
 from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
 
@@ -58,24 +57,23 @@ def fit_wide(
         rounds = run.start(
             true_counts(table, candidates), candidates, [planned.weights[i] for i in kept]
         )
-        penalties = np.array(planned.penalties())[kept]
+        stages = planned.mechanism.stage_of_rounds()
+        penalties = [np.array(planned.penalties(stage))[kept] for stage in range(max(stages) + 1)]
         sets = [_columns(part) for part in tables]
-        early = pairs_first(len(planned.schema.columns), every)
-        pairs = np.array([len(columns) == 2 for columns in sets])
         due = np.ones(len(sets), np.bool_)  # to be compared with the model before the next draw
         narrow = len(planned.schema.columns) <= REFRESHED
         with_column = _with_column(sets)
         room = ModelRoom(planned.schema.shape, planned.model_cells, sets)
         for done in range(every):
-            allowed = room.allowed(released)
-            if done < early and pairs[allowed].any():
-                allowed = allowed[pairs[allowed]]
+            stage = stages[done]
+            share = math.sqrt((done + 1) / every)
+            allowed = room.allowed(released, share, penalties[stage] < total)
             for i in allowed[due[allowed]]:
                 rounds.look(i, total * fitted.model.marginal(sets[i]))
             due[allowed] = False
-            found = rounds.draw(allowed, penalties[allowed])
+            found = rounds.draw(allowed, penalties[stage][allowed])
             chosen = sets[found.candidate]
-            released.append(NoisyTable(chosen, found.counts, planned.sigma))
+            released.append(NoisyTable(chosen, found.counts, planned.noises[stage].deviation))
             for column in chosen:
                 due[with_column[column]] = True
             due |= narrow
@@ -117,20 +115,40 @@ class ModelRoom:
         sizes = ([self.shape[c] for c in columns] for columns in self.sets)
         return np.array([math.prod(each) // max(each) for each in sizes], np.int64)
 
-    def allowed(self, released: Sequence[NoisyTable]) -> NDArray[np.int64]:
+    def allowed(
+        self,
+        released: Sequence[NoisyTable],
+        share: float = 1.0,
+        worthwhile: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.int64]:
         """The candidates that may be added to what was released.
+
+        The model has room for a ``share`` of its cells. Where nothing fits into that, all of
+        its cells are free, and where noise spares nothing, nothing is left out for noise.
+        """
+        if worthwhile is None:
+            worthwhile = np.ones(len(self.sets), np.bool_)
+        held = [each.columns for each in released]
+        taken = tree_cells(self.shape, held)
+        for most in (int(share * self.most), self.most):
+            fits = self._fitting(held, taken, most)
+            if (fits & worthwhile).any():
+                return np.flatnonzero(fits & worthwhile)
+        return np.flatnonzero(fits)
+
+    def _fitting(self, held: Sequence[Columns], taken: int, most: int) -> NDArray[np.bool_]:
+        """The candidates with which the model stays within so many cells.
 
         To join all columns of a table but the largest to every clique would be enough to hold
         the table; where even that stays within the bound, no tree has to be made to know it.
         """
         from winnow.wide.kernels.elimination import within
 
-        held = [each.columns for each in released]
-        fits = self._joined <= self.most // tree_cells(self.shape, held)
+        fits = self._joined <= most // taken
         left = np.flatnonzero(~fits).tolist()
         if left:
-            fits[left] = within(self.shape, held, [self.sets[i] for i in left], self.most)
-        return np.flatnonzero(fits)
+            fits[left] = within(self.shape, list(held), [self.sets[i] for i in left], most)
+        return fits
 
 
 def _columns(part: Part) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
+from statistics import median
 from typing import Any
 
 from winnow.core.checks import (
@@ -48,6 +49,7 @@ from winnow.wide.rules import (
     model_cells,
     pair_noise,
     plain_distance,
+    power,
     rounds_seconds,
     schedule,
 )
@@ -121,10 +123,15 @@ class WideSettings:
         """The tables that are measured before the first round: of each column alone."""
         return _tables(self.schema, [(c,) for c in range(len(self.schema.columns))])
 
+    @cached_property
+    def noises(self) -> list[TableNoise]:
+        """The noise of a count in a table that is measured in each stage."""
+        return [self._noise(self.mechanism.multiplier(s)) for s in range(self.mechanism.stages)]
+
     @property
     def sigma(self) -> float:
-        """The noise of a count in a measured table, in rows."""
-        return self._noise(self.mechanism.noise_multiplier).deviation
+        """The noise of a count in a table that is measured last, in rows."""
+        return self.noises[-1].deviation
 
     @property
     def first_sigmas(self) -> list[float]:
@@ -134,18 +141,18 @@ class WideSettings:
     def _noise(self, multiplier: Real) -> TableNoise:
         return self.mechanism.noise(multiplier, self.relation, self.rows_per_person)
 
-    def penalties(self) -> list[float]:
-        """The expected l1 size of the noise of each candidate's table, in rows."""
-        each = self._noise(self.mechanism.noise_multiplier).mean_size
+    def penalties(self, stage: int) -> list[float]:
+        """The expected l1 size of the noise of each candidate's table in a stage, in rows."""
+        each = self.noises[stage].mean_size
         return [each * part.size for part in self.candidates.parts]
 
     def worthwhile(self, total: int) -> list[int]:
-        """The candidates whose noise, summed over the table, stays below so many rows.
+        """The candidates whose noise, summed over the table, at last stays below so many rows.
 
         Two tables of N rows differ by at most 2 N; one whose noise adds up to N or more says
         little, and is left out.
         """
-        return [i for i, penalty in enumerate(self.penalties()) if penalty < total]
+        return [i for i, penalty in enumerate(self.penalties(-1)) if penalty < total]
 
 
 def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
@@ -168,7 +175,7 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
         rows=total or ASSUMED_ROWS,
     )
     nu = noise(rho=rho)
-    rule = schedule(columns, nu, pure=request.pure)
+    rule = schedule(columns, nu, pure=request.pure, power=_power(request, rho, total))
     if request.left_to_rules:
         pairs = [each for each in every if len(each) == 2]
         once = _at_once(request, workload, sets, pairs, total or ASSUMED_ROWS, rule, nu, cells)
@@ -191,6 +198,19 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     raise ParameterError(
         f"with this budget and {total:,} rows the noise of every table of two or more columns "
         "exceeds its counts; ask for a larger epsilon, fewer rounds or fewer columns"
+    )
+
+
+def _power(request: WideRequest, rho: float | None, total: int | None) -> float:
+    """How far selections see; without a delta the rule asks for noise alone."""
+    if rho is None:
+        return math.inf
+    return power(
+        len(request.schema.columns),
+        rho=rho,
+        people=request.relation.people,
+        rows_per_person=int(request.rows_per_person),
+        rows=total or ASSUMED_ROWS,
     )
 
 
@@ -255,7 +275,7 @@ def _too_many_to_hold(
         rows=rows,
     )
     far = TABLES_BETTER * mean_distance(nu, map(len, sets))
-    if plain > PLAIN_WORSE * far:
+    if plain > PLAIN_WORSE * far or median(schema.shape) <= 2:
         return None
     every = [*(each for each in sets if len(each) == 1), *tables_inside(sets)]
     planned = _tabulated(request, _tables(schema, every))
@@ -274,7 +294,8 @@ def _columns_alone(
 ) -> AtOnce:
     schema = request.schema
     planned = _tabulated(request, _tables(schema, [(c,) for c in range(len(schema.columns))]))
-    reason = "tables of two columns would be noise: each column alone"
+    reason = f"tables of two columns would be {'noise' if nu > 1 else 'found by chance'}"
+    reason = f"{reason}: each column alone"
     far = mean_distance(nu, map(len, sets))
     return AtOnce(schema, workload, planned, _with_errors(reason, planned, request), 3.0, far)
 
@@ -323,6 +344,7 @@ def _rounds(
     """Columns alone, then rounds of selection and measurement."""
     columns = len(request.schema.columns)
     rounds = max(1, rule.rounds) if request.rounds is None else int(request.rounds)
+    stages = min(rule.stages, rounds)
     share = min(rule.first_share, MOST_FIRST)
     share = share if request.first_share is None else float(request.first_share)
     how = f"for {columns} columns and noise of {nu:.2g} in a pair"
@@ -344,8 +366,11 @@ def _rounds(
         measurement=law,
         accountant=request.accountant,
         initial=first_event(first, request.relation, law),
+        stages=stages,
     )
-    mechanism = MeasureMarginals(plan.selection_epsilon, plan.noise_multiplier, rounds, first, law)
+    mechanism = MeasureMarginals(
+        plan.selection_epsilon, plan.noise_multiplier, rounds, first, law, stages
+    )
     planned = WideSettings(
         request.schema,
         workload,
@@ -358,7 +383,8 @@ def _rounds(
         plan,
         mechanism,
         f"{rounds} rounds {how}; {plan.accountant} accountant: per round a selection at epsilon "
-        f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity",
+        f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity"
+        + (f", more precise in each of {stages} stages" if stages > 1 else ""),
         mean_distance(nu, map(len, sets)),
     )
     mechanism.check(request.relation, int(request.rows_per_person))

@@ -132,17 +132,16 @@ class TableRounds:
         counts: Sealed[Counts],
         offsets: Counts,
         weights: Counts,
-        scale: Fraction,
-        noise: TableNoise,
-        rounds: int,
+        rounds: Sequence[tuple[Fraction, TableNoise]],
         tape: Tape,
     ) -> None:
-        self.left = rounds
+        """``rounds``: for each what a score is multiplied with, and the noise of a table."""
+        self.left = len(rounds)
         self.candidates = len(weights)
         self._counts, self._offsets, self._weights = open_sealed(counts), offsets, weights
         self._most = LARGEST_SCORE // (STEPS * int(np.diff(offsets).max()))
         self._heaviest = int(weights.max())
-        self._scale, self._noise = scale, noise
+        self._rounds = rounds
         self._tape = tape
         self._round = 0
         self._known = np.zeros(len(weights), np.bool_)
@@ -175,15 +174,16 @@ class TableRounds:
         if not np.isfinite(fixed).all() or heaviest * np.abs(fixed).max() > LARGEST_SCORE:
             raise DataError("a penalty is not a number of rows; give finite numbers")
         self.left -= 1  # also when it is interrupted: its noise may have been seen
+        scale, noise = self._rounds[self._round]
         tape = self._tape.child(f"round-{self._round}")
         self._round += 1
         distances = np.minimum(self._distances[places], LARGEST_SCORE // heaviest)
         scores = self._weights[places] * (distances - fixed.astype(np.int64))
         with np.errstate(all="ignore"):
-            [found] = noisy_top(scores, tape.child("selection"), Law.GUMBEL, self._scale)
+            [found] = noisy_top(scores, tape.child("selection"), Law.GUMBEL, scale)
         chosen = int(places[found])
         true = self._true(chosen)
-        drawn = self._noise.draw(tape.child("measurement"), len(true))
+        drawn = noise.draw(tape.child("measurement"), len(true))
         return MeasuredTable(chosen, true + drawn)
 
     def _true(self, place: int) -> Counts:

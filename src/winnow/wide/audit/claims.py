@@ -34,7 +34,13 @@ SELECTING = MeasureMarginals(4.0, 0.8, 1)
 MEASURING = MeasureMarginals(0.5, 0.75, 2)
 SINGLE = MeasureMarginals(0.5, 0.75, 1)
 LAPLACE = MeasureMarginals(0.5, 1.0, 1, measurement="laplace")
-CASES = ((SELECTING, ONE_ROUND), (MEASURING, TWO_ROUNDS), (LAPLACE, TWO_ROUNDS))
+STAGED = MeasureMarginals(0.5, 0.75, 2, stages=2)
+CASES = (
+    (SELECTING, ONE_ROUND),
+    (MEASURING, TWO_ROUNDS),
+    (LAPLACE, TWO_ROUNDS),
+    (STAGED, TWO_ROUNDS),
+)
 _TABLE = {3: np.array([0, 1, 0, 0, 0, 0, 1, 0]), 2: np.array([2, 0, 1, 0])}
 """What is drawn from, by the number of columns."""
 
@@ -164,7 +170,7 @@ def simulated(
 
 
 def marginal_rounds_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
-    """A replaced row that is counted as one change instead of two is caught."""
+    """A replaced row counted as one change instead of two is caught, and a stage for nothing."""
     for i, (fault, mechanism, broken) in enumerate(broken_marginal_models()):
         result = enumerate_marginal_rounds(mechanism, broken, Relation.SUBSTITUTION, quick=quick)
         yield as_twin(fault, "Enumeration", result)
@@ -173,7 +179,7 @@ def marginal_rounds_twins(*, quick: bool = False, seed: int) -> Iterator[AuditRe
 
 
 def broken_marginal_models() -> list[tuple[str, MeasureMarginals, MarginalModel]]:
-    """The sensitivities of add/remove, used under substitution."""
+    """The sensitivities of add/remove, used under substitution; a stage that is not paid for."""
     here, wrong = Relation.SUBSTITUTION, Relation.ADD_REMOVE
     honest = [MarginalModel.of(m, s, here) for m, s in CASES]
     broken = [MarginalModel.of(m, s, wrong) for m, s in CASES]
@@ -192,5 +198,10 @@ def broken_marginal_models() -> list[tuple[str, MeasureMarginals, MarginalModel]
             "Laplace noise of a table takes a replaced row for one change",
             LAPLACE,
             replace(honest[2], noise=broken[2].noise),
+        ),
+        (
+            "the second stage is charged like the first",
+            MEASURING,
+            honest[3],
         ),
     ]

@@ -8,7 +8,7 @@ counted against the mechanism.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 
@@ -85,6 +85,8 @@ class MarginalModel:
     """The variance of Gaussian noise, the scale of Laplace noise."""
     rounds: int
     gaussian: bool = True
+    last: tuple[float, float] | None = None
+    """Exponent and noise of the second round, where it belongs to another stage."""
 
     @classmethod
     def of(
@@ -95,12 +97,20 @@ class MarginalModel:
         rows_per_person: int = 1,
     ) -> MarginalModel:
         """The model of a mechanism's public parameters."""
+        who, heaviest = (relation, rows_per_person), max(setting.weights)
+        stages = [
+            (
+                float(mechanism.exponent(*who, heaviest, stage) * STEPS),
+                float(mechanism.noise(mechanism.multiplier(stage), *who).size),
+            )
+            for stage in range(mechanism.stages)
+        ]
         return cls(
             setting,
-            float(mechanism.exponent(relation, rows_per_person, max(setting.weights)) * STEPS),
-            float(mechanism.noise(mechanism.noise_multiplier, relation, rows_per_person).size),
+            *stages[0],
             mechanism.rounds,
             mechanism.measurement == "gaussian",
+            stages[1] if len(stages) > 1 else None,
         )
 
     @cached_property
@@ -113,13 +123,16 @@ class MarginalModel:
         """Of every (table, noisy counts), of the second round too where there are two."""
         truth = self.setting.tables(histogram)
         first = self._selection(truth, self.setting.start())
-        counted = [self._measurement(each) for each in truth]
+        counted = [self._measurement(each, self.noise) for each in truth]
         one = [first[i] + counted[i] for i in range(len(truth))]
         if self.rounds == 1:
             return np.concatenate(one)
-        found = []
+        found, second, noise = [], self, self.noise
+        if self.last is not None:
+            second, noise = replace(self, exponent=self.last[0]), self.last[1]
+        counted = [self._measurement(each, noise) for each in truth]
         for i, noisy in enumerate(self._outcomes):
-            after = self._selection(truth, self.setting.start(), i, self.setting.followed(noisy))
+            after = second._selection(truth, self.setting.start(), i, self.setting.followed(noisy))
             for j in range(len(truth)):
                 both = one[i] + after[:, j]
                 found.append((both[:, None] + counted[j][None, :]).ravel())
@@ -157,18 +170,18 @@ class MarginalModel:
         found = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
         return np.asarray(found if lines is not None else found[0])
 
-    def _measurement(self, truth: Integers) -> Floats:
+    def _measurement(self, truth: Integers, noise: float) -> Floats:
         """The log-probability of each noisy table."""
-        mass = np.log(np.exp(self._exponents(np.arange(-2000, 2001))).sum())
+        mass = np.log(np.exp(self._exponents(np.arange(-2000, 2001), noise)).sum())
         found = np.zeros(())
         for value in truth:
-            found = np.add.outer(found, self._exponents(self.window - value) - mass)
+            found = np.add.outer(found, self._exponents(self.window - value, noise) - mass)
         return found.ravel()
 
-    def _exponents(self, noise: Integers) -> Floats:
+    def _exponents(self, drawn: Integers, noise: float) -> Floats:
         if self.gaussian:
-            return np.asarray(-(noise**2) / (2 * self.noise))
-        return np.asarray(-np.abs(noise) / self.noise)
+            return np.asarray(-(drawn**2) / (2 * noise))
+        return np.asarray(-np.abs(drawn) / noise)
 
 
 def neighbours(
