@@ -108,9 +108,9 @@ def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
         rests_on=RESTS_ON,
         marginals=tuple(measured_marginal(planned.schema, each) for each in tables),
         fit=fitted.quality,
-        tables=None
-        if planned.some is None
-        else ReleasedTables(planned.tables.parts, (layer,), planned.tables.strategy.mechanism.law),
+        tables=ReleasedTables(
+            planned.tables.parts, (layer,), planned.tables.strategy.mechanism.law
+        ),
     )
 
 

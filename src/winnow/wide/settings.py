@@ -40,6 +40,7 @@ from winnow.wide.rules import (
     MODEL_CELLS,
     MOST_FIRST,
     ONCE,
+    PAIRS_OF_TWO_CODES,
     PLAIN_WORSE,
     PURE_BETTER,
     SELECTION_SHARE,
@@ -274,8 +275,12 @@ def _too_many_to_hold(
         rows_per_person=int(request.rows_per_person),
         rows=rows,
     )
-    far = TABLES_BETTER * mean_distance(nu, map(len, sets))
-    if plain > PLAIN_WORSE * far or median(schema.shape) <= 2:
+    two_codes = median(schema.shape) <= 2
+    if two_codes and max(map(len, sets)) > 2:
+        return None
+    better = PAIRS_OF_TWO_CODES if two_codes else TABLES_BETTER
+    far = better * mean_distance(nu, map(len, sets))
+    if plain > PLAIN_WORSE * far:
         return None
     every = [*(each for each in sets if len(each) == 1), *tables_inside(sets)]
     planned = _tabulated(request, _tables(schema, every))

@@ -133,8 +133,8 @@ class WideSynthetic(SyntheticDistribution):
     fit: FitQuality | None = None
     """How good the fit is; None for models made otherwise."""
     tables: ReleasedTables | None = None
-    """The workload's tables themselves, unbiased and with standard errors, where the model holds
-    only some: ``answers()`` about these, and about some of the columns of one, are these tables,
+    """The workload's tables themselves, unbiased and with standard errors, where all were measured
+    at once: ``answers()`` about these, and about some of the columns of one, are these tables,
     drawn towards the model as far as noise explains that they differ."""
 
     @property

@@ -142,6 +142,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _SHOWN,
     "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*") + _SHOWN,
     "release_wide": _released("the noisy tables that were selected", "result.value.marginals*")
+    + _released("the noisy whole numbers of tables", "result.value.tables.layers.*.details*")
     + _derived("fitted to the noisy tables", *_FITTED, "result.value.fit*")
     + _SHOWN,
     "open_interactive": _ANSWERS,
