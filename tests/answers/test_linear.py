@@ -75,9 +75,16 @@ def test_whole_units_and_noise_are_charged_in_every_relation() -> None:
         MeasureLinear(QueriesStrategy(workload), 20).measure(table(people=2), None, None)  # type: ignore[arg-type]
 
 
+def test_laplace_noise_is_for_queries_only() -> None:
+    """A replaced row moves a number by up to twice the largest entry, where entries have signs."""
+    signed = MatrixStrategy((2,), (0,), np.array([[1, -1]], np.int64))
+    with pytest.raises(wn.ParameterError, match="queries as they are"):
+        MeasureLinear(signed, 20, "laplace")
+
+
 def test_all_audits_of_linear_strategies_pass() -> None:
     audits = [*linear_enumerated(), *linear_faithful(seed=1), *linear_twins(seed=1)]
-    assert len(audits) == 16 and all(result.passed for result in audits)
+    assert len(audits) == 28 and all(result.passed for result in audits)
 
 
 CASES: dict[str, tuple[tuple[int, ...], Any, str]] = {

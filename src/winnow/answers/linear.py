@@ -120,7 +120,7 @@ def plan_explicit(
     found = [] if each is None else [each]
     cells, queries = request.schema.cells, request.workload.size
     limit = MOST_EXPLICIT if named else PLANNED_EXPLICIT
-    if not request.pure and cells <= limit and cells * queries <= _MOST_ENTRIES // 4:
+    if not request.pure and 1 < cells <= limit and cells * queries <= _MOST_ENTRIES // 4:
         found.append(_plan_matrix(request))
     if not found:
         return (

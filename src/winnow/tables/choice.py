@@ -342,6 +342,8 @@ def _plain(cells: Strategy) -> Strategy:
 def _residuals(geometry: Geometry, setting: TableSetting, plain: Strategy) -> Iterator[Strategy]:
     """Residual tables in the best proportions, and nearer to plain noise while that is better."""
     spaces = [space for space in geometry.spaces if space or not setting.total_public]
+    if not spaces:  # columns of one code: only the number of rows could be told
+        return
     gains = _optimal(geometry, setting)
     price = dict(zip(geometry.spaces, geometry.prices.tolist(), strict=True))
     wanted = {space: math.sqrt(gains[space] / price[space]) for space in spaces}
