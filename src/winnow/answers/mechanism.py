@@ -24,6 +24,8 @@ from winnow.tables.crossing import MOST_ROWS
 
 LAWS = ("gaussian", "laplace")
 _LARGEST_NUMBER = 1 << 62
+_LARGEST_VARIANCE = 1 << 100
+_LARGEST_SCALE = 1 << 50
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class MeasureLinear:
             )
         if self.noise < 1:
             raise ParameterError("noise is below 1; the numbers need a whole amount of it")
-        if self.strategy.reach * MOST_ROWS >= _LARGEST_NUMBER or self.noise >= 1 << 100:
+        largest = _LARGEST_VARIANCE if self.law == "gaussian" else _LARGEST_SCALE
+        if self.strategy.reach * MOST_ROWS >= _LARGEST_NUMBER or self.noise >= largest:
             raise ParameterError(
                 "the numbers do not fit 64 bits; ask for a larger epsilon or a coarser grid"
             )
