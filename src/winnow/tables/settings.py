@@ -14,6 +14,7 @@ from winnow.core.checks import Real, count, delta_range, exact, one_of, positive
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.privacy import Guarantee, guarantee_of
+from winnow.privacy.calibration import sized_guarantee
 from winnow.tables.choice import OBJECTIVES, PLAIN, Strategy, TableSetting, choose, score
 from winnow.tables.parts import TablePart, parts_of
 from winnow.tables.values import ValueColumn, value_columns
@@ -104,4 +105,4 @@ def _guarantee(strategy: Strategy, request: TableRequest, delta: Fraction) -> Gu
     promised = strategy.mechanism.promise(request.relation)
     if strategy.mechanism.law == "laplace":
         return guarantee_of(promised.event)
-    return guarantee_of(promised.event, delta)
+    return sized_guarantee(promised.event, request.epsilon, delta)
