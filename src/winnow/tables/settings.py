@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, public_rows
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive_float, public_rows
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.privacy import Guarantee, guarantee_of
@@ -77,7 +77,7 @@ class TablesSettings:
 
 def tables_settings(request: TableRequest) -> TablesSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
-    positive(epsilon=request.epsilon)
+    positive_float(epsilon=request.epsilon)
     delta_range(delta=request.delta)
     one_of(OBJECTIVES, objective=request.objective)
     count(rows_per_person=request.rows_per_person)

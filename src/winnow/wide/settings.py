@@ -15,7 +15,7 @@ from winnow.core.checks import (
     delta_range,
     exact,
     one_of,
-    positive,
+    positive_float,
     probability,
     rows_to_release,
 )
@@ -197,7 +197,7 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
 
 
 def _check(request: WideRequest) -> None:
-    positive(epsilon=request.epsilon)
+    positive_float(epsilon=request.epsilon)
     delta_range(delta=request.delta)
     one_of(("best", *CLOSED_ACCOUNTANTS), accountant=request.accountant)
     probability(share=request.share)
