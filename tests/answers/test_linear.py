@@ -21,7 +21,11 @@ from winnow.answers.optimum import optimal_matrix, query_matrix
 from winnow.answers.request import AnswersRequest
 from winnow.answers.settings import choose
 from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
+from winnow.core.sealed import Sealed
+from winnow.core.workloads.real import GridPart
+from winnow.core.workloads.workload import Workload
 from winnow.privacy import single_use_grant
+from winnow.read.crossing import Rows, SealedTable
 
 
 def norms_of(matrix: list[list[int]]) -> tuple[int, int]:
@@ -75,9 +79,31 @@ def test_whole_units_and_noise_are_charged_in_every_relation() -> None:
         MeasureLinear(QueriesStrategy(workload), 20).measure(table(people=2), None, None)  # type: ignore[arg-type]
 
 
+def test_laplace_noise_is_for_queries_only() -> None:
+    """A replaced row moves a number by up to twice the largest entry, where entries have signs."""
+    signed = MatrixStrategy((2,), (0,), np.array([[1, -1]], np.int64))
+    with pytest.raises(wn.ParameterError, match="queries as they are"):
+        MeasureLinear(signed, 20, "laplace")
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_laplace_noise_beyond_64_bits_is_refused_before_the_charge(relation: Relation) -> None:
+    schema = wn.Schema.parse({"a": 3})
+    part = GridPart(schema, np.array([[0, 5, 1 << 26]], np.int32), 1 << 26)
+    rows = Rows((np.array([0, 1], np.int32),), np.array([5, 7], np.int64))
+    held = SealedTable(schema, Sealed(rows, "rows"), relation=relation)
+    for epsilon in (1e-9, 1e-15):
+        budget = wn.Budget(epsilon=1, relation=relation)
+        with pytest.raises(wn.ParameterError, match="do not fit 64 bits"):
+            wn.release(
+                held, Workload(schema, (part,)), epsilon=epsilon, method="explicit", budget=budget
+            )
+        assert budget.events == ()
+
+
 def test_all_audits_of_linear_strategies_pass() -> None:
     audits = [*linear_enumerated(), *linear_faithful(seed=1), *linear_twins(seed=1)]
-    assert len(audits) == 16 and all(result.passed for result in audits)
+    assert len(audits) == 28 and all(result.passed for result in audits)
 
 
 CASES: dict[str, tuple[tuple[int, ...], Any, str]] = {

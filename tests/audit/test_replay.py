@@ -15,7 +15,8 @@ import winnow as wn
 from winnow import Relation
 from winnow.audit.replay import commands as replay_commands
 from winnow.audit.replay.allowed import ALLOWED
-from winnow.audit.replay.broken import TWINS, replay_twins, twin_of
+from winnow.audit.replay.bits import BY_ADDRESS
+from winnow.audit.replay.broken import TWINS, replay_twins, sharing, twin_of
 from winnow.audit.replay.compare import Replay, replay, replayed
 from winnow.audit.replay.coverage import (
     WITHOUT_PRIVATE_DATA,
@@ -100,7 +101,7 @@ def test_every_replay_has_its_row_in_the_table_and_a_name_of_its_own() -> None:
 
 def test_each_twin_is_caught() -> None:
     results = list(replay_twins(seed=SEED))
-    assert len(results) == len(TWINS)
+    assert len(results) == len(TWINS) + 1
     assert [result for result in results if not result.passed] == []
 
 
@@ -108,6 +109,13 @@ def test_each_twin_is_caught() -> None:
 def test_the_same_without_the_leak_passes(fault: str) -> None:
     result = replay(twin_of(TWINS[fault], leaks=False), quick=True, seed=SEED)
     assert result.passed, result.detail
+
+
+def test_parts_of_a_draw_with_names_of_their_own_share_no_bits() -> None:
+    assert replay(sharing("one", "other"), quick=True, seed=SEED).passed
+    found = replay(sharing("one", "one"), quick=True, seed=SEED)
+    assert not found.passed and found.detail.endswith("have the same bits: one")
+    assert replay(sharing(*BY_ADDRESS), quick=True, seed=SEED).passed
 
 
 def test_a_replay_in_which_every_call_fails_shows_nothing() -> None:

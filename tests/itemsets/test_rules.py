@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import winnow as wn
@@ -124,6 +125,35 @@ def test_no_neighbour_moves_the_supports_further_than_the_noise_is_scaled_to(rel
                     assert moved <= mechanism.noise_scale(sealed, len(asked))
                     caught |= moved > max(1, len(winners))
     assert caught
+
+
+@pytest.mark.parametrize("relation", list(wn.Relation))
+@pytest.mark.parametrize("people", [1, 2])
+@pytest.mark.parametrize("subsets", [False, True])
+def test_a_person_with_several_bounded_baskets_moves_supports_as_far_as_the_noise(
+    relation: wn.Relation, people: int, subsets: bool
+) -> None:
+    """All pairs of five items are winners; a person's baskets hold two items each, at most."""
+    pairs = list(combinations(range(5), 2))
+    asked = subsets_of(pairs) if subsets else pairs
+    kinds = [*combinations(range(5), 2), (0,), ()]
+    held = [list(each) for each in combinations_with_replacement(kinds, people)]
+    gone = held if relation is wn.Relation.SUBSTITUTION else [[]]
+    far = max(
+        sum(abs(sum(set(s) <= set(b) for b in new) - sum(set(s) <= set(b) for b in old))
+            for s in asked)
+        for old, new in product(gone, held)
+    )  # fmt: skip
+    table = pd.DataFrame({"basket": ["1"], "item": ["a"], "who": ["p"]})
+    sealed = wn.read_baskets(
+        table, basket="basket", item="item", user="who", max_baskets_per_user=people,
+        items=list("abcde"), max_items=2, relation=relation,
+    )  # fmt: skip
+    mechanism = FrequentItemsets(RankedNoisyMax(1.0, "gumbel"), 2, 10, 1.0, subsets=subsets)
+    scale = mechanism.noise_scale(sealed, len(asked))
+    assert far <= scale
+    if not subsets:
+        assert far == scale  # a replaced basket shares no pair with the new one
 
 
 def _supports(rows: list[tuple[int, ...]], asked: list[tuple[int, ...]]) -> list[int]:

@@ -114,6 +114,37 @@ def test_the_tables_have_the_noise_that_is_charged() -> None:
     assert chi_square_p_value(observed, np.array([*expected, 1 - sum(expected)])) > 1e-4
 
 
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_every_cell_of_every_table_has_noise_of_its_own(law: str) -> None:
+    """Of no rows the tables are the noise: with scales of 10^6 no two cells are alike."""
+    model = AdditiveModel(law, 10**6, 1, 2)
+    for seed in range(10):
+        tables = model._tables(labelled([], "substitution"), (2, 2), Tape.seeded(seed))
+        cells = np.concatenate([table.ravel() for table in tables])
+        assert len(set(cells.tolist())) == 8
+
+
+@pytest.mark.parametrize("relation", list(wn.Relation))
+def test_the_choice_knows_what_rows_weigh_by_the_noisy_sizes(
+    relation: wn.Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The largest weight is a thousand, and a person has three rows: else epsilon is passed."""
+    seen: list[wn.Utility] = []
+
+    def drawn(self: Any, scores: Any, utility: wn.Utility, tape: Tape) -> list[int]:
+        seen.append(utility)
+        return [0]
+
+    monkeypatch.setattr(PermuteAndFlip, "_draw", drawn)
+    held = labelled(ROWS, relation, rows_per_person=3)
+    for even in (True, False):
+        model = AdditiveModel("laplace", 1, 1, 2, even)
+        grant = single_use_grant(model.promise(relation).event)
+        model.release(held, (2, 2), grant, Tape.seeded(1))
+    assert [each.relation for each in seen] == [relation] * 2
+    assert [each.one_sided for each in seen] == [3000, 3]
+
+
 def test_what_is_charged_and_that_the_smaller_noise_is_taken() -> None:
     held = labelled(ROWS, "substitution")
     few = sized_model(held, 2, epsilon=6, delta=0, balanced=False, accountant="best")

@@ -10,6 +10,8 @@ import pytest
 
 import winnow as wn
 from winnow import Relation
+from winnow.core.sealed import Sealed
+from winnow.core.tape import Tape
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.privacy import (
     AnyOf,
@@ -20,12 +22,14 @@ from winnow.privacy import (
     from_json,
     guarantee_of,
     pure_cost,
+    single_use_grant,
     to_json,
     zcdp_cost,
 )
+from winnow.read.crossing import Rows, SealedTable
 from winnow.release.audit.by_rows import GAUSSIAN, LAPLACE, RowsModel, enumerate_by_rows
 from winnow.release.crossing.rounds import SelectAndMeasure
-from winnow.release.crossing.run_parts import RowsChoice
+from winnow.release.crossing.run_parts import RowsChoice, Task
 from winnow.release.request import ReleaseRequest
 from winnow.release.settings import release_settings
 
@@ -103,3 +107,39 @@ def test_choices_are_in_order_and_need_a_measured_number_of_rows() -> None:
         SelectAndMeasure(1.0, 2.0, 1, by_rows=choices)
     with pytest.raises(ParameterError, match="in the order"):
         SelectAndMeasure(1.0, 2.0, 1, total_multiplier=5.0, by_rows=choices[::-1])
+
+
+@pytest.mark.parametrize(("epsilon", "rows", "rounds"), [(1e-12, 30, None), (1e4, 10**8, 1)])
+@pytest.mark.parametrize("index", [None, "flat"])
+def test_no_noisy_number_of_rows_makes_a_paid_run_fail(
+    epsilon: float, rows: int, rounds: int | None, index: str | None
+) -> None:
+    """Noise of 10^13 rows, and 10^8 rows at an epsilon whose exponents would leave their bounds."""
+    schema = wn.Schema.parse({"a": 2, "b": 2})
+    codes = (np.array([0, 1], np.int32), np.array([0, 1], np.int32))
+    content = Sealed(Rows(codes, np.array([rows, 7], np.int64)), "rows")
+    table = SealedTable(schema, content, relation=ADD)
+    for seed in range(6):
+        found = wn.release(
+            table, wn.marginals(2), epsilon=epsilon, method="mwem", rounds=rounds, index=index,
+            seed=seed,
+        )  # fmt: skip
+        assert np.isfinite(found.value.answers()).all()
+
+
+@pytest.mark.parametrize("true", [2, 4])
+def test_the_noisy_number_of_rows_chooses_the_rounds_that_are_drawn(true: int) -> None:
+    """Not the true one: on either side of the threshold both choices are met."""
+    schema = wn.Schema.parse({"a": 4})
+    workload = wn.marginals(1).over(schema)
+    counts = Sealed(np.array([true, 0, 0, 0], np.int64), "counts")
+    event, seen = GAUSSIAN.promise(ADD).event, set()
+    for seed in range(20):
+        run = GAUSSIAN.open(
+            [Task(counts, workload, 1)], single_use_grant(event), Tape.seeded(seed), relation=ADD,
+            total=Sealed(np.array([true], np.int64), "rows"),
+        )  # fmt: skip
+        taken = GAUSSIAN.taken(run.total or 0)
+        assert run.tasks[0]._run._mechanism == taken
+        seen.add(taken)
+    assert len(seen) == 2

@@ -196,6 +196,8 @@ def _csv_rows(path: Path) -> list[dict[str, Any]]:
         ("result", "use one of .csv, .json, .parquet"),
         ("none/result.json", "there is no folder"),
         ("folder.json", "this is a folder"),
+        ("pipe.json", "this is a device or a pipe"),
+        ("nowhere.json", "No such file or directory"),
         ("votes.csv", "is the file that is read"),
         ("a" * 300 + ".json", "File name too long"),
     ],
@@ -204,6 +206,9 @@ def test_a_target_that_cannot_be_written_is_refused_before_reading(
     votes: Path, tmp_path: Path, out: str, message: str
 ) -> None:
     (tmp_path / "folder.json").mkdir()
+    os.mkfifo(tmp_path / "pipe")  # a link to it would be followed, and the pipe replaced
+    (tmp_path / "pipe.json").symlink_to(tmp_path / "pipe")
+    (tmp_path / "nowhere.json").symlink_to(tmp_path / "none" / "result.json")
     before = votes.read_bytes()
     result = run("select", votes, "--epsilon", 1, "--out", tmp_path / out)
     assert result.exit_code == 2 and result.stdout == ""

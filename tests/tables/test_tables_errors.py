@@ -302,3 +302,32 @@ def test_one_joint_table_serves_for_many_small_ones() -> None:
     assert np.allclose(first.estimate.sum(axis=2), second.estimate.sum(axis=2))
     truth = counts.reshape(shape).sum(axis=(3, 4, 5, 6))
     assert np.abs(first.estimate - truth).max() < 4 * plan.largest  # false alarms below 1e-6
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-6), (1e-6, 1e-9), (1e-4, 1e-9)])
+def test_no_more_is_stated_than_was_asked_at_small_epsilons(
+    epsilon: float, delta: float, relation: Relation
+) -> None:
+    """There epsilon is stated from a difference of nearly equal tails, each rounded up."""
+    for shape in ((2,), (3, 4, 2), (2,) * 10, (2,) * 100):
+        schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
+        for rows in (1, 3):
+            known = 50 if relation is Relation.SUBSTITUTION and rows == 1 else None
+            plan = tables_settings(
+                TableRequest(schema, wn.marginals(1), epsilon, delta, relation=relation,
+                             rows_per_person=rows, public_rows=known)
+            )  # fmt: skip
+            assert plan.guarantee.epsilon <= epsilon and plan.guarantee.delta <= delta
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_columns_of_one_code_tell_the_number_of_rows_only(delta: float) -> None:
+    for shape in ((1,), (1, 1), (1, 2)):
+        for relation in Relation:
+            table = sealed(shape, people(shape), relation=str(relation))
+            found = wn.tabulate(table, wn.marginals(1), epsilon=1, delta=delta, seed=1).value
+            first = found.tables[0].estimate
+            if relation is Relation.SUBSTITUTION:
+                assert first == pytest.approx(people(shape).sum())
+            wn.release(table, wn.marginals(1), epsilon=1, delta=delta, seed=1)

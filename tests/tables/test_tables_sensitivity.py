@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -77,6 +78,39 @@ def test_a_replaced_person_may_bring_another_number_of_rows() -> None:
     mechanism = MeasureTables((), total, rows_per_person=3)
     assert mechanism.size(Relation.SUBSTITUTION) >= Fraction(9, 7)
     assert mechanism.size(Relation.ADD_REMOVE) >= Fraction(9, 7)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_sums_of_several_units_are_charged_as_far_as_they_move(
+    law: str, rows: int, relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where there are too many ways to look at, and each table has its own worst case."""
+    values = SummedColumn(1, (-3, 1, 3))
+    tables = (
+        NoisyForm(TableForm(((0, 0),), False, 3, signed=True), Fraction(20), 0),
+        NoisyForm(TableForm((), False, 3, signed=True), Fraction(5), 0),
+        NoisyForm(TableForm(((0, 0),), False), Fraction(2)),
+    )
+    mechanism = MeasureTables(((0, flat(2)),), tables, law, (values,), rows)
+    largest = max(enumerated_size(mechanism, m) for m in moves(mechanism, (2, 3), relation))
+    assert largest <= mechanism.size(relation)
+    monkeypatch.setattr("winnow.tables.sensitivity.MOST_WAYS", 0)
+    assert largest <= mechanism.size(relation) < 2 * largest
+    each = replace(mechanism, measured=tables[1:2])  # the sum of all rows, by itself
+    largest = max(enumerated_size(each, m) for m in moves(each, (2, 3), relation))
+    assert largest <= each.size(relation)
+
+
+def test_noise_for_fewer_rows_of_a_person_is_refused_before_the_grant() -> None:
+    from tables_made_up import people, sealed
+
+    mechanism = residual_tables()
+    several = sealed((2, 2), people((2, 2)), rows_per_person=2)
+    grant = single_use_grant(mechanism.promise(several.relation).event)
+    with pytest.raises(wn.ParameterError, match="up to 2 rows"):
+        mechanism.measure(several, grant, Tape.seeded(1))
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import winnow as wn
@@ -112,6 +114,9 @@ def test_a_bound_that_no_first_table_meets_is_refused_before_the_charge() -> Non
         ({"workload": wn.marginals(2).over(SCHEMA.subset(["a", "b"]))}, "another schema"),
         ({"workload": wn.marginals(1)}, "two or more columns"),
         ({"epsilon": -1}, "epsilon"),
+        ({"epsilon": 10**400}, "epsilon is above"),
+        ({"epsilon": Fraction(1, 10**400)}, "epsilon is below"),
+        ({"accountant": "loose"}, "accountant='loose' is unknown"),
         ({"share": 1.5}, "share"),
         ({"first_share": 0}, "first_share"),
         ({"first_share": 1}, "first_share"),
@@ -157,6 +162,14 @@ def test_columns_that_no_table_speaks_of_are_measured_alone() -> None:
             assert {part.columns for part in plan.tables.parts} >= {(2,), (3,), (0, 1)}
         else:
             assert len(plan.first.parts) == 4 and len(plan.candidates.parts) == 1
+
+
+def test_what_is_no_budget_is_refused() -> None:
+    rows = pd.DataFrame({"a": ["x", "y"], "b": ["x", "x"]})
+    held = wn.read_table(rows, schema={"a": {"values": ["x", "y"]}, "b": {"values": ["x", "y"]}})
+    for release in (wn.release, wn.release_wide, wn.tabulate):
+        with pytest.raises(InputError, match="budget is a float"):
+            release(held, wn.marginals(2), epsilon=1, budget=3.0)  # type: ignore[operator]
 
 
 def test_what_is_no_table_is_refused() -> None:

@@ -31,6 +31,7 @@ from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.forms import CodeRanges
 from winnow.core.workloads.workload import Workload
 from winnow.privacy import Guarantee, guarantee_of
+from winnow.privacy.calibration import sized_guarantee
 from winnow.tables.choice import TableSetting
 from winnow.tables.errors import Spread, predicted
 from winnow.tables.simulation import MARGIN, fixed_normals
@@ -120,7 +121,7 @@ def plan_explicit(
     found = [] if each is None else [each]
     cells, queries = request.schema.cells, request.workload.size
     limit = MOST_EXPLICIT if named else PLANNED_EXPLICIT
-    if not request.pure and cells <= limit and cells * queries <= _MOST_ENTRIES // 4:
+    if not request.pure and 1 < cells <= limit and cells * queries <= _MOST_ENTRIES // 4:
         found.append(_plan_matrix(request))
     if not found:
         return (
@@ -178,7 +179,9 @@ def _planned(
         mechanism = MeasureLinear(strategy, _noise(request, strategy, law), law, people)
         event = mechanism.promise(request.relation).event
         guarantee = (
-            guarantee_of(event) if law == "laplace" else guarantee_of(event, request.exact_delta)
+            guarantee_of(event)
+            if law == "laplace"
+            else sized_guarantee(event, request.epsilon, request.exact_delta)
         )
         unknown = Prediction(method, None, None, None, seconds, EXACT, strategy.title)
         plan = LinearPlan(mechanism, solution, unknown, guarantee)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.answers.crossing import noisy_numbers
-from winnow.answers.strategies import LinearStrategy
+from winnow.answers.strategies import LinearStrategy, QueriesStrategy
 from winnow.core.checks import one_of, set_counts
 from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
@@ -24,6 +24,8 @@ from winnow.tables.crossing import MOST_ROWS
 
 LAWS = ("gaussian", "laplace")
 _LARGEST_NUMBER = 1 << 62
+_LARGEST_VARIANCE = 1 << 100
+_LARGEST_SCALE = 1 << 50
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,15 @@ class MeasureLinear:
     def __post_init__(self) -> None:
         one_of(LAWS, law=self.law)
         set_counts(self, rows_per_person="rows_per_person")
+        if self.law == "laplace" and not isinstance(self.strategy, QueriesStrategy):
+            raise ParameterError(
+                "Laplace noise is for queries as they are: a row that is replaced moves other "
+                "numbers by up to twice their reach"
+            )
         if self.noise < 1:
             raise ParameterError("noise is below 1; the numbers need a whole amount of it")
-        if self.strategy.reach * MOST_ROWS >= _LARGEST_NUMBER or self.noise >= 1 << 100:
+        largest = _LARGEST_VARIANCE if self.law == "gaussian" else _LARGEST_SCALE
+        if self.strategy.reach * MOST_ROWS >= _LARGEST_NUMBER or self.noise >= largest:
             raise ParameterError(
                 "the numbers do not fit 64 bits; ask for a larger epsilon or a coarser grid"
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from winnow.core.checks import Real, count, delta_range, exact, positive
+from winnow.core.checks import Real, count, delta_range, exact, positive_float
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import Workload
@@ -28,7 +28,7 @@ class AnswersRequest:
     memory: str | int = "4GB"
 
     def __post_init__(self) -> None:
-        positive(epsilon=self.epsilon)
+        positive_float(epsilon=self.epsilon)
         delta_range(delta=self.delta)
         count(rows_per_person=self.rows_per_person)
 

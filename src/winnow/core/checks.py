@@ -69,6 +69,19 @@ def positive(**values: object) -> None:
             raise ParameterError(f"{name}={value} is not positive; give a number above 0")
 
 
+_FAR = Fraction(10**300)
+
+
+def positive_float(**values: object) -> None:
+    """Every value is above zero, and within what a float64 holds: plans compute with it."""
+    positive(**values)
+    for name, value in values.items():
+        size = exact(name, value)
+        if not 1 / _FAR <= size <= _FAR:  # it may be too long to be shown
+            where = "above 10^300" if size > 1 else "below 10^-300"
+            raise ParameterError(f"{name} is {where}; give a number that a float64 holds")
+
+
 def nonnegative(**values: object) -> None:
     """Every value is a finite number, zero or more."""
     for name, value in values.items():

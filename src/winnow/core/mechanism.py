@@ -10,13 +10,20 @@ from winnow.core.checks import Real, exact
 from winnow.core.released import Receipt
 from winnow.core.tape import Tape
 from winnow.core.unit import Unit
-from winnow.errors import GrantError
+from winnow.errors import GrantError, ParameterError
 from winnow.privacy import Budget, Event, Grant, Promise, single_use_grant
 
 
 def grant_for(event: Event, budget: Budget | None, unit: Unit) -> Grant:
     """The grant for an event about a unit, charged to the budget where there is one."""
-    return single_use_grant(event) if budget is None else budget.charge(event, unit=unit)
+    return single_use_grant(event) if budget is None else _budget(budget).charge(event, unit=unit)
+
+
+def _budget(budget: Budget) -> Budget:
+    """The budget; what is none is refused."""
+    if not isinstance(budget, Budget):
+        raise ParameterError(f"budget is a {type(budget).__name__}; give wn.Budget(epsilon=...)")
+    return budget
 
 
 def spend(mechanism: str, promised: Promise, grant: Grant, tape: Tape) -> Receipt:
@@ -44,11 +51,11 @@ def receipt_of(mechanism: str, promised: Promise, tape: Tape, record: str) -> Re
 
 def sizing_accountant(budget: Budget, delta: Real) -> str:
     """What sizes the noise under a budget: pure sums without a delta, else what composes."""
-    return "pure" if budget.accountant == "pure" or not exact("delta", delta) else "zcdp"
+    return "pure" if _budget(budget).accountant == "pure" or not exact("delta", delta) else "zcdp"
 
 
 def rounds_accountant(budget: Budget | None) -> str:
     """What sizes rounds that could be composed better: not better than a budget adds up."""
     if budget is None:
         return "best"
-    return "pure" if budget.accountant == "pure" else "summed"
+    return "pure" if _budget(budget).accountant == "pure" else "summed"

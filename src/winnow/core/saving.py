@@ -34,15 +34,23 @@ def check_target(path: Path, endings: Sequence[str] = FORMATS) -> None:
         raise DataError(f"cannot save to {path}: this is a folder; name a file in it")
     if not os.path.isdir(path.parent):
         raise DataError(f"cannot save to {path}: there is no folder {path.parent}; make it first")
-    trial = _beside(path)
     with instead(
         lambda error: DataError(
             f"cannot save to {path}: {reason(error)}; choose another file or folder"
         ),
         OSError,
     ):
+        target = _named(path)
+        if target.exists() and not target.is_file():  # it would be replaced by a file
+            raise DataError(f"cannot save to {path}: this is a device or a pipe; name a file")
+        trial = _beside(target)
         trial.open("xb").close()
         trial.unlink()
+
+
+def _named(path: Path) -> Path:
+    """What will be written: a link keeps pointing to the file that it names."""
+    return Path(os.path.realpath(path))
 
 
 def save(path: Path, document: Any, rows: Rows) -> None:
@@ -78,7 +86,7 @@ def released_rows(released: Released[Any]) -> list[dict[str, Any]]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Put the data at the path in one step."""
-    target = path.resolve()  # a link keeps pointing to the file that it names
+    target = _named(path)
     temporary = _beside(target)
     with instead(
         lambda error: SavingError(

@@ -14,7 +14,8 @@ from fractions import Fraction
 from winnow.core.checks import Real, delta_range, exact, one_of, positive
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.privacy.accountants import pure_cost, zcdp_cost, zcdp_epsilon, zcdp_rho
-from winnow.privacy.events import Event
+from winnow.privacy.discrete_gaussian import largest_squared_ratio
+from winnow.privacy.events import DiscreteGaussian, Event
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS, Guarantee, guarantee_of
 from winnow.privacy.rounding import at_most, stated_at_least
 from winnow.privacy.tight import MOST_WORK, QUICK_WORK, WORTH, tight_delta
@@ -217,6 +218,22 @@ def target_guarantee(event: Event, epsilon: Real, delta: Real) -> Guarantee:
         event.relation,
         stated_at_least(cost.rho) if cost.delta == 0 else None,
     )
+
+
+def sized_guarantee(event: Event, epsilon: Real, delta: Real) -> Guarantee:
+    """What noise guarantees that ``largest_squared_ratio`` sized, or a sum, for a target.
+
+    Epsilon is stated from the event, and rounded up a second time: at epsilons below 10^-4 or so
+    that would pass the target, by up to 10^-5 of it, which the sizing proved to be met.
+    """
+    stated = guarantee_of(event, delta)
+    if isinstance(event, DiscreteGaussian) and exact("epsilon", stated.epsilon) > exact(
+        "epsilon", epsilon
+    ):
+        most = largest_squared_ratio(epsilon, delta, least_variance=event.least_variance)
+        if exact("squared_ratio", event.squared_ratio) <= exact("squared_ratio", most):
+            return target_guarantee(event, epsilon, delta)
+    return stated
 
 
 def _valid_accountants(accountant: str, delta: Fraction) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive_float, probability
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.relation import Relation
@@ -120,7 +120,7 @@ class ReleaseSettings:
 
 def release_settings(request: ReleaseRequest) -> ReleaseSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
-    positive(epsilon=request.epsilon)
+    positive_float(epsilon=request.epsilon)
     delta_range(delta=request.delta)
     if request.share is not None:
         probability(share=request.share)

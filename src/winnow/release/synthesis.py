@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.measurement import MEASUREMENTS
+from winnow.release.crossing.lazy_selection import most_rows
 from winnow.release.crossing.rounds import OpenRun, SelectAndMeasure
 from winnow.release.factors import Factor
 from winnow.release.kernels.distribution import Distribution
@@ -29,7 +30,7 @@ def synthesise(
     Post-processing: only what the rounds release is looked at.
     """
     planned = planned.taken(run.total)
-    total = max(1, planned.total if planned.total is not None else run.total or 1)
+    total = planned.total if planned.total is not None else _counted(run, planned)
     noise = noise_of(planned, total)
     every = planned.rounds.rounds
     factors, errors, measured = [], [], []
@@ -58,6 +59,12 @@ def synthesise(
         planned.rests_on,
         tuple(tuple(counts.tolist()) for counts in run.first),
     )
+
+
+def _counted(run: OpenRun, planned: ReleaseSettings) -> int:
+    """The noisy number of rows, within what rounds can be compared with."""
+    most = min(most_rows(task.fitted) for task in planned.tasks)
+    return max(1, min(run.total or 1, most))
 
 
 def _start(

@@ -47,6 +47,8 @@ MOST_PURE = 1_000
 Gaussian noise with its root, and is less unless epsilon is in the thousands."""
 
 _SMALLEST_GAIN = 1e-9
+_NEARLY = 1 - Fraction(1, 2**28)
+"""Of what is allowed: more than the rounding of sensitivities."""
 _LARGE = Fraction(10**9)
 _LEAST_SCALE = Fraction(1, 16)
 
@@ -258,7 +260,10 @@ def _fitted(
         found = measured(setting.squared_ratio(Fraction(1)))
         least = min(each.noise for each in found)
         lowered = least * setting.squared_ratio(Fraction(1)) / setting.squared_ratio(_LARGE)
-        found = measured(setting.squared_ratio(max(Fraction(1), Fraction(math.floor(lowered)))))
+        target = setting.squared_ratio(max(Fraction(1), Fraction(math.floor(lowered))))
+        found = measured(target)
+        if size([(each.table, 1 / each.noise, each.values) for each in found]) > target:
+            found = measured(target * _NEARLY)  # rounding up twice went past it
     trees = tuple(sorted(geometry.trees.items()))
     return MeasureTables(trees, found, law, setting.values, setting.rows_per_person)
 
@@ -342,6 +347,8 @@ def _plain(cells: Strategy) -> Strategy:
 def _residuals(geometry: Geometry, setting: TableSetting, plain: Strategy) -> Iterator[Strategy]:
     """Residual tables in the best proportions, and nearer to plain noise while that is better."""
     spaces = [space for space in geometry.spaces if space or not setting.total_public]
+    if not spaces:  # columns of one code: only the number of rows could be told
+        return
     gains = _optimal(geometry, setting)
     price = dict(zip(geometry.spaces, geometry.prices.tolist(), strict=True))
     wanted = {space: math.sqrt(gains[space] / price[space]) for space in spaces}

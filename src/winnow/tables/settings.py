@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, public_rows
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive_float, public_rows
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.privacy import Guarantee, guarantee_of
+from winnow.privacy.calibration import sized_guarantee
 from winnow.tables.choice import OBJECTIVES, PLAIN, Strategy, TableSetting, choose, score
 from winnow.tables.parts import TablePart, parts_of
 from winnow.tables.values import ValueColumn, value_columns
@@ -76,7 +77,7 @@ class TablesSettings:
 
 def tables_settings(request: TableRequest) -> TablesSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
-    positive(epsilon=request.epsilon)
+    positive_float(epsilon=request.epsilon)
     delta_range(delta=request.delta)
     one_of(OBJECTIVES, objective=request.objective)
     count(rows_per_person=request.rows_per_person)
@@ -104,4 +105,4 @@ def _guarantee(strategy: Strategy, request: TableRequest, delta: Fraction) -> Gu
     promised = strategy.mechanism.promise(request.relation)
     if strategy.mechanism.law == "laplace":
         return guarantee_of(promised.event)
-    return guarantee_of(promised.event, delta)
+    return sized_guarantee(promised.event, request.epsilon, delta)

@@ -15,7 +15,8 @@ from winnow.core.checks import (
     count,
     delta_range,
     exact,
-    positive,
+    one_of,
+    positive_float,
     probability,
     rows_to_release,
 )
@@ -27,6 +28,7 @@ from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import ParameterError
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
+from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
 from winnow.release.crossing.tables import TableNoise, first_event
 from winnow.release.mechanism import MeasureMarginals
 from winnow.release.warm_start import first_parts
@@ -216,8 +218,9 @@ def _power(request: WideRequest, rho: float | None, total: int | None) -> float:
 
 
 def _check(request: WideRequest) -> None:
-    positive(epsilon=request.epsilon)
+    positive_float(epsilon=request.epsilon)
     delta_range(delta=request.delta)
+    one_of(("best", *CLOSED_ACCOUNTANTS), accountant=request.accountant)
     probability(share=request.share)
     if request.first_share is not None:
         probability(first_share=request.first_share)

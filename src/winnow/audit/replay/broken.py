@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from winnow.audit.replay.observation import Shown
 from winnow.audit.replay.people import People
 from winnow.audit.replay.selections import HOLDERS, counted
 from winnow.audit.result import AuditResult
+from winnow.core.noise import discrete_laplace_array
 from winnow.core.released import Released
+from winnow.core.tape import Tape
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.release.audit.rounds import as_twin
 from winnow.select.verb import select
@@ -29,6 +32,21 @@ def replay_twins(*, seed: int) -> Iterator[AuditResult]:
     for fault, broken in TWINS.items():
         result = replay(twin_of(broken), quick=True, seed=seed)
         yield as_twin(fault, "Replay", result)
+    yield as_twin(SHARED, "Replay", replay(sharing(), quick=True, seed=seed))
+
+
+SHARED = "two noisy counts are drawn from the same bits"
+
+
+def sharing(*names: str) -> Replay:
+    """Noise on two counts, each from the bits of its name: of one and the same unless told."""
+
+    def call(people: People, place: ReplayPlace) -> Any:
+        tape = Tape.seeded(place.seed)
+        return [int(discrete_laplace_array(tape.child(each), 1, Fraction(2))[0])
+                for each in names or ("count", "count")]  # fmt: skip
+
+    return Replay("select", "two parts of a draw", call, HOLDERS, groups=(1, 1))
 
 
 def twin_of(broken: Broken, *, leaks: bool = True) -> Replay:

@@ -5,7 +5,8 @@ guarantees, types, shapes, messages, warnings, errors and what stands behind the
 names and sizes have to be the same to the last byte; the table of ``replay.allowed`` says what may
 differ, because it is the released value, or follows from it. What follows from it has to be the
 same wherever the value is. So this finds what no enumeration of a mechanism's law can see: one bit
-about a person in a place that nobody thought of as output.
+about a person in a place that nobody thought of as output. Nor may two parts of a draw have the
+same bits (``replay.bits``), which no law of one of them shows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from winnow.audit.replay.allowed import ALLOWED, AllowedField
+from winnow.audit.replay.bits import bits_shared
 from winnow.audit.replay.observation import Leaf, Observation, observe
 from winnow.audit.replay.people import Family, People, neighbours
 from winnow.audit.result import AuditResult
@@ -122,6 +124,8 @@ def replay(entry: Replay, *, quick: bool = False, seed: int) -> AuditResult:
         for number, people in enumerate(entry.family.groups(entry.groups[not quick], first)):
             run.group(people, first + number, Path(folder))
     found = [str(difference) for difference in run.found[:3]]
+    if run.shared:
+        found.append(f"two parts of a draw have the same bits: {', '.join(sorted(run.shared))}")
     if not run.done:  # nothing differs where nothing happens
         found.append(f"every call failed: {run.error}")
     about = f"{run.pairs} pairs of neighbours; {run.same} runs released what others had released"
@@ -133,7 +137,7 @@ def replay(entry: Replay, *, quick: bool = False, seed: int) -> AuditResult:
         str(entry.relation),
         "",
         0.0,
-        float(len(run.found)),
+        float(len(run.found) + len(run.shared)),
         not found,
         "; ".join([about, *found]),
     )
@@ -159,6 +163,7 @@ class _ReplayRun:
         self._shown: dict[Any, tuple[People, Observation]] = {}
         self._whys: dict[str, str | None] = {}
         self.found: list[Difference] = []
+        self.shared: set[str] = set()
         self.pairs = self.same = self.done = 0
         self.error = ""
 
@@ -179,7 +184,9 @@ class _ReplayRun:
         for path in (inputs, outputs):  # the same places each time: their names may be shown
             _empty(path)
         place = ReplayPlace(seed, inputs, outputs)
-        seen = observe(lambda: self._entry.call(people, place), outputs)
+        with bits_shared() as shared:
+            seen = observe(lambda: self._entry.call(people, place), outputs)
+        self.shared |= shared
         if seen.get("result.0.exit", ("int", "0"))[1] != "0":  # a command that failed
             self.error = seen["result.0.stderr"][1]
         elif "error" in seen:

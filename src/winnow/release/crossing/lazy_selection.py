@@ -139,12 +139,14 @@ class LazySelector:
         return distribution.query_at(place), sign
 
     def _open(self, distribution: Distribution) -> None:
-        self.check(distribution.total)
+        _check_total(self._workload, distribution.total)
         counts = open_sealed(self._sealed)
+        # A total that was measured may be large: a smaller epsilon than was paid for is private.
+        rate = min(self._rate, Fraction(_LARGEST_EXPONENT - 1, distribution.total))
         limit = 2 * distribution.total * self._workload.grids
         clipped = np.clip(counts, 0, limit)
         sampler = ClockedSampler if distribution.dense else BlockSampler
-        self._sampler = sampler(distribution.arranged(clipped), distribution, self._rate)
+        self._sampler = sampler(distribution.arranged(clipped), distribution, rate)
         self._total = distribution.total
 
     def __repr__(self) -> str:
@@ -154,9 +156,14 @@ class LazySelector:
         raise TypeError("a selector holds private counts and cannot be pickled or copied")
 
 
+def most_rows(workload: Workload) -> int:
+    """The most rows that counts may be compared with: a noisy number above it is cut there."""
+    return (_LARGEST_TOTAL - 1) // max(part.grid for part in workload.parts)
+
+
 def _check_total(workload: Workload, total: int) -> None:
     grid = max(part.grid for part in workload.parts)
-    if total * grid >= _LARGEST_TOTAL:
+    if total > most_rows(workload):
         raise DataError(
             f"{total} rows on a grid of {grid} give counts beyond {_LARGEST_TOTAL}; use fewer "
             "rows or a coarser grid"
