@@ -5,8 +5,9 @@ the data have more than the hypothesis says, and r = f where they have less. (As
 are exchanged and every update makes the hypothesis worse.)
 
 The step. Let h be the hypothesis' answer and q the noisy one brought nu nearer to h; with
-|noise| <= nu the true answer lies beyond q, seen from h. The step of log odds(q) - log odds(h)
-makes the hypothesis answer q (for a set of cells), and lowers the relative entropy to the data
+|noise| <= nu the true answer lies beyond q, seen from h. (On a sub-universe, nu + gamma nearer: so
+does the answer of the distribution there that is within gamma of the data.) The step of
+log odds(q) - log odds(h) makes the hypothesis answer q (for a set of cells), and lowers the relative entropy to the data
 by at least KL(q || h) >= 2 (q - h)^2 > 2 g^2. Proof: for values f in [0, 1] the mean of
 e^(eta f) is at most 1 - h + h e^eta, so the entropy falls by at least
 eta q - ln(1 - h + h e^eta), which is concave in eta, largest at that step with the value
@@ -312,10 +313,8 @@ def log_step(plan: InteractivePlan, guess: float, measured: float) -> float:
     up = measured > guess
     if plan.step == "fixed":
         return plan.fixed_step if up else -plan.fixed_step
-    if up:
-        target = min(max(measured - plan.noise, guess), 1.0)
-    else:
-        target = max(min(measured + plan.noise, guess), 0.0)
+    off = plan.noise + plan.gamma
+    target = min(max(measured - off, guess), 1.0) if up else max(min(measured + off, guess), 0.0)
     step = _log_odds(target) - _log_odds(guess)
     if math.isnan(step):  # the hypothesis already puts all or nothing there
         return 0.0
