@@ -33,10 +33,8 @@ _NONE_CHOSEN = (
 
 
 def why(asked: str, used: str) -> str:
-    """Why a search has this index or none, for its receipt."""
-    if used == EXACT:
-        return _NONE_CHOSEN if asked == AUTO else "no index, as asked"
-    return f"index={used!r}, as asked"
+    """Why a search has no index, for its receipt; nothing where the user has said."""
+    return _NONE_CHOSEN if (asked, used) == (AUTO, EXACT) else ""
 
 
 @dataclass(frozen=True)
