@@ -170,6 +170,19 @@ def test_a_resumed_session_says_the_same_and_counts_on(tmp_path: Path) -> None:
     third.close()
 
 
+def test_after_tables_and_rounds(tmp_path: Path) -> None:
+    """Three events under one charge, read back from the file."""
+    session = opened(state=tmp_path / "s", warm_start=0.2, relation="add-remove", rows=200_000)
+    answers = session.ask_all(ASKED)
+    session.close()
+    again = wn.resume_interactive(table_of(), tmp_path / "s")
+    assert again.plan == session.plan and again.receipt.event == session.receipt.event
+    found = again.ask_all(ASKED)
+    assert {a.kind for a in found} == {"fresh", "independent"}
+    assert [a.value for a in found] == [a.value for a in answers]
+    again.close()
+
+
 def test_one_lost_in_a_crash_has_the_same_noise_again(tmp_path: Path) -> None:
     session = opened(state=tmp_path / "s", seed=None)
     answers = [session.ask(taken(ASKED, q)) for q in range(6)]

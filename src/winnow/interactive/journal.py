@@ -45,7 +45,7 @@ from winnow.privacy.ledger import RecordedSession, SessionMark
 from winnow.read.crossing import SealedTable, fingerprint
 
 VERSION = 2
-_LONGEST = -(2**63)
+_LONGEST = -(10**30)
 """No noisy count takes more digits."""
 
 
