@@ -166,6 +166,16 @@ def test_beyond_the_number_of_questions_nothing_is_promised() -> None:
 PLAN = opened().plan
 
 
+def test_a_set_may_have_any_number_of_axes() -> None:
+    """Found in review: more than 64 wrote past the end of an array."""
+    shape = (1,) * 60 + (2,) * 13
+    codes = {column: np.arange(size) for column, size in enumerate(shape)}
+    values = np.arange(2**13, dtype=np.float64)
+    assert CellSets(shape).sum(values, codes) == values.sum()
+    CellSets(shape).scale(values, codes, 2.0)
+    assert values[-1] == 2 * (2**13 - 1)
+
+
 def test_the_printed_direction_diverges_and_ours_converges() -> None:
     """[PMW, Fig 1 step 2(a)] as printed moves the wrong way."""
     target = np.zeros(SCHEMA.cells)
