@@ -123,8 +123,9 @@ def _from_tables(request: InteractiveRequest, planned: Planner) -> InteractivePl
     """The plan with all pairs of columns, and independent answers at the end where they help.
 
     That is where the bound on all errors falls to a half, and what answers usually keep to hardly
-    grows. Where it falls by less, a hypothesis that has learned what it could is no worse than the
-    noise at the end, as ``benchmarks/interactive.py`` measures with hostile questions.
+    grows. Where it falls by less, the largest errors of a hypothesis that has learned what it could
+    were no worse than those of the noise at the end, in ``benchmarks/interactive.py`` with hostile
+    questions.
     """
     if not isinstance(request.fallback, str):
         return _with_tables(request, planned)
