@@ -8,6 +8,9 @@ The same on other tables (``TABLES``), sized for 100 to 10^6 questions, at epsil
 2,000 are asked, of what the default takes, sessions that start from nothing, independent noise. How
 sessions start was chosen on ADULT, income and supermarket at epsilon 1; the others test it.
 
+And questions of somebody who knows the data and wants bad answers (``_hostile_questions``), on some
+of these tables and on a made-up one: the default, without its fallback, and independent noise.
+
 Independent noise is that of sessions with method="independent", at the same budget for k answers.
 Sessions are seeded, so errors are repeatable; times are not. Needs --data, a folder with adult_pgm,
 income_esl, supermarket, online_retail, goodreads_books, movielens_latest_small and steam.
@@ -28,6 +31,7 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
+from _hostile_questions import histogram, hostile, scattered
 from _wide_data import Codes, adult, books, income, movies, retail, steam, supermarket
 from winnow import SealedTable, Workload
 from winnow.core.workloads.conjunction import ConjunctionPart
@@ -57,6 +61,8 @@ TABLES: dict[str, Callable[[Path], Codes]] = {
     "movies": lambda folder: part(movies(folder), 4),
     "steam": lambda folder: part(steam(folder), 12),
 }
+HOSTILE = (("adult", 10**5), ("retail", 10**5), ("movies", 10**5), ("books", 10**4),
+           ("steam", 10**4), ("scattered", 10**5))  # fmt: skip
 CHOSEN_ON = ("adult", "income", "supermarket")
 QUESTIONS, MANY, EPSILONS = 2_000, (100, 1_000, 10**4, 10**5, 10**6), (0.3, 1.0)
 
@@ -73,8 +79,7 @@ def compared(
     """A row for each table, epsilon and number of questions."""
     found = []
     for name in names:
-        codes = TABLES[name](folder)
-        table = wn.read_table(codes.frame.astype(int), schema=codes.schema)
+        table = table_of(folder, name)
         workload = conjunctions(table, QUESTIONS, seed)
         truth = unsafe_true_answers(table, workload)
         asked = [taken(workload, query) for query in range(QUESTIONS)]
@@ -102,6 +107,39 @@ def compared(
             + [f"{r[w]['max']:.4f} / {r[w]['mean']:.4f}" if w in r else "-"
                for w in ("independent", "no tables", "default")]
             + [r["default"]["method"] if "default" in r else "-"]
+            for r in found
+        ],
+    )  # fmt: skip
+    return found
+
+
+def table_of(folder: Path, name: str) -> SealedTable:
+    """One of the tables."""
+    codes = TABLES[name](folder)
+    return wn.read_table(codes.frame.astype(int), schema=codes.schema)
+
+
+def besieged(folder: Path, seed: int) -> list[dict[str, Any]]:
+    """Sessions under hostile questions, at epsilon 1."""
+    found = []
+    for name, k in HOSTILE:
+        table = scattered(seed) if name == "scattered" else table_of(folder, name)
+        held = histogram(table)
+        row: dict[str, Any] = {"data": name, "n": table.n, "cells": table.schema.cells, "k": k}
+        for word, options in (
+            ("independent", {"method": "independent"}),
+            ("no fallback", {"fallback": 0}),
+            ("default", {}),
+        ):
+            row[word] = hostile(table, held, 1.0, k, seed, **options)
+        found.append(row)
+    report(
+        "Hostile questions: largest / mean error (bound)",
+        ["data", "k", "independent", "no fallback", "default"],
+        [
+            [r["data"], f"{r['k']:,}"]
+            + [f"{r[w]['max']:.4f} / {r[w]['mean']:.4f} ({r[w]['bound']:.3f})"
+               for w in ("independent", "no fallback", "default")]
             for r in found
         ],
     )  # fmt: skip
@@ -149,6 +187,7 @@ def errors(
     return {
         "method": session.method,
         "tables": session.plan.prior_multiplier is not None,
+        "fallback": session.plan.fallback_multiplier is not None,
         "usual": session.plan.usual,
         "max": float(off.max()),
         "mean": float(off.mean()),
@@ -265,7 +304,13 @@ def main() -> None:
         "--only-tables", nargs="*", choices=TABLES, help="these, or all; keep the other figures"
     )
     parser.add_argument("--only-times", action="store_true", help="keep all errors")
+    parser.add_argument("--only-hostile", action="store_true", help="keep the other figures")
     options = parser.parse_args()
+    if options.only_hostile:
+        document = json.loads(options.out.read_text())
+        document.pop("machine")
+        save(options.out, document | {"hostile": besieged(options.data, options.seed)})
+        return
     if options.only_times:
         document = json.loads(options.out.read_text())
         document.pop("machine")
@@ -311,6 +356,7 @@ def main() -> None:
                 + [f"{entry[v]['max']:.3f} / {entry[v]['mean']:.4f}" for v, _ in VARIANTS]
                 + [plan.recommended.split()[0], better.split()[0], f"{ours['median_us']:.0f}"]
             )
+    attacked = [] if options.quick else besieged(options.data, options.seed)
     kept = times(table, options.seed)
     report(
         "ADULT, errors as fractions of the rows: largest / mean",
@@ -323,7 +369,7 @@ def main() -> None:
         list(kept),
         [[f"{value:.3g}" for value in kept.values()]],
     )
-    document = {"sessions": found, "tables": others, "durable": kept}
+    document = {"sessions": found, "tables": others, "durable": kept, "hostile": attacked}
     save(options.out, document | {"cells": table.schema.cells, "n": n})
 
 

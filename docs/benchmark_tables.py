@@ -174,21 +174,26 @@ def release_speed(document: Document) -> str:
     return "\n".join(parts)
 
 
+_SHOWN_FROM = 4_000
+"""Queries; smaller sizes are in the verdicts."""
+
+
 @measured("mips")
 def mips_speed(document: Document) -> str:
     """What each index found, what could be certified, and what a draw then cost."""
     lines = [
         [f"{row['m']:,}", f"{row['n']:,}", row["index"], _percent(row.get("recall")),
          short(row.get("c_true")), short(row.get("c_known")), span(row["selection_s"]),
-         span(row.get("dense_s")), span(row.get("build_s"))]
+         span(row.get("envelope_s")), span(row.get("dense_s")), span(row.get("build_s"))]
         for row in document.get("rows", [])
+        if row["m"] >= _SHOWN_FROM
     ]  # fmt: skip
     head = ["queries", "n", "index", "recall", "true c", "certified c", "one draw",
-            "dense product", "build"]  # fmt: skip
+            "envelope", "dense product", "build"]  # fmt: skip
     return (
         f"ε₀ = {document.get('epsilon_0', float('nan')):.4f} for each of "
         f"{document.get('rounds', 0):,} rounds; c in nats.\n\n"
-        + table(head, lines, right=6)
+        + table(head, lines, right=7)
         + _mips_verdicts(document.get("verdicts", []))
     )
 
@@ -201,12 +206,13 @@ def _mips_verdicts(verdicts: list[Document]) -> str:
 
     lines = [
         [v["index"], f"{v['n']:,}", f"{v['largest m']:,}", least(v["beats the exact draw from m"]),
-         least(v["beats the dense scan from m"])]
+         least(v["beats the envelope from m"]), least(v["beats the dense scan from m"])]
         for v in verdicts
         if v["largest m"] is not None
     ]  # fmt: skip
-    head = ["index", "n", "tried up to", "faster than no index from", "than a dense product from"]
-    return "\n" + table(head, lines, right=4) if lines else ""
+    head = ["index", "n", "tried up to", "faster than no index from", "than the envelope from",
+            "than a dense product from"]  # fmt: skip
+    return "\n" + table(head, lines, right=5) if lines else ""
 
 
 def _percent(fraction: float | None) -> str:
@@ -332,8 +338,7 @@ def interactive_tables(document: Document) -> str:
     lines = [
         [row["data"] + ("" if row["chosen on"] else " *"), f"{row['epsilon']:g}", f"{row['k']:,}",
          *(_errors(row.get(name), 4) for name in names),
-         "–" if "default" not in row else "tables, then tests" if row["default"].get("tables")
-         else row["default"]["method"]]
+         "–" if "default" not in row else _way(row["default"])]
         for row in rows
     ]  # fmt: skip
     head = ["table", "ε", "sized for", "independent noise", "`warm_start=0`", "default", "which is"]
@@ -359,6 +364,25 @@ def interactive_tables(document: Document) -> str:
         f"in {len(set(worse))} of {len(both)} settings{_listed(worse)}.{gained}\n\n"
         + table(head, lines, right=5)
     )
+
+
+def _way(session: Document) -> str:
+    if not session.get("tables"):
+        return str(session["method"])
+    return "tables, then tests" + (", with a fallback" if session.get("fallback") else "")
+
+
+@measured("interactive")
+def interactive_hostile(document: Document) -> str:
+    """Errors under questions of somebody who knows the data, and the bounds."""
+    names = ["independent", "no fallback", "default"]
+    lines = [
+        [row["data"], f"{row['n']:,}", f"{row['k']:,}",
+         *(f"{_errors(row[name], 4)} ({row[name]['bound']:.3f})" for name in names)]
+        for row in document.get("hostile", [])
+    ]  # fmt: skip
+    head = ["table", "rows", "sized for", "independent noise", "`fallback=0`", "default"]
+    return "Largest / mean error (proved bound), ε = 1, δ = 1e-6.\n\n" + table(head, lines, right=5)
 
 
 def _listed(names: list[str]) -> str:
@@ -666,6 +690,7 @@ TABLES = (
     wide_speed,
     interactive_speed,
     interactive_tables,
+    interactive_hostile,
     lp_speed,
     lp_people,
     lp_columns,

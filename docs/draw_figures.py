@@ -251,7 +251,10 @@ def wide_rounds() -> bytes:
 def mips_certified() -> bytes:
     """What a head misses and what can be certified about it, by index."""
     document = _document("mips")
-    largest = max(row["m"] for row in document["rows"])
+    sizes: dict[str, set[int]] = {}
+    for row in document["rows"]:
+        sizes.setdefault(row["index"], set()).add(row["m"])
+    largest = max(set.intersection(*sizes.values()))  # that all were built for
     at = [row for row in document["rows"] if row["m"] == largest]
     rows = [row for row in at if "c_known" in row and row["index"] != "flat"]
     figure, axes = new_figure(height=4.6)

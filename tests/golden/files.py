@@ -200,6 +200,7 @@ def cases() -> dict[str, Case]:
         "ledger": ledger, "edited ledger": broken_ledger, "session state": journal,
         "session state independent": lambda: journal(method="independent", max_queries=20),
         "session state warm start": lambda: journal(warm_start=0.25),
+        "session state fallback": lambda: journal(threshold=1e-6, updates=2, fallback=0.25),
         "schema": schema, "tables refused": sealed_reading, "saved release": saved,
         "saved model": model, "files read": read_back,
     }  # fmt: skip

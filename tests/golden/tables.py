@@ -74,6 +74,7 @@ SESSIONS: tuple[dict[str, Any], ...] = (
     {"threshold": 0.05, "updates": 2},
     {"calibration": "paper"},
     {"warm_start": 0.25},
+    {"threshold": 1e-6, "updates": 2, "fallback": 0.25},
     {"universe": 40, "smoothness": 4},
     {"memory": 100},
     {"max_queries": 4},

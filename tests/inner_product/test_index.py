@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,13 @@ def test_bounds_hold_outside_every_head() -> None:
         assert bound <= products.max() + 1e-9
         assert largest_outside(products, head) == left.max()
     assert prepared.bound_outside(query, np.arange(rows)) == -math.inf
+
+
+def test_products_that_vanish_are_in_the_bound() -> None:
+    """4,096 products of 2^-1080 each are 0 in float64, and 2^-1068 together."""
+    vectors, query = np.full((3, 4096), 2.0**-540), np.full(4096, 2.0**-540)
+    prepared = PreparedVectors(vectors, None)
+    assert Fraction(prepared.bound_outside(query, np.array([0]))) >= Fraction(1, 2**1068)
 
 
 def test_the_box_bound_of_queries_is_the_total_variation() -> None:

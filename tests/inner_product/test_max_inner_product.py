@@ -114,9 +114,20 @@ def test_a_budget_is_charged_once_and_the_index_is_not_in_the_receipt() -> None:
     found = wn.max_inner_product(
         VECTORS, QUERY, epsilon=0.75, sensitivity=1, budget=budget, index="lsh"
     )
-    assert "lsh" not in str(found)
+    assert "lsh" not in str(found) and found.receipt.reason == ""
     with pytest.raises(wn.BudgetExceeded):
         wn.max_inner_product(VECTORS, QUERY, epsilon=0.5, sensitivity=1, budget=budget)
+
+
+def test_by_default_there_is_no_index_and_the_receipt_says_why() -> None:
+    found = wn.max_inner_product(VECTORS, QUERY, epsilon=1, sensitivity=1, seed=4)
+    assert found.receipt.reason.startswith("index='auto' takes none")
+    exact = wn.max_inner_product(VECTORS, QUERY, epsilon=1, sensitivity=1, seed=4, index="exact")
+    assert exact.value == found.value and exact.receipt.reason == ""
+    sealed = wn.seal_vectors(VECTORS, index="flat")
+    assert wn.seal_vectors(VECTORS).index == wn.seal_vectors(VECTORS, index="auto").index == "exact"
+    kept = wn.max_inner_product(sealed, QUERY, epsilon=1, sensitivity=1, index="auto")
+    assert sealed.index == "flat" and kept.receipt.reason == ""
 
 
 def test_the_grid_counts_what_rounding_adds() -> None:

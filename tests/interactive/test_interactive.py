@@ -166,6 +166,16 @@ def test_beyond_the_number_of_questions_nothing_is_promised() -> None:
 PLAN = opened().plan
 
 
+def test_a_set_may_have_any_number_of_axes() -> None:
+    """Found in review: more than 64 wrote past the end of an array."""
+    shape = (1,) * 60 + (2,) * 13
+    codes = {column: np.arange(size) for column, size in enumerate(shape)}
+    values = np.arange(2**13, dtype=np.float64)
+    assert CellSets(shape).sum(values, codes) == values.sum()
+    CellSets(shape).scale(values, codes, 2.0)
+    assert values[-1] == 2 * (2**13 - 1)
+
+
 def test_the_printed_direction_diverges_and_ours_converges() -> None:
     """[PMW, Fig 1 step 2(a)] as printed moves the wrong way."""
     target = np.zeros(SCHEMA.cells)
@@ -184,12 +194,17 @@ def test_the_printed_direction_diverges_and_ours_converges() -> None:
     assert errors["printed"] > 0.6
 
 
-@given(st.floats(0.001, 0.999), st.floats(-0.2, 1.2), st.floats(0.001, 0.2))
+@given(
+    st.floats(0.001, 0.999), st.floats(-0.2, 1.2), st.floats(0.001, 0.2),
+    st.sampled_from([0.0, 0.01, 0.1]),
+)  # fmt: skip
 def test_a_step_lowers_the_entropy_by_twice_the_square_of_the_gap(
-    guess: float, measured: float, noise: float
+    guess: float, measured: float, noise: float, gamma: float
 ) -> None:
-    plan = replace(PLAN, noise=noise)
-    nearer = measured - noise if measured > guess else measured + noise
+    """Also on a sub-universe, whose own answer is nearer by gamma than the data's."""
+    plan = replace(PLAN, noise=noise, gamma=gamma)
+    off = noise + gamma
+    nearer = measured - off if measured > guess else measured + off
     if not (nearer - guess) * (measured - guess) > 0:
         assert log_step(plan, guess, measured) == 0
         return
@@ -199,6 +214,8 @@ def test_a_step_lowers_the_entropy_by_twice_the_square_of_the_gap(
     for true in (target, (target + (1.0 if step > 0 else 0.0)) / 2):  # at the target or beyond
         fall = step * true - math.log(1 - guess + guess * math.exp(step))
         assert fall >= 2 * (target - guess) ** 2 * (1 - 1e-9) - 1e-12
+    if nearer == target:
+        assert plan.gained(guess, measured) == pytest.approx(2 * (target - guess) ** 2)
 
 
 def test_the_fixed_step_is_the_printed_one() -> None:

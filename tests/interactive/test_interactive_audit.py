@@ -89,7 +89,7 @@ def test_real_sessions_draw_the_model() -> None:
 
 def test_broken_sessions_are_caught() -> None:
     results = list(interactive_twins(quick=True, seed=5))
-    assert len(results) == 10 and all(r.passed for r in results)
+    assert len(results) == 13 and all(r.passed for r in results)
 
 
 @pytest.mark.slow

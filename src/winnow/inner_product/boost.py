@@ -24,7 +24,7 @@ from winnow.inner_product.crossing import (
     seal_examples,
 )
 from winnow.inner_product.rounds import IndexedRounds, rounds_event
-from winnow.inner_product.vectors import EXACT
+from winnow.inner_product.vectors import AUTO, EXACT, why
 from winnow.privacy import BoundedRange, Budget, Repeat, calibrate, guarantee_of
 
 
@@ -98,7 +98,7 @@ def boost(
     advantage: Real = 0.1,
     relation: str | Relation = Relation.ADD_REMOVE,
     names: Any = None,
-    index: str = EXACT,
+    index: str = AUTO,
     slack: Real = 0,
     budget: Budget | None = None,
     seed: int | None = None,
@@ -121,9 +121,9 @@ def boost(
     booster = SmoothBoost(advantage)
     utility = SealedExamples.utility(relation)
     c = exact("slack", slack)
-    if c > 0 and index == EXACT:
+    if c > 0 and index in (AUTO, EXACT):
         raise ParameterError(
-            f"slack={slack} is for an index, and index='exact' scans all learners; "
+            f"slack={slack} is for an index, and index={index!r} scans all learners; "
             "leave out slack= or name an index"
         )
     if c < 0:
@@ -155,5 +155,9 @@ def boost(
     grant = grant_for(event, budget, PERSON)
     run = IndexedRounds(chosen, examples.predictions, utility, rounds, grant, randomness.tape())
     value = booster.run(run, examples, relation)
-    receipt = replace(run.receipt, mechanism=f"{booster.name}; {run.receipt.mechanism}")
+    receipt = replace(
+        run.receipt,
+        mechanism=f"{booster.name}; {run.receipt.mechanism}",
+        reason=why(index, examples.predictions.index),
+    )
     return Released(value, found.guarantee, receipt)

@@ -48,7 +48,7 @@ _NAMES = option("--names", "FILE", "Public names of the rows, one on each line."
 NamesOption = Annotated[Path | None, _NAMES]
 IndexOption = Annotated[
     str,
-    option("--index", "NAME", "exact (none), flat, lsh, p-stable, ivf or hnsw.", _SEARCH),
+    option("--index", "NAME", "auto or exact (none), flat, lsh, p-stable, ivf or hnsw.", _SEARCH),
 ]
 SlackOption = Annotated[
     float,
@@ -88,7 +88,7 @@ def mips(
     monotone: MonotoneOption = False,
     relation: RelationOption = Relation.ADD_REMOVE,
     names: NamesOption = None,
-    index: IndexOption = "exact",
+    index: IndexOption = "auto",
     slack: SlackOption = 0.0,
     json: JsonOption = False,
     out: OutOption = None,
@@ -152,7 +152,7 @@ def boost(
     seed: SeedOption = None,
     relation: RelationOption = Relation.ADD_REMOVE,
     names: NamesOption = None,
-    index: IndexOption = "exact",
+    index: IndexOption = "auto",
     slack: SlackOption = 0.0,
     json: JsonOption = False,
     out: OutOption = None,

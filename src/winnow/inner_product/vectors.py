@@ -24,8 +24,17 @@ from winnow.inner_product.index.prepared import PreparedVectors
 from winnow.inner_product.kernels.exact_dot import LARGEST_ENTRY
 from winnow.read.scores import _check_labels
 
-EXACT = "exact"
-"""No index: every draw looks at all candidates."""
+AUTO, EXACT = "auto", "exact"
+"""No index: every draw looks at all candidates. That is what is chosen automatically, too."""
+
+_NONE_CHOSEN = (
+    "index='auto' takes none: one was faster only where all candidates have nearly the same chance"
+)
+
+
+def why(asked: str, used: str) -> str:
+    """Why a search has no index, for its receipt; nothing where the user has said."""
+    return _NONE_CHOSEN if (asked, used) == (AUTO, EXACT) else ""
 
 
 @dataclass(frozen=True)
@@ -59,23 +68,25 @@ class SealedQuery:
 
 @guarded
 def seal_vectors(
-    candidates: Any, *, index: str = EXACT, labels: Any = None, copy: bool = True
+    candidates: Any, *, index: str = AUTO, labels: Any = None, copy: bool = True
 ) -> SealedVectors:
     """Seal a matrix with one candidate per row, and build an index over it.
 
     ``index`` is "exact" (none: every draw scans), "flat", "lsh", "p-stable", "ivf" or "hnsw" (the
-    last two need the extra ``faiss``). Build once, and search as often as the budget allows.
+    last two need the extra ``faiss``); "auto" takes none. Build once, and search as often as the
+    budget allows.
     """
     if isinstance(candidates, SealedVectors):
         if labels is not None:
             raise ParameterError("sealed vectors have their labels already; leave out labels=")
-        if index not in (EXACT, candidates.index):
+        if index not in (AUTO, EXACT, candidates.index):
             raise ParameterError(
                 f"these vectors were sealed with index={candidates.index!r}; "
                 "name the index where they are sealed, or leave out index="
             )
         return candidates
-    one_of((EXACT, *INDEX_NAMES), index=index)
+    one_of((AUTO, EXACT, *INDEX_NAMES), index=index)
+    index = EXACT if index == AUTO else index
     vectors = _matrix(candidates)
     size, dimension = vectors.shape
     if labels is not None:

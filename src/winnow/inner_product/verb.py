@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
 from winnow.inner_product.crossing import IndexedExponential, IndexedSelection, SlackExponential
-from winnow.inner_product.vectors import EXACT, SealedVectors, seal_query, seal_vectors
+from winnow.inner_product.vectors import AUTO, EXACT, SealedVectors, seal_query, seal_vectors, why
 from winnow.privacy import Budget
 
 
@@ -31,7 +32,7 @@ def max_inner_product(
     relation: str | Relation = Relation.ADD_REMOVE,
     k: int | None = None,
     signed: bool = False,
-    index: str = EXACT,
+    index: str = AUTO,
     head: int | None = None,
     slack: Real = 0,
     upper_bounds: Any = None,
@@ -57,11 +58,11 @@ def max_inner_product(
 
     ``index`` ("flat", "lsh", "p-stable", "ivf", "hnsw") only makes it faster: the law is that of
     the exponential mechanism in any case, because what the index leaves out is bounded by
-    certified bounds. ``slack`` trusts the index further, up to so many nats, for a part of
-    epsilon (2 slack for each of the k draws): Algorithm 5 of FastMWEM. ``head`` is how many
-    candidates are asked of the index, sqrt(m) by default. ``upper_bounds`` are bounds on every
-    inner product (with ``signed`` on its absolute value) that the caller certifies. Inner
-    products beyond about 2^52 times the sensitivity are clipped.
+    certified bounds. "auto" takes none, and the receipt says why. ``slack`` trusts the index
+    further, up to so many nats, for a part of epsilon (2 slack for each of the k draws): Algorithm
+    5 of FastMWEM. ``head`` is how many candidates are asked of the index, sqrt(m) by default.
+    ``upper_bounds`` are bounds on every inner product (with ``signed`` on its absolute value) that
+    the caller certifies. Inner products beyond about 2^52 times the sensitivity are clipped.
 
     ``budget`` charges a shared budget, whose relation must be the same. ``seed`` makes a
     repeatable result for tests, which carries no privacy, and the receipt says so.
@@ -92,9 +93,9 @@ def max_inner_product(
     chosen.check(vectors, sealed_query)
     grant = grant_for(chosen.promise(utility.relation).event, budget, PERSON)
     released = chosen.release(vectors, sealed_query, grant, randomness.tape(), bounds)
-    if k is not None:
-        return released
-    return Released(released.value[0], released.guarantee, released.receipt)
+    receipt = replace(released.receipt, reason=why(index, vectors.index))
+    value = released.value if k is not None else released.value[0]
+    return Released(value, released.guarantee, receipt)
 
 
 def _bounds(upper_bounds: Any, vectors: SealedVectors) -> np.ndarray[Any, np.dtype[np.float64]]:

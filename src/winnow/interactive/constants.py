@@ -9,6 +9,7 @@ from winnow.core.checks import Real, exact
 from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.core.schema import cells_text
+from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.privacy import Event, Guarantee, from_json, to_json
 
@@ -34,6 +35,7 @@ class InteractiveRequest:
     alpha: Real | None = None
     calibration: str = "target-charging"
     warm_start: Real | str = 0.0
+    fallback: Real | str = 0.0
     universe: int | str | None = None
     listed: Cells | None = None
     """The cells of a public list, where the universe is one; ``universe`` counts them."""
@@ -56,6 +58,9 @@ class InteractiveRequest:
             "warm_start": None
             if isinstance(self.warm_start, str)
             else exact("warm_start", self.warm_start) or None,
+            "fallback": None
+            if isinstance(self.fallback, str)
+            else exact("fallback", self.fallback) or None,
             "phi": None if self.phi == 0 else self.phi,
             "calibration": None if self.calibration == "target-charging" else self.calibration,
         }  # fmt: skip
@@ -92,7 +97,8 @@ class InteractivePlan(InNotebook):
     universe_seed: int
     prior_multiplier: float | None
     guaranteed: bool
-    """Whether fewer than `updates` updates are proved to happen with probability 1 - beta."""
+    """Whether `bound` is proved for all answers, with probability 1 - beta: fewer than `updates`
+    updates happen, or a fallback comes after them."""
     event: Event
     guarantee: Guarantee
     accountant: str
@@ -106,16 +112,20 @@ class InteractivePlan(InNotebook):
     """The part of the even distribution in the prior."""
     listed: Cells | None = field(default=None, repr=False)
     """The cells of a public list, where the universe is one."""
+    fallback_multiplier: float | None = None
+    """Of the noise of ``max_queries`` independent answers, for when updates run out."""
+    fallback_noise: float = 0.0
+    """No noise of these is larger, with the same probability for all noise of the session."""
 
     @property
     def bound(self) -> float:
-        """The error of answers from the hypothesis, with probability 1 - beta for all of them."""
-        return min(1.0, self.threshold + self.noise)
+        """The error of all answers that state one, with probability 1 - beta for all of them."""
+        return min(1.0, max(self.threshold + self.noise, self.fallback_noise))
 
     @property
     def usual(self) -> float:
         """The error of answers from the hypothesis while the lower threshold is in use."""
-        return self.bound if self.low is None else min(1.0, self.low + self.noise)
+        return min(1.0, (self.threshold if self.low is None else self.low) + self.noise)
 
     def threshold_at(self, left: int, entropy: float) -> float:
         """The threshold of the next round, with so many updates left and at most this entropy.
@@ -140,8 +150,11 @@ class InteractivePlan(InNotebook):
     @property
     def mechanism(self) -> MultiplicativeWeights:
         """The rounds that run."""
+        fallback = None
+        if self.fallback_multiplier is not None:
+            fallback = IndependentAnswers(self.max_queries, self.fallback_multiplier)
         return MultiplicativeWeights(
-            self.updates, self.epsilon, self.steps, self.prior_multiplier, self.prior_ways
+            self.updates, self.epsilon, self.steps, self.prior_multiplier, self.prior_ways, fallback
         )
 
     @property
@@ -183,7 +196,7 @@ class InteractivePlan(InNotebook):
             f"at most {self.updates:,} updates; noise scale "
             f"{self.rows_per_person / self.epsilon:,.4g} rows in each round",
             f"with probability {1 - self.beta:g}: answers from the hypothesis err by at most "
-            f"{self.bound:.3g}, fresh answers by {self.noise:.3g}",
+            f"{min(1.0, self.threshold + self.noise):.3g}, fresh answers by {self.noise:.3g}",
             *(
                 [f"usually by at most {self.usual:.3g}, as each answer says itself"]
                 if self.low is not None
@@ -192,7 +205,12 @@ class InteractivePlan(InNotebook):
         ]
         if not self.adaptive:
             lines.append("accuracy for questions that do not depend on earlier answers only")
-        if not self.guaranteed:
+        if self.fallback_multiplier is not None:
+            lines.append(
+                f"should updates run out, by at most {min(1.0, self.fallback_noise):.3g}: answers "
+                "then have noise of their own"
+            )
+        elif not self.guaranteed:
             lines.append(
                 "the number of updates may run out: this threshold is below the proved one"
             )

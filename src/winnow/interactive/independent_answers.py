@@ -23,7 +23,7 @@ from winnow.core.released import Receipt
 from winnow.core.tape import Tape
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.interactive.crossing import PrivateCounts
-from winnow.interactive.mechanism import ELSEWHERE, Kept
+from winnow.interactive.kept import ELSEWHERE, Kept, Release
 from winnow.interactive.questions import Question
 from winnow.privacy import Grant, Promise, promise
 from winnow.privacy.rounding import rounded_up, stated_at_most
@@ -38,7 +38,7 @@ class AnswerKeeper(Protocol):
     def tell_ledger(self, releases: int) -> None:
         """Before a draw: so many of the questions count as answered, whatever happens."""
 
-    def answered(self, releases: Sequence[tuple[int, Question, int]]) -> None:
+    def answered(self, releases: Sequence[Release]) -> None:
         """Before a release: these noisy counts."""
 
 
@@ -116,7 +116,7 @@ class IndependentAnswers:
         receipt = receipt_of(self.name, promised, tape, kept.record)
         tape.claim()
         run = OpenAnswers(self, table, tape, receipt, keeper)
-        run._used = run._allowed = min(kept.crossings, self.queries)
+        run.go_on(kept.crossings)
         return run
 
 
@@ -130,11 +130,12 @@ class OpenAnswers:
         tape: Tape,
         receipt: Receipt,
         keeper: AnswerKeeper | None,
+        counts: PrivateCounts | None = None,
     ) -> None:
         self.receipt = receipt
         self._mechanism = mechanism
         self._rows_per_person = table.rows_per_person
-        self._counts = PrivateCounts(table)
+        self._counts = PrivateCounts(table) if counts is None else counts
         self._tape = tape.child("answers")
         self._keeper = keeper
         self._lock = Lock()
@@ -152,6 +153,10 @@ class OpenAnswers:
     def used(self) -> int:
         """How many questions count as answered."""
         return self._used
+
+    def go_on(self, used: int) -> None:
+        """So many questions were answered before."""
+        self._used = self._allowed = min(used, self._mechanism.queries)
 
     def check(self, question: Question) -> None:
         """Refuse a question that cannot be counted, before it is answered."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from winnow.core.checks import count, positive, probability
 from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.errors import ParameterError
-from winnow.interactive.constants import InteractiveRequest
+from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.independent_answers import IndependentAnswers, answer_bound
-from winnow.interactive.sizing import rows_of
+from winnow.interactive.sizing import plan_interactive, rows_of
 from winnow.privacy import Calibration, Event, Guarantee, calibrate, from_json, to_json
 
 
@@ -104,6 +104,19 @@ def plan_independent(request: InteractiveRequest) -> IndependentPlan:
     return IndependentPlan(
         rows, width, queries, beta, multiplier, noise, event, found.guarantee, found.accountant
     )
+
+
+def plan_beside(single: IndependentPlan, request: InteractiveRequest) -> InteractivePlan:
+    """The plan of the session with a hypothesis that independent answers are compared with.
+
+    Without a fallback that the plan would take, where it is this that makes usual errors larger
+    than those of independent answers: who has few questions to ask is hardly ever in need of it.
+    """
+    plan = plan_interactive(request)
+    chosen = plan.fallback_multiplier is not None and isinstance(request.fallback, str)
+    if chosen and plan.usual >= single.bound:
+        return plan_interactive(replace(request, fallback=0))
+    return plan
 
 
 def _noise(request: InteractiveRequest, queries: int) -> Calibration:

@@ -38,13 +38,15 @@ from winnow.core.tape import Tape
 from winnow.errors import DataError, LedgerError
 from winnow.foreign import instead, reason
 from winnow.interactive import state_files
-from winnow.interactive.mechanism import ELSEWHERE, Kept, Release
+from winnow.interactive.kept import ELSEWHERE, Kept, Release
 from winnow.interactive.questions import Question
 from winnow.privacy import Event
 from winnow.privacy.ledger import RecordedSession, SessionMark
 from winnow.read.crossing import SealedTable, fingerprint
 
 VERSION = 2
+_LONGEST = -(10**30)
+"""No noisy count takes more digits."""
 
 
 class Journal:
@@ -197,6 +199,19 @@ class Journal:
         ]
         self._append(*written, size=size)
 
+    def fell_back(self, answers: Sequence[Release]) -> None:
+        """Before they are shown: independent answers after the rounds.
+
+        What is written has the size of the longest numbers, so that its failure tells nothing.
+        """
+        written = [
+            {"answer": number, "question": question.to_dict(), "count": count}
+            for number, question, count in answers
+        ]
+        longest = [each | {"count": _LONGEST} for each in written]
+        self._append(*written, size=sum(len(_line(each)) + 1 for each in longest))
+        self.tell_ledger(self._updates + self._lost)
+
     def tell_ledger(self, releases: int) -> None:
         """Tell the ledger, where there is one, that so many releases are used up."""
         if self._recorded is not None:
@@ -235,14 +250,22 @@ class Journal:
         used += [entry["closed"] for entry in self.records[-1:] if "closed" in entry]
         marked = 0 if mark is None else mark.released
         made = self._updates + self._lost + int(self._unclean)
-        return Kept(int(used[-1]) if used else 0, max(made, marked), record)
+        answers = sum("answer" in entry for entry in self.records)
+        return Kept(int(used[-1]) if used else 0, max(made, marked), record, answers)
 
-    def updates(self, schema: Schema) -> list[tuple[int, Question, int]]:
+    def updates(self, schema: Schema) -> list[Release]:
         """The releases in order: number, question, noisy count."""
+        return self._released(schema, "update")
+
+    def answers(self, schema: Schema) -> list[Release]:
+        """The independent answers after the rounds, in order."""
+        return self._released(schema, "answer")
+
+    def _released(self, schema: Schema, kind: str) -> list[Release]:
         return [
-            (int(e["update"]), Question.from_dict(schema, e["question"]), int(e["count"]))
+            (int(e[kind]), Question.from_dict(schema, e["question"]), int(e["count"]))
             for e in self.records
-            if "update" in e
+            if kind in e
         ]
 
     def close(self, rounds: int | None, releases: int | None = None) -> None:
@@ -274,10 +297,7 @@ class Journal:
 
     def _append(self, *documents: dict[str, Any], size: int = 0) -> None:
         self._owner.check("this session", ELSEWHERE)
-        lines = [
-            json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
-            for document in documents
-        ]
+        lines = [_line(document) for document in documents]
         lines[0] += b" " * (size - sum(len(line) + 1 for line in lines))
         state_files.append(self._handle, self._path, b"".join(line + b"\n" for line in lines))
         self._take(lines, list(documents))
@@ -313,6 +333,10 @@ class Journal:
                 f"the state {self._path} belongs to other data or another schema, or "
                 "its first line or its key was changed; name the table that it was opened with"
             )
+
+
+def _line(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _mark(key: bytes, table: SealedTable, header: Mapping[str, Any]) -> str:

@@ -27,6 +27,8 @@ from winnow.core.released import Receipt
 from winnow.core.tape import Tape
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.interactive.crossing import PrivateCounts
+from winnow.interactive.independent_answers import IndependentAnswers, OpenAnswers
+from winnow.interactive.kept import ELSEWHERE, Kept, Release
 from winnow.interactive.questions import Question
 from winnow.privacy import Compose, Grant, Promise, promise
 from winnow.read.crossing import SealedTable
@@ -38,8 +40,6 @@ _AHEAD = 256
 RESERVED = 64
 """Rounds whose places are written down together, before the first of them is drawn."""
 
-ELSEWHERE = "ask there, or go on from its state file after it was closed"
-
 
 @dataclass(frozen=True)
 class Crossing:
@@ -47,10 +47,6 @@ class Crossing:
 
     number: int
     count: int | None
-
-
-Release = tuple[int, Question, int]
-"""The number of a round, its question, and the noisy count that it released."""
 
 
 class Keeper(Protocol):
@@ -68,6 +64,9 @@ class Keeper(Protocol):
 
         What is written has at least `size` bytes, so that a public size tells of no release.
         """
+
+    def fell_back(self, answers: Sequence[Release]) -> None:
+        """Before they are shown: independent answers after the rounds."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,11 @@ class MultiplicativeWeights:
         discrete Gaussian noise of standard deviation prior_multiplier x l2 sensitivity. A row is
         in one cell of each of the t tables, so that is L sqrt(t) under add/remove, L sqrt(2 t)
         under substitution.
+
+        With a fallback, questions that are no longer tested are answered by ``IndependentAnswers``.
+        These have a number and a noise of their own, fixed beforehand: one more event, charged
+        with the rounds. Which questions it is asked depends on what was released only, so the
+        events compose adaptively, whatever made the rounds end.
     """
 
     updates: int
@@ -106,6 +110,8 @@ class MultiplicativeWeights:
     """What the run is charged for; a matter of accounting only."""
     prior_multiplier: Real | None = None
     prior_ways: int = 1
+    fallback: IndependentAnswers | None = None
+    """What answers when no round is left."""
     title: ClassVar[str] = "private-multiplicative-weights"
 
     def __post_init__(self) -> None:
@@ -120,7 +126,8 @@ class MultiplicativeWeights:
         words = {1: "one-way counts", 2: "counts of all pairs of columns"}
         said = words.get(self.prior_ways, f"{self.prior_ways}-way counts")
         first = f"{said}, then " if self.prior_multiplier is not None else ""
-        return f"{self.title}, {first}at most {self.updates} updates"
+        last = "" if self.fallback is None else f", then {self.fallback.name}"
+        return f"{self.title}, {first}at most {self.updates} updates{last}"
 
     def promise(self, relation: Relation) -> Promise:
         """What the whole run is charged, and why."""
@@ -128,15 +135,21 @@ class MultiplicativeWeights:
             "discrete-laplace", "capped-rounds", relation, epsilon=self.epsilon,
             updates=self.updates, steps=self.steps,
         )  # fmt: skip
-        if self.prior_multiplier is None:
+        others = []
+        if self.prior_multiplier is not None:
+            others.append(promise(
+                "discrete-gaussian", "additive", relation, noise_multiplier=self.prior_multiplier
+            ))  # fmt: skip
+        if self.fallback is not None:
+            others.append(self.fallback.promise(relation))
+        if not others:
             return rounds
-        prior = promise(
-            "discrete-gaussian", "additive", relation, noise_multiplier=self.prior_multiplier
-        )
+        events = tuple(each.event for each in others)
+        cited = "; ".join(dict.fromkeys(each.citation for each in others))
         return Promise(
-            Compose((prior.event, rounds.event)),
-            f"{rounds.citation}; counts: {prior.citation}",
-            f"{prior.statement} {rounds.statement}",
+            Compose((events[0] if len(events) == 1 else Compose(events), rounds.event)),
+            f"{rounds.citation}; counts: {cited}",
+            " ".join([*(each.statement for each in others), rounds.statement]),
         )
 
     def noise_scale(self, rows_per_person: int, grid: int = 1) -> Fraction:
@@ -150,6 +163,8 @@ class MultiplicativeWeights:
                 "the noise does not fit counts of 64 bits; ask for a larger epsilon or fewer "
                 "updates, or use a coarser grid"
             )
+        if self.fallback is not None:
+            self.fallback.check(rows_per_person, grid)
 
     def open(
         self, table: SealedTable, grant: Grant, tape: Tape, keeper: Keeper | None = None
@@ -168,16 +183,9 @@ class MultiplicativeWeights:
         run = OpenRounds(self, table, tape, receipt, keeper)
         run._position = run._reserved = kept.rounds
         run._left = max(0, self.updates - kept.crossings)
+        if run.fallback is not None:
+            run.fallback.go_on(kept.answers)
         return run
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What was written down about a run: places used up, releases made, and its charge."""
-
-    rounds: int
-    crossings: int
-    record: str
 
 
 class OpenRounds:
@@ -208,6 +216,13 @@ class OpenRounds:
         self._left = mechanism.updates
         self._broken = False
         self._together: _Together | None = None
+        self.fallback: OpenAnswers | None = None
+        """Independent answers for questions that are not tested any more."""
+        if mechanism.fallback is not None:
+            kept = None if keeper is None else _FallbackKeeper(self)
+            self.fallback = OpenAnswers(
+                mechanism.fallback, table, tape, receipt, kept, self._counts
+            )
 
     @property
     def left(self) -> int:
@@ -276,6 +291,8 @@ class OpenRounds:
             self._together = None
             if part.rounds:
                 self._write(part.releases, part.size)
+            if part.answers:
+                self._write_answers(part.answers)
 
     def _check_whole(self) -> None:
         if self._broken:  # guesses, too, may follow from what is not on the disk
@@ -287,6 +304,18 @@ class OpenRounds:
         assert self._keeper is not None
         self._broken = True  # until it is on the disk
         self._keeper.crossed(releases, size)
+        self._broken = False
+
+    def _fell_back(self, answers: Sequence[Release]) -> None:
+        if self._together is not None:
+            self._together.answers += answers
+        else:
+            self._write_answers(answers)
+
+    def _write_answers(self, answers: Sequence[Release]) -> None:
+        assert self._keeper is not None
+        self._broken = True
+        self._keeper.fell_back(answers)
         self._broken = False
 
     def _noise_at(self, number: int, grid: int) -> int:
@@ -332,6 +361,7 @@ class _Together:
         self._questions, self._most = questions, most
         self.rounds = 0
         self.releases: list[Release] = []
+        self.answers: list[Release] = []
 
     def ahead(self) -> int:
         """How many places of the tape to reserve: for all of them at once."""
@@ -342,6 +372,20 @@ class _Together:
         """The bytes of as many releases as there could be: a public number."""
         sizes = sorted((each.written for each in self._questions), reverse=True)
         return sum(sizes[: self._most]) + _ENTRY * (1 + min(self._most, len(sizes)))
+
+
+class _FallbackKeeper:
+    """Writes down what a run answers after its rounds; the ledger hears of all of it."""
+
+    def __init__(self, run: OpenRounds) -> None:
+        self._run = run
+
+    def tell_ledger(self, releases: int) -> None:
+        """Not beforehand: after each answer the ledger has a head that no older file has."""
+
+    def answered(self, releases: Sequence[Release]) -> None:
+        """Before they are shown."""
+        self._run._fell_back(releases)
 
 
 def prior_variance(

@@ -19,7 +19,7 @@ from winnow.errors import BudgetError, DataError, InputError, LedgerError, Param
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.independent import Independent
 from winnow.interactive.independent_answers import OpenAnswers
-from winnow.interactive.independent_plan import IndependentPlan, plan_independent
+from winnow.interactive.independent_plan import IndependentPlan, plan_beside, plan_independent
 from winnow.interactive.journal import Journal
 from winnow.interactive.mechanism import OpenRounds
 from winnow.interactive.session import Interactive
@@ -55,7 +55,7 @@ def chosen_plan(
     )  # fmt: skip
     single = plan_independent(_for_independent(bare, budget))
     try:
-        weights = plan_interactive(_for_weights(request, budget))
+        weights = plan_beside(single, _for_weights(request, budget))
     except InputError:
         return _useful(single), "recommended: multiplicative weights would learn nothing here"
     compared = (
@@ -281,6 +281,8 @@ def _session(
         session = Interactive(plan, schema, weights, run, receipt, journal, hold)
     if journal is not None:
         session.replay(journal.updates(schema))
+        if isinstance(session, Interactive):
+            session.recall(journal.answers(schema))
     return session
 
 

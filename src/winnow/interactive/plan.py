@@ -19,9 +19,8 @@ from winnow.core.schema import Schema, cells_text
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
-from winnow.interactive.independent_plan import IndependentPlan, plan_independent
+from winnow.interactive.independent_plan import IndependentPlan, plan_beside, plan_independent
 from winnow.interactive.listed import universe_of
-from winnow.interactive.sizing import plan_interactive
 from winnow.interactive.warm_start import AUTO
 
 INTERACTIVE, INDEPENDENT = "multiplicative weights", "independent Gaussian noise"
@@ -158,7 +157,8 @@ def interactive(
 
     ``schema`` is a schema or its number of cells; further options are those of
     ``winnow.open_interactive`` that size a session (updates, alpha, threshold, warm_start,
-    calibration, universe, smoothness, phi). A warm start is planned where the schema is known.
+    fallback, calibration, universe, smoothness, phi). A warm start is planned where the schema is
+    known.
     """
     count(n=n, max_queries=max_queries, rows_per_person=rows_per_person)
     positive(epsilon=epsilon)
@@ -178,15 +178,16 @@ def interactive(
     }  # fmt: skip
     if "universe" in options:
         options["universe"], asked["listed"] = universe_of(known, options["universe"])
-    if options.get("warm_start", AUTO) == AUTO:
-        asked["warm_start"] = options.pop("warm_start", AUTO)
+    for share in ("warm_start", "fallback"):
+        if options.get(share, AUTO) == AUTO:
+            asked[share] = options.pop(share, AUTO)
+    independent = plan_independent(InteractiveRequest(**asked))
     try:
-        session = plan_interactive(InteractiveRequest(**asked, **options))
+        session = plan_beside(independent, InteractiveRequest(**asked, **options))
     except InputError:
         if options:
             raise
         session = None
-    independent = plan_independent(InteractiveRequest(**asked))
     return InteractiveComparison(
         cells,
         int(n),
@@ -201,7 +202,8 @@ def interactive(
 
 
 _OPTIONS = {
-    "updates", "alpha", "threshold", "warm_start", "calibration", "universe", "smoothness", "phi",
+    "updates", "alpha", "threshold", "warm_start", "fallback", "calibration", "universe",
+    "smoothness", "phi",
 }  # fmt: skip
 
 

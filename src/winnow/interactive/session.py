@@ -5,12 +5,16 @@ the data have more than the hypothesis says, and r = f where they have less. (As
 are exchanged and every update makes the hypothesis worse.)
 
 The step. Let h be the hypothesis' answer and q the noisy one brought nu nearer to h; with
-|noise| <= nu the true answer lies beyond q, seen from h. The step of log odds(q) - log odds(h)
-makes the hypothesis answer q (for a set of cells), and lowers the relative entropy to the data
-by at least KL(q || h) >= 2 (q - h)^2 > 2 g^2. Proof: for values f in [0, 1] the mean of
-e^(eta f) is at most 1 - h + h e^eta, so the entropy falls by at least
+|noise| <= nu the true answer lies beyond q, seen from h. (On a sub-universe, nu + gamma nearer: so
+does the answer of the distribution there that is within gamma of the data.) The step of
+log odds(q) - log odds(h) makes the hypothesis answer q (for a set of cells), and lowers the
+relative entropy to the data by at least KL(q || h) >= 2 (q - h)^2 > 2 g^2. Proof: for values f in
+[0, 1] the mean of e^(eta f) is at most 1 - h + h e^eta, so the entropy falls by at least
 eta q - ln(1 - h + h e^eta), which is concave in eta, largest at that step with the value
 KL(q || h), and at least 2 (q - h)^2 from 4 |q - h| on; so steps are cut at 8 without harm.
+
+When updates have run out, questions are answered with noise of their own where part of the charge
+was kept for that (``fallback``), and else by the last hypothesis, untested.
 """
 
 from __future__ import annotations
@@ -27,10 +31,12 @@ from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 from winnow.interactive.constants import InteractivePlan
 from winnow.interactive.journal import Journal
+from winnow.interactive.kept import Release
 from winnow.interactive.mechanism import OpenRounds
 from winnow.interactive.open_session import (
     FRESH,
     HYPOTHESIS,
+    INDEPENDENT,
     UNCHECKED,
     Answer,
     OpenSession,
@@ -96,6 +102,8 @@ class Interactive(OpenSession[InteractivePlan]):
         self._state = state
         self._rounds = rounds
         self._measured: dict[bytes, tuple[int, int]] = {}
+        self._said: dict[bytes, int] = {}
+        """Noisy counts of questions that were answered after the rounds."""
         self._found_near = Remembered(plan.max_queries)
         self._near = math.nan
         """The threshold that the hypothesis passed on all of these."""
@@ -108,12 +116,20 @@ class Interactive(OpenSession[InteractivePlan]):
 
     @property
     def status(self) -> str:
-        """'open', 'exhausted' (no update or no round is left) or 'closed'."""
+        """'open', 'exhausted' (nothing new is answered from the data any more) or 'closed'."""
         if self._closed:
             return "closed"
-        if self._rounds.left <= 0 or self._rounds.rounds >= self.plan.max_queries:
-            return "exhausted"
-        return "open"
+        return "open" if self.learns or self.fallback_left > 0 else "exhausted"
+
+    @property
+    def learns(self) -> bool:
+        """Whether an update and a round are left; if not, a fallback answers if there is one."""
+        return self._rounds.left > 0 and self._rounds.rounds < self.plan.max_queries
+
+    @property
+    def fallback_left(self) -> int:
+        """How many independent answers are paid for, for when updates run out."""
+        return 0 if self._rounds.fallback is None else self._rounds.fallback.left
 
     @property
     def updates(self) -> int:
@@ -153,10 +169,10 @@ class Interactive(OpenSession[InteractivePlan]):
         with self._held(len(asked)), self._lock:
             for question in asked:
                 self._check(question)
-            first = self.updates
+            first = self._released
             found: list[Answer] = []
             for start in range(0, len(asked), TOGETHER):
-                most = None if fresh is None else fresh - (self.updates - first)
+                most = None if fresh is None else fresh - (self._released - first)
                 found += self._ask_together(asked[start : start + TOGETHER], most)
             return found
 
@@ -165,10 +181,10 @@ class Interactive(OpenSession[InteractivePlan]):
         with self._lock:
             for question in questions:
                 self._check(question)
-            first, found = self.updates, []
+            first, found = self._released, []
             with self._rounds.together(questions):
                 for question in questions:
-                    tested = fresh is None or self.updates - first < fresh
+                    tested = fresh is None or self._released - first < fresh
                     found.append(self._answered(question, again=False, tested=tested))
             return found
 
@@ -188,10 +204,14 @@ class Interactive(OpenSession[InteractivePlan]):
         said = None if again else self._measured.get(question.key)
         if said is not None:
             return self._fresh(question, said[1], None)
+        if not again and question.key in self._said:
+            return self._independent(question, None)
         guess = self._state.answer(question)
         if question.key in self._found_near:
             return self._guessed(question, guess, self._near, None)
-        if self.exhausted or not tested:
+        if tested and not self.learns and self.fallback_left > 0:
+            return self._fallen_back(question)
+        if not self.learns or not tested:
             return self._guessed(question, guess, None, None)
         unit = self.plan.rows * question.grid
         threshold = self.plan.threshold_at(self._rounds.left, self._entropy)
@@ -212,7 +232,29 @@ class Interactive(OpenSession[InteractivePlan]):
         self._entropy -= self.plan.gained(guess, fraction)
         self._state.update(question, log_step(self.plan, guess, fraction))
 
-    def replay(self, updates: Iterable[tuple[int, Question, int]]) -> None:
+    @property
+    def _released(self) -> int:
+        """Fresh and independent answers so far."""
+        return self.updates + len(self._said)
+
+    def _fallen_back(self, question: Question) -> Answer:
+        """With noise of its own: no update is left to learn from it."""
+        assert self._rounds.fallback is not None
+        ((number, count),) = self._rounds.fallback.answer([question])
+        self._said[question.key] = count
+        return self._independent(question, self.plan.max_queries + number)
+
+    def _independent(self, question: Question, number: int | None) -> Answer:
+        unit = self.plan.rows * question.grid
+        fraction = min(1.0, max(0.0, self._said[question.key] / unit))
+        error = min(1.0, self.plan.fallback_noise)
+        return answer_of(self.plan, question, fraction, INDEPENDENT, error, number)
+
+    def recall(self, answers: Iterable[Release]) -> None:
+        """Remember independent answers that were given before."""
+        self._said |= {question.key: count for _, question, count in answers}
+
+    def replay(self, updates: Iterable[Release]) -> None:
         """Take the steps of updates that were released before."""
         for number, question, count in updates:
             self._learn(question, number, count, self._state.answer(question))
@@ -251,11 +293,11 @@ class Interactive(OpenSession[InteractivePlan]):
             before = self.updates
             done += 1
             for query in range(asked.size):
-                if self.status != "open":
+                if not self.learns:
                     break
                 self._ask(taken(asked, query), again=True)
-            if self.status != "open":
-                status = self.status if not self._whole_pass(asked, before) else "converged"
+            if not self.learns:
+                status = "exhausted" if not self._whole_pass(asked, before) else "converged"
                 break
             if self.updates == before:
                 status = "converged"
@@ -312,10 +354,8 @@ def log_step(plan: InteractivePlan, guess: float, measured: float) -> float:
     up = measured > guess
     if plan.step == "fixed":
         return plan.fixed_step if up else -plan.fixed_step
-    if up:
-        target = min(max(measured - plan.noise, guess), 1.0)
-    else:
-        target = max(min(measured + plan.noise, guess), 0.0)
+    off = plan.noise + plan.gamma
+    target = min(max(measured - off, guess), 1.0) if up else max(min(measured + off, guess), 0.0)
     step = _log_odds(target) - _log_odds(guess)
     if math.isnan(step):  # the hypothesis already puts all or nothing there
         return 0.0

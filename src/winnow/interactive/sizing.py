@@ -23,6 +23,11 @@ negative the session is not exhausted. With g^2 = ln M/(2 c (1 - lambda)) at lea
 are free in this way. The threshold of a round is a function of what was released before, which is
 all that privacy asks of it.
 
+With a fallback none of this is needed. A part of the charge is kept for k independent answers;
+the threshold is the low one throughout, and what comes after the c-th update has noise of its own.
+All errors are then at most the larger of low + nu and the bound of that noise, whatever the data
+are and whatever is asked: each of the two kinds of noise has half of beta.
+
 The cap c is chosen to make the bound small: more updates need a smaller g and more noise. With
 c = k every question may have a fresh answer; the threshold is then 0 and all errors are at most nu.
 """
@@ -34,13 +39,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
-from winnow.core.checks import count, exact, nonnegative, one_of, positive, probability, public_rows
-from winnow.core.schema import cells_text
-from winnow.core.workloads.reductions import phi_of_rows, sub_universe_alpha, sub_universe_size
+from winnow.core.checks import count, exact, one_of, positive, probability, public_rows
 from winnow.errors import DataError, ParameterError
 from winnow.interactive import warm_start
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
-from winnow.privacy import CappedRounds, Gaussian, calibrate_capped, guarantee_of, zcdp_rho
+from winnow.interactive.independent_answers import IndependentAnswers, answer_bound
+from winnow.interactive.sub_universe import domain_of, sampled, with_phi
+from winnow.privacy import (
+    CappedRounds,
+    Compose,
+    Event,
+    Gaussian,
+    calibrate_capped,
+    guarantee_of,
+    zcdp_rho,
+)
 from winnow.privacy.capped import lost_mass
 
 CALIBRATIONS = ("target-charging", "paper")
@@ -63,24 +76,26 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
     one_of(CALIBRATIONS, calibration=request.calibration)
     if isinstance(request.warm_start, str):
         return warm_start.better_start(request, plan_interactive)
+    if isinstance(request.fallback, str):
+        one_of((warm_start.AUTO,), fallback=request.fallback)
+        request = replace(request, fallback=0)
     rows = rows_of(request)
-    request = _sampled(_with_phi(request, rows))
-    domain, gamma = _domain(request)
-    warm = exact("warm_start", request.warm_start)
+    request = sampled(with_phi(request, rows))
+    domain, gamma = domain_of(request)
     if request.calibration == "paper":
         return _paper(request, rows, domain, gamma)
-    if not 0 <= warm < 1:
-        raise ParameterError(
-            f"warm_start={request.warm_start} is not a share in [0, 1); give 0.1 for a tenth, "
-            "'auto', or 0 for none"
-        )
-    initial = None if warm == 0 else _prior(request, warm)
+    warm, spare = _shares(request)
+    prior = None if warm == 0 else Gaussian(_multiplier(request, warm), request.relation)
+    fallback = None
+    if spare > 0:
+        fallback = IndependentAnswers(int(request.max_queries), _multiplier(request, spare))
     ways = warm_start.ways_of(None if request.universe is not None else request.shape)
-    mix = 1.0 if initial is None else warm_start.mix_of(ways)
+    mix = 1.0 if prior is None else warm_start.mix_of(ways)
     entropy = math.log(max(domain, 2)) - math.log(mix)
-    updates = _updates(request, rows, entropy, float(1 - warm))
-    if initial is not None and ways == warm_start.PAIRS and warm_start.by_default(request):
-        updates = warm_start.capped_updates(updates, entropy)
+    updates = _updates(request, rows, entropy, float(1 - warm - spare))
+    if prior is not None and ways == warm_start.PAIRS and warm_start.by_default(request):
+        updates = warm_start.capped_updates(updates, entropy, ends=fallback is None)
+    initial = _first(prior, fallback, request)
     accountant = request.accountant if initial is None else "zcdp"
     capped = calibrate_capped(
         updates,
@@ -95,10 +110,10 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
         capped.epsilon, rows, request.rows_per_person, request.max_queries, _noise_beta(request)
     )
     every = updates >= request.max_queries  # then each question may have a fresh answer
-    lowered = not every and _lowered(updates, request)
+    lowered = not every and fallback is None and _lowered(updates, request)
     gap = 0.0 if every else _gap(entropy, updates, request)
     proved = 0.0 if every else gap + noise + gamma
-    threshold = proved
+    threshold = proved if every or fallback is None else min(LOW * noise + gamma, proved)
     if request.threshold is not None and request.threshold != PROVED:
         positive(threshold=request.threshold)
         threshold = float(request.threshold)
@@ -128,16 +143,18 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
         gamma,
         None if request.universe is None else domain,
         int(request.universe_seed),
-        None if initial is None else float(initial.noise_multiplier),
-        threshold >= proved,
+        None if prior is None else float(prior.noise_multiplier),
+        threshold >= proved or fallback is not None,
         capped.event,
         capped.guarantee,
         accountant,
         entropy,
         low,
-        ways if initial is not None else 1,
+        ways if prior is not None else 1,
         mix,
         request.listed,
+        None if fallback is None else float(fallback.noise_multiplier),
+        0.0 if fallback is None else _fallback_bound(fallback, request, rows),
     )
 
 
@@ -185,92 +202,58 @@ def rows_of(request: InteractiveRequest) -> int:
     return rows
 
 
-def _with_phi(request: InteractiveRequest, rows: int) -> InteractiveRequest:
-    """The same with a number in the place of ``phi="rows"`` [PMW, Claim V.1]."""
-    if not isinstance(request.phi, str):
-        nonnegative(phi=request.phi)
-        return request
-    one_of(("rows",), phi=request.phi)
-    if request.listed is not None:
-        raise ParameterError("phi='rows' is for sampled cells; give phi= as a number")
-    if int(request.rows_per_person) > 1:
-        raise ParameterError("phi='rows' is for independent rows, one for each person; give phi=")
-    part = float(request.beta) / 4
-    phi = phi_of_rows(rows=rows, queries=int(request.max_queries), beta=part)
-    return replace(request, phi=phi, phi_beta=part)
-
-
-def _sampled(request: InteractiveRequest) -> InteractiveRequest:
-    """The same with a number in the place of ``universe="alpha"`` [PMW, Lemma V.2]."""
-    if not isinstance(request.universe, str):
-        return request
-    one_of(("alpha",), universe=request.universe)
-    if request.alpha is None or request.smoothness is None:
-        raise ParameterError("universe='alpha' follows from alpha= and smoothness=; give both")
-    probability(alpha=request.alpha)
-    needed = sub_universe_size(
-        cells=request.cells,
-        queries=int(request.max_queries),
-        smoothness=float(request.smoothness),
-        alpha=float(request.alpha) / 2,
-        beta=float(request.beta) / 2 - request.phi_beta,
-    )
-    if needed >= request.cells:
-        raise ParameterError(
-            f"alpha={float(request.alpha):g} needs {needed:,} sampled cells, and the domain has "
-            f"{cells_text(request.cells)}; leave out universe="
-        )
-    return replace(request, universe=needed)
-
-
-def _domain(request: InteractiveRequest) -> tuple[int, float]:
-    """Cells that carry weight, and what a sample of them adds to the threshold."""
-    cells = request.cells
-    if request.universe is None:
-        if request.smoothness is not None or exact("phi", request.phi) != 0:
-            raise ParameterError(
-                "smoothness= and phi= belong to a universe of some cells; give universe="
-            )
-        return cells, 0.0
-    count(universe=request.universe)
-    if request.listed is not None:
-        if request.smoothness is not None:
-            raise ParameterError("smoothness= is for sampled cells; leave it out")
-        return int(request.universe), float(request.phi)
-    if int(request.universe) >= cells:
-        raise ParameterError(
-            f"universe={request.universe} is not below the {cells_text(cells)} cells of the "
-            "domain; leave it out"
-        )
-    if request.smoothness is None:
-        raise ParameterError(
-            "a sampled universe needs smoothness=xi: no cell holds more than this part of the "
-            f"rows, or of a distribution near them; 1/{cells_text(cells)} is an even spread"
-        )
-    positive(smoothness=request.smoothness)
-    if exact("smoothness", request.smoothness) * cells < 1:
-        raise ParameterError(
-            f"smoothness={request.smoothness} is below 1/{cells_text(cells)}: some cell always "
-            "holds that part of the rows; give at least that"
-        )
-    alpha = sub_universe_alpha(
-        sampled=int(request.universe),
-        queries=int(request.max_queries),
-        evenness=float(exact("smoothness", request.smoothness) * cells),
-        beta=float(request.beta) / 2 - request.phi_beta,
-    )
-    return int(request.universe), float(request.phi) + alpha
-
-
 def _noise_beta(request: InteractiveRequest) -> float:
     """A sampled universe takes half of the failure probability."""
     whole = request.universe is None or request.listed is not None
-    return float(request.beta) / (1 if whole else 2)
+    parts = (1 if whole else 2) * (1 if exact("fallback", request.fallback) == 0 else 2)
+    return float(request.beta) / parts
 
 
-def _prior(request: InteractiveRequest, share: Fraction) -> Gaussian:
+def _shares(request: InteractiveRequest) -> tuple[Fraction, Fraction]:
+    """The parts of the charge for tables beforehand, and for independent answers at the end."""
+    shares = exact("warm_start", request.warm_start), exact("fallback", request.fallback)
+    names = ("warm_start", "fallback")
+    for name, share in zip(names, shares, strict=True):
+        if not 0 <= share < 1:
+            raise ParameterError(
+                f"{name}={getattr(request, name)} is not a share in [0, 1); give 0.1 for a tenth, "
+                "'auto', or 0 for none"
+            )
+    if sum(shares) >= 1:
+        raise ParameterError("warm_start and fallback leave nothing for the rounds; lower them")
+    if shares[1] > 0 and (request.alpha is not None or request.threshold == PROVED):
+        raise ParameterError(
+            "alpha and threshold='proved' are for updates that last, a fallback is for when they "
+            "run out; leave out one of them"
+        )
+    return shares
+
+
+def _multiplier(request: InteractiveRequest, share: Fraction) -> float:
+    """Of Gaussian noise that this share of the charge pays for."""
     rho = float(zcdp_rho(request.epsilon, request.delta)) * float(share)
-    return Gaussian(float(f"{1 / math.sqrt(2 * rho) * 1.0001:.5g}"), request.relation)
+    return float(f"{1 / math.sqrt(2 * rho) * 1.0001:.5g}")
+
+
+def _first(
+    prior: Gaussian | None, fallback: IndependentAnswers | None, request: InteractiveRequest
+) -> Event | None:
+    """What is charged beside the rounds, as the mechanism states it."""
+    events: list[Event] = [] if prior is None else [prior]
+    if fallback is not None:
+        events.append(fallback.promise(request.relation).event)
+    if len(events) > 1:
+        return Compose(tuple(events))
+    return events[0] if events else None
+
+
+def _fallback_bound(fallback: IndependentAnswers, request: InteractiveRequest, rows: int) -> float:
+    """No noise of these answers is larger, as a fraction of the rows, but for half of beta."""
+    found = answer_bound(
+        float(fallback.noise_multiplier), int(request.rows_per_person), fallback.queries,
+        _noise_beta(request),
+    )  # fmt: skip
+    return found / rows
 
 
 def _updates(request: InteractiveRequest, rows: int, entropy: float, share: float) -> int:
@@ -280,7 +263,7 @@ def _updates(request: InteractiveRequest, rows: int, entropy: float, share: floa
         if request.alpha is not None:
             raise ParameterError("give updates= or alpha=, not both")
         return int(request.updates)
-    gamma = _domain(request)[1]
+    gamma = domain_of(request)[1]
     rho = float(zcdp_rho(request.epsilon, request.delta)) * share
     spread = math.sqrt(2 * math.log(3 / float(request.delta)))
 
@@ -314,10 +297,11 @@ def _updates(request: InteractiveRequest, rows: int, entropy: float, share: floa
 def _paper(request: InteractiveRequest, rows: int, domain: int, gamma: float) -> InteractivePlan:
     """The printed constants of Figure 1, with what they are really worth by our accounting."""
     given = (request.updates, request.threshold, request.alpha)
-    if any(value is not None for value in given) or exact("warm_start", request.warm_start) != 0:
+    shares = exact("warm_start", request.warm_start), exact("fallback", request.fallback)
+    if any(value is not None for value in given) or any(shares):
         raise ParameterError(
-            "calibration='paper' has the printed constants; leave out updates, threshold, alpha "
-            "and warm_start"
+            "calibration='paper' has the printed constants; leave out updates, threshold, alpha, "
+            "warm_start and fallback"
         )
     epsilon, delta, n = float(request.epsilon), float(request.delta), rows
     log_m = math.log(max(domain, 2))

@@ -37,6 +37,7 @@ def open_interactive(
     threshold: Real | str | None = None,
     calibration: str = "target-charging",
     warm_start: Real | str = "auto",
+    fallback: Real | str = "auto",
     universe: Any = None,
     smoothness: Real | None = None,
     phi: Real | str = 0.0,
@@ -65,6 +66,8 @@ def open_interactive(
     throughout. ``warm_start`` is the share of the charge for noisy counts of all pairs of columns
     to start from (of single columns where the domain is too large to fit them); "auto" takes a
     fifth where public numbers predict that it helps and nothing else is set by hand, 0 none.
+    ``fallback`` is the share for independent answers to all questions that come when updates have
+    run out; "auto" takes a quarter after a warm start where that lowers the error bound, 0 none.
     ``rows`` is a public number of rows, needed where the true number is private.
 
     Domains that do not fit ``memory`` are kept as the list of updates. ``universe`` samples so
@@ -99,6 +102,7 @@ def open_interactive(
         alpha=alpha,
         calibration=calibration,
         warm_start=warm_start,
+        fallback=fallback,
         universe=universe,
         listed=listed,
         smoothness=smoothness,

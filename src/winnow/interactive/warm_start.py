@@ -37,10 +37,15 @@ AUTO = "auto"
 """The word for a start that public numbers choose."""
 SHARE = Fraction(1, 5)
 """The part of the charge that the tables get, unless the user says."""
+FALLBACK = Fraction(1, 4)
+"""The part for independent answers at the end: these have twice the noise that all of it buys."""
+LOWER = 0.5
+"""The bound has to fall to this part of what it is without them."""
 PAIRS, SINGLE = 2, 1
 MIX, SINGLE_MIX = 0.01, 0.1
 """The part of the even distribution in the start, from pairs and from single columns."""
 MOST_UPDATES_WARM = 200
+FEWEST_UPDATES = 20
 COSTS = 1.25
 """By so much the usual errors may grow for a start."""
 
@@ -65,13 +70,16 @@ def mix_of(ways: int) -> float:
     return MIX if ways == PAIRS else SINGLE_MIX
 
 
-def capped_updates(best: int, entropy: float) -> int:
+def capped_updates(best: int, entropy: float, *, ends: bool) -> int:
     """How many updates to pay for after pairs; `best` is right for a hypothesis that knows nothing.
 
-    At least so many that the proved threshold is some 0.6 of the rows.
+    Where the session ends with them, at least so many that the proved threshold is some 0.6 of
+    the rows. Where independent answers come after them no threshold has to be proved to last, and
+    half as many do.
     """
     few = min(MOST_UPDATES_WARM, best // _PART)
-    return min(best, max(few, math.ceil(_LEAST * entropy)))
+    least = math.ceil(_LEAST * entropy) if ends else FEWEST_UPDATES
+    return min(best, max(few if ends else few // 2, least))
 
 
 def deviation_of(
@@ -112,6 +120,25 @@ def better_start(request: InteractiveRequest, planned: Planner) -> InteractivePl
 
 
 def _from_tables(request: InteractiveRequest, planned: Planner) -> InteractivePlan | None:
+    """The plan with all pairs of columns, and independent answers at the end where they help.
+
+    That is where the bound on all errors falls to a half, and what answers usually keep to hardly
+    grows. Where it falls by less, the largest errors of a hypothesis that has learned what it could
+    were no worse than those of the noise at the end, in ``benchmarks/interactive.py`` with hostile
+    questions.
+    """
+    if not isinstance(request.fallback, str):
+        return _with_tables(request, planned)
+    one_of((AUTO,), fallback=request.fallback)
+    without = _with_tables(replace(request, fallback=0), planned)
+    ending = _with_tables(replace(request, fallback=FALLBACK), planned)
+    if without is None or ending is None:
+        return without
+    lower = ending.bound <= LOWER * without.bound
+    return ending if lower and ending.usual <= COSTS * without.usual else without
+
+
+def _with_tables(request: InteractiveRequest, planned: Planner) -> InteractivePlan | None:
     """The plan with all pairs of columns, if their noise stays below what the rounds can see."""
     if request.shape is None or ways_of(request.shape) != PAIRS:
         return None
@@ -119,13 +146,14 @@ def _from_tables(request: InteractiveRequest, planned: Planner) -> InteractivePl
         plan = planned(replace(request, warm_start=SHARE))
     except ParameterError:
         return None
-    if plan.low is None or plan.prior_multiplier is None:
+    low = plan.low if plan.fallback_multiplier is None else plan.threshold
+    if not low or plan.prior_multiplier is None:
         return None
     deviation = deviation_of(
         request.shape, plan.prior_multiplier, plan.rows_per_person, request.relation
     )
     noise = table_error(request.shape, deviation / plan.rows)
-    return plan if noise <= plan.low else None
+    return plan if noise <= low else None
 
 
 def fitted_start(

@@ -201,6 +201,8 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
     if first:
         spent = float(SHARE if request.warm_start is None else request.warm_start)
         reason += f"; {100 * spent:g} % of the budget for the tables of single columns, a start"
+    if request.index is not None:
+        reason += "; an index as asked, which was slower than none at every size measured"
     reason += (
         f"; {plan.accountant} accountant: per round a selection at epsilon "
         f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity"

@@ -79,7 +79,12 @@ _TEXT = _derived(
 )
 _DOCUMENT = _released("what the mechanism drew", "*.json.value", "*.json.value.*")
 _JOURNAL = (
-    _released("what the journal keeps of the answers", "*.line.*.count", "*.line.*.update")
+    _released(
+        "what the journal keeps of the answers",
+        "*.line.*.count",
+        "*.line.*.update",
+        "*.line.*.answer",
+    )
     + _keyed(
         "the name and the key of a session, and the mark of its data under that key",
         "*.line.*.session",

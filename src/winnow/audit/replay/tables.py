@@ -216,6 +216,7 @@ def _sessions() -> Iterator[Replay]:
         yield _session(method, {"method": method}, (int(method != "recommended"), 3))
     yield _session("warm start", {"warm_start": 0.2})
     yield _session("warm start from columns alone", {"warm_start": 0.2, "memory": 8})
+    yield _session("independent answers at the end", {"fallback": 0.2, "updates": 1})
     yield _session("a sampled universe", {"universe": 3, "smoothness": 0.5})
     yield _session("an implicit hypothesis", {"memory": 8})
 

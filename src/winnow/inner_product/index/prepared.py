@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.inner_product.index.flat import Floats, Index, Integers, Matrix, blocks
-from winnow.inner_product.kernels.exact_dot import InnerProducts, norm, row_norms
+from winnow.inner_product.kernels.exact_dot import UNDERFLOW, InnerProducts, norm, row_norms
 
 
 class PreparedVectors:
@@ -69,7 +69,8 @@ class PreparedVectors:
 
     def _box(self, query: Floats) -> float:
         terms = np.maximum(self._low * query, self._high * query)
-        return _up(float(terms.sum()) + float(np.abs(terms).sum()) * (len(query) + 4) * 2.0**-52)
+        rounding = float(np.abs(terms).sum()) * (len(query) + 4) * 2.0**-52
+        return _up(float(terms.sum()) + rounding + UNDERFLOW)
 
     def _ball(self, query: Floats, head: Integers) -> float:
         furthest = self._by_radius[: len(head) + 1]

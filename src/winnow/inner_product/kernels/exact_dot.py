@@ -35,7 +35,8 @@ MOST_STEPS = 2**62 - 1
 """Scores are int64, and so are their differences."""
 
 _ROUNDING = 2.0**-53
-_UNDERFLOW = 2.0**-1060  # more than what products that vanish could add up to
+UNDERFLOW = 2.0**-1040
+"""More than what products that vanish could add up to."""
 _NEAR_MOST = 2.0**61
 _SPLIT = 134217729.0  # 2^27 + 1
 _BLOCK = 1 << 22  # entries that are converted to float64 at a time
@@ -110,7 +111,7 @@ class InnerProducts:
         return steps
 
     def _in_steps(self, error: Floats) -> Floats:
-        return np.ldexp(error * (1.0 + 2.0**-40) + _UNDERFLOW, -self.power)
+        return np.ldexp(error * (1.0 + 2.0**-40) + UNDERFLOW, -self.power)
 
 
 def norm(vector: Floats) -> float:

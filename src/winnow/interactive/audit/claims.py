@@ -15,6 +15,11 @@ from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
+from winnow.interactive.audit.fallback import (
+    fallback_enumerated,
+    fallback_faithful,
+    fallback_twins,
+)
 from winnow.interactive.audit.independent import (
     independent_enumerated,
     independent_faithful,
@@ -72,6 +77,7 @@ def interactive_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     for epsilon, updates, level in _LEVELS[: 1 if quick else None]:
         yield enumerate_repeated(epsilon, updates, level)
     yield from tables_enumerated()
+    yield from fallback_enumerated()
     yield from independent_enumerated()
 
 
@@ -167,6 +173,7 @@ def interactive_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditRes
     """Real sessions have the transcripts of the model."""
     yield fidelity_of_sessions(session_model(), 1_000 if quick else 2_000, seed)
     yield from tables_faithful(quick=quick, seed=seed)
+    yield from fallback_faithful(quick=quick, seed=seed)
     yield from independent_faithful(quick=quick, seed=seed)
 
 
@@ -271,4 +278,5 @@ def interactive_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult
     if not quick:  # a sample that is sure to catch it takes seconds
         yield as_twin(FREE_REPEATS, "Sampling", sample_adversary(1_500, seed, kind=Forgetful))
     yield from tables_twins(quick=quick, seed=seed)
+    yield from fallback_twins(quick=quick, seed=seed)
     yield from independent_twins(quick=quick, seed=seed)

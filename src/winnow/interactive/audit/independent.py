@@ -76,13 +76,19 @@ def enumerate_answers(answers: int, variance: float) -> AuditResult:
 
 def moved_delta(moved: int, variance: float) -> tuple[float, int]:
     """The exact delta at the level where so many noisy counts all move by one; the sums' reach."""
+    loss, chances = loss_of_sums(moved, variance)
+    # sums far out count in full
+    found = float(chances @ -np.expm1(np.minimum(LEVEL - loss, 0.0))) + 1 - chances.sum()
+    return found, len(chances) // 2
+
+
+def loss_of_sums(moved: int, variance: float) -> tuple[Floats, Floats]:
+    """The privacy losses of so many noisy counts that all move by one, and their chances."""
     chances = _sums(moved, variance)
     reach = len(chances) // 2
     sums = np.arange(-reach, reach + 1)
-    # each of the neighbour's counts lies one higher; sums far out count in full
-    loss = (moved - 2 * sums) / (2 * variance)
-    found = float(chances @ -np.expm1(np.minimum(LEVEL - loss, 0.0))) + 1 - chances.sum()
-    return found, reach
+    # each of the neighbour's counts lies one higher
+    return (moved - 2 * sums) / (2 * variance), chances
 
 
 def claimed_delta() -> float:

@@ -167,8 +167,13 @@ class RepeatedModel:
     repeats: int = 0
     """Further counts that each release brings without being counted."""
 
-    def delta(self, epsilon: float, moved: int = 1) -> float:
-        """The hockey-stick divergence when the neighbour's count lies `moved` higher (1 or -1)."""
+    def delta(
+        self, epsilon: float, moved: int = 1, after: tuple[Floats, Floats] | None = None
+    ) -> float:
+        """The hockey-stick divergence when the neighbour's count lies `moved` higher (1 or -1).
+
+        ``after`` has the losses, and their chances, of what is released when all rounds are over.
+        """
         found_near, plus, minus = self._outcomes(0, moved)
         others = self._outcomes(moved, moved)
         loss = math.log(found_near / others[0])
@@ -187,11 +192,11 @@ class RepeatedModel:
                 released[1:] += chance * np.roll(mass, shift, axis=1)
             ended = released[self.updates]
             silent = done - (self.updates - 1)
-            total += _over(ended, silent * loss + net, epsilon)
+            total += _over(ended, silent * loss + net, epsilon, after)
             mass = found_near * mass + released[: self.updates]
         for releases in range(self.updates):
             silent = self.rounds - releases
-            total += _over(mass[releases], silent * loss + net, epsilon)
+            total += _over(mass[releases], silent * loss + net, epsilon, after)
         return total
 
     def _release_steps(self, plus: float, minus: float) -> dict[int, float]:
@@ -226,8 +231,12 @@ class RepeatedModel:
         return 1 - q ** (x + 1) / (1 + q) if x >= 0 else q ** (-x) / (1 + q)
 
 
-def _over(mass: Floats, loss: Floats, epsilon: float) -> float:
-    return float(mass @ -np.expm1(np.minimum(epsilon - loss, 0.0)))
+def _over(mass: Floats, loss: Floats, epsilon: float, after: tuple[Floats, Floats] | None) -> float:
+    if after is None:
+        return float(mass @ -np.expm1(np.minimum(epsilon - loss, 0.0)))
+    losses, chances = after
+    gains = -np.expm1(np.minimum(epsilon - loss[:, None] - losses[None, :], 0.0)) @ chances
+    return float(mass @ (gains + (1 - chances.sum())))  # sums far out count in full
 
 
 CODES = 44

@@ -141,6 +141,16 @@ def ask(
             _METHOD,
         ),
     ] = "auto",
+    fallback: Annotated[
+        str,
+        option(
+            "--fallback",
+            "SHARE",
+            "A share of the charge for independent answers when updates have run out; auto takes "
+            "one where it lowers the error bound, 0 none.",
+            _METHOD,
+        ),
+    ] = "auto",
     beta: Annotated[
         float,
         option(
@@ -289,7 +299,8 @@ def ask(
         sizing: dict[str, Any] = {
             "threshold": threshold,
             "updates": updates,
-            "warm_start": share_of(warm_start),
+            "warm_start": share_of("--warm-start", warm_start),
+            "fallback": share_of("--fallback", fallback),
             "alpha": alpha,
             "universe": universe_from(universe, sealed.schema),
             "smoothness": smoothness,
@@ -309,7 +320,8 @@ def ask(
             rows=rows,
             threshold=threshold,
             updates=updates,
-            warm_start=share_of(warm_start),
+            warm_start=sizing["warm_start"],
+            fallback=sizing["fallback"],
             beta=beta,
             alpha=alpha,
             calibration=str(calibration),

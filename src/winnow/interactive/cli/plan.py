@@ -42,14 +42,14 @@ _SHORT = {"multiplicative-weights": "hypothesis", "independent": "independent", 
 _USUAL = (1_000, 10_000, 100_000, 1_000_000)
 
 
-def share_of(typed: str) -> float | str:
-    """The share of a warm start, or the word for one that is chosen."""
+def share_of(name: str, typed: str) -> float | str:
+    """A share of the charge, or the word for one that is chosen."""
     from winnow.interactive.warm_start import AUTO
 
     if typed == AUTO:
         return typed
     with instead(
-        ParameterError(f"--warm-start {shown(typed)} is no share; give auto, 0, or one like 0.2"),
+        ParameterError(f"{name} {shown(typed)} is no share; give auto, 0, or one like 0.2"),
         ValueError,
     ):
         return float(typed)
@@ -112,6 +112,7 @@ def interactive(
             "--warm-start", metavar="SHARE", help="As in winnow ask.", rich_help_panel=ASKED
         ),
     ] = "auto",
+    fallback: Annotated[str, option("--fallback", "SHARE", _AS_ASKED, ASKED)] = "auto",
     alpha: Annotated[float | None, option("--alpha", "A", _AS_ASKED, ASKED)] = None,
     universe: Annotated[str | None, option("--universe", "CELLS|FILE", _AS_ASKED, ASKED)] = None,
     smoothness: Annotated[float | None, option("--smoothness", "XI", _AS_ASKED, ASKED)] = None,
@@ -137,8 +138,9 @@ def interactive(
         check_target(out)
         refuse_overwriting([] if schema is None else [schema], "--out", out)
     sizing: dict[str, Any] = {
-        "threshold": threshold, "updates": updates, "warm_start": share_of(warm_start),
-        "alpha": alpha, "smoothness": smoothness, "phi": distance_from(phi),
+        "threshold": threshold, "updates": updates, "alpha": alpha, "smoothness": smoothness,
+        "warm_start": share_of("--warm-start", warm_start),
+        "fallback": share_of("--fallback", fallback), "phi": distance_from(phi),
         "universe": universe_from(universe, None if schema is None else Schema.parse(schema)),
     }  # fmt: skip
     found = [

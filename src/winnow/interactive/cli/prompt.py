@@ -256,6 +256,8 @@ def _show_budget(session: Opened, budget: Budget | None) -> None:
     table.add_row(asked, f"{session.rounds:,} of {session.plan.max_queries:,}")
     if isinstance(session, Interactive):
         table.add_row("updates", f"{session.updates:,} of {session.plan.updates:,}")
+        if session.plan.fallback_multiplier is not None:
+            table.add_row("independent answers left", f"{session.fallback_left:,}")
     if session.late:
         table.add_row("late answers", f"{session.late:,}")
     table.add_row("ledger", visible(session.receipt.ledger))

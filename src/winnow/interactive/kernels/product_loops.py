@@ -9,8 +9,6 @@ import numpy as np
 
 from winnow.core.kernels.compiled import compiled, helper
 
-_MOST = 64  # axes
-
 
 @helper
 def _advance(digits, offsets, starts, axes, place):  # type: ignore[no-untyped-def]
@@ -31,7 +29,7 @@ def _advance(digits, offsets, starts, axes, place):  # type: ignore[no-untyped-d
 def _product_sum(values, offsets, starts):  # type: ignore[no-untyped-def]
     """The sum of the values over the set."""
     axes = starts.shape[0] - 1
-    digits = np.zeros(_MOST, np.int64)
+    digits = np.zeros(axes, np.int64)
     place = 0
     for axis in range(axes - 1):
         place += offsets[starts[axis]]
@@ -67,7 +65,7 @@ def _product_sum(values, offsets, starts):  # type: ignore[no-untyped-def]
 def _product_scale(values, offsets, starts, factor):  # type: ignore[no-untyped-def]
     """Multiply the values of the set by a factor."""
     axes = starts.shape[0] - 1
-    digits = np.zeros(_MOST, np.int64)
+    digits = np.zeros(axes, np.int64)
     place = 0
     for axis in range(axes - 1):
         place += offsets[starts[axis]]
