@@ -44,8 +44,7 @@ _OUTPUT = "Output"
 EXAMPLES = """\
 Examples:
 
-winnow learn adult.csv --target income --schema adult.json --hypotheses stumps --epsilon 0.5 \
---one-row-per-person
+winnow learn adult.csv --target income --schema adult.json --epsilon 0.5 --one-row-per-person
 
 winnow learn adult.csv --target income --schema adult.json --hypotheses additive \
 --class-weights balanced --epsilon 1 --delta 1e-6 --one-row-per-person
@@ -75,14 +74,6 @@ def learn(
     target: Annotated[
         str, typer.Option("--target", metavar="COLUMN", help="The column of classes.")
     ],
-    hypotheses: Annotated[
-        str,
-        typer.Option(
-            "--hypotheses",
-            metavar="CLASS",
-            help="thresholds, intervals, stumps, conjunctions:N with N from 1 to 4, or additive.",
-        ),
-    ],
     schema: Annotated[
         Path,
         typer.Option(
@@ -96,9 +87,20 @@ def learn(
     delta: Annotated[
         float,
         typer.Option(
-            "--delta", metavar="D", help="For large-margin; additive models may gain by it, too."
+            "--delta",
+            metavar="D",
+            help="For large-margin; boosted and additive models may gain by it, too.",
         ),
     ] = 0.0,
+    hypotheses: Annotated[
+        str,
+        typer.Option(
+            "--hypotheses",
+            metavar="CLASS",
+            help="auto (default), thresholds, intervals, stumps, conjunctions:N with N from 1 to "
+            "4, boosted or additive.",
+        ),
+    ] = "auto",
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
     mechanism: Annotated[
@@ -179,11 +181,12 @@ def learn(
     ] = None,
     record: Record = UNRECORDED,
 ) -> None:
-    """Choose the rule that predicts a column best, privately.
+    """Learn to predict a column, privately.
 
-    The class of rules is public: it follows from the schema alone. The rule that leaves
-    comes with a guarantee, a receipt and a bound on its error on new rows. additive adds up
-    points for the value of every column instead, and tells any number of classes apart.
+    auto takes a vote of rules, or one rule where the rows are too few for a vote; of more than
+    two classes an additive model, which adds up points for the value of every column. The class
+    of rules is public: it follows from the schema alone. What leaves comes with a guarantee and
+    a receipt, one rule also with a bound on its error on new rows.
     """
     from winnow.cli.files import are_large, refuse_overwriting
     from winnow.cli.printing import working
@@ -193,6 +196,7 @@ def learn(
     from winnow.learn.additive import ADDITIVE
     from winnow.learn.crossing.rows import labelled_table
     from winnow.learn.rules import parse
+    from winnow.learn.settings import AUTO
     from winnow.learn.verb import learn as winnow_learn
     from winnow.read.table import read_table
 
@@ -206,7 +210,7 @@ def learn(
     warn_of_other_labels(budget, [table])
     if test is not None:  # what cannot be read is refused before anything is spent
         public = read_table(test, schema=declared, **text.said())
-        labelled_table(public, target, many=asked.kind == ADDITIVE)
+        labelled_table(public, target, many=asked.kind in (ADDITIVE, AUTO))
     with working(f"reading {table}") if are_large([table]) else nullcontext():
         private = read_table(
             table,

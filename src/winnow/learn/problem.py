@@ -15,6 +15,7 @@ from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import shown
 from winnow.learn.additive import ADDITIVE
+from winnow.learn.boosted import BOOSTED
 from winnow.learn.crossing.rows import (
     Classes,
     SealedLabelled,
@@ -41,17 +42,18 @@ class Problem:
     predictor: Callable[[int], Predictor]
 
 
-def is_additive(hypotheses: Any) -> bool:
-    """Whether these words ask for an additive model."""
-    named = isinstance(hypotheses, str | Hypotheses)
-    return named and parse(hypotheses).kind == ADDITIVE
+def asked_model(hypotheses: Any) -> Hypotheses | None:
+    """What was asked for in words, where it is more than one rule or is not said; else None."""
+    if not isinstance(hypotheses, str | Hypotheses):
+        return None
+    asked = parse(hypotheses)
+    return asked if asked.kind in (ADDITIVE, BOOSTED, "auto") else None
 
 
-def additive_problem(
-    X: Any, y: Any, hypotheses: Any, schema: Any, classes: Any, relation: Any
+def featured_rows(
+    X: Any, y: Any, asked: Hypotheses, schema: Any, classes: Any, relation: Any
 ) -> tuple[SealedLabelled, tuple[Feature, ...]]:
     """Sealed rows of two classes or more, and their features."""
-    asked = parse(hypotheses)
     if isinstance(y, str):
         table = _table(X, asked, schema, classes, relation)
         named = _features(table, y)
@@ -63,6 +65,15 @@ def additive_problem(
     columns = pick_columns(features, X)
     sealed = labelled_arrays(columns, y, features=features, classes=many, relation=unit)
     return sealed, features
+
+
+def read_once(
+    X: Any, y: Any, asked: Hypotheses, schema: Any, classes: Any, relation: Any
+) -> tuple[Any, Any]:
+    """X and its schema; a table that y names a column of is read now, for all that follows."""
+    if not isinstance(y, str):
+        return X, schema
+    return _table(X, asked, schema, classes, relation), None
 
 
 def is_balanced(class_weights: Any) -> bool:

@@ -159,6 +159,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _derived(
         "the rule of that number, and bounds that follow from the noisy number",
         "result.value.rule*",
+        "result.value.numbers*",
         "result.value.bound.error",
         "result.value.function",
     )
@@ -202,6 +203,8 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "the rule of that number, and what follows from the noisy number",
         "*.json.value.rule",
         "*.json.value.tests*",
+        "*.json.value.rules*",
+        "*.json.value.numbers*",
         "*.json.value.accuracy",
         "*.json.value.bound.error",
     )

@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _TOLERANCE = 1e-9
-_RULES = np.array([[1, 1], [0, 0], [0, 1], [1, 0]])
+RULES = np.array([[1, 1], [0, 0], [0, 1], [1, 0]])
 """What each rule says of the two values of one column: the constants, and both stumps."""
-_CELLS = list(product(range(2), range(2)))
+CELLS = list(product(range(2), range(2)))
 """A value and a class."""
 
 
@@ -64,11 +64,11 @@ class BalancedModel:
 
     def log_probabilities(self, table: Integers) -> Floats:
         """Of each pair of noisy sizes in the window, up to a constant, and each rule."""
-        cells = np.array(_CELLS)
+        cells = np.array(CELLS)
         true = np.array([table[cells[:, 1] == own].sum() for own in (0, 1)])
         far = np.abs(self._sizes - true).sum(axis=1) / float(self.noise)
         weights, scales = self._weights
-        right = (_RULES[:, cells[:, 0]] == cells[:, 1]) * table  # rules by cells
+        right = (RULES[:, cells[:, 0]] == cells[:, 1]) * table  # rules by cells
         by_class = np.stack([right[:, cells[:, 1] == own].sum(axis=1) for own in (0, 1)])
         chosen = log_permute_and_flip(scales[:, None] * (weights @ by_class))
         return np.asarray(chosen - far[:, None])
@@ -108,9 +108,9 @@ def enumerate_rules(model: BalancedModel) -> AuditResult:
 
     worst, number = 0.0, 0
     for size in range(4):
-        for places in combinations_with_replacement(range(len(_CELLS)), size):
-            table = np.bincount(np.array(places, np.int64), minlength=len(_CELLS))
-            for by in person_moves(len(_CELLS), rows, relation):
+        for places in combinations_with_replacement(range(len(CELLS)), size):
+            table = np.bincount(np.array(places, np.int64), minlength=len(CELLS))
+            for by in person_moves(len(CELLS), rows, relation):
                 if by.any() and (table + by).min() >= 0:
                     number += 1
                     worst = max(worst, float(np.abs(law(table) - law(table + by)).max()))

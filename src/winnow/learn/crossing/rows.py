@@ -162,11 +162,19 @@ def rule_scores(labelled: SealedLabelled, rules: RuleClass) -> SealedScores:
 
 def weighted(rows: LabelledRows, class_weights: tuple[int, ...] | None) -> NDArray[np.int64]:
     """The weight of each row, with that of its class."""
-    if class_weights is None:
-        return rows.weights
+    return rows.weights if class_weights is None else times(rows, of_class(rows, class_weights))
+
+
+def of_class(rows: LabelledRows, class_weights: tuple[int, ...]) -> NDArray[np.int64]:
+    """What one row counts by its class."""
+    return np.asarray(np.array(class_weights, np.int64)[rows.labels])
+
+
+def times(rows: LabelledRows, each: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The weight of each row, where one counts as many thousandths."""
     if sum_of(rows.weights) >= 2**42:
-        raise DataError("there are 2^42 rows or more; leave out class_weights")
-    return np.asarray(rows.weights * np.array(class_weights, np.int64)[rows.labels])
+        raise DataError("there are 2^42 rows or more; too many to weigh them")
+    return np.asarray(rows.weights * each)
 
 
 def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedScores:
