@@ -56,7 +56,7 @@ def featured_rows(
     """Sealed rows of two classes or more, and their features."""
     if isinstance(y, str):
         table = _table(X, asked, schema, classes, relation)
-        named = _features(table, y)
+        named = feature_names(table.schema, y)
         return labelled_table(table, y, many=True), asked.over(table.schema.subset(named)).features
     _refuse_table(X)
     many = _classes(classes)
@@ -92,8 +92,14 @@ def whole_weights(class_weights: Any, classes: Classes) -> tuple[int, ...]:
     """Weights in thousandths of the largest, at least 1, in the order of the classes."""
     given = class_weights
     if isinstance(given, Mapping):
-        if set(given) != set(classes):
-            raise ParameterError("class_weights name other classes; give a weight for each class")
+        strange = [name for name in given if name not in classes]
+        missing = [name for name in classes if name not in given]
+        if strange or missing:
+            about = f"name {shown(strange[0])}" if strange else f"lack {shown(missing[0])}"
+            named = ", ".join(shown(name) for name in classes[:20])
+            raise ParameterError(
+                f"class_weights {about}; give a weight for each of the classes {named}"
+            )
         given = [given[name] for name in classes]
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         raise ParameterError(
@@ -178,13 +184,13 @@ def _from_table(
         )
     asked = parse(hypotheses)
     table = _table(X, asked, schema, classes, relation)
-    features = _features(table, target)
+    features = feature_names(table.schema, target)
     return labelled_table(table, target), asked.over(table.schema.subset(features))
 
 
-def _features(table: SealedTable, target: str) -> list[str]:
+def feature_names(schema: Schema, target: str) -> list[str]:
     """The columns beside the target."""
-    features = [name for name in table.schema.names if name != target]
+    features = [name for name in schema.names if name != target]
     if not features:
         raise ParameterError(
             f"there is no column beside {target!r}; add the features to the schema"

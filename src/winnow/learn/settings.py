@@ -15,6 +15,7 @@ from winnow.errors import ParameterError
 from winnow.learn.additive import ADDITIVE
 from winnow.learn.boosted import BOOSTED
 from winnow.learn.crossing.additive import AdditiveModel
+from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
@@ -26,7 +27,7 @@ CHOICE = Fraction(1, 6)
 """The part of epsilon that chooses among the models; the tables get what is left."""
 SIZES = Fraction(1, 10)
 """The part of epsilon that the noisy sizes of the classes get, before rules are chosen."""
-ASSUMED = 10_000
+ASSUMED = 2_000
 """Rows that are assumed where their number is not public."""
 MOST_ROUNDS = 50
 """Rounds that are taken unasked."""
@@ -226,3 +227,15 @@ def longest_rules(features: tuple[Feature, ...]) -> int:
     except ParameterError:
         return 1
     return 2
+
+
+def balanced_rule(epsilon: Real) -> BalancedRule:
+    """One rule for balanced accuracy: a tenth of epsilon for the sizes of the classes."""
+    positive(epsilon=epsilon)
+    total = exact("epsilon", epsilon)
+    return BalancedRule(total * SIZES, total * (1 - SIZES))
+
+
+def because(why: str, own: str) -> str:
+    """The reason for the kind, where Winnow chose it, and that for its mechanism."""
+    return "; ".join(part for part in (why, "" if own and own in why else own) if part)

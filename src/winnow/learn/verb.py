@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.checks import Real, count, delta_range, exact, one_of, probability
 from winnow.core.mechanism import grant_for, rounds_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
@@ -20,7 +20,6 @@ from winnow.learn import bound as learning_bound
 from winnow.learn.additive import ADDITIVE, AdditivePredictor
 from winnow.learn.boosted import BOOSTED, BoostedPredictor
 from winnow.learn.bound import GeneralisationBound
-from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
 from winnow.learn.predictor import Predictor
@@ -37,7 +36,15 @@ from winnow.learn.problem import (
     weighed,
 )
 from winnow.learn.rules import Hypotheses, RuleClass
-from winnow.learn.settings import AUTO, SIZES, chosen_kind, sized_model, sized_rules
+from winnow.learn.settings import (
+    AUTO,
+    SIZES,
+    balanced_rule,
+    because,
+    chosen_kind,
+    sized_model,
+    sized_rules,
+)
 from winnow.privacy import Budget
 from winnow.select.crossing import Selection
 from winnow.select.table import selection_named
@@ -184,10 +191,7 @@ def learn(
 
 def _because(found: Released[Predictor], why: str) -> Released[Predictor]:
     """With the reason for the kind before that for its mechanism, where Winnow chose it."""
-    if not why:
-        return found
-    own = found.receipt.reason
-    said = f"{why}; {own}" if own and own not in why else why
+    said = because(why, found.receipt.reason)
     return replace(found, receipt=replace(found.receipt, reason=said))
 
 
@@ -274,9 +278,7 @@ def _balanced(
     seed: int | None,
 ) -> Released[Predictor]:
     """Measure the classes, choose a rule, and make the predictor."""
-    positive(epsilon=epsilon)
-    total = exact("epsilon", epsilon)
-    choice = BalancedRule(total * SIZES, total * (1 - SIZES))
+    choice = balanced_rule(epsilon)
     choice.check(labelled)
     randomness = Randomness(seed)
     grant = grant_for(choice.promise(labelled.relation).event, budget, labelled.unit)

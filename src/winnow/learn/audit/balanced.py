@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from winnow.audit.result import AuditResult
 from winnow.core.checks import exact
 from winnow.core.relation import Relation
-from winnow.core.sealed import Sealed
 from winnow.learn.crossing.balanced import BalancedRule
-from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
+from winnow.learn.crossing.rows import SealedLabelled, no_rows
 from winnow.release.audit.rounds import as_twin
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.mechanism import PermuteAndFlip
@@ -39,8 +38,7 @@ def made() -> BalancedRule:
 
 def empty(relation: Relation, rows: int) -> SealedLabelled:
     """No rows: what the scale of the noise depends on is public."""
-    nothing = LabelledRows((np.zeros(0, np.int32),), np.zeros(0, np.int32), np.zeros(0, np.int64))
-    return SealedLabelled(Sealed(nothing, "rows"), ("no", "yes"), relation, rows)
+    return no_rows(("no", "yes"), relation, rows)
 
 
 @dataclass(frozen=True)
