@@ -1,7 +1,8 @@
 """A vote of rules that were chosen one after the other, and how it weighs rows and rounds.
 
-Rows are weighed like in SmoothBoost [Servedio 2003]: no row counts more than one that is not yet
-right, so that one person moves every round's scores by the same. Steps and margins are whole
+Rows are weighed like in SmoothBoost [Servedio 2003; private: Bun-Carmosino-Sorrell 2020]: no row
+counts more than one that is not yet right, so that one person moves every round's scores by the
+same. Steps and margins are whole
 numbers, so that a vote is the same on every machine.
 """
 

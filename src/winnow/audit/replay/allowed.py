@@ -151,15 +151,15 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _keyed("times and codes of the ledger, under its key", *_CODES)
     + _laid_out(*_LAYOUT),
     "learn": _released(
-        "which hypothesis was chosen, and the noisy number of correct rows",
+        "which hypothesis was chosen, or which ones, and the noisy number of correct rows",
         "result.value.number",
+        "result.value.numbers*",
         "result.value.correct",
     )
     + _released("points of the noisy tables", "result.value.points*", "result.value.start*")
     + _derived(
         "the rule of that number, and bounds that follow from the noisy number",
         "result.value.rule*",
-        "result.value.numbers*",
         "result.value.bound.error",
         "result.value.function",
     )
@@ -195,8 +195,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "winnow mips": _DOCUMENT + _TEXT,
     "winnow boost": _DOCUMENT + _TEXT,
     "winnow learn": _released(
-        "which hypothesis was chosen, and the noisy number of correct rows",
+        "which hypothesis was chosen, or which ones, and the noisy number of correct rows",
         "*.json.value.number",
+        "*.json.value.numbers*",
         "*.json.value.correct",
     )
     + _derived(
@@ -204,7 +205,6 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "*.json.value.rule",
         "*.json.value.tests*",
         "*.json.value.rules*",
-        "*.json.value.numbers*",
         "*.json.value.accuracy",
         "*.json.value.bound.error",
     )
