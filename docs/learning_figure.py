@@ -34,8 +34,8 @@ def learning_classifiers() -> bytes:
             axes.plot(
                 [found[name] for name in sets if name in found],
                 [i for i, name in enumerate(sets) if name in found],
-                linestyle="none", markersize=11 if number == 0 else 8, label=label,
-                markeredgecolor="white", alpha=0.95, zorder=9 - number, **style,
+                linestyle="none", markersize=14 if number == 0 else 8, label=label,
+                markeredgecolor="white", alpha=0.95, zorder=3 + number, **style,
             )  # fmt: skip
         axes.set_yticks(range(len(sets)), sets if place == 1 else [""] * len(sets))
         axes.invert_yaxis()
