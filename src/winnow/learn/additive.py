@@ -55,7 +55,7 @@ class AdditiveFamily:
     order: tuple[int, ...]
     """Columns by how much they tell about the class."""
     sizes: tuple[int, ...]
-    """The noisy number of rows of each class, at least 1."""
+    """The noisy number of rows of each class, at least the standard deviation of its noise."""
 
     @classmethod
     def of(cls, tables: Sequence[Integers], deviation: float) -> AdditiveFamily:

@@ -48,7 +48,7 @@ class LearnRow:
 
 
 @dataclass(frozen=True)
-class ModelPlan:
+class ModelPlan(InNotebook):
     """What would be learned, as ``winnow.learn`` does with the same public numbers."""
 
     kind: str
@@ -61,6 +61,12 @@ class ModelPlan:
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
         return {**vars(self), "guarantee": self.guarantee.to_dict()}
+
+    def _card(self) -> Card:
+        return text_card(str(self))
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.guarantee}: {self.mechanism}\nwhy: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,7 @@ class LearnPlan(InNotebook):
 
     def __str__(self) -> str:
         sure = f"{100 * self.confidence:.6g} %"
-        about = [] if self.model is None else [_words(self.model)]
+        about = [] if self.model is None else [str(self.model)]
         if not self.table:
             return "\n".join(about)
         lines = [
@@ -116,10 +122,6 @@ class LearnPlan(InNotebook):
             promised = f"{row.excess:.4f}{words}" if row.excess < 1 else "nothing is promised"
             lines.append(f"{row.mechanism:<18}{promised}")
         return "\n".join(lines)
-
-
-def _words(model: ModelPlan) -> str:
-    return f"{model.kind}, {model.guarantee}: {model.mechanism}\nwhy: {model.reason}"
 
 
 @guarded
