@@ -2,7 +2,8 @@
 
 Run: python benchmarks/learning.py [--data DIR] [--figures DIR] [--quick] [--only-classifiers]. DIR
 holds the folders adult_raw (training and test rows as text) and adult_pgm (integer codes), and for
-the comparison of classifiers income_esl and fimi; --only-classifiers makes that comparison again
+the comparison of classifiers income_esl, fimi, goodreads_books, movielens_latest_small,
+online_retail, steam and supermarket; --only-classifiers makes that comparison again
 and keeps the other figures of the file. The cut points below are round numbers, written down
 without looking at the rows. Times are CPU times, because the
 machine may have other work.
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import winnow as wn
-from _classifiers import compared
+from _classifiers import compared, fresh, tables
 from _common import arguments, report, save
 from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
@@ -223,6 +224,12 @@ def draw(results: list[dict[str, Any]], folder: Path) -> None:
     (folder / "learning_accuracy.png").write_bytes(as_file(figure, ".png"))
 
 
+def classifiers(folder: Path, quick: bool, kept: dict[str, Any]) -> dict[str, Any]:
+    """The comparison on the sets that choices were settled on, and on fresh ones."""
+    sets = {"classifiers": tables(folder, adult), "fresh": fresh(folder, adult)}
+    return {name: compared(own, quick, kept.get(name, [])) for name, own in sets.items()}
+
+
 def main() -> None:
     parser = arguments(__doc__ or "", "learning")
     parser.add_argument("--data", type=Path, default=None, help="folder of the data sets")
@@ -237,8 +244,7 @@ def main() -> None:
     if options.only_classifiers:
         kept = json.loads(options.out.read_text())
         kept.pop("machine")
-        rows = compared(options.data, adult, options.quick, kept.get("classifiers", []))
-        save(options.out, kept | {"classifiers": rows})
+        save(options.out, kept | classifiers(options.data, options.quick, kept))
         return
     times = timings(options.data, options.quick)
     report(
@@ -258,7 +264,7 @@ def main() -> None:
         ],
     )
     results = []
-    rows = [] if options.data is None else compared(options.data, adult, options.quick, [])
+    rows = {} if options.data is None else classifiers(options.data, options.quick, {})
     if options.data is not None:
         draws = 30 if options.quick else 200
         for kind in ("stumps", "conjunctions:2"):
@@ -278,8 +284,7 @@ def main() -> None:
             )
         if options.figures is not None:
             draw(results, options.figures)
-    document = {"delta": DELTA, "timings": times, "accuracy": results, "classifiers": rows}
-    save(options.out, document)
+    save(options.out, {"delta": DELTA, "timings": times, "accuracy": results, **rows})
 
 
 if __name__ == "__main__":

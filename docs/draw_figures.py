@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 from architecture_figure import architecture
 from benchmark_tables import read
+from learning_figure import learning_classifiers
 
 import winnow as wn
 from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
@@ -350,6 +351,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     interactive_errors,
     tables_heat,
     front_synthetic,
+    learning_classifiers,
 )
 
 

@@ -42,10 +42,12 @@ from winnow.itemsets.rules import AssociationRules as AssociationRules
 from winnow.itemsets.rules import ItemsetSupports as ItemsetSupports
 from winnow.itemsets.verb import frequent_itemsets as frequent_itemsets
 from winnow.learn.additive import AdditivePredictor as AdditivePredictor
+from winnow.learn.boosted import BoostedPredictor as BoostedPredictor
 from winnow.learn.classifier import PrivateClassifier as PrivateClassifier
 from winnow.learn.predictor import Predictor as Predictor
 from winnow.learn.predictor import load_predictor as load_predictor
 from winnow.learn.rules import additive as additive
+from winnow.learn.rules import boosted as boosted
 from winnow.learn.rules import conjunctions as conjunctions
 from winnow.learn.rules import intervals as intervals
 from winnow.learn.rules import stumps as stumps

@@ -181,7 +181,7 @@ class Session:
 
     @guarded
     def learn(
-        self, X: Any, y: Any, *, hypotheses: Any, epsilon: Real, **options: Any
+        self, X: Any, y: Any, *, hypotheses: Any = "auto", epsilon: Real, **options: Any
     ) -> Released[Predictor]:
         """``winnow.learn`` charged to this session's budget."""
         options = self._under_this_budget(options)

@@ -14,7 +14,7 @@ from winnow.interactive.audit import independent
 from winnow.itemsets.audit.claims import cases as basket_cases
 from winnow.itemsets.audit.model import broken_on_baskets
 from winnow.learn.audit import additive as learning
-from winnow.learn.audit import balanced
+from winnow.learn.audit import balanced, boosted
 from winnow.lp import audit as programs
 from winnow.release.audit import rounds
 from winnow.release.audit import warm_start as started
@@ -47,6 +47,7 @@ OTHERS = {
     ),
     "additive": (learning.model(), learning.additive_enumerated, learning.additive_twins),
     "balanced": (balanced.made(), balanced.balanced_enumerated, balanced.balanced_twins),
+    "boosted": (boosted.made(), boosted.boosted_enumerated, boosted.boosted_twins),
     "scalar": (programs.SCALAR, programs.lp_enumerated, programs.lp_twins),
     "constraint": (programs.OWNED, programs.lp_enumerated, programs.lp_twins),
 }

@@ -35,6 +35,7 @@ from winnow.interactive.questions import Question
 from winnow.itemsets.crossing import FrequentItemsets
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.balanced import BalancedRule
+from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
 from winnow.learn.rules import parse
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
@@ -351,7 +352,7 @@ def _additive() -> Iterator[Subject]:
         yield Subject(f"additive model, {law}", model, data, _released, (refused,))
 
 
-def _balanced() -> Iterator[Subject]:
+def _rules() -> Iterator[Subject]:
     def data(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
         codes, labels = np.array([0, 1], np.int32), np.array([0, 1], np.int32)
         rows = LabelledRows((codes,), labels, np.array([SECRET - turn, 7], np.int64))
@@ -362,10 +363,16 @@ def _balanced() -> Iterator[Subject]:
     refused = (replace(made, sizes=Fraction(1, 2**50)), data())
     yield Subject("balanced rule", made, data, _released, (refused,))
 
+    for selection, sizes in (("permute-and-flip", Fraction(1, 10)), ("exponential", None)):
+        vote = BoostedRules(3, Fraction(1, 2), selection, sizes, Fraction(1, 100))
+        tiny = replace(vote, epsilon=Fraction(1, 10**290))
+        refusals = ((tiny, data()), (replace(vote, sizes=Fraction(1, 2**50)), data()))
+        yield Subject(f"boosted rules, {selection}", vote, data, _released, refusals)
+
 
 SUBJECTS: tuple[Subject, ...] = (
     *_additive(),
-    *_balanced(),
+    *_rules(),
     *(_with_a_word(row) for row in TABLE),
     *_threshold(),
     *_with_counts(),

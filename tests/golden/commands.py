@@ -85,6 +85,8 @@ LINES = (
     f"{ITEMS}",
     f"{LEARN} stumps --json",
     f"{LEARN} conjunctions:2 --delta 1e-6 --accuracy --test people.csv",
+    f"{LEARN} auto",
+    f"{LEARN} boosted --class-weights balanced --delta 1e-6",
     f"{LEARN} circles",
     f"{RELEASE} marginals:1 {SEED}",
     f"{RELEASE} marginals:1+prefixes:age --columns age,sex {SEED} --json",

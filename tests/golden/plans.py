@@ -90,6 +90,9 @@ def margin(**options: Any) -> Any:
     return [shown(made), made.verdict if isinstance(made.verdict, str) else made.verdict()]
 
 
+PUBLIC = {"x": 3, "y": 2, "z": {"edges": [0, 1, 2, 3]}}
+
+
 def learn(**options: Any) -> Any:
     given = {"hypotheses": 1000, "rows": 5000, "epsilon": 0.5, **options}
     return shown(wn.plan.learn(**given))
@@ -133,7 +136,9 @@ def cases() -> dict[str, Case]:
         (interactive, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
         (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
                   {"near": 5, "relation": "substitution"})),
-        (learn, ({}, {"delta": 1e-6}, {"delta": 1e-6, "near": 3}, {"relation": "add-remove"})),
+        (learn, ({}, {"delta": 1e-6}, {"delta": 1e-6, "near": 3}, {"relation": "add-remove"},
+                 {"hypotheses": "auto", "schema": PUBLIC, "target": "y"},
+                 {"hypotheses": "auto", "schema": PUBLIC, "target": "x", "delta": 1e-6})),
         (lp, ({}, {"opt": (20, 90), "searches": 3}, {"alpha": 5.0, "rounds": None},
               {"measure": True}, {"relation": "substitution", "delta": 0})),
     ):  # fmt: skip

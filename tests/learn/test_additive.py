@@ -250,7 +250,7 @@ def test_weights_are_thousandths_of_the_largest() -> None:
     assert whole_weights({"yes": 1, "no": 1e-9}, ("no", "yes")) == (1, 1000)
     assert balanced((100, 400, 1)) == (10, 2, 1000)
     family = AdditiveFamily.of([np.array([[-5, -9], [3, -50]])], 4.0)
-    assert family.sizes == (1, 1) and len(family.variants) == variants_of(1)
+    assert family.sizes == (6, 6) and len(family.variants) == variants_of(1)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_weights_are_thousandths_of_the_largest() -> None:
         ({"hypotheses": "additive", "with_accuracy": True}, "leave them out"),
         ({"hypotheses": "additive", "class_weights": (1, 2)}, "2 class_weights for 3"),
         ({"hypotheses": "additive", "class_weights": "even"}, "give a number for each"),
-        ({"hypotheses": "additive", "class_weights": {"a": 1}}, "other classes"),
+        ({"hypotheses": "additive", "class_weights": {"a": 1}}, "lack 'b'"),
         ({"hypotheses": "additive", "class_weights": (1, 0, 2)}, "not positive"),
         ({"hypotheses": "additive", "epsilon": 0}, "not positive"),
         ({"hypotheses": "stumps"}, "additive"),

@@ -129,3 +129,39 @@ def test_bad_input_is_refused_without_a_traceback(
     result = run(*words(files, *more, kind=kind))
     assert result.exit_code == 2 and message in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_without_a_word_a_vote_is_learned_saved_and_read_back(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "vote.json"
+    given = ["learn", files[0], "--target", "rich", "--schema", files[1], "--one-row-per-person"]
+    result = run(*given, "--epsilon", 2, "--seed", 1, "--out", out, "--test", files[0])
+    assert result.exit_code == 0 and "boosting" in result.stdout and "vote" in result.stdout
+    assert wn.load_predictor(out).kind == "boosted:2"
+    shown = json.loads(run(*given, "--epsilon", 2, "--seed", 1, "--json").stdout)
+    assert shown["value"] == json.loads(out.read_text())["value"]
+    planned = run(
+        "plan", "learn", "--schema", files[1], "--target", "rich", "-n", 1717, "--epsilon", 2,
+        "--json",
+    )  # fmt: skip
+    assert json.loads(planned.stdout)["model"]["mechanism"] == shown["receipt"]["mechanism"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [("no=1,yes=2,yes=3", "twice"), ("no=1", "lack 'yes'"), ("no=1,maybe=2", "CLASS=WEIGHT")],
+)
+def test_weights_that_do_not_fit_are_refused(
+    files: tuple[Path, Path], weights: str, said: str
+) -> None:
+    result = run(*words(files, "--epsilon", 1, "--class-weights", weights))
+    assert result.exit_code != 0 and said in result.stderr
+
+
+def test_a_target_with_one_class_is_refused_before_the_table_is_read(
+    files: tuple[Path, Path],
+) -> None:
+    files[1].write_text(json.dumps(SCHEMA | {"rich": {"values": ["no"]}}))
+    result = run(*words(files, "--epsilon", 1))
+    assert result.exit_code != 0 and "has 1 label" in result.stderr

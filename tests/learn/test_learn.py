@@ -323,7 +323,7 @@ def test_the_classifier_has_the_interface_of_an_estimator() -> None:
     assert copy.set_params(epsilon=1).epsilon == 1 and "epsilon=1" in repr(copy)
     with pytest.raises(wn.InputError, match="no parameter"):
         copy.set_params(depth=3)
-    with pytest.raises(wn.InputError, match="missing"):
+    with pytest.raises(wn.InputError, match="public cut points"):
         wn.PrivateClassifier().fit(X, Y)
     with pytest.raises(wn.InputError, match="is a name"):
         classifier.fit(X, "rich")

@@ -36,6 +36,7 @@ from winnow.itemsets.audit.claims import (
 )
 from winnow.learn.audit.additive import additive_enumerated, additive_twins
 from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
+from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.release.audit.by_rows import by_rows_enumerated, by_rows_twins
 from winnow.release.audit.rounds import rounds_enumerated, rounds_faithful, rounds_twins
@@ -120,12 +121,14 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from linear_enumerated(quick=quick)
     yield from additive_enumerated(quick=quick)
     yield from balanced_enumerated(quick=quick)
+    yield from boosted_enumerated(quick=quick)
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
     yield from linear_twins(quick=quick, seed=seed)
     yield from additive_twins(quick=quick)
     yield from balanced_twins(quick=quick)
+    yield from boosted_twins(quick=quick)
 
 
 def _wide(quick: bool, seed: int) -> Iterator[AuditResult]:

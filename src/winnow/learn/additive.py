@@ -9,6 +9,7 @@ Points are whole numbers, so that a sum is the same on every machine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -54,7 +55,7 @@ class AdditiveFamily:
     order: tuple[int, ...]
     """Columns by how much they tell about the class."""
     sizes: tuple[int, ...]
-    """The noisy number of rows of each class, at least 1."""
+    """The noisy number of rows of each class, at least the standard deviation of its noise."""
 
     @classmethod
     def of(cls, tables: Sequence[Integers], deviation: float) -> AdditiveFamily:
@@ -70,7 +71,10 @@ class AdditiveFamily:
             told.append(float((joint * np.log(given / joint.sum(axis=0))).sum()))
             points.append(_whole(np.log(given)))
         order = sorted(range(len(tables)), key=lambda column: -told[column])
-        rows = tuple(int(size) for size in np.rint(sizes))
+        # A class that is hardly there counts as large as the noise in its size.
+        cells = sum(table.shape[1] for table in tables)
+        least = deviation * math.sqrt(cells) / len(tables)
+        rows = tuple(int(size) for size in np.rint(np.maximum(sizes, least)))
         return cls(tuple(points), _whole(np.log(shares)), tuple(order), rows)
 
     @property

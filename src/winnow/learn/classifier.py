@@ -35,7 +35,7 @@ class PrivateClassifier:
 
     def __init__(
         self,
-        hypotheses: Any = None,
+        hypotheses: Any = "auto",
         *,
         epsilon: Any = 1.0,
         delta: Any = 0.0,
@@ -75,10 +75,7 @@ class PrivateClassifier:
             )
         _check_numbers(X)
         options = self.get_params()
-        hypotheses = options.pop("hypotheses")
-        if hypotheses is None:
-            raise ParameterError("hypotheses are missing; give, for example, wn.stumps(cuts=[...])")
-        self.released_: Released[Predictor] = learn(X, y, hypotheses=hypotheses, **options)
+        self.released_: Released[Predictor] = learn(X, y, **options)
         self.classes_ = self.released_.value.classes_
         columns = getattr(X, "columns", None)
         if columns is not None and all(isinstance(name, str) for name in columns):

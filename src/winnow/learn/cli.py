@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,8 +44,7 @@ _OUTPUT = "Output"
 EXAMPLES = """\
 Examples:
 
-winnow learn adult.csv --target income --schema adult.json --hypotheses stumps --epsilon 0.5 \
---one-row-per-person
+winnow learn adult.csv --target income --schema adult.json --epsilon 0.5 --one-row-per-person
 
 winnow learn adult.csv --target income --schema adult.json --hypotheses additive \
 --class-weights balanced --epsilon 1 --delta 1e-6 --one-row-per-person
@@ -75,14 +74,6 @@ def learn(
     target: Annotated[
         str, typer.Option("--target", metavar="COLUMN", help="The column of classes.")
     ],
-    hypotheses: Annotated[
-        str,
-        typer.Option(
-            "--hypotheses",
-            metavar="CLASS",
-            help="thresholds, intervals, stumps, conjunctions:N with N from 1 to 4, or additive.",
-        ),
-    ],
     schema: Annotated[
         Path,
         typer.Option(
@@ -96,9 +87,20 @@ def learn(
     delta: Annotated[
         float,
         typer.Option(
-            "--delta", metavar="D", help="For large-margin; additive models may gain by it, too."
+            "--delta",
+            metavar="D",
+            help="For large-margin; boosted and additive models may gain by it, too.",
         ),
     ] = 0.0,
+    hypotheses: Annotated[
+        str,
+        typer.Option(
+            "--hypotheses",
+            metavar="CLASS",
+            help="auto (default), thresholds, intervals, stumps, conjunctions:N with N from 1 to "
+            "4, boosted or additive.",
+        ),
+    ] = "auto",
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
     mechanism: Annotated[
@@ -179,11 +181,12 @@ def learn(
     ] = None,
     record: Record = UNRECORDED,
 ) -> None:
-    """Choose the rule that predicts a column best, privately.
+    """Learn to predict a column, privately.
 
-    The class of rules is public: it follows from the schema alone. The rule that leaves
-    comes with a guarantee, a receipt and a bound on its error on new rows. additive adds up
-    points for the value of every column instead, and tells any number of classes apart.
+    auto takes a vote of rules, or one rule where the rows are too few for a vote; of more than
+    two classes an additive model, which adds up points for the value of every column. The class
+    of rules is public: it follows from the schema alone. What leaves comes with a guarantee and
+    a receipt, one rule also with a bound on its error on new rows.
     """
     from winnow.cli.files import are_large, refuse_overwriting
     from winnow.cli.printing import working
@@ -191,8 +194,9 @@ def learn(
     from winnow.core.saving import check_target, save_released
     from winnow.core.schema import Schema
     from winnow.learn.additive import ADDITIVE
-    from winnow.learn.crossing.rows import labelled_table
+    from winnow.learn.crossing.rows import check_classes, labelled_table
     from winnow.learn.rules import parse
+    from winnow.learn.settings import AUTO
     from winnow.learn.verb import learn as winnow_learn
     from winnow.read.table import read_table
 
@@ -202,11 +206,14 @@ def learn(
         refuse_overwriting([table, schema, *([] if test is None else [test])], "--out", out)
     asked = parse(hypotheses)
     declared = Schema.parse(schema)
+    labels, many = declared.column(target).labels, asked.kind in (ADDITIVE, AUTO)
+    check_classes(target, len(labels), many=many)
+    weights = _weights(class_weights, labels)
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
     warn_of_other_labels(budget, [table])
     if test is not None:  # what cannot be read is refused before anything is spent
         public = read_table(test, schema=declared, **text.said())
-        labelled_table(public, target, many=asked.kind == ADDITIVE)
+        labelled_table(public, target, many=many)
     with working(f"reading {table}") if are_large([table]) else nullcontext():
         private = read_table(
             table,
@@ -226,7 +233,7 @@ def learn(
             mechanism=None if mechanism is None else str(mechanism),
             thresholds=None if thresholds is None else str(thresholds),
             with_accuracy=accuracy,
-            class_weights=_weights(class_weights, declared.column(target).labels),
+            class_weights=weights,
             confidence=confidence,
             seed=seed,
             budget=budget,
@@ -253,15 +260,18 @@ def _weights(said: str | None, classes: Sequence[Any]) -> Any:
 
     if said is None or said == "balanced":
         return said
-    found = {}
+    found: dict[Any, float] = {}
     for part in said.split(","):
         name, _, number = part.rpartition("=")
         label = next((each for each in classes if str(each) == name.strip()), None)
-        try:
-            found[label] = float(number)
-        except ValueError:
-            label = None
-        if label is None:
+        weight = None
+        with suppress(ValueError):
+            weight = float(number)
+        if label in found:
+            raise ParameterError(f"--class-weights {shown(said)}: a class is named twice")
+        if label is not None and weight is not None:
+            found[label] = weight
+        else:
             raise ParameterError(
                 f"--class-weights {shown(said)}: give CLASS=WEIGHT for each class, with a comma "
                 "between them, or balanced"
@@ -277,7 +287,7 @@ def _show(released: Released[Predictor], tested: tuple[float, float] | None) -> 
     found = released.value
     table = pairs()
     table.add_row("rule", Text(visible(found.text), style="bold green"))
-    table.add_row("chosen from", f"{found.hypotheses:,} {found.kind}")
+    table.add_row("chosen from", f"{found.hypotheses:,} hypotheses ({found.kind})")
     if found.correct is not None:
         share = "" if found.accuracy is None else f" ({100 * found.accuracy:.2f} %)"
         table.add_row("noisy correct rows", f"{found.correct:,}{share}")
@@ -296,16 +306,35 @@ Examples:
 winnow plan learn --hypotheses 5000 -n 30000 --epsilon 1
 
 winnow plan learn --hypotheses 5000 -n 30000 --epsilon 1 --delta 1e-6 --near 3
+
+winnow plan learn --schema adult.json --target income -n 30000 --epsilon 1
 """
 
 
 @reported()
 def plan(
-    hypotheses: Annotated[
-        int, option("--hypotheses", "N", "How many hypotheses the public class has.", ASKED)
-    ],
     rows: AssumedRowsOption,
     epsilon: EpsilonOfPlanOption,
+    hypotheses: Annotated[
+        str,
+        option(
+            "--hypotheses",
+            "N",
+            "How many hypotheses the public class has; or, with --schema, the class in words.",
+            ASKED,
+        ),
+    ] = "auto",
+    schema: Annotated[
+        Path | None,
+        option("--schema", "FILE", "The public schema, to plan what would be learned.", ASKED),
+    ] = None,
+    target: Annotated[
+        str | None, option("--target", "COLUMN", "With --schema: the column of classes.", ASKED)
+    ] = None,
+    class_weights: Annotated[
+        str | None,
+        option("--class-weights", "WEIGHTS", "With --schema: as in winnow learn.", ASKED),
+    ] = None,
     delta: DeltaOfPlanOption = 0.0,
     near: Annotated[
         int | None,
@@ -318,10 +347,13 @@ def plan(
 ) -> None:
     """Say what learning promises on new rows; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
+    from winnow.core.schema import Schema
     from winnow.learn.plan import learn as plan_learn
 
+    declared = None if schema is None else Schema.parse(schema)
+    labels = () if declared is None or target is None else declared.column(target).labels
     found = plan_learn(
-        hypotheses=hypotheses,
+        hypotheses=int(hypotheses) if hypotheses.isdecimal() else hypotheses,
         rows=rows,
         epsilon=epsilon,
         delta=delta,
@@ -329,5 +361,8 @@ def plan(
         thresholds=str(thresholds or Thresholds.TIGHT),
         confidence=confidence,
         relation=relation,
+        schema=declared,
+        target=target,
+        class_weights=_weights(class_weights, labels),
     )
     show_json(found.to_dict()) if json else console().print(str(found), markup=False)

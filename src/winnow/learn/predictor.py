@@ -207,6 +207,10 @@ def load_predictor(path: str | Path) -> Predictor:
             from winnow.learn.additive import AdditivePredictor
 
             return AdditivePredictor.from_dict(document)
+        if str(document.get("kind")).startswith("boosted"):
+            from winnow.learn.boosted import BoostedPredictor
+
+            return BoostedPredictor.from_dict(document)
         return RulePredictor.from_dict(document)
     except OSError as error:
         problem = f"cannot be read ({type(error).__name__}); check the path"

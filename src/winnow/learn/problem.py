@@ -15,6 +15,7 @@ from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import shown
 from winnow.learn.additive import ADDITIVE
+from winnow.learn.boosted import BOOSTED
 from winnow.learn.crossing.rows import (
     Classes,
     SealedLabelled,
@@ -41,20 +42,21 @@ class Problem:
     predictor: Callable[[int], Predictor]
 
 
-def is_additive(hypotheses: Any) -> bool:
-    """Whether these words ask for an additive model."""
-    named = isinstance(hypotheses, str | Hypotheses)
-    return named and parse(hypotheses).kind == ADDITIVE
+def asked_model(hypotheses: Any) -> Hypotheses | None:
+    """What was asked for in words, where it is more than one rule or is not said; else None."""
+    if not isinstance(hypotheses, str | Hypotheses):
+        return None
+    asked = parse(hypotheses)
+    return asked if asked.kind in (ADDITIVE, BOOSTED, "auto") else None
 
 
-def additive_problem(
-    X: Any, y: Any, hypotheses: Any, schema: Any, classes: Any, relation: Any
+def featured_rows(
+    X: Any, y: Any, asked: Hypotheses, schema: Any, classes: Any, relation: Any
 ) -> tuple[SealedLabelled, tuple[Feature, ...]]:
     """Sealed rows of two classes or more, and their features."""
-    asked = parse(hypotheses)
     if isinstance(y, str):
         table = _table(X, asked, schema, classes, relation)
-        named = _features(table, y)
+        named = feature_names(table.schema, y)
         return labelled_table(table, y, many=True), asked.over(table.schema.subset(named)).features
     _refuse_table(X)
     many = _classes(classes)
@@ -63,6 +65,15 @@ def additive_problem(
     columns = pick_columns(features, X)
     sealed = labelled_arrays(columns, y, features=features, classes=many, relation=unit)
     return sealed, features
+
+
+def read_once(
+    X: Any, y: Any, asked: Hypotheses, schema: Any, classes: Any, relation: Any
+) -> tuple[Any, Any]:
+    """X and its schema; a table that y names a column of is read now, for all that follows."""
+    if not isinstance(y, str):
+        return X, schema
+    return _table(X, asked, schema, classes, relation), None
 
 
 def is_balanced(class_weights: Any) -> bool:
@@ -81,8 +92,14 @@ def whole_weights(class_weights: Any, classes: Classes) -> tuple[int, ...]:
     """Weights in thousandths of the largest, at least 1, in the order of the classes."""
     given = class_weights
     if isinstance(given, Mapping):
-        if set(given) != set(classes):
-            raise ParameterError("class_weights name other classes; give a weight for each class")
+        strange = [name for name in given if name not in classes]
+        missing = [name for name in classes if name not in given]
+        if strange or missing:
+            about = f"name {shown(strange[0])}" if strange else f"lack {shown(missing[0])}"
+            named = ", ".join(shown(name) for name in classes[:20])
+            raise ParameterError(
+                f"class_weights {about}; give a weight for each of the classes {named}"
+            )
         given = [given[name] for name in classes]
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         raise ParameterError(
@@ -167,13 +184,13 @@ def _from_table(
         )
     asked = parse(hypotheses)
     table = _table(X, asked, schema, classes, relation)
-    features = _features(table, target)
+    features = feature_names(table.schema, target)
     return labelled_table(table, target), asked.over(table.schema.subset(features))
 
 
-def _features(table: SealedTable, target: str) -> list[str]:
+def feature_names(schema: Schema, target: str) -> list[str]:
     """The columns beside the target."""
-    features = [name for name in table.schema.names if name != target]
+    features = [name for name in schema.names if name != target]
     if not features:
         raise ParameterError(
             f"there is no column beside {target!r}; add the features to the schema"

@@ -86,8 +86,11 @@ MOST = 100_000_000
 MOST_CELLS = 50_000_000
 """Cells of one table of counts."""
 
-KINDS = ("thresholds", "intervals", "stumps", "conjunctions", "additive")
+KINDS = ("thresholds", "intervals", "stumps", "conjunctions", "boosted", "additive", "auto")
+SIZED = {"conjunctions": None, "boosted": 2}
+"""Kinds with a length of rules, and the one that is taken if nothing is said."""
 LONGEST = 4
+MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,9 +223,15 @@ class Hypotheses:
     size: int = 1
     cuts: Any = None
     """Public cut points, or None: the features of a schema are used."""
+    rounds: int | None = None
+    """Of boosting; None: as many as public numbers recommend."""
 
     def __post_init__(self) -> None:
         count(size=self.size)
+        if self.rounds is not None:
+            count(rounds=self.rounds)
+            if self.rounds > MOST_ROUNDS:
+                raise ParameterError(f"rounds={self.rounds} is above {MOST_ROUNDS:,}; lower it")
         object.__setattr__(self, "size", int(self.size))
         if self.size > LONGEST:
             raise ParameterError(f"size={self.size} is above {LONGEST}; give 1 to {LONGEST}")
@@ -243,9 +252,10 @@ class Hypotheses:
         """
         cuts = self.cuts
         if cuts is None:
+            maker = "boosted" if self.kind == "auto" else self.kind
             raise ParameterError(
-                f"{self.kind} over an array need public cut points; give them as in "
-                f"wn.{self.kind}(cuts=[...]), or give a schema"
+                f"hypotheses over an array need public cut points; give them as in "
+                f"wn.{maker}(cuts=[...]), or give a schema"
             )
         if isinstance(cuts, Mapping):
             if not named:
@@ -279,7 +289,7 @@ class Hypotheses:
         return RuleClass(every, self.kind, self.size)
 
     def __repr__(self) -> str:
-        size = f"{self.size}, " if self.kind == "conjunctions" else ""
+        size = f"{self.size}, " if self.kind in SIZED else ""
         cuts = "a schema's features" if self.cuts is None else "public cuts"
         return f"<{self.kind}: {size}{cuts}>"
 
@@ -309,21 +319,32 @@ def additive(*, cuts: Any = None) -> Hypotheses:
     return Hypotheses("additive", cuts=cuts)
 
 
+def boosted(size: int = 2, *, rounds: int | None = None, cuts: Any = None) -> Hypotheses:
+    """Votes of rules with up to `size` tests, chosen one after the other, for two classes.
+
+    ``rounds`` is how many rules vote; if nothing is said, public numbers decide.
+    """
+    return Hypotheses("boosted", size, cuts, rounds)
+
+
 def parse(words: object) -> Hypotheses:
-    """The class that a text names: thresholds, intervals, stumps, conjunctions:2 or additive."""
+    """The class that a text names: auto, stumps, conjunctions:2, boosted, additive and others."""
     if isinstance(words, Hypotheses):
         return words
-    forms = "thresholds, intervals, stumps, additive, or conjunctions:N with N from 1 to 4"
+    forms = (
+        "auto, thresholds, intervals, stumps, boosted, additive, or conjunctions:N with N from 1 "
+        "to 4"
+    )
     if not isinstance(words, str):
         raise ParameterError(
             f"hypotheses are a {type(words).__name__}; give {forms}, an array of predictions with "
             "a row for each hypothesis, or a list of functions"
         )
     kind, colon, number = words.strip().partition(":")
-    if kind not in KINDS or (kind == "conjunctions") != bool(colon):
+    if kind not in KINDS or (colon and kind not in SIZED) or (not colon and kind == "conjunctions"):
         raise ParameterError(f"hypotheses={shown(words)} are unknown; give {forms}")
     if not colon:
-        return Hypotheses(kind)
+        return Hypotheses(kind, SIZED.get(kind) or 1)
     if not number.isdecimal() or not number.isascii():
         raise ParameterError(f"hypotheses={shown(words)} are unknown; give {forms}")
     return Hypotheses(kind, int(number))

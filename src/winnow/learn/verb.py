@@ -1,16 +1,15 @@
 """``winnow.learn``: the (nearly) most accurate classifier of a public class, privately.
 
-How the budget of an additive model is divided, and which noise its tables get.
+Here it is checked, charged and released; what is fixed before is in ``settings``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.checks import Real, count, delta_range, exact, one_of, probability
 from winnow.core.mechanism import grant_for, rounds_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
@@ -19,81 +18,37 @@ from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 from winnow.learn import bound as learning_bound
 from winnow.learn.additive import ADDITIVE, AdditivePredictor
+from winnow.learn.boosted import BOOSTED, BoostedPredictor
 from winnow.learn.bound import GeneralisationBound
-from winnow.learn.crossing.additive import AdditiveModel
-from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
 from winnow.learn.predictor import Predictor
 from winnow.learn.problem import (
     Problem,
-    additive_problem,
-    is_additive,
+    asked_model,
+    featured_rows,
     is_balanced,
     problem_of,
     public_rows_of,
+    read_once,
     rule_predictor,
     ruled_rows,
     weighed,
 )
-from winnow.learn.rules import RuleClass
-from winnow.privacy import Budget, Event, Guarantee, calibrate, guarantee_of
+from winnow.learn.rules import Hypotheses, RuleClass
+from winnow.learn.settings import (
+    AUTO,
+    SIZES,
+    balanced_rule,
+    because,
+    chosen_kind,
+    sized_model,
+    sized_rules,
+)
+from winnow.privacy import Budget
 from winnow.select.crossing import Selection
 from winnow.select.table import selection_named
 from winnow.topk.mechanisms.noisy_counts import WithCounts
-
-CHOICE = Fraction(1, 6)
-"""The part of epsilon that chooses among the models; the tables get what is left."""
-SIZES = Fraction(1, 10)
-"""The part of epsilon that the noisy sizes of the classes get, before a balanced rule is chosen."""
-
-
-@dataclass(frozen=True)
-class SizedModel:
-    """An additive model within a budget, what it promises, and why its noise was taken."""
-
-    model: AdditiveModel
-    guarantee: Guarantee
-    reason: str
-
-
-def sized_model(
-    labelled: SealedLabelled,
-    columns: int,
-    *,
-    epsilon: Real,
-    delta: Real,
-    balanced: bool,
-    accountant: str,
-) -> SizedModel:
-    """The noise with the smaller standard deviation: Laplace, or Gaussian where a delta allows.
-
-    Both follow from public numbers: columns, rows per person, relation, epsilon and delta.
-    """
-    positive(epsilon=epsilon)
-    delta_range(delta=delta)
-    total, relation = exact("epsilon", epsilon), labelled.relation
-    share = total * CHOICE
-
-    def made(law: str, multiplier: Real) -> AdditiveModel:
-        allowed = delta if law == "gaussian" else 0
-        return AdditiveModel(law, multiplier, share, columns, balanced, allowed)
-
-    plain = made("laplace", 1 / (total - share))
-    least = guarantee_of(plain.promise(relation).event)
-    if exact("delta", delta) == 0 or accountant == "pure":
-        return SizedModel(plain, least, "")
-
-    def plan(parameter: float) -> Event:
-        return made("gaussian", 1 / exact("parameter", parameter)).promise(relation).event
-
-    found = calibrate(plan, epsilon=epsilon, delta=delta, accountant=accountant)
-    normal = made("gaussian", 1 / exact("parameter", found.parameter))
-    laplace, gaussian = plain.deviation(labelled), normal.deviation(labelled)
-    reason = f"standard deviation of a cell: Laplace {laplace:.3g}, Gaussian {gaussian:.3g}"
-    if laplace <= gaussian:
-        return SizedModel(plain, least, reason)
-    return SizedModel(normal, found.guarantee, reason)
 
 
 @guarded
@@ -101,7 +56,7 @@ def learn(
     X: Any,
     y: Any,
     *,
-    hypotheses: Any,
+    hypotheses: Any = AUTO,
     epsilon: Real,
     delta: Real = 0.0,
     mechanism: str | None = None,
@@ -123,12 +78,16 @@ def learn(
     a data frame and ``y`` its labels, each one of the public ``classes`` (negative, positive),
     0 and 1 if nothing is said. Only "additive" takes more than two classes.
 
-    ``hypotheses`` is a public class: "thresholds", "stumps", "intervals" or "conjunctions:2"
-    over the schema; ``wn.stumps(cuts=[...])`` and the like with public cut points for arrays;
-    an array of predictions with a row for each hypothesis; or a list of functions of ``X``. A
-    prediction must depend on its own row only. Nothing is learned from the data but the choice.
-    "additive" (``wn.additive(cuts=...)``) measures tables of classes by values with noise and
-    chooses one of the models that add up points from them; it takes two classes or more.
+    ``hypotheses`` says what is learned. "auto" (default) takes "additive" for more than two
+    classes, and for two a vote of rules, or one rule where the rows are too few for a vote; it
+    goes by public numbers, and the receipt says why. Else it is a public class: "thresholds",
+    "stumps", "intervals" or "conjunctions:2" over the schema; ``wn.stumps(cuts=[...])`` and the
+    like with public cut points for arrays; an array of predictions with a row for each hypothesis;
+    or a list of functions of ``X``. A prediction must depend on its own row only. Nothing is
+    learned from the data but the choice. "boosted" (``wn.boosted(rounds=...)``) chooses
+    conjunctions one after the other, each for the rows that the vote of those before does not
+    have yet. "additive" (``wn.additive(cuts=...)``) measures tables of classes by values with
+    noise and chooses one of the models that add up points from them.
 
     ``class_weights`` says what a correct row of each class counts: a number for each class, in
     their order or by name, rounded to thousandths of the largest. For balanced accuracy give
@@ -151,17 +110,35 @@ def learn(
         raise ParameterError(f"with_accuracy={shown(with_accuracy)} is not True or False")
     if rows is not None:
         count(rows=rows)
-    if is_additive(hypotheses):
-        if mechanism is not None or thresholds is not None or with_accuracy:
-            raise ParameterError(
-                "mechanism, thresholds and with_accuracy are for classes of rules; leave them out "
-                "with hypotheses='additive'"
-            )
-        labelled, features = additive_problem(X, y, hypotheses, schema, classes, relation)
-        labelled, even = weighed(labelled, class_weights), is_balanced(class_weights)
-        return _additive(
-            labelled, features, epsilon, delta, even, public_rows_of(labelled, rows), budget, seed
+    alone = mechanism is not None or thresholds is not None or with_accuracy
+    asked, why = asked_model(hypotheses), ""
+    if asked is not None and asked.kind == AUTO:
+        X, schema = read_once(X, y, asked, schema, classes, relation)
+        labelled, features = featured_rows(X, y, asked, schema, classes, relation)
+        kind = chosen_kind(
+            weighed(labelled, class_weights),
+            features,
+            rows=public_rows_of(labelled, rows),
+            epsilon=epsilon,
+            delta=delta,
+            balanced=is_balanced(class_weights),
+            accountant=rounds_accountant(budget),
+            alone=alone,
         )
+        hypotheses, why = replace(kind.hypotheses, cuts=asked.cuts), kind.reason
+        asked = asked_model(hypotheses)
+    if asked is not None:
+        if alone:
+            raise ParameterError(
+                "mechanism, thresholds and with_accuracy are for one rule of a class; leave them "
+                f"out with hypotheses={asked.kind!r}"
+            )
+        labelled, features = featured_rows(X, y, asked, schema, classes, relation)
+        labelled, even = weighed(labelled, class_weights), is_balanced(class_weights)
+        release = _boosted if asked.kind == BOOSTED else _additive
+        public = public_rows_of(labelled, rows)
+        found = release(asked, labelled, features, epsilon, delta, even, public, budget, seed)
+        return _because(found, why)
     if is_balanced(class_weights):
         if mechanism not in (None, "permute-and-flip") or thresholds is not None or with_accuracy:
             raise ParameterError(
@@ -171,7 +148,8 @@ def learn(
             )
         delta_range(delta=delta)
         labelled, rules = ruled_rows(X, y, hypotheses, schema, classes, relation)
-        return _balanced(labelled, rules, epsilon, public_rows_of(labelled, rows), budget, seed)
+        public = public_rows_of(labelled, rows)
+        return _because(_balanced(labelled, rules, epsilon, public, budget, seed), why)
     chosen = mechanism or ("permute-and-flip" if thresholds is None else "large-margin")
     one_of(learning_bound.MECHANISMS, mechanism=chosen)
     share = exact("epsilon", epsilon) / 2 if with_accuracy else epsilon
@@ -205,12 +183,57 @@ def learn(
     )
     receipt = released.receipt
     if mechanism is None:
-        why = "it promises the least error: 2 Delta ln(|H|/eta)/epsilon, and needs no delta"
-        receipt = replace(receipt, reason=why if thresholds is None else "thresholds were given")
-    return Released(predictor, released.guarantee, receipt).about(problem.labelled.unit)
+        least = "it promises the least error: 2 Delta ln(|H|/eta)/epsilon, and needs no delta"
+        receipt = replace(receipt, reason=least if thresholds is None else "thresholds were given")
+    found = Released(predictor, released.guarantee, receipt).about(problem.labelled.unit)
+    return _because(found, why)
+
+
+def _because(found: Released[Predictor], why: str) -> Released[Predictor]:
+    """With the reason for the kind before that for its mechanism, where Winnow chose it."""
+    said = because(why, found.receipt.reason)
+    return replace(found, receipt=replace(found.receipt, reason=said))
+
+
+def _boosted(
+    asked: Hypotheses,
+    labelled: SealedLabelled,
+    features: tuple[Feature, ...],
+    epsilon: Real,
+    delta: Real,
+    even: bool,
+    rows: int | None,
+    budget: Budget | None,
+    seed: int | None,
+) -> Released[Predictor]:
+    """Choose rule after rule, and make the vote."""
+    rules = RuleClass(features, "conjunctions", asked.size)
+    sized = sized_rules(
+        labelled,
+        len(rules),
+        rows=rows,
+        rounds=asked.rounds,
+        epsilon=epsilon,
+        delta=delta,
+        balanced=even,
+        accountant=rounds_accountant(budget),
+    )
+    sized.rules.check(labelled)
+    randomness = Randomness(seed)
+    grant = grant_for(sized.rules.promise(labelled.relation).event, budget, labelled.unit)
+    released = sized.rules.release(labelled, rules, grant, randomness.tape())
+    numbers = released.value
+    predictor = BoostedPredictor(
+        labelled.classes, numbers[0], len(rules), f"{BOOSTED}:{asked.size}", None, rows, None,
+        features, tuple(rules.rule(number) for number in numbers), numbers,
+    )  # fmt: skip
+    receipt = replace(released.receipt, reason=sized.reason)
+    chosen: Released[Predictor] = Released(predictor, sized.guarantee, receipt)
+    return chosen.about(labelled.unit)
 
 
 def _additive(
+    asked: Hypotheses,
     labelled: SealedLabelled,
     features: tuple[Feature, ...],
     epsilon: Real,
@@ -255,9 +278,7 @@ def _balanced(
     seed: int | None,
 ) -> Released[Predictor]:
     """Measure the classes, choose a rule, and make the predictor."""
-    positive(epsilon=epsilon)
-    total = exact("epsilon", epsilon)
-    choice = BalancedRule(total * SIZES, total * (1 - SIZES))
+    choice = balanced_rule(epsilon)
     choice.check(labelled)
     randomness = Randomness(seed)
     grant = grant_for(choice.promise(labelled.relation).event, budget, labelled.unit)

@@ -8,6 +8,7 @@ from winnow.itemsets.plan import ItemsetRow as ItemsetRow
 from winnow.itemsets.plan import frequent_itemsets as frequent_itemsets
 from winnow.learn.plan import LearnPlan as LearnPlan
 from winnow.learn.plan import LearnRow as LearnRow
+from winnow.learn.plan import ModelPlan as ModelPlan
 from winnow.learn.plan import learn as learn
 from winnow.lp.calibration import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp

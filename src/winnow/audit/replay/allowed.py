@@ -157,8 +157,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _keyed("times and codes of the ledger, under its key", *_CODES)
     + _laid_out(*_LAYOUT),
     "learn": _released(
-        "which hypothesis was chosen, and the noisy number of correct rows",
+        "which hypothesis was chosen, or which ones, and the noisy number of correct rows",
         "result.value.number",
+        "result.value.numbers*",
         "result.value.correct",
     )
     + _released("points of the noisy tables", "result.value.points*", "result.value.start*")
@@ -200,14 +201,16 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "winnow mips": _DOCUMENT + _TEXT,
     "winnow boost": _DOCUMENT + _TEXT,
     "winnow learn": _released(
-        "which hypothesis was chosen, and the noisy number of correct rows",
+        "which hypothesis was chosen, or which ones, and the noisy number of correct rows",
         "*.json.value.number",
+        "*.json.value.numbers*",
         "*.json.value.correct",
     )
     + _derived(
         "the rule of that number, and what follows from the noisy number",
         "*.json.value.rule",
         "*.json.value.tests*",
+        "*.json.value.rules*",
         "*.json.value.accuracy",
         "*.json.value.bound.error",
     )

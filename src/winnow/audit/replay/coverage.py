@@ -66,6 +66,7 @@ WITHOUT_PRIVATE_DATA = {
     "as_substitution": "adds up events",
     "calibrate": "adds up events",
     "additive": "names a public class",
+    "boosted": "names a public class",
     "conjunctions": "names a public class",
     "intervals": "names a public class",
     "stumps": "names a public class",

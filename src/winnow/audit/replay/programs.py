@@ -17,7 +17,7 @@ from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.learn.bound import MECHANISMS
 from winnow.learn.classifier import PrivateClassifier
-from winnow.learn.rules import additive, stumps
+from winnow.learn.rules import additive, boosted, stumps
 from winnow.learn.verb import learn
 from winnow.lp.verb import solve_lp
 
@@ -73,6 +73,10 @@ def _learning() -> Iterator[Replay]:
         even = {"hypotheses": stumps(cuts=[0.5]), "epsilon": 1.0, "class_weights": "balanced"}
         rule = calling(learn, _arrays, relation=str(relation), **even)
         yield Replay("learn", "balanced rule", rule, LABELLED, relation, {}, (1, 4))
+        vote = {"hypotheses": boosted(cuts=[0.5], rounds=3), "epsilon": 1.0, **words}
+        voted = calling(learn, _arrays, **vote)
+        yield Replay("learn", "boosted rules", voted, LABELLED, relation, words, (1, 4))
+        yield Replay("learn", "auto", _auto(relation), ROWS, relation, {}, (1, 4))
 
     def fitted(people: People, place: ReplayPlace) -> Any:
         model = PrivateClassifier(stumps(cuts=[0.5]), relation="add-remove", seed=place.seed)
@@ -95,6 +99,13 @@ def _from_table(words: dict[str, Any], relation: Relation) -> Call:
         return table_of(people, relation), "sex"
 
     return calling(learn, given, hypotheses="stumps", epsilon=1.0, with_accuracy=True, **words)
+
+
+def _auto(relation: Relation) -> Call:
+    def given(people: People) -> tuple[Any, ...]:
+        return table_of(people, relation), "sex"
+
+    return calling(learn, given, epsilon=30.0)
 
 
 def _predicted(words: dict[str, Any]) -> Call:

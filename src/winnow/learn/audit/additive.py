@@ -14,9 +14,8 @@ from winnow.audit.numerics import NOTHING, distance
 from winnow.audit.result import AuditResult
 from winnow.core.checks import exact
 from winnow.core.relation import Relation
-from winnow.core.sealed import Sealed
 from winnow.learn.crossing.additive import AdditiveModel
-from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
+from winnow.learn.crossing.rows import SealedLabelled, no_rows
 from winnow.privacy import Gaussian, guarantee_of
 from winnow.release.audit.rounds import as_twin
 from winnow.tables.audit import DELTA, outcomes, person_moves
@@ -52,10 +51,7 @@ def enumerate_tables(
     made: AdditiveModel, relation: Relation, rows: int, noise: Noise = noise_of
 ) -> AuditResult:
     """One result: in epsilon for Laplace noise, in delta at the claimed epsilon for Gaussian."""
-    nothing = LabelledRows(
-        (np.zeros(0, np.int32),) * 2, np.zeros(0, np.int32), np.zeros(0, np.int64)
-    )
-    held = SealedLabelled(Sealed(nothing, "rows"), ("no", "yes"), relation, rows)
+    held = no_rows(("no", "yes"), relation, rows)
     pure, multiplier = made.law == "laplace", exact("multiplier", made.multiplier)
     claimed = float(1 / multiplier)
     if not pure:

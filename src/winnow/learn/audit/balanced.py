@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from winnow.audit.result import AuditResult
 from winnow.core.checks import exact
 from winnow.core.relation import Relation
-from winnow.core.sealed import Sealed
 from winnow.learn.crossing.balanced import BalancedRule
-from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
+from winnow.learn.crossing.rows import SealedLabelled, no_rows
 from winnow.release.audit.rounds import as_twin
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.mechanism import PermuteAndFlip
@@ -26,9 +25,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _TOLERANCE = 1e-9
-_RULES = np.array([[1, 1], [0, 0], [0, 1], [1, 0]])
+RULES = np.array([[1, 1], [0, 0], [0, 1], [1, 0]])
 """What each rule says of the two values of one column: the constants, and both stumps."""
-_CELLS = list(product(range(2), range(2)))
+CELLS = list(product(range(2), range(2)))
 """A value and a class."""
 
 
@@ -39,8 +38,7 @@ def made() -> BalancedRule:
 
 def empty(relation: Relation, rows: int) -> SealedLabelled:
     """No rows: what the scale of the noise depends on is public."""
-    nothing = LabelledRows((np.zeros(0, np.int32),), np.zeros(0, np.int32), np.zeros(0, np.int64))
-    return SealedLabelled(Sealed(nothing, "rows"), ("no", "yes"), relation, rows)
+    return no_rows(("no", "yes"), relation, rows)
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,11 @@ class BalancedModel:
 
     def log_probabilities(self, table: Integers) -> Floats:
         """Of each pair of noisy sizes in the window, up to a constant, and each rule."""
-        cells = np.array(_CELLS)
+        cells = np.array(CELLS)
         true = np.array([table[cells[:, 1] == own].sum() for own in (0, 1)])
         far = np.abs(self._sizes - true).sum(axis=1) / float(self.noise)
         weights, scales = self._weights
-        right = (_RULES[:, cells[:, 0]] == cells[:, 1]) * table  # rules by cells
+        right = (RULES[:, cells[:, 0]] == cells[:, 1]) * table  # rules by cells
         by_class = np.stack([right[:, cells[:, 1] == own].sum(axis=1) for own in (0, 1)])
         chosen = log_permute_and_flip(scales[:, None] * (weights @ by_class))
         return np.asarray(chosen - far[:, None])
@@ -108,9 +106,9 @@ def enumerate_rules(model: BalancedModel) -> AuditResult:
 
     worst, number = 0.0, 0
     for size in range(4):
-        for places in combinations_with_replacement(range(len(_CELLS)), size):
-            table = np.bincount(np.array(places, np.int64), minlength=len(_CELLS))
-            for by in person_moves(len(_CELLS), rows, relation):
+        for places in combinations_with_replacement(range(len(CELLS)), size):
+            table = np.bincount(np.array(places, np.int64), minlength=len(CELLS))
+            for by in person_moves(len(CELLS), rows, relation):
                 if by.any() and (table + by).min() >= 0:
                     number += 1
                     worst = max(worst, float(np.abs(law(table) - law(table + by)).max()))

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from winnow.core.checks import Real, exact
 from winnow.core.mechanism import spend
-from winnow.core.noise import discrete_laplace_array
-from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Tape
-from winnow.core.workloads.part import sum_of
-from winnow.errors import ParameterError
-from winnow.learn.additive import balanced
 from winnow.learn.crossing.rows import SealedLabelled, rule_scores
+from winnow.learn.crossing.sizes import ClassSizes
 from winnow.learn.rules import RuleClass
-from winnow.privacy import Compose, Grant, Promise, guarantee_of, promise
+from winnow.privacy import Compose, Grant, Promise, guarantee_of
 from winnow.select.crossing import check_scale
 from winnow.select.mechanism import PermuteAndFlip
 
@@ -30,8 +25,7 @@ class BalancedRule:
     """The noisy size of each class; then the rule with (nearly) the most correct rows, weighed.
 
     A correct row counts the less the larger the noisy size of its class, so that the sum is
-    balanced accuracy, up to a constant and to the noise in the sizes. Sizes below the scale of that
-    noise count as large as it, so that a class that is hardly there does not weigh all.
+    balanced accuracy, up to a constant and to the noise in the sizes.
 
     Formal guarantees
         Two events, composed adaptively. (1) The sizes, with discrete Laplace noise. A person with
@@ -56,8 +50,7 @@ class BalancedRule:
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
-        multiplier = 1 / exact("sizes", self.sizes)
-        first = promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
+        first = self.counted.charged(relation)
         second = self._selection.promise(relation)
         return Promise(
             Compose((first.event, second.event)),
@@ -69,22 +62,24 @@ class BalancedRule:
     def _selection(self) -> PermuteAndFlip:
         return PermuteAndFlip(self.epsilon)
 
+    @property
+    def counted(self) -> ClassSizes:
+        """The sizes, as they are measured."""
+        return ClassSizes(self.sizes)
+
     def scale(self, labelled: SealedLabelled) -> Fraction:
         """Of the noise in each size: the l1 sensitivity over epsilon."""
-        moved = labelled.relation.people * labelled.rows_per_person
-        return moved / exact("sizes", self.sizes)
+        return self.counted.scale(labelled)
 
     def weights(self, noisy: list[int], labelled: SealedLabelled) -> tuple[int, ...]:
         """The weights that follow from noisy sizes; public."""
-        least = max(1, math.ceil(self.scale(labelled)))
-        return balanced([max(least, size) for size in noisy])
+        return self.counted.weights(noisy, labelled)
 
     def check(self, labelled: SealedLabelled) -> None:
         """Refuse what cannot be released, before anything is charged."""
         half = 1000 * labelled.utility.half_width
         check_scale(exact("epsilon", self.epsilon) / (2 * half))
-        if not SMALLEST_SCALE < self.scale(labelled) < 2**40:
-            raise ParameterError("epsilon is too small or too large for noisy sizes of 64 bits")
+        self.counted.check(labelled)
 
     def release(
         self, labelled: SealedLabelled, rules: RuleClass, grant: Grant, tape: Tape
@@ -98,13 +93,7 @@ class BalancedRule:
 
     def drawn(self, labelled: SealedLabelled, rules: RuleClass, tape: Tape) -> int:
         """The draw itself, for audits."""
-        noisy = self._sizes(labelled, tape.child("sizes"))
-        weighed = replace(labelled, class_weights=self.weights(noisy, labelled))
+        weights = self.counted.drawn(labelled, tape.child("sizes"))
+        weighed = replace(labelled, class_weights=weights)
         scores: Any = open_sealed(rule_scores(weighed, rules).values)
         return int(self._selection._draw(scores, weighed.utility, tape.child("choice"))[0])
-
-    def _sizes(self, labelled: SealedLabelled, tape: Tape) -> list[int]:
-        rows = open_sealed(labelled.rows)
-        noise = discrete_laplace_array(tape, len(labelled.classes), self.scale(labelled))
-        true = [sum_of(rows.weights[rows.labels == c]) for c in range(len(labelled.classes))]
-        return [size + int(each) for size, each in zip(true, noise, strict=True)]

@@ -83,15 +83,31 @@ def _words(classes: int) -> str:
     return "two" if classes == 2 else str(classes)
 
 
-def labelled_table(table: SealedTable, target: str, *, many: bool = False) -> SealedLabelled:
-    """A sealed table with one of its columns as the class: two labels, or ``many``."""
-    column = table.schema.column(target)
-    if column.cardinality < 2 or (column.cardinality > 2 and not many):
+def no_rows(classes: Classes, relation: Relation, rows_per_person: int = 1) -> SealedLabelled:
+    """Rows of nobody: for plans and audits, as the noise depends on public numbers only."""
+    nothing = LabelledRows((np.zeros(0, np.int32),), np.zeros(0, np.int32), np.zeros(0, np.int64))
+    return SealedLabelled(Sealed(nothing, "rows"), classes, relation, rows_per_person)
+
+
+def check_classes(target: str, number: int, *, many: bool) -> None:
+    """Refuse a column that does not tell classes apart."""
+    if number < 2:
         raise ParameterError(
-            f"the target {target!r} has {column.cardinality} labels in the schema; a rule "
+            f"the target {target!r} has {number} label in the schema; declare two values or more, "
+            "or one value and 'other'"
+        )
+    if number > 2 and not many:
+        raise ParameterError(
+            f"the target {target!r} has {number} labels in the schema; a rule "
             "tells two classes apart: declare two values, or one value and 'other', or learn "
             "hypotheses='additive'"
         )
+
+
+def labelled_table(table: SealedTable, target: str, *, many: bool = False) -> SealedLabelled:
+    """A sealed table with one of its columns as the class: two labels, or ``many``."""
+    column = table.schema.column(target)
+    check_classes(target, column.cardinality, many=many)
     place = table.schema.position(target)
     codes, weights = all_rows(table)
     features = tuple(held for i, held in enumerate(codes) if i != place)
@@ -162,11 +178,19 @@ def rule_scores(labelled: SealedLabelled, rules: RuleClass) -> SealedScores:
 
 def weighted(rows: LabelledRows, class_weights: tuple[int, ...] | None) -> NDArray[np.int64]:
     """The weight of each row, with that of its class."""
-    if class_weights is None:
-        return rows.weights
+    return rows.weights if class_weights is None else times(rows, of_class(rows, class_weights))
+
+
+def of_class(rows: LabelledRows, class_weights: tuple[int, ...]) -> NDArray[np.int64]:
+    """What one row counts by its class."""
+    return np.asarray(np.array(class_weights, np.int64)[rows.labels])
+
+
+def times(rows: LabelledRows, each: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The weight of each row, where one counts as many thousandths."""
     if sum_of(rows.weights) >= 2**42:
-        raise DataError("there are 2^42 rows or more; leave out class_weights")
-    return np.asarray(rows.weights * np.array(class_weights, np.int64)[rows.labels])
+        raise DataError("there are 2^42 rows or more; too many to weigh them")
+    return np.asarray(rows.weights * each)
 
 
 def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedScores:

@@ -1,0 +1,133 @@
+"""Audits of boosted rules: all rounds together on all tiny neighbours, and broken twins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.result import AuditResult
+from winnow.core.relation import Relation
+from winnow.learn.audit.balanced import CELLS, RULES, empty
+from winnow.learn.boosted import GRID, step, still_wanted
+from winnow.learn.crossing.boosted import BoostedRules
+from winnow.learn.crossing.rows import SealedLabelled
+from winnow.privacy import guarantee_of
+from winnow.release.audit.rounds import as_twin
+from winnow.select.audit.model import log_permute_and_flip
+from winnow.tables.audit import person_moves
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_TOLERANCE = 1e-9
+
+
+def made(selection: str = "permute-and-flip") -> BoostedRules:
+    """A tiny one; its rounds are alike, and three of them can overrule the first."""
+    return BoostedRules(3, Fraction(1, 2), selection)
+
+
+@dataclass(frozen=True)
+class BoostedModel:
+    """The exact law of the rules of all rounds, written out over cells of rows."""
+
+    rules: BoostedRules
+    held: SealedLabelled
+    most: int = GRID
+    """What the choice believes that a row weighs at most."""
+    heaviest: int = 1
+    """By how much rows that the vote has wrong are multiplied: 1."""
+
+    @classmethod
+    def of(cls, rules: BoostedRules, relation: Relation, rows: int) -> BoostedModel:
+        """As the mechanism says."""
+        return cls(rules, empty(relation, rows))
+
+    def log_probabilities(self, table: Integers) -> Floats:
+        """Of every sequence of rules."""
+        cells = np.array(CELLS)
+        right = RULES[:, cells[:, 0]] == cells[:, 1]  # rules by cells
+        utility = replace(self.held, class_weights=(self.most,) * 2).utility
+        scale = float(self.rules._selection.scale(utility))
+        found = [(np.zeros(len(CELLS), np.int64), 0.0)]
+        for number in range(self.rules.rounds):
+            following = []
+            for margins, log_chance in found:
+                weights = still_wanted(margins, np.full(len(CELLS), GRID))
+                weights = np.where(margins < 0, self.heaviest * weights, weights)
+                scores = scale * (right * (weights * table)).sum(axis=1)
+                law = self._log_law(scores)
+                following += [
+                    (margins + np.where(right[i], step(number), -step(number)), log_chance + law[i])
+                    for i in range(len(RULES))
+                ]
+            found = following
+        return np.array([log_chance for _, log_chance in found])
+
+    def _log_law(self, scaled: Floats) -> Floats:
+        if self.rules.selection == "exponential":
+            return np.asarray(scaled - np.logaddexp.reduce(scaled))
+        return np.asarray(log_permute_and_flip(scaled[None])[0])
+
+
+def boosted_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
+    """No neighbours are told apart by all rounds together more than was charged.
+
+    The noisy sizes of balanced classes are enumerated with balanced rules.
+    """
+    for selection, relation, rows in product(
+        ("permute-and-flip", "exponential"), Relation, (1,) if quick else (1, 2)
+    ):
+        yield enumerate_votes(BoostedModel.of(made(selection), relation, rows))
+
+
+def enumerate_votes(model: BoostedModel) -> AuditResult:
+    """One result, in epsilon, over all tables of up to three rows."""
+    relation, rows = model.held.relation, model.held.rows_per_person
+    promised = model.rules.promise(relation)
+    claimed = guarantee_of(promised.event).epsilon
+    known: dict[tuple[int, ...], Floats] = {}
+
+    def law(table: Integers) -> Floats:
+        key = tuple(table.tolist())
+        if key not in known:
+            known[key] = model.log_probabilities(table)
+        return known[key]
+
+    worst, number = 0.0, 0
+    for size in range(4):
+        for places in combinations_with_replacement(range(len(CELLS)), size):
+            table = np.bincount(np.array(places, np.int64), minlength=len(CELLS))
+            for by in person_moves(len(CELLS), rows, relation):
+                if by.any() and (table + by).min() >= 0:
+                    number += 1
+                    worst = max(worst, float(np.abs(law(table) - law(table + by)).max()))
+    return AuditResult(
+        "enumeration",
+        "Boosted rules: the votes of neighbours are as close as was charged.",
+        f"{model.rules.name}, {rows} row{'s' if rows > 1 else ''} per person",
+        str(relation),
+        promised.citation,
+        claimed,
+        worst,
+        worst <= claimed * (1 + _TOLERANCE),
+        f"over {number} pairs of neighbours",
+    )
+
+
+def boosted_twins(*, quick: bool = False) -> Iterator[AuditResult]:
+    """Wrong sensitivities are caught."""
+    honest = BoostedModel.of(made(), Relation.SUBSTITUTION, 1)
+    several = BoostedModel.of(made(), Relation.ADD_REMOVE, 2)
+    twins = [
+        ("a choice takes a row for half of its weight", replace(honest, most=GRID // 2)),
+        ("rows that the vote has wrong weigh more than was charged", replace(honest, heaviest=4)),
+        ("a second row is forgotten", replace(several, most=GRID // 2)),
+    ]
+    for fault, model in twins[: 2 if quick else 3]:
+        yield as_twin(fault, "Enumeration", enumerate_votes(model))

@@ -1,0 +1,241 @@
+"""What is fixed before data are looked at: shares of epsilon, the noise, rounds, and the kind.
+
+All of it follows from public numbers: rows (where their number is public), rules, columns, classes,
+rows per person, relation, epsilon and delta.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from winnow.core.checks import Real, delta_range, exact, positive
+from winnow.errors import ParameterError
+from winnow.learn.additive import ADDITIVE
+from winnow.learn.boosted import BOOSTED
+from winnow.learn.crossing.additive import AdditiveModel
+from winnow.learn.crossing.balanced import BalancedRule
+from winnow.learn.crossing.boosted import BoostedRules
+from winnow.learn.crossing.rows import SealedLabelled
+from winnow.learn.features import Feature
+from winnow.learn.rules import Hypotheses, RuleClass
+from winnow.privacy import Event, Guarantee, calibrate, guarantee_of
+
+AUTO = "auto"
+CHOICE = Fraction(1, 6)
+"""The part of epsilon that chooses among the models; the tables get what is left."""
+SIZES = Fraction(1, 10)
+"""The part of epsilon that the noisy sizes of the classes get, before rules are chosen."""
+ASSUMED = 2_000
+"""Rows that are assumed where their number is not public."""
+MOST_ROUNDS = 50
+"""Rounds that are taken unasked."""
+_WANTED = 4
+"""Rows over the scale of a round's noise, for each round and each nat of the class of rules."""
+_GUMBEL = math.pi / math.sqrt(6.0)
+"""The standard deviation of the exponential mechanism's noise; that of permute-and-flip's is 1."""
+
+
+@dataclass(frozen=True)
+class SizedModel:
+    """An additive model within a budget, what it promises, and why its noise was taken."""
+
+    model: AdditiveModel
+    guarantee: Guarantee
+    reason: str
+
+
+@dataclass(frozen=True)
+class SizedRules:
+    """Boosted rules within a budget, what they promise, and why so many rounds."""
+
+    rules: BoostedRules
+    guarantee: Guarantee
+    reason: str
+
+
+def sized_model(
+    labelled: SealedLabelled,
+    columns: int,
+    *,
+    epsilon: Real,
+    delta: Real,
+    balanced: bool,
+    accountant: str,
+) -> SizedModel:
+    """The noise with the smaller standard deviation: Laplace, or Gaussian where a delta allows."""
+    positive(epsilon=epsilon)
+    delta_range(delta=delta)
+    total, relation = exact("epsilon", epsilon), labelled.relation
+    share = total * CHOICE
+
+    def made(law: str, multiplier: Real) -> AdditiveModel:
+        allowed = delta if law == "gaussian" else 0
+        return AdditiveModel(law, multiplier, share, columns, balanced, allowed)
+
+    plain = made("laplace", 1 / (total - share))
+    least = guarantee_of(plain.promise(relation).event)
+    if exact("delta", delta) == 0 or accountant == "pure":
+        return SizedModel(plain, least, "")
+
+    def plan(parameter: float) -> Event:
+        return made("gaussian", 1 / exact("parameter", parameter)).promise(relation).event
+
+    found = calibrate(plan, epsilon=epsilon, delta=delta, accountant=accountant)
+    normal = made("gaussian", 1 / exact("parameter", found.parameter))
+    laplace, gaussian = plain.deviation(labelled), normal.deviation(labelled)
+    reason = f"standard deviation of a cell: Laplace {laplace:.3g}, Gaussian {gaussian:.3g}"
+    if laplace <= gaussian:
+        return SizedModel(plain, least, reason)
+    return SizedModel(normal, found.guarantee, reason)
+
+
+def sized_rules(
+    labelled: SealedLabelled,
+    size: int,
+    *,
+    rows: int | None,
+    rounds: int | None,
+    epsilon: Real,
+    delta: Real,
+    balanced: bool,
+    accountant: str,
+) -> SizedRules:
+    """Boosted rules of a class of this size; as many rounds as its rows can tell apart.
+
+    Each round gets its part of epsilon by permute-and-flip, or by the exponential mechanism
+    where a delta composes its rounds to noise of a smaller standard deviation. More rounds vote
+    better and choose with more noise: the most rounds T are taken for which the rows, over the
+    scale of a round's noise, are 4 T ln(size) or more. Weights of classes halve the rows, because
+    rows of the heaviest class alone count fully.
+    """
+    positive(epsilon=epsilon)
+    delta_range(delta=delta)
+
+    def sized(number: int) -> SizedRules:
+        return _rounds(labelled, number, epsilon, delta, balanced, accountant)
+
+    if rounds is not None:
+        return sized(int(rounds))
+    weighed = balanced or labelled.class_weights is not None
+    known = ASSUMED if rows is None else rows
+    held = known / (2 if weighed else 1)
+    width = labelled.rows_per_person * labelled.relation.people
+
+    def enough(number: int) -> bool:
+        rows_over_noise = held * _strength(sized(number).rules) / width
+        return rows_over_noise >= _WANTED * number * math.log(max(2, size))
+
+    low, high = 1, MOST_ROUNDS + 1  # strength falls as rounds grow
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    taken = 1 if low == 2 else low  # the second of two votes is never decisive
+    found = sized(taken)
+    noted = "assumed" if rows is None else "public"
+    why = f"{taken} rounds for {known:,} rows ({noted}) and {size:,} rules"
+    return SizedRules(found.rules, found.guarantee, f"{why}; {found.reason}")
+
+
+def _strength(rules: BoostedRules) -> float:
+    """One over the standard deviation of a round's noise, if one person moves scores by 1."""
+    spread = _GUMBEL if rules.selection == "exponential" else 1.0
+    return float(exact("epsilon", rules.epsilon)) / spread
+
+
+def _rounds(
+    labelled: SealedLabelled,
+    number: int,
+    epsilon: Real,
+    delta: Real,
+    balanced: bool,
+    accountant: str,
+) -> SizedRules:
+    """So many rounds, with the noise of the smaller standard deviation."""
+    total, relation = exact("epsilon", epsilon), labelled.relation
+    sizes = total * SIZES if balanced else None
+    plain = BoostedRules(number, (total - (sizes or 0)) / number, sizes=sizes)
+    least = guarantee_of(plain.promise(relation).event)
+    reason = f"permute-and-flip with epsilon {float(exact('epsilon', plain.epsilon)):.3g} each"
+    if exact("delta", delta) == 0 or accountant == "pure":
+        return SizedRules(plain, least, reason)
+
+    def made(parameter: Real) -> BoostedRules:
+        return BoostedRules(number, parameter, "exponential", sizes, delta)
+
+    found = calibrate(
+        lambda parameter: made(exact("parameter", parameter)).promise(relation).event,
+        epsilon=epsilon, delta=delta, accountant=accountant,
+    )  # fmt: skip
+    composed = made(exact("parameter", found.parameter))
+    if _strength(composed) <= _strength(plain):
+        return SizedRules(plain, least, f"{reason}; the delta would not help")
+    each = f"the exponential mechanism with epsilon {found.parameter:.3g} each"
+    return SizedRules(composed, found.guarantee, each)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is learned, and why."""
+
+    hypotheses: Hypotheses
+    reason: str
+
+
+def chosen_kind(
+    labelled: SealedLabelled,
+    features: tuple[Feature, ...],
+    *,
+    rows: int | None,
+    epsilon: Real,
+    delta: Real,
+    balanced: bool,
+    accountant: str,
+    alone: bool,
+) -> Kind:
+    """What "auto" stands for.
+
+    An additive model of more than two classes; of two a vote of boosted rules, and one rule where
+    there are too few rows for a vote, or where what was asked for is about one rule.
+    """
+    if len(labelled.classes) > 2:
+        if alone:
+            raise ParameterError(
+                "mechanism, thresholds and with_accuracy are for classes of rules, which tell two "
+                f"classes apart, and there are {len(labelled.classes)}; leave them out"
+            )
+        return Kind(Hypotheses(ADDITIVE), f"additive for {len(labelled.classes)} classes")
+    length = longest_rules(features)
+    rule = Hypotheses("conjunctions", length)
+    if alone:
+        return Kind(rule, "one rule, as its mechanism or its accuracy was asked for")
+    size = len(RuleClass(features, "conjunctions", length))
+    sized = sized_rules(
+        labelled, size, rows=rows, rounds=None, epsilon=epsilon, delta=delta,
+        balanced=balanced, accountant=accountant,
+    )  # fmt: skip
+    if sized.rules.rounds == 1:
+        return Kind(rule, f"one rule: {sized.reason}")
+    return Kind(Hypotheses(BOOSTED, length, rounds=sized.rules.rounds), f"a vote: {sized.reason}")
+
+
+def longest_rules(features: tuple[Feature, ...]) -> int:
+    """Two tests in a rule, or one where pairs would be too many to score."""
+    try:
+        RuleClass(features, "conjunctions", 2)
+    except ParameterError:
+        return 1
+    return 2
+
+
+def balanced_rule(epsilon: Real) -> BalancedRule:
+    """One rule for balanced accuracy: a tenth of epsilon for the sizes of the classes."""
+    positive(epsilon=epsilon)
+    total = exact("epsilon", epsilon)
+    return BalancedRule(total * SIZES, total * (1 - SIZES))
+
+
+def because(why: str, own: str) -> str:
+    """The reason for the kind, where Winnow chose it, and that for its mechanism."""
+    return "; ".join(part for part in (why, "" if own and own in why else own) if part)
