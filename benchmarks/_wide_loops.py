@@ -21,8 +21,9 @@ from winnow.privacy import zcdp_rho
 from winnow.read.crossing import true_counts
 from winnow.wide.fit import Estimator, NoisyTable
 from winnow.wide.kernels.elimination import within
+from winnow.wide.request import WideRequest
 from winnow.wide.rules import model_cells, pair_noise
-from winnow.wide.settings import WideRequest, WideSettings, wide_settings
+from winnow.wide.settings import WideSettings, wide_settings
 
 Columns = tuple[int, ...]
 Model = Callable[[Columns], np.ndarray]

@@ -17,6 +17,7 @@ from winnow.release.warm_start import first_parts
 from winnow.tables.estimates import layer_of
 from winnow.wide.at_once import AtOnce, closure, noise_of, white_tables
 from winnow.wide.fit import NoisyTable
+from winnow.wide.request import WideRequest
 from winnow.wide.rules import (
     MODEL_CELLS,
     MOST_MODEL_CELLS,
@@ -26,7 +27,7 @@ from winnow.wide.rules import (
     pair_noise,
     schedule,
 )
-from winnow.wide.settings import WideRequest, WideSettings, wide_settings
+from winnow.wide.settings import WideSettings, wide_settings
 from winnow.wide.synthetic import _towards
 
 SHAPE = {"a": 4, "b": 3, "c": 5, "d": 2}

@@ -18,8 +18,9 @@ from winnow.privacy import guarantee_of
 from winnow.wide.at_once import AtOnce
 from winnow.wide.fit import FitQuality, NoisyTable
 from winnow.wide.junction_tree import junction_tree
+from winnow.wide.request import WideRequest
 from winnow.wide.rounds import ModelRoom
-from winnow.wide.settings import WideRequest, WideSettings, wide_settings
+from winnow.wide.settings import WideSettings, wide_settings
 from winnow.wide.synthetic import MeasuredMarginal, TreeFactor
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5, "d": 2})

@@ -6,6 +6,7 @@ from winnow.answers.model import MOST_WEIGHED, column_sets, noise_of_pair, pairs
 from winnow.answers.prediction import EXACT, THUMB, Prediction
 from winnow.answers.request import AnswersRequest
 from winnow.wide.at_once import AtOnce
+from winnow.wide.request import WideRequest
 from winnow.wide.rules import (
     ASSUMED_ROWS,
     TABLES_BETTER,
@@ -15,7 +16,7 @@ from winnow.wide.rules import (
     rounds_seconds,
     schedule,
 )
-from winnow.wide.settings import WideRequest, wide_settings
+from winnow.wide.settings import wide_settings
 
 _NOTE = "the errors of a model depend on the data"
 

@@ -13,8 +13,9 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.foreign import guarded
 from winnow.wide.at_once import AtOnce
+from winnow.wide.request import WideRequest
 from winnow.wide.rules import SELECTION_SHARE
-from winnow.wide.settings import WideRequest, WideSettings, wide_settings
+from winnow.wide.settings import WideSettings, wide_settings
 
 _SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. 'noise' is that of one "

@@ -3,91 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from statistics import median
-from typing import Any
 
-from winnow.core.checks import (
-    Real,
-    count,
-    delta_range,
-    exact,
-    one_of,
-    positive_float,
-    probability,
-    rows_to_release,
-)
+from winnow.core.checks import Real, exact, rows_to_release
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
-from winnow.core.workloads.marginal import MarginalPart
-from winnow.core.workloads.part import table_columns
-from winnow.core.workloads.workload import Maker, Workload
+from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
-from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
 from winnow.release.crossing.tables import TableNoise, first_event
 from winnow.release.mechanism import MeasureMarginals
 from winnow.release.warm_start import first_parts
-from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
-from winnow.wide.at_once import AtOnce, closure, noise_of
+from winnow.wide.at_once import AtOnce
 from winnow.wide.candidates import candidates, overlaps, tables_inside
-from winnow.wide.junction_tree import Columns, tree_cells
+from winnow.wide.junction_tree import Columns
+from winnow.wide.planned_at_once import all_at_once, columns_alone, tables_of, too_many_to_hold
+from winnow.wide.request import WideRequest, bound, check_request
 from winnow.wide.rules import (
     ASSUMED_ROWS,
-    FITTED,
     MODEL_CELLS,
     MOST_FIRST,
-    ONCE,
-    PAIRS_OF_TWO_CODES,
-    PLAIN_WORSE,
     PURE_BETTER,
-    SELECTION_SHARE,
-    TABLES_BETTER,
     Schedule,
     mean_distance,
     model_cells,
     pair_noise,
-    plain_distance,
     power,
     rounds_seconds,
     schedule,
 )
-
-_LARGEST_MODEL = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class WideRequest:
-    """The public parameters of a wide release."""
-
-    workload: Any
-    schema: Schema
-    epsilon: Real
-    delta: Real
-    relation: Relation
-    rows_per_person: int = 1
-    public_rows: int | None = None
-    rows: int | None = None
-    rounds: int | None = None
-    share: Real = SELECTION_SHARE
-    first_share: Real | None = None
-    model_cells: int | None = None
-    accountant: str = "best"
-    memory: str | int = "4GB"
-
-    @cached_property
-    def pure(self) -> bool:
-        """Whether there is no delta to use: noise has the Laplace law, and epsilons add up."""
-        return exact("delta", self.delta) == 0 or self.accountant == "pure"
-
-    @property
-    def left_to_rules(self) -> bool:
-        """Whether nothing is said of rounds."""
-        return self.rounds is None and self.first_share is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +71,7 @@ class WideSettings:
     @cached_property
     def first(self) -> Workload:
         """The tables that are measured before the first round: of each column alone."""
-        return _tables(self.schema, [(c,) for c in range(len(self.schema.columns))])
+        return tables_of(self.schema, [(c,) for c in range(len(self.schema.columns))])
 
     @cached_property
     def noises(self) -> list[TableNoise]:
@@ -160,9 +107,9 @@ class WideSettings:
 
 def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
-    _check(request)
+    check_request(request)
     total = rows_to_release(request.rows, request.public_rows)
-    workload, sets = _bind(request)
+    workload, sets = bound(request)
     every = tables_inside(sets)
     cells = int(request.model_cells or MODEL_CELLS)
     fitting = candidates(request.schema.shape, request.memory, every, cells)
@@ -181,10 +128,10 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     rule = schedule(columns, nu, pure=request.pure, power=_power(request, rho, total))
     if request.left_to_rules:
         pairs = [each for each in every if len(each) == 2]
-        once = _at_once(request, workload, sets, pairs, total or ASSUMED_ROWS, rule, nu, cells)
+        once = all_at_once(request, workload, sets, pairs, total or ASSUMED_ROWS, rule, nu, cells)
         if once is not None:
             return once
-        once = _too_many_to_hold(request, workload, sets, total or ASSUMED_ROWS, rho, nu)
+        once = too_many_to_hold(request, workload, sets, total or ASSUMED_ROWS, rho, nu)
         if once is not None:
             return once
         without = noise(rho=None) * math.sqrt(max(1, rule.rounds) / columns)
@@ -197,7 +144,7 @@ def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     if total is None or rounds.worthwhile(total):
         return rounds
     if request.left_to_rules:
-        return _columns_alone(request, workload, sets, nu)
+        return columns_alone(request, workload, sets, nu)
     raise ParameterError(
         f"with this budget and {total:,} rows the noise of every table of two or more columns "
         "exceeds its counts; ask for a larger epsilon, fewer rounds or fewer columns"
@@ -214,127 +161,6 @@ def _power(request: WideRequest, rho: float | None, total: int | None) -> float:
         people=request.relation.people,
         rows_per_person=int(request.rows_per_person),
         rows=total or ASSUMED_ROWS,
-    )
-
-
-def _check(request: WideRequest) -> None:
-    positive_float(epsilon=request.epsilon)
-    delta_range(delta=request.delta)
-    one_of(("best", *CLOSED_ACCOUNTANTS), accountant=request.accountant)
-    probability(share=request.share)
-    if request.first_share is not None:
-        probability(first_share=request.first_share)
-    if request.rounds is not None:
-        count(rounds=request.rounds)
-    count(rows_per_person=request.rows_per_person)
-    if request.model_cells is not None:
-        count(model_cells=request.model_cells)
-    if request.model_cells is not None and int(request.model_cells) > _LARGEST_MODEL:
-        raise ParameterError(
-            f"model_cells={request.model_cells:,} is more than cells are numbered; give at most "
-            f"{_LARGEST_MODEL:,}"
-        )
-
-
-def _at_once(
-    request: WideRequest,
-    workload: Workload,
-    sets: list[Columns],
-    pairs: Sequence[Columns],
-    rows: int,
-    rule: Schedule,
-    nu: float,
-    most: int,
-) -> AtOnce | None:
-    """All tables at once if affordable, or the columns alone; ``pairs`` are those of all tables."""
-    schema = request.schema
-    cells = tree_cells(schema.shape, pairs)
-    if cells <= most and rule.rounds:
-        planned = _tabulated(request, closure(schema, sets))
-        noise = noise_of(planned, workload, rows)
-        if noise <= ONCE:
-            reason = f"noise moves a table by {noise:.2g} of its rows: all at once"
-            seconds = 3.0 + 2e-5 * cells * len(sets)
-            reason = _with_errors(reason, planned, request)
-            return AtOnce(schema, workload, planned, reason, seconds, FITTED * noise)
-    return None if rule.rounds else _columns_alone(request, workload, sets, nu)
-
-
-def _too_many_to_hold(
-    request: WideRequest,
-    workload: Workload,
-    sets: list[Columns],
-    rows: int,
-    rho: float | None,
-    nu: float,
-) -> AtOnce | None:
-    """All tables at once where noise on them is less than what a model of some would miss."""
-    schema = request.schema
-    plain = plain_distance(
-        [math.prod(schema.shape[c] for c in columns) for columns in sets],
-        epsilon=float(request.epsilon),
-        rho=rho,
-        people=request.relation.people,
-        rows_per_person=int(request.rows_per_person),
-        rows=rows,
-    )
-    two_codes = median(schema.shape) <= 2
-    if two_codes and max(map(len, sets)) > 2:
-        return None
-    better = PAIRS_OF_TWO_CODES if two_codes else TABLES_BETTER
-    far = better * mean_distance(nu, map(len, sets))
-    if plain > PLAIN_WORSE * far:
-        return None
-    every = [*(each for each in sets if len(each) == 1), *tables_inside(sets)]
-    planned = _tabulated(request, _tables(schema, every))
-    noise = noise_of(planned, workload, rows)
-    if noise > far:
-        return None
-    cells = int(request.model_cells or model_cells(nu))
-    less = f"noise moves a table by {noise:.2g} of its rows, less than a model would"
-    reason = _with_errors(f"{less}: all at once, and a model of some", planned, request)
-    seconds = 3.0 + 6e-5 * cells + 5e-3 * len(every)
-    return AtOnce(schema, workload, planned, reason, seconds, noise, cells)
-
-
-def _columns_alone(
-    request: WideRequest, workload: Workload, sets: list[Columns], nu: float
-) -> AtOnce:
-    schema = request.schema
-    planned = _tabulated(request, _tables(schema, [(c,) for c in range(len(schema.columns))]))
-    reason = f"tables of two columns would be {'noise' if nu > 1 else 'found by chance'}"
-    reason = f"{reason}: each column alone"
-    far = mean_distance(nu, map(len, sets))
-    return AtOnce(schema, workload, planned, _with_errors(reason, planned, request), 3.0, far)
-
-
-def _tables(schema: Schema, sets: Sequence[Columns]) -> Workload:
-    return Workload(schema, tuple(MarginalPart(schema, columns) for columns in sets))
-
-
-def _with_errors(reason: str, planned: TablesSettings, request: WideRequest) -> str:
-    """The errors of the tables, too, unless noise on them is more than all rows that are said."""
-    largest = max(each.errors.largest for each in (planned.strategy, planned.plain))
-    if request.rows is not None and largest >= request.rows:
-        return reason
-    return f"{reason}; {planned.reason}"
-
-
-def _tabulated(request: WideRequest, workload: Workload) -> TablesSettings:
-    return tables_settings(
-        TableRequest(
-            schema=request.schema,
-            by=workload,
-            epsilon=request.epsilon,
-            delta=request.delta,
-            relation=request.relation,
-            rows_per_person=int(request.rows_per_person),
-            public_rows=request.public_rows,
-            rows=request.rows,
-            accountant=request.accountant,
-            memory=request.memory,
-            joint=False,  # the model is fitted to the tables themselves
-        )
     )
 
 
@@ -382,7 +208,7 @@ def _rounds(
     planned = WideSettings(
         request.schema,
         workload,
-        _tables(request.schema, fitting),
+        tables_of(request.schema, fitting),
         overlaps(fitting, sets),
         total,
         int(request.rows_per_person),
@@ -406,22 +232,3 @@ def _share_of_rho(share: Fraction) -> Fraction:
     """
     odds = (share / (1 - share)) ** 2 / 4
     return odds / (1 + odds)
-
-
-def _bind(request: WideRequest) -> tuple[Workload, list[Columns]]:
-    """The workload, and the columns of each of its tables; others are tables of their own."""
-    given = request.workload
-    if isinstance(given, Maker):
-        given = given.over(request.schema, memory=request.memory)
-    sets = [table_columns(part) for part in given.parts] if isinstance(given, Workload) else [None]
-    if not isinstance(given, Workload) or None in sets:
-        raise ParameterError(
-            "a graphical release is for marginal tables; give a workload such as wn.marginals(3)"
-        )
-    if given.schema != request.schema:
-        raise ParameterError(
-            "the workload is over another schema than the table; bind it to that one"
-        )
-    spoken = {c for columns in sets for c in columns or ()}
-    silent = [(c,) for c in range(len(request.schema.columns)) if c not in spoken]
-    return given, [*(columns for columns in sets if columns is not None), *silent]

@@ -19,12 +19,10 @@ from winnow.read.crossing import SealedTable, sealed_table, true_counts
 from winnow.tables.crossing import check_rows
 from winnow.tables.estimates import layer_of
 from winnow.wide.at_once import AtOnce, fit_at_once
+from winnow.wide.request import WideRequest
 from winnow.wide.rounds import fit_wide
 from winnow.wide.rules import SELECTION_SHARE
-from winnow.wide.settings import (
-    WideRequest,
-    wide_settings,
-)
+from winnow.wide.settings import wide_settings
 from winnow.wide.synthetic import WideSynthetic
 
 
