@@ -87,6 +87,25 @@ def supermarket(folder: Path) -> Codes:
     return _baskets(raw["basket"], raw["item"], 30)
 
 
+def groceries(folder: Path) -> Codes:
+    lines = _lines(folder / "groceries" / "groceries.csv.gz")
+    pairs = [(i, item) for i, line in enumerate(lines) for item in line.split(",") if item]
+    raw = pd.DataFrame(pairs, columns=["basket", "item"]).drop_duplicates()
+    return _baskets(raw["basket"], raw["item"], 25)
+
+
+def web_log(folder: Path) -> Codes:
+    raw = pd.read_csv(folder / "msweb" / "user_item.csv.gz").drop_duplicates()
+    return _baskets(raw["user"], raw["item"], 35)
+
+
+def mushrooms(folder: Path) -> Codes:
+    rows = [line.split() for line in _lines(folder / "fimi" / "mushroom.dat.gz")]
+    frame = pd.DataFrame(rows).astype(int)
+    several = [c for c in frame if frame[c].nunique() > 1]
+    return _coded(frame[several].rename(columns=lambda c: f"a{c}"), f"a{several[0]}")
+
+
 def books(folder: Path) -> Codes:
     raw = pd.read_csv(folder / "goodreads_books" / "books.csv.gz")
     languages = raw["language_code"].value_counts().index[:7]
@@ -176,7 +195,13 @@ CHOSEN_ON: dict[str, Callable[[Path], Codes]] = {
     "movies-6": lambda folder: _part(
         movies(folder), "rating", "weekday", "made", "Action", "Comedy", "Drama"
     ),
+    "movies-17": movies,
+    "groceries-25": groceries,
+    "msweb-35": web_log,
+    "mushroom": mushrooms,
+    "generated-30": lambda folder: generated(30, 15_000, 7),
     "generated-12": lambda folder: generated(12, 20_000, 1),
+    "generated-9": lambda folder: generated(9, 400_000, 11),
     "generated-5": lambda folder: generated(5, 5_000, 5),
 }
 CHECKED_ON: dict[str, Callable[[Path], Codes]] = {

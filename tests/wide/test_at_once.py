@@ -96,7 +96,7 @@ def test_rounds_follow_the_noise_of_a_pair() -> None:
     rounds = [each.rounds for each in found]
     assert rounds == sorted(rounds, reverse=True) and rounds[0] == 40 and rounds[-1] == 0
     assert all(each.rounds >= 10 for each in found[:-1])
-    assert [each.stages for each in found] == [5, 3, 1, 1, 1, 1]
+    assert [each.stages for each in found] == [5, 1, 1, 1, 1, 1]
     assert [schedule(10, 0.1, power=each).rounds for each in (99, 101)] == [0, 11]
     assert (
         schedule(10, 0.03, power=1).rounds > 10

@@ -393,9 +393,7 @@ def _agree(
         **{name: value for name, value in sizing.items() if value is not None},
     )
     typer.echo(f"{comparison} (--method {comparison.recommended_method})", err=True)
-    if (
-        ask
-        and sys.stdin.isatty()
-        and not typer.confirm("\nOpen the session and spend this?", err=True)
-    ):
+    if not ask or not sys.stdin.isatty():
+        return
+    if not typer.confirm("\nOpen the session and spend this?", err=True):
         raise typer.Exit(0)
