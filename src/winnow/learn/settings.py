@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from winnow.core.checks import Real, delta_range, exact, positive
+from winnow.core.unit import counted
 from winnow.errors import ParameterError
 from winnow.learn.additive import ADDITIVE
 from winnow.learn.boosted import BOOSTED
@@ -134,7 +135,7 @@ def sized_rules(
     taken = 1 if low == 2 else low  # the second of two votes is never decisive
     found = sized(taken)
     noted = "assumed" if rows is None else "public"
-    why = f"{taken} rounds for {known:,} rows ({noted}) and {size:,} rules"
+    why = f"{counted(taken, 'round')} for {known:,} rows ({noted}) and {size:,} rules"
     return SizedRules(found.rules, found.guarantee, f"{why}; {found.reason}")
 
 

@@ -74,7 +74,7 @@ WEAK_POWER, CONSIDERABLE = 100.0, 0.05
 had less error on all but one of eight tables (mushrooms), and rounds up to 1.15 times that of
 independent columns."""
 STAGES, WEAK = 5, 0.005
-"""Where the noise of a pair is weak the rounds have so many stages: 0.8 of the error on mushroom and
+"""Where the noise of a pair is weak, rounds have so many stages: 0.8 of the error on mushroom and
 0.9 on movies-17, level on two others; where it is stronger, level or worse in nine settings."""
 PLAIN_WORSE = 3.0
 """Plain noise is about so much larger than the best noise on all tables, at most."""

@@ -14,6 +14,7 @@ from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Tape
+from winnow.core.unit import counted
 from winnow.errors import ParameterError
 from winnow.learn.boosted import GRID, step, still_wanted
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled, of_class, times
@@ -70,7 +71,7 @@ class BoostedRules:
         """What the receipt calls it."""
         first = "" if self.sizes is None else "noisy sizes of the classes; "
         weighed = "" if self.sizes is None else ", classes balanced"
-        return f"{first}boosting, {self.rounds} rounds of {self.selection}{weighed}"
+        return f"{first}boosting, {counted(self.rounds, 'round')} of {self.selection}{weighed}"
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
