@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.unit import counted
 from winnow.learn.features import Feature, pick_columns
 from winnow.learn.predictor import Predictor
 from winnow.learn.rules import Codes, Rule
@@ -51,7 +52,7 @@ class BoostedPredictor(Predictor):
         """The vote for people."""
         shown = [rule.text(self.features, self.classes) for rule in self.rules[:SHOWN]]
         more = len(self.rules) - len(shown)
-        return f"a vote of {len(self.rules)} rules: {'; '.join(shown)}" + (
+        return f"a vote of {counted(len(self.rules), 'rule')}: {'; '.join(shown)}" + (
             f"; and {more} more" if more else ""
         )
 
