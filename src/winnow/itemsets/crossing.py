@@ -123,6 +123,11 @@ class FrequentItemsets:
                 f"an engine joins {self.size} items of each basket with each other, so long ones "
                 "have to be cut: read them with max_items=, or with keep='memory'"
             )
+        if baskets.stay and self.selection.reads_baskets:
+            raise ParameterError(
+                f"{self.selection.title} counts baskets in memory; read them with keep='memory', "
+                "or choose another mechanism"
+            )
         self.selection.check(baskets.utility, total)
         if self.counts_epsilon is not None and not (
             self.noise_scale(baskets, 1) > SMALLEST_SCALE
@@ -168,7 +173,8 @@ class FrequentItemsets:
     def _value(self, baskets: SealedBaskets, utility: Utility, tape: Tape) -> Any:
         content, names = open_sealed(baskets.data), baskets.labels
         mined: _InMemory | _InEngine
-        if isinstance(content, KeptBaskets) and not self._joined(baskets):
+        in_memory = self.selection.reads_baskets or not self._joined(baskets)
+        if isinstance(content, KeptBaskets) and in_memory:
             content, found_names = content.brought()
             names = Sealed(found_names, "items") if isinstance(names, Sealed) else names
         if isinstance(content, KeptBaskets):

@@ -107,6 +107,7 @@ def frequent_itemsets(
         ),
         utility=sealed.utility,
         total=universe(sealed, int(size)),
+        weighted=int(size) > 1 and not sealed.stay,
     )
     chosen = FrequentItemsets(
         choice.selection, int(size), most, share if counted else None, with_subsets
