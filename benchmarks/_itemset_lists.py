@@ -9,6 +9,7 @@ from typing import Any
 
 import winnow as wn
 from _common import report
+from _itemset_bases import recall_of_bases
 from winnow.core.noisy_top.ranked import at_rank
 from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
@@ -19,7 +20,7 @@ from winnow.topk.classes import RankedOptions
 PEOPLE = wn.Utility.declare(1, monotone=True)
 DELTA, MOST_ITEMS, SIZE = 1e-6, 50, 2
 LISTS, EPSILONS = (10, 50, 100), (0.5, 1.0, 2.0)
-LARGE = ("T10I4D100K", "online retail")
+LARGE = ("T10I4D100K", "online retail", "kosarak")
 """With these a draw over all pairs of public items takes seconds: private items only."""
 CHOSEN_ON = ("groceries", "msweb", "supermarket", "epub", "mushroom", "T10I4D100K")
 """The baskets on which the automatic choice was made; the others test it."""
@@ -27,24 +28,27 @@ CHOSEN_ON = ("groceries", "msweb", "supermarket", "epub", "mushroom", "T10I4D100
 Case = tuple[str, float, int]
 """A mechanism, the delta that it is given, and how often it is drawn."""
 PRIVATE: tuple[Case, ...] = (
-    (AUTO, DELTA, 2),
-    ("limited-domain", DELTA, 2),
+    (AUTO, DELTA, 8),
+    ("weighted", DELTA, 8),
+    ("limited-domain", DELTA, 8),
     ("large-margin", DELTA, 1),
     ("choosing", DELTA, 2),
     ("distance-to-instability", DELTA, 1),
 )
 PUBLIC: tuple[Case, ...] = (
-    (AUTO, DELTA, 2),
-    ("exponential", DELTA, 2),
-    ("limited-domain", DELTA, 2),
+    (AUTO, DELTA, 8),
+    ("weighted", DELTA, 8),
+    ("exponential", DELTA, 8),
+    ("limited-domain", DELTA, 8),
     ("joint", 0.0, 2),
-    ("canonical", 0.0, 2),
+    ("canonical", 0.0, 4),
 )
 PURE: tuple[Case, ...] = (
-    (AUTO, 0.0, 4),
-    ("joint", 0.0, 4),
+    (AUTO, 0.0, 16),
+    ("weighted", 0.0, 16),
+    ("joint", 0.0, 2),
     ("canonical", 0.0, 4),
-    ("canonical-adaptive", 0.0, 4),
+    ("canonical-adaptive", 0.0, 16),
     ("permute-and-flip", 0.0, 4),
 )
 SETTINGS = {"private items": PRIVATE, "public items": PUBLIC, "public items, no delta": PURE}
@@ -66,6 +70,7 @@ def sources(folder: Path) -> dict[str, Callable[[], wn.SealedBaskets]]:
             "online_retail/online_retail.parquet", basket="InvoiceNo", item="Description"
         ),
         "income": read("income_esl/income.tsv.gz"),
+        "kosarak": read("fimi/kosarak_prefix36682.dat.gz"),
     }
 
 
@@ -109,6 +114,9 @@ def lists(
                         for word, delta, draws in cases
                         if word != "large-margin" or k < LISTS[-1]  # its rounds take seconds
                     }
+                    bases = {}
+                    if setting == "public items, no delta":
+                        bases = {"bases": recall_of_bases(ranks, k, epsilon, 4, seed)}
                     rows.append(
                         {
                             "data": name,
@@ -119,6 +127,7 @@ def lists(
                             "k": k,
                             "epsilon": epsilon,
                             "recall": row,
+                            **bases,
                         }
                     )
     for setting in dict.fromkeys(row["setting"] for row in rows):
