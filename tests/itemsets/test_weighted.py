@@ -168,16 +168,21 @@ def test_what_makes_no_sense_is_refused(options, named) -> None:
         WeightedItemsets(1.0, 2, 1e-6, accountant="pure")
 
 
-def test_baskets_that_stay_in_an_engine_are_not_weighed() -> None:
+@pytest.mark.parametrize("keep", ["engine", "auto"])
+def test_baskets_that_an_engine_may_keep_are_not_weighed(keep: str) -> None:
+    """Under "auto" how many they are decides, which is private: so the choice must not follow."""
     connection = duckdb.connect()
     connection.execute(
         "CREATE TABLE t AS SELECT i AS b, unnest(['x', 'y']) AS i FROM range(9) r(i)"
     )
-    kept = wn.read_baskets(
-        (connection, "t"), unit="basket", basket="b", item="i", items=["x", "y", "z"], keep="engine"
-    )
-    with pytest.raises(wn.InputError, match="in memory"):
-        wn.frequent_itemsets(kept, size=2, k=2, epsilon=1.0, mechanism="weighted")
+    how = {"unit": "basket", "basket": "b", "item": "i", "items": ["x", "y", "z"]}
+    kept, memory = (wn.read_baskets((connection, "t"), **how, keep=k) for k in (keep, "memory"))
+    asked = {"size": 2, "k": 2, "epsilon": 1.0}
+    with pytest.raises(wn.InputError, match="keep='memory'"):
+        wn.frequent_itemsets(kept, **asked, mechanism="weighted")
+    wn.frequent_itemsets(memory, **asked, mechanism="weighted")
+    assert "weighted" not in wn.frequent_itemsets(kept, **asked, delta=0.1).receipt.mechanism
+    assert "weighted" in wn.frequent_itemsets(memory, **asked, delta=0.1).receipt.mechanism
 
 
 def test_of_many_items_the_most_frequent_take_part() -> None:

@@ -123,7 +123,7 @@ class FrequentItemsets:
                 f"an engine joins {self.size} items of each basket with each other, so long ones "
                 "have to be cut: read them with max_items=, or with keep='memory'"
             )
-        if baskets.stay and self.selection.reads_baskets:
+        if self.selection.reads_baskets and not baskets.here:
             raise ParameterError(
                 f"{self.selection.title} counts baskets in memory; read them with keep='memory', "
                 "or choose another mechanism"
@@ -173,8 +173,7 @@ class FrequentItemsets:
     def _value(self, baskets: SealedBaskets, utility: Utility, tape: Tape) -> Any:
         content, names = open_sealed(baskets.data), baskets.labels
         mined: _InMemory | _InEngine
-        in_memory = self.selection.reads_baskets or not self._joined(baskets)
-        if isinstance(content, KeptBaskets) and in_memory:
+        if isinstance(content, KeptBaskets) and not self._joined(baskets):
             content, found_names = content.brought()
             names = Sealed(found_names, "items") if isinstance(names, Sealed) else names
         if isinstance(content, KeptBaskets):

@@ -109,7 +109,7 @@ def frequent_itemsets(
         ),
         utility=sealed.utility,
         total=universe(sealed, int(size)),
-        weighted=int(size) > 1 and not sealed.stay,
+        weighted=int(size) > 1 and sealed.here,
     )
     chosen = FrequentItemsets(
         choice.selection, int(size), most, share if counted else None, with_subsets
