@@ -19,7 +19,7 @@ from winnow.topk.classes import RankedOptions
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 DELTA, MOST_ITEMS, SIZE = 1e-6, 50, 2
-LISTS, EPSILONS = (10, 50, 100), (0.5, 1.0, 2.0)
+LISTS, EPSILONS, SMALL = (10, 50, 100), (0.5, 1.0, 2.0), (0.05, 0.1, 0.2)
 LARGE = ("T10I4D100K", "online retail", "kosarak")
 """With these a draw over all pairs of public items takes seconds: private items only."""
 CHOSEN_ON = ("groceries", "msweb", "supermarket", "epub", "mushroom", "T10I4D100K")
@@ -50,6 +50,12 @@ PURE: tuple[Case, ...] = (
     ("canonical", 0.0, 4),
     ("canonical-adaptive", 0.0, 16),
     ("permute-and-flip", 0.0, 4),
+)
+OF_SMALL: tuple[Case, ...] = (
+    (AUTO, 0.0, 16),
+    ("weighted", 0.0, 16),
+    ("canonical-adaptive", 0.0, 16),
+    ("permute-and-flip", 0.0, 8),
 )
 SETTINGS = {"private items": PRIVATE, "public items": PUBLIC, "public items, no delta": PURE}
 
@@ -140,4 +146,25 @@ def lists(
               *(f"{100 * r['recall'][w]:.0f} %" if w in r["recall"] else "-" for w in words)]
              for r in here],
         )  # fmt: skip
+    return rows
+
+
+def small_epsilons(folder: Path, seed: int) -> list[dict[str, Any]]:
+    """Lists of pairs of public items without a delta where epsilon is small."""
+    rows = []
+    for name, read in sources(folder).items():
+        if name in LARGE:
+            continue
+        ranks = ItemsetRanks(open_sealed(read().data), SIZE, known_items=True)
+        for k in LISTS:
+            for epsilon in SMALL:
+                row = {case[0]: recall(ranks, case, k, epsilon, seed) for case in OF_SMALL}
+                rows.append({"data": name, "k": k, "epsilon": epsilon, "recall": row})
+    words = [case[0] for case in OF_SMALL]
+    report(
+        "small epsilon, public items, no delta: share of the k most frequent pairs",
+        ["data", "k", "epsilon", *words],
+        [[r["data"], str(r["k"]), f"{r['epsilon']:g}",
+          *(f"{100 * r['recall'][w]:.0f} %" for w in words)] for r in rows],
+    )  # fmt: skip
     return rows
