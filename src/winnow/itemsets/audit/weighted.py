@@ -127,7 +127,7 @@ def enumerate_counts(made: WeightedCounts, utility: Utility, *, quick: bool = Fa
     claimed = float(exact("epsilon", made.epsilon))
     what = "the log ratio of all noisy counts together"
     if made.squares:
-        claimed = float(made._inverse(utility.relation) ** 2)
+        claimed = float(made.squared_ratio(utility.relation))
         what = "the squared distance over the variances"
     return AuditResult(
         "enumeration",

@@ -52,7 +52,7 @@ from winnow.select.ranked import Found, RankedSelection, refuse_endless, refuse_
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-SUPPORT_SHARE = Fraction(1, 25)
+SUPPORT_SHARE = Fraction(1, 40)
 """The part of epsilon for the support of the last itemset asked for."""
 ITEM_SHARE, PRIVATE_ITEM_SHARE = Fraction(1, 8), Fraction(1, 5)
 """The part of the rest for the items; private ones have to pass a threshold."""
@@ -89,17 +89,22 @@ def noisy_support(ranked: Ranked, k: int, epsilon: Real, utility: Utility, tape:
 def _calibrated(
     epsilon: Fraction, delta: Fraction, private: bool, relation: Relation, accountant: str
 ) -> Calibration:
-    """The inverse of the least noise multiplier."""
+    """The largest sum of squared distances over the variances."""
 
-    def plan(inverse: float) -> Event:
-        return gaussian_event(exact("noise", inverse), delta, private, relation)
+    def plan(ratio: float) -> Event:
+        return gaussian_event(exact("ratio", ratio), delta, private, relation)
 
     return calibrate(plan, epsilon=epsilon, delta=delta, accountant=accountant)
 
 
-def gaussian_event(inverse: Fraction, delta: Fraction, private: bool, relation: Relation) -> Event:
+def least_variance(ratio: Fraction) -> int:
+    """No variance is below this: each is a whole number, and at least UNIT^2/ratio."""
+    return max(1, math.floor(UNIT**2 / ratio))
+
+
+def gaussian_event(ratio: Fraction, delta: Fraction, private: bool, relation: Relation) -> Event:
     """Items and itemsets together; up to half of delta where items have to pass a threshold."""
-    noise = DiscreteGaussian(inverse**2, 1 / inverse**2, relation)
+    noise = DiscreteGaussian(ratio, least_variance(ratio), relation)
     return Truncated(noise, delta / 2) if private else noise
 
 
@@ -163,12 +168,13 @@ class WeightedCounts:
         return items, 1 - items
 
     def calibrated(self, relation: Relation) -> Calibration:
-        """The inverse noise with a delta, and the accountant that allows it."""
+        """The squared ratio with a delta, and the accountant that allows it."""
         epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
         return _calibrated(epsilon, delta, self.private, relation, self.accountant)
 
-    def _inverse(self, relation: Relation) -> Fraction:
-        return exact("noise", self.calibrated(relation).parameter)
+    def squared_ratio(self, relation: Relation) -> Fraction:
+        """What the squared distances over the variances add up to, at most."""
+        return exact("ratio", self.calibrated(relation).parameter)
 
     def promise(self, relation: Relation) -> Promise:
         """What it is charged, and why."""
@@ -184,15 +190,15 @@ class WeightedCounts:
             ]
             whole = Compose(tuple(part.event for part in parts))
             return Promise(whole, parts[0].citation, parts[0].statement)
-        inverse = self._inverse(relation)
+        ratio = self.squared_ratio(relation)
         noise = promise(
             "discrete-gaussian",
             "additive-joint",
             relation,
-            squared_ratio=inverse**2,
-            least_variance=1 / inverse**2,
+            squared_ratio=ratio,
+            least_variance=least_variance(ratio),
         )
-        event = gaussian_event(inverse, exact("delta", self.delta), self.private, relation)
+        event = gaussian_event(ratio, exact("delta", self.delta), self.private, relation)
         known = "; private items by a threshold: proved beside the mechanism" * self.private
         return Promise(event, noise.citation + known, noise.statement)
 
@@ -209,7 +215,7 @@ class WeightedCounts:
         if not self.squares:
             return people * m * UNIT * shares / (share * exact("epsilon", self.epsilon))
         moved = people * (m * UNIT) ** 2 * shares
-        return Fraction(math.ceil(moved / (share * self._inverse(utility.relation) ** 2)))
+        return Fraction(math.ceil(moved / (share * self.squared_ratio(utility.relation))))
 
     def deviation(self, part: int, shares: int, utility: Utility) -> float:
         """About the standard deviation of the noise, in units of weights."""
