@@ -140,7 +140,7 @@ def choose(
     positive(epsilon=epsilon)
     if exact("delta", delta) != 0:
         probability(delta=delta)
-    asked = _Asked(exact("epsilon", epsilon), exact("delta", delta), k, options, utility, total)
+    asked = _ListAsked(exact("epsilon", epsilon), exact("delta", delta), k, options, utility, total)
     looking = _looking(asked) if weighted and k > 1 else None
     if looking is not None:
         return looking
@@ -155,7 +155,7 @@ def choose(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ListAsked:
     """What the automatic choice knows."""
 
     epsilon: Fraction
@@ -170,7 +170,7 @@ class _Asked:
         return compared(**vars(self))
 
 
-def _looking(asked: _Asked) -> ItemsetChoice | None:
+def _looking(asked: _ListAsked) -> ItemsetChoice | None:
     """The choice that a mechanism makes by what it pays for; None: there is none here."""
     if asked.delta == 0:
         found = asked.compared()
@@ -197,7 +197,7 @@ def _looking(asked: _Asked) -> ItemsetChoice | None:
     return _if_possible(looks, asked, f"{reason}counts find more below")
 
 
-def _if_possible(looks: RankedSelection, asked: _Asked, reason: str) -> ItemsetChoice | None:
+def _if_possible(looks: RankedSelection, asked: _ListAsked, reason: str) -> ItemsetChoice | None:
     """Noise that does not fit 64 bits is left to selections, which need none."""
     with suppress(ParameterError):
         looks.check(asked.utility, asked.total)
