@@ -207,8 +207,9 @@ class WeightedOrCanonical(RankedSelection):
 
     def check(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        self.sets(looked=True).check(utility, total)
-        self.counts(looked=True).check(utility, total)
+        for looked in (True, False):  # what is not refused here has to be drawn, whichever way
+            self.sets(looked=looked).check(utility, total)
+            self.counts(looked=looked).check(utility, total)
         check_scale(self.long_scale(utility))
         check_support(self.epsilon, utility)
 

@@ -307,6 +307,7 @@ def in_memory(ranked: Ranked) -> ItemsetRanks:
     return ranked
 
 
+@lru_cache(maxsize=8)  # for single items it counts a million steps
 def _most_items(size: int) -> int:
     """The most items that have no more than ``MOST_ITEMSETS`` itemsets."""
     most = size
