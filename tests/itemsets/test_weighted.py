@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
-from math import comb, isqrt, prod, sqrt
+from math import ceil, comb, isqrt, log, prod, sqrt
 
 import duckdb
 import numpy as np
@@ -14,6 +14,7 @@ import winnow as wn
 from reference.inside import Tape
 from winnow import Relation
 from winnow.core.baskets import Baskets
+from winnow.core.utility import Utility
 from winnow.itemsets.audit.weighted import (
     enumerate_counts,
     of_people,
@@ -40,9 +41,10 @@ from winnow.itemsets.mechanisms.weighted import (
     _most_items,
     noisy_support,
 )
-from winnow.privacy import guarantee_of
+from winnow.privacy import Truncated, guarantee_of
 
-ONE = of_people(1, Relation.ADD_REMOVE)
+ADDED = Relation.ADD_REMOVE
+ONE = of_people(1, ADDED)
 
 
 def made_up(seed: int, baskets: int = 300, items: int = 9) -> list[tuple[int, ...]]:
@@ -99,6 +101,32 @@ def test_long_baskets_say_nothing_about_items() -> None:
     assert not item_counts(long, squares=True).any()
     last = packed([tuple(range(LONGEST))], LONGEST)
     assert set(item_counts(last, squares=True)) == {isqrt(UNIT**2 // LONGEST)}
+
+
+class Low(WeightedCounts):
+    """A threshold that all noise passes."""
+
+    def threshold(self, utility: Utility) -> int:
+        """Far below."""
+        return -(10**12)
+
+
+def test_items_that_weigh_nothing_stay_inside_whatever_their_noise() -> None:
+    """A basket that is too long has any number of items: no union bound holds for them."""
+    baskets = packed([(0, 1), tuple(range(1, LONGEST + 2))], LONGEST + 2)
+    keep, _ = Low(1.0, 0.1, 2, private=True).items(baskets, 2, ONE, Tape.seeded(1))
+    assert np.flatnonzero(keep).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("baskets", [1, 3])
+def test_half_of_delta_is_for_all_items_of_one_person(baskets: int) -> None:
+    made, people = weighted(Fraction(1, 1000), private=True).counts(), of_people(baskets, ADDED)
+    charged = made.promise(ADDED).event
+    assert charged == Truncated(charged.event, Fraction(1, 2000))
+    assert guarantee_of(charged, Fraction(1, 1000)).epsilon <= made.epsilon
+    deviation = sqrt(made.size_of_noise(0, 1, people))
+    reach = deviation * sqrt(2 * log(baskets * LONGEST * 2000))
+    assert made.threshold(people) == baskets * UNIT + ceil(reach)
 
 
 def test_every_audit_of_weighted_counts_holds_and_every_twin_is_caught() -> None:

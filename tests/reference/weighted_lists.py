@@ -40,14 +40,12 @@ class Charged:
         lost = Fraction(rest.delta) if hasattr(rest, "delta") else None
         ratio = Fraction((rest if lost is None else rest.event).squared_ratio)
         part = Fraction(1, 8) if lost is None else Fraction(1, 5)
-        return cls(
-            Fraction(support.noise_multiplier), part * ratio, (1 - part) * ratio, True, lost
-        )
+        return cls(Fraction(support.noise_multiplier), part * ratio, (1 - part) * ratio, True, lost)
 
 
 @dataclass(frozen=True)
 class ListLaw:
-    """The law of a list of k itemsets, for people of m baskets of whom one comes, or is replaced."""
+    """The law of a list of k itemsets; one person, of m baskets, comes or is replaced."""
 
     charged: Charged
     size: int
@@ -102,7 +100,9 @@ class ListLaw:
         for row, many in Counter(rows).items():
             held = np.array([set(i) <= set(row) for i in itemsets])
             number = (held & alive).sum(axis=1, keepdims=True)
-            share = np.minimum(1, shares[:, None] * v / np.maximum((v * held).sum(1), 1e-300)[:, None])
+            share = np.minimum(
+                1, shares[:, None] * v / np.maximum((v * held).sum(1), 1e-300)[:, None]
+            )
             share = np.where(number <= shares[:, None], 1.0, share) * held * alive
             total += many * np.floor(UNIT * (np.sqrt(share) if self.charged.squares else share))
         spreads = self._spread(self.charged.itemsets, shares[:, None].astype(float))

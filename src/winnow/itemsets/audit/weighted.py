@@ -30,12 +30,12 @@ from winnow.itemsets.mechanisms.chosen import (
     long_scores,
 )
 from winnow.itemsets.mechanisms.weighted import (
-    SUPPORT_SHARE,
     WeightedCounts,
     WeightedItemsets,
+    support_promise,
     support_scale,
 )
-from winnow.privacy import guarantee_of
+from winnow.privacy import DiscreteGaussian, Truncated, guarantee_of
 from winnow.release.audit.rounds import as_twin
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.ranked import RankedNoisyMax, Repeated
@@ -96,8 +96,6 @@ def moved_by(
 def weighted_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     """All that is released on the way, between all small neighbours: as close as was charged."""
     for delta, relation, baskets in product((Fraction(0), _DELTA), Relation, (1, 2)):
-        if quick and baskets == 2:
-            continue
         made = weighted(delta)
         yield enumerate_counts(made.counts(), of_people(baskets, relation), quick=quick)
         yield enumerate_support(made, of_people(baskets, relation))
@@ -124,11 +122,12 @@ def enumerate_counts(made: WeightedCounts, utility: Utility, *, quick: bool = Fa
         moved = moved_by(counts, utility, power)[0]
         second = np.maximum(second, moved / float(made.size_of_noise(1, shares, utility)))
     worst = float((items / float(made.size_of_noise(0, 1, utility)) + second).max())
-    claimed = float(exact("epsilon", made.epsilon))
-    what = "the log ratio of all noisy counts together"
-    if made.squares:
-        claimed = float(made.squared_ratio(utility.relation))
-        what = "the squared distance over the variances"
+    charged = made.promise(utility.relation).event
+    if isinstance(charged, DiscreteGaussian):
+        claimed, what = float(charged.squared_ratio), "the squared distance over the variances"
+    else:
+        claimed = guarantee_of(charged).epsilon
+        what = "the log ratio of all noisy counts together"
     return AuditResult(
         "enumeration",
         f"Weighted counts: {what} stays within what was charged.",
@@ -148,7 +147,7 @@ def enumerate_support(made: WeightedItemsets, utility: Utility) -> AuditResult:
     one, other = (-np.sort(-(side @ HELD), axis=1) for side in neighbours(declared, 4))
     moved = float(np.abs(one - other).max())
     loss = moved / float(support_scale(made.epsilon, utility))
-    claimed = float(SUPPORT_SHARE * exact("epsilon", made.epsilon))
+    claimed = guarantee_of(support_promise(made.epsilon, utility.relation).event).epsilon
     return AuditResult(
         "enumeration",
         "Weighted counts: the support at a rank is told no better than was charged.",
@@ -201,10 +200,11 @@ def enumerate_threshold(made: WeightedCounts, utility: Utility) -> AuditResult:
         for items, each in ((n, m * weight), (m * n, weight)):  # the same in all baskets, or others
             passing = items * discrete_gaussian_tail(threshold - each, variance)
             worst = max(worst, passing if weight else 0.0)
-    claimed = float(exact("delta", made.delta) / 2)
+    charged = made.promise(utility.relation).event
+    claimed = float(charged.delta) if isinstance(charged, Truncated) else 0.0
     return AuditResult(
         "enumeration",
-        "Weighted counts: items that only one person has leave no more often than delta/2.",
+        "Weighted counts: items that only one person has leave no more often than is charged.",
         f"{type(made).__name__}, {m} baskets of a person",
         str(utility.relation),
         made.promise(utility.relation).citation,
