@@ -12,10 +12,15 @@ from reference.inside import Tape
 from winnow import Relation
 from winnow.audit.fidelity import chi_square_p_value
 from winnow.core.baskets import Baskets
-from winnow.itemsets.audit.weighted import of_people, or_canonical, or_selected
+from winnow.itemsets.audit.weighted import of_people, or_canonical, or_selected, weighted
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.mechanisms import chosen
-from winnow.itemsets.mechanisms.chosen import LONG_SHARE, WeightedOrCanonical, long_scores
+from winnow.itemsets.mechanisms.chosen import (
+    LONG_SHARE,
+    WeightedOrCanonical,
+    WeightedOrSelected,
+    long_scores,
+)
 from winnow.itemsets.mechanisms.weighted import SUPPORT_SHARE, WeightedCounts
 from winnow.privacy.accountants import pure_cost
 from winnow.select.audit.model import log_permute_and_flip
@@ -99,6 +104,16 @@ def test_each_way_is_charged_what_it_spends(made, ways, relation) -> None:
         first, *_, last = rest.events[-1].events
         assert pure_cost(first).epsilon == LONG_SHARE * 2
         assert len({pure_cost(way).epsilon for way in last.events}) == 1 < len(last.events)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("made", [weighted(), weighted(Fraction(1, 1000)), or_selected()])
+def test_the_support_is_stated_too(made, relation) -> None:
+    stated = made.guarantee(made.promise(relation))
+    counts = made.counts if isinstance(made, WeightedOrSelected) else made.counts()
+    last = counts.guarantee(relation)
+    assert stated.epsilon >= float(SUPPORT_SHARE * 2) + last.epsilon - 1e-12
+    assert stated.epsilon == pytest.approx(2, rel=1e-6) and stated.delta == last.delta
 
 
 def test_how_long_baskets_are_is_drawn_by_permute_and_flip() -> None:
