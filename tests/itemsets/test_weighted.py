@@ -34,12 +34,12 @@ from winnow.itemsets.kernels.weights import (
     itemset_counts,
 )
 from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, long_scores
+from winnow.itemsets.mechanisms.support import noisy_support
 from winnow.itemsets.mechanisms.weighted import (
     MOST_ITEMSETS,
     WeightedCounts,
     WeightedItemsets,
     _most_items,
-    noisy_support,
 )
 from winnow.privacy import Truncated, guarantee_of
 

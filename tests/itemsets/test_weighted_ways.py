@@ -21,7 +21,8 @@ from winnow.itemsets.mechanisms.chosen import (
     WeightedOrSelected,
     long_scores,
 )
-from winnow.itemsets.mechanisms.weighted import SUPPORT_SHARE, WeightedCounts
+from winnow.itemsets.mechanisms.support import SUPPORT_SHARE
+from winnow.itemsets.mechanisms.weighted import WeightedCounts
 from winnow.privacy.accountants import pure_cost
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.ranked import Repeated

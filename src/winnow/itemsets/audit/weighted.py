@@ -29,12 +29,8 @@ from winnow.itemsets.mechanisms.chosen import (
     WeightedOrSelected,
     long_scores,
 )
-from winnow.itemsets.mechanisms.weighted import (
-    WeightedCounts,
-    WeightedItemsets,
-    support_promise,
-    support_scale,
-)
+from winnow.itemsets.mechanisms.support import support_promise, support_scale
+from winnow.itemsets.mechanisms.weighted import WeightedCounts, WeightedItemsets
 from winnow.privacy import DiscreteGaussian, Truncated, guarantee_of
 from winnow.release.audit.rounds import as_twin
 from winnow.select.audit.model import log_permute_and_flip

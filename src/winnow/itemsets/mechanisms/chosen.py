@@ -18,16 +18,15 @@ from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.itemsets.kernels.weights import UNIT
-from winnow.itemsets.mechanisms.weighted import (
+from winnow.itemsets.mechanisms.support import (
     SUPPORT_SHARE,
-    WeightedCounts,
     added_up,
     check_support,
     composed,
-    in_memory,
     noisy_support,
     support_promise,
 )
+from winnow.itemsets.mechanisms.weighted import WeightedCounts, in_memory
 from winnow.privacy import AnyOf, Guarantee, Promise, promise
 from winnow.select.crossing import check_scale
 from winnow.select.ranked import Found, RankedSelection

@@ -21,7 +21,7 @@ from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.noisy_top.grid import largest
-from winnow.core.noisy_top.ranked import Ranked, at_rank
+from winnow.core.noisy_top.ranked import Ranked
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -33,6 +33,14 @@ from winnow.itemsets.kernels.weights import (
     item_counts,
     itemset_at,
     itemset_counts,
+)
+from winnow.itemsets.mechanisms.support import (
+    SUPPORT_SHARE,
+    added_up,
+    check_support,
+    composed,
+    noisy_support,
+    support_promise,
 )
 from winnow.privacy import (
     Calibration,
@@ -46,14 +54,11 @@ from winnow.privacy import (
     guarantee_of,
     promise,
 )
-from winnow.privacy.rounding import stated_at_least
 from winnow.select.ranked import Found, RankedSelection, refuse_endless, refuse_more_than_all
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-SUPPORT_SHARE = Fraction(1, 40)
-"""The part of epsilon for the support of the last itemset asked for."""
 ITEM_SHARE, PRIVATE_ITEM_SHARE = Fraction(1, 8), Fraction(1, 5)
 """The part of the rest for the items; private ones have to pass a threshold."""
 BLUR = 0.06
@@ -62,27 +67,6 @@ list: more weight bends the order less and is noisier."""
 MOST_SHARES = 1024
 MOST_ITEMSETS = 1 << 20
 """So many itemsets are counted; of more, those of the items that seem the most frequent."""
-
-
-def support_promise(epsilon: Real, relation: Relation) -> Promise:
-    """What the noisy support at a rank is charged."""
-    multiplier = 1 / (SUPPORT_SHARE * exact("epsilon", epsilon))
-    return promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
-
-
-def support_scale(epsilon: Real, utility: Utility) -> Fraction:
-    """The scale of the noise in the support at a rank."""
-    return utility.one_sided / (SUPPORT_SHARE * exact("epsilon", epsilon))
-
-
-def noisy_support(ranked: Ranked, k: int, epsilon: Real, utility: Utility, tape: Tape) -> int:
-    """The k-th largest support with discrete Laplace noise.
-
-    One person moves every support within an interval, so the k-th largest moves within the same:
-    its sensitivity is `one_sided`. [Canonne-Kamath-Steinke 2020]
-    """
-    noise = discrete_laplace_array(tape, 1, support_scale(epsilon, utility))
-    return int(at_rank(ranked, k - 1)[0]) + int(noise[0])
 
 
 @lru_cache(maxsize=64)
@@ -367,26 +351,3 @@ class WeightedItemsets(RankedSelection):
         """The support, and the list."""
         support = noisy_support(ranked, self.k, self.epsilon, utility, tape.child("support"))
         return self.counts().drawn(ranked, support, utility, tape.child("counts"))
-
-
-def composed(*parts: Promise) -> Promise:
-    """Several promises, one after the other."""
-    return Promise(
-        Compose(tuple(part.event for part in parts)),
-        "; ".join(dict.fromkeys(part.citation for part in parts)),
-        " ".join(dict.fromkeys(part.statement for part in parts)),
-    )
-
-
-def added_up(epsilon: Real, *rest: Guarantee) -> Guarantee:
-    """The share of the support, and the dearest of what may follow."""
-    dearest = max(exact("epsilon", each.epsilon) for each in rest)
-    total = SUPPORT_SHARE * exact("epsilon", epsilon) + dearest
-    delta = max(each.delta for each in rest)
-    return Guarantee(stated_at_least(total), delta, rest[0].relation)
-
-
-def check_support(epsilon: Real, utility: Utility) -> None:
-    """Refuse a noisy support that does not fit 64 bits."""
-    if not SMALLEST_SCALE < support_scale(epsilon, utility) < 2**50:
-        raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
