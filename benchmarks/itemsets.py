@@ -2,9 +2,10 @@
 
 Run: python benchmarks/itemsets.py [--data DIR] [--figures DIR] [--quick] [--only-lists]. DIR holds
 the folders fimi, groceries, online_retail, and for lists epub, income_esl, msweb and supermarket,
-too; --only-lists measures these, or one setting of them, and keeps the other figures. The miner to
-compare with is Borgelt's eclat (pyfim, extra `compare`); it mines to the support at the rank at
-which the private search stopped. Times are CPU times, because the machine may have other work.
+too; --only-lists measures these, or one setting of them, and keeps the other figures, and so do
+--only-small and --only-miner. The miner to compare with is Borgelt's eclat (pyfim, extra
+`compare`); it mines to the support at the rank at which the private search stopped. Times are CPU
+times, because the machine may have other work.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
-from _itemset_lists import SETTINGS, lists
+from _itemset_lists import SETTINGS, lists, small_epsilons
 from winnow.core.baskets import Baskets
 from winnow.core.noisy_top.ranked import Without, at_rank
 from winnow.core.opening import open_sealed
@@ -263,7 +264,15 @@ def main() -> None:
     parser.add_argument(
         "--only-miner", action="store_true", help="measure the times beside the miner again"
     )
+    parser.add_argument(
+        "--only-small", action="store_true", help="measure the lists at small epsilon again"
+    )
     options = parser.parse_args()
+    if options.only_small:
+        kept = json.loads(options.out.read_text())
+        kept.pop("machine")
+        save(options.out, kept | {"small epsilon": small_epsilons(options.data, options.seed)})
+        return
     if options.only_miner:
         kept = json.loads(options.out.read_text())
         kept.pop("machine")
@@ -290,6 +299,7 @@ def main() -> None:
     document["against a miner"] = against_miner(options.data, draws)
     groceries = open_sealed(sources(options.data)["groceries"]().data)
     document["lists"] = lists(options.data, options.seed, options.quick, [])
+    document["small epsilon"] = small_epsilons(options.data, options.seed)
     epsilons = [round(float(e), 4) for e in np.geomspace(0.004, 0.4, 6 if options.quick else 13)]
     found = chances(groceries, 20 if options.quick else 60, epsilons)
     document["chance of the best pair"] = {"epsilons": epsilons, **found}

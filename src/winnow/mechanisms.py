@@ -41,6 +41,7 @@ class MechanismRow:
     """The noise law where the user does not choose it."""
     ordered: bool = False
     needs_delta: bool = False
+    may_use_delta: bool = False
     private_labels: bool = False
 
     def build(self, asked: Mapping[str, Any]) -> Any:
@@ -366,6 +367,16 @@ TABLE: tuple[MechanismRow, ...] = (
         private_labels=True,
     ),
     *_ranked(ITEMSETS, "itemsets", "a public list of items", "items found in the data"),
+    MechanismRow(
+        ITEMSETS,
+        "weighted",
+        "winnow.itemsets.mechanisms.weighted.WeightedItemsets",
+        {**_WITH_DELTA, "k": "k", "private": "private", "accountant": "accountant"},
+        "a list of k",
+        "long lists of short baskets; private items with a delta",
+        ordered=True,
+        may_use_delta=True,
+    ),
     *_ranked(CLASSES, "candidates", "a public universe", "a universe that nobody knows"),
     MechanismRow(
         CLASSES,

@@ -11,6 +11,7 @@ from winnow.answers.mechanism import MeasureLinear
 from winnow.audit.twins import enumerated_twins, twins
 from winnow.interactive.audit import claims as sessions
 from winnow.interactive.audit import independent
+from winnow.itemsets.audit import weighted
 from winnow.itemsets.audit.claims import cases as basket_cases
 from winnow.itemsets.audit.model import broken_on_baskets
 from winnow.learn.audit import additive as learning
@@ -39,6 +40,10 @@ OTHERS = {
         independent.independent_enumerated,
         independent.independent_twins,
     ),
+    **{
+        made.title: (made, weighted.weighted_enumerated, weighted.weighted_twins)
+        for made in (weighted.weighted(), weighted.or_selected(), weighted.or_canonical())
+    },
     "tables": (tables.residual_tables(), tables.tables_enumerated, tables.tables_twins),
     "linear": (
         MeasureLinear(linear.strategies()["queries"][0], 6),

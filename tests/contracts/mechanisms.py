@@ -32,6 +32,7 @@ from winnow.inner_product.vectors import seal_query
 from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
+from winnow.itemsets.audit.weighted import or_canonical, or_selected
 from winnow.itemsets.crossing import FrequentItemsets
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.balanced import BalancedRule
@@ -111,6 +112,7 @@ ASKED: dict[str, Any] = {
     "thresholds": "tight", "gamma": Fraction(1, 2), "rounded": False, "accountant": "best",
     "one_item": False,
     "max_items_per_user": 2, "with_counts": False, "reach": None, "moved": 3, "growth": 3,
+    "private": False,
 }  # fmt: skip
 
 
@@ -200,6 +202,14 @@ def _with_counts() -> Iterator[Subject]:
     tiny = FrequentItemsets(Repeated(inner, 2), 1, 2, counts_epsilon=Fraction(1, HUGE))
     yield Subject("itemsets, repeated, with counts", repeated, baskets, _released,
                   ((tiny, baskets()),))  # fmt: skip
+
+
+def _weighted_or() -> Iterator[Subject]:
+    for made in (or_selected(), or_canonical()):
+        mechanism = FrequentItemsets(made, 2, made.k)
+        yield Subject(f"itemsets, {made.title}", mechanism, baskets, _released,
+                      ((FrequentItemsets(made, 3), baskets()),
+                       (mechanism, baskets(items=None))))  # fmt: skip
 
 
 VECTORS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -376,6 +386,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *(_with_a_word(row) for row in TABLE),
     *_threshold(),
     *_with_counts(),
+    *_weighted_or(),
     *_with_leads(),
     *_inner_products(),
     *_rounds(),

@@ -113,6 +113,9 @@ def test_every_engine_releases_its_itemsets(put: Put) -> None:  # noqa: F811
         wn.read_baskets(source, unit="basket", **HOW | {"keep": keep})
         for keep in ("engine", "memory")
     )
+    assert "weighted" not in wn.frequent_itemsets(kept, **options).receipt.mechanism  # they stay
+    assert "weighted" in wn.frequent_itemsets(memory, **options).receipt.mechanism
+    options |= {"mechanism": "limited-domain"}
     found = [wn.frequent_itemsets(b, **options, with_subsets=True) for b in (kept, memory)]
     assert found[0].receipt == found[1].receipt
     assert found[0].value.supports[()] == found[1].value.supports[()]  # the same noise

@@ -56,7 +56,7 @@ INNER_PRODUCTS = {
 
 LEARNING = {
     "Predictor", "PrivateClassifier", "conjunctions", "intervals", "learn", "load_predictor",
-    "stumps", "thresholds", "additive", "AdditivePredictor",
+    "stumps", "thresholds", "additive", "AdditivePredictor", "boosted", "BoostedPredictor",
 }  # fmt: skip
 
 

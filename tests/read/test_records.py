@@ -200,7 +200,7 @@ def test_the_option_is_refused_where_it_would_do_nothing(tmp_path: Path) -> None
 def test_commands_have_the_option(tmp_path: Path) -> None:
     """With it the next thing that is wrong is found, so the file was read under it."""
     path = str(write(tmp_path / "t.csv", 'u,i\np1,"a\nb"\np2,x"y\n'))
-    schema = ["--schema", str(write(tmp_path / "schema.json", '{"i": {"values": ["a"]}}'))]
+    schema = ["--schema", str(write(tmp_path / "schema.json", '{"i": {"values": ["a", "b"]}}'))]
     schema += ["--one-row-per-person"]
     cost = ["--epsilon", "1", "--delta", "1e-6", "--json"]
     public = ["--item", "u", "--count", "i", "-k", "1", "--epsilon", "1"]

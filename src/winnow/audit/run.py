@@ -34,6 +34,11 @@ from winnow.itemsets.audit.claims import (
     baskets_sampled,
     baskets_twins,
 )
+from winnow.itemsets.audit.weighted import (
+    weighted_enumerated,
+    weighted_faithful,
+    weighted_twins,
+)
 from winnow.learn.audit.additive import additive_enumerated, additive_twins
 from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
@@ -104,6 +109,9 @@ def _itemsets(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from baskets_sampled(quick=quick, seed=seed)
     yield from baskets_faithful(quick=quick, seed=seed)
     yield from baskets_twins(quick=quick, seed=seed)
+    yield from weighted_enumerated(quick=quick)
+    yield from weighted_faithful(quick=quick, seed=seed)
+    yield from weighted_twins(quick=quick)
 
 
 def _release(quick: bool, seed: int) -> Iterator[AuditResult]:

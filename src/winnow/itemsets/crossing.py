@@ -123,6 +123,11 @@ class FrequentItemsets:
                 f"an engine joins {self.size} items of each basket with each other, so long ones "
                 "have to be cut: read them with max_items=, or with keep='memory'"
             )
+        if self.selection.reads_baskets and not baskets.here:
+            raise ParameterError(
+                f"{self.selection.title} counts baskets in memory; read them with keep='memory', "
+                "or choose another mechanism"
+            )
         self.selection.check(baskets.utility, total)
         if self.counts_epsilon is not None and not (
             self.noise_scale(baskets, 1) > SMALLEST_SCALE

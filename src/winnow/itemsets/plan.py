@@ -45,7 +45,7 @@ class ItemsetPlan(InNotebook):
 
     @property
     def best(self) -> ItemsetRow:
-        """The row with the least support: what "auto" takes."""
+        """The row with the least support: what "auto" takes, or weighs against weighted counts."""
         return min(self.table, key=lambda row: row.support)
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,6 +63,8 @@ class ItemsetPlan(InNotebook):
         ]
         lines += [f"{row.mechanism:<20}{math.ceil(row.support):,} baskets" for row in self.table]
         lines.append("if supports fall as rank^(-1/3): assumed, since no data are read")
+        if self.k > 1 and self.size > 1:
+            lines.append("where supports turn out lower, auto finds more by weighted counts")
         return "\n".join(lines)
 
 
@@ -83,7 +85,9 @@ def frequent_itemsets(
 
     ``items`` is how many items the public list has; None: they are private. ``max_items`` and
     ``max_baskets_per_user`` are those of ``winnow.read_baskets``. The mechanisms are those that
-    "auto" compares, and the first is what it takes; what it assumes of the supports is said.
+    "auto" compares by public numbers, and the first is what it takes; what it assumes of the
+    supports is said. Of lists it may take "weighted" instead, by what it pays to see: what that
+    needs depends on how long baskets are.
     """
     count(size=size, k=k, max_baskets_per_user=max_baskets_per_user)
     if int(size) > MOST_ITEMS:

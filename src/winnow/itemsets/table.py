@@ -11,7 +11,8 @@ web logs, which fall faster. The choice that follows is measured by ``benchmarks
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,8 @@ import numpy as np
 from winnow.core.checks import Real, exact, positive, probability
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
+from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, WeightedOrSelected
+from winnow.itemsets.mechanisms.weighted import WeightedCounts
 from winnow.mechanisms import AUTO, ITEMSETS, row_named, rows
 from winnow.select.ranked import RankedNoisyMax, RankedSelection, Repeated
 from winnow.topk.classes import RankedOptions, built
@@ -98,6 +101,10 @@ _LONGEST_SET = 2_000
 """Public numbers of an adaptive set are k (k + 1)/2: of longer ones they take seconds."""
 
 
+_ENOUGH = {"limited-domain": 0.8}
+"""The part of its needed support from which on a selection finds more than weighted counts."""
+
+
 @dataclass(frozen=True)
 class ItemsetChoice:
     """The selection that will run, and why, where it was chosen automatically."""
@@ -115,12 +122,16 @@ def choose(
     options: RankedOptions,
     utility: Utility,
     total: int | None,
+    weighted: bool = True,
 ) -> ItemsetChoice:
     """The mechanism of this name, or the one that is predicted to find the most.
 
     ``total`` is the number of itemsets where the items are public, None where they are private.
-    Only public numbers enter, so the choice itself costs nothing.
+    Only public numbers enter, so the choice itself costs nothing. Whether weighted counts find
+    more depends on private numbers: with ``weighted`` a list is drawn by a mechanism that pays for
+    a look at them.
     """
+    options = replace(options, private=total is None)
     if mechanism != AUTO:
         return ItemsetChoice(
             itemset_mechanism(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
@@ -129,9 +140,11 @@ def choose(
     positive(epsilon=epsilon)
     if exact("delta", delta) != 0:
         probability(delta=delta)
-    found = compared(
-        epsilon=epsilon, delta=delta, k=k, options=options, utility=utility, total=total
-    )
+    asked = _ListAsked(exact("epsilon", epsilon), exact("delta", delta), k, options, utility, total)
+    looking = _looking(asked) if weighted and k > 1 else None
+    if looking is not None:
+        return looking
+    found = asked.compared()
     best = min(found, key=lambda word: found[word][1])
     chosen, support = found[best]
     if total is None:
@@ -139,6 +152,57 @@ def choose(
     others = ", ".join(f"{word} {found[word][1]:.0f}" for word in found if word != best)
     reason = f"predicted to find itemsets from a support of about {support:.0f} on"
     return ItemsetChoice(chosen, f"{reason} ({others})" if others else reason)
+
+
+@dataclass(frozen=True)
+class _ListAsked:
+    """What the automatic choice knows."""
+
+    epsilon: Fraction
+    delta: Fraction
+    k: int
+    options: RankedOptions
+    utility: Utility
+    total: int | None
+
+    def compared(self) -> dict[str, tuple[RankedSelection, float]]:
+        """The mechanisms, and the support that each needs."""
+        return compared(**vars(self))
+
+
+def _looking(asked: _ListAsked) -> ItemsetChoice | None:
+    """The choice that a mechanism makes by what it pays for; None: there is none here."""
+    if asked.delta == 0:
+        found = asked.compared()
+        if min(found, key=lambda word: found[word][1]) != "canonical-adaptive":
+            return None
+        whole = WeightedOrCanonical(asked.epsilon, asked.k, 0).sets().set_of(asked.k)
+        needed = int(min(_canonical(whole, asked.utility, asked.total), 2.0**50))
+        looks: RankedSelection = WeightedOrCanonical(asked.epsilon, asked.k, needed)
+        reason = f"a set stands out from a support of about {needed} on, and weighted counts find "
+        return _if_possible(looks, asked, f"{reason}more far below")
+    if asked.options.accountant == "pure":  # Gaussian noise has no pure epsilon
+        return None
+    rest = replace(asked, epsilon=WeightedOrSelected.rest(asked.epsilon))
+    found = rest.compared()
+    best = min(found, key=lambda word: found[word][1])
+    selection, support = found[best]
+    needed = int(min(_ENOUGH.get(best, 1.0) * support, 2.0**50))
+    counts = WeightedCounts(
+        rest.epsilon, asked.delta, asked.k, asked.total is None, asked.options.accountant
+    )
+    looks = WeightedOrSelected(asked.epsilon, selection, counts, needed)
+    known = "the items are private: " if asked.total is None else ""
+    reason = f"{known}{best} finds itemsets from a support of about {needed} on, and weighted "
+    return _if_possible(looks, asked, f"{reason}counts find more below")
+
+
+def _if_possible(looks: RankedSelection, asked: _ListAsked, reason: str) -> ItemsetChoice | None:
+    """Noise that does not fit 64 bits is left to selections, which need none."""
+    with suppress(ParameterError):
+        looks.check(asked.utility, asked.total)
+        return ItemsetChoice(looks, reason)
+    return None
 
 
 def compared(

@@ -51,12 +51,14 @@ def frequent_itemsets(
     answers 'none'; with ``k`` it is a list, which may be shorter.
 
     ``mechanism``: "auto" (default) takes the one that should find the most by public numbers,
-    and the receipt says why. "limited-domain" (``reach``), "large-margin" (``thresholds``),
-    "distance-to-instability" and "choosing" (``growth``, or ``max_items`` of the baskets) need a
-    delta and no list of items. "exponential", "permute-and-flip", "noisy-max", "joint" (a list),
-    "canonical" (a set) and "canonical-adaptive" (a set of as many as stand out, at most k) need the
-    public list of items. With ``k`` above 1 those that release one itemset are repeated on what is
-    left, and "exponential" may use a delta to compose.
+    and the receipt says why; for lists a part of epsilon pays for a look at whether "weighted"
+    finds more. "weighted" (baskets of a limited weight, all itemsets with noise) takes a public
+    list of items, or private ones with a delta. "limited-domain" (``reach``), "large-margin"
+    (``thresholds``), "distance-to-instability" and "choosing" (``growth``, or ``max_items`` of the
+    baskets) need a delta and no list of items. "exponential", "permute-and-flip", "noisy-max",
+    "joint" (a list), "canonical" (a set) and "canonical-adaptive" (a set of as many as stand out,
+    at most k) need the public list of items. With ``k`` above 1 those that release one itemset are
+    repeated on what is left, and "exponential" may use a delta to compose.
 
     ``with_counts=True`` releases noisy supports of the winners too, for half of epsilon.
     ``with_subsets=True`` releases, for the same half, the noisy supports of all subsets of the
@@ -107,6 +109,7 @@ def frequent_itemsets(
         ),
         utility=sealed.utility,
         total=universe(sealed, int(size)),
+        weighted=int(size) > 1 and sealed.here,
     )
     chosen = FrequentItemsets(
         choice.selection, int(size), most, share if counted else None, with_subsets

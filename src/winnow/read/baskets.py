@@ -57,6 +57,8 @@ class SealedBaskets:
     max_baskets_per_user: int = 1
     stay: bool = False
     """Whether the user wants them never to leave their engine."""
+    here: bool = True
+    """Whether they are in memory however many they are; what an engine has may be left there."""
 
     @property
     def protected(self) -> Unit:
@@ -162,6 +164,7 @@ def read_baskets(
     key = os.urandom(32) if salt is None else hashlib.blake2b(str(salt).encode()).digest()[:32]
     labels: list[str]
     data: Baskets | KeptBaskets
+    here = keep != "engine"
     if keep == "engine" and layout != "pairs":
         raise ParameterError(
             f"keep='engine' is for pairs, with basket= and item=; these are {layout}, which are "
@@ -195,6 +198,7 @@ def read_baskets(
             how |= {"basket": basket, "item": item}
         with refusing("the baskets cannot be read", memory=memory):
             if layout == "pairs":
+                here = keep == "memory" or (here and are_here(source, how))
                 data, labels = _pairs(source, how, max_items, keep)
             else:
                 data, labels = indicators_of(source, **how)
@@ -211,6 +215,7 @@ def read_baskets(
         None if max_items is None else int(max_items),
         bounds,
         keep == "engine",
+        here,
     )
 
 

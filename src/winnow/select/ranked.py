@@ -41,6 +41,8 @@ class RankedSelection(ABC):
     """Whether the universe may be unknown: countably many candidates of count 0."""
     counts_people: ClassVar[bool] = False
     """Whether a count of 0 has to mean that nobody has the candidate."""
+    reads_baskets: ClassVar[bool] = False
+    """Whether it looks at baskets themselves, and not at counts of candidates alone."""
 
     @property
     @abstractmethod

@@ -32,6 +32,8 @@ class RankedOptions:
     noise: str | Law | None = None
     accountant: str = "best"
     """What sizes repeated rounds: "pure" under a budget that adds up epsilons."""
+    private: bool = False
+    """Whether the items of baskets are private."""
 
     def said(self) -> dict[str, Any]:
         """The options that only some mechanisms take."""
@@ -152,9 +154,9 @@ def rounds_of(
 
 
 def _refuse_unused(row: MechanismRow, delta: Real, k: int, options: RankedOptions) -> None:
-    """Refuse what does nothing; many rounds of the exponential mechanism may use a delta."""
+    """Refuse what does nothing; rounds of the exponential mechanism may use a delta."""
     used = exact("delta", delta)
     if row.needs_delta and used != 0:
         probability(delta=delta)
-    composed = row.word == "exponential" and k > 1
+    composed = (row.word == "exponential" and k > 1) or row.may_use_delta
     row.refuse_unused(Fraction(0) if composed else used, options.said())

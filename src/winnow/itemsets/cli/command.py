@@ -220,7 +220,8 @@ def itemsets(
 ) -> None:
     """Release the itemsets that most baskets hold, privately.
 
-    auto chooses by public numbers and says why. limited-domain needs no list of items and may
+    auto chooses by public numbers and says why, and lists by what part of epsilon tells. weighted
+    finds long lists, without a list of items if there is a delta. limited-domain needs none and may
     release fewer than K, as may large-margin, distance-to-instability and choosing. With --items
     also: exponential, permute-and-flip, noisy-max, joint (a list of K), canonical (a set of K).
     """

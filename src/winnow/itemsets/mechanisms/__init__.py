@@ -1,0 +1,1 @@
+"""Itemset selections that look at the baskets themselves."""
