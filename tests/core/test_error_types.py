@@ -98,8 +98,8 @@ def test_no_message_of_another_error_is_repeated() -> None:
 
 
 OPEN = {"additive", "as_substitution", "boosted", "calibrate", "conjunctions", "intervals",
-        "marginals", "predicates", "prefixes", "queries", "random_queries", "ranges", "stumps", "thresholds",
-        "where"}  # fmt: skip
+        "marginals", "predicates", "prefixes", "queries", "random_queries", "ranges", "stumps",
+        "thresholds", "where"}  # fmt: skip
 """Functions of public parameters alone."""
 GUARDED = (wn.Session, wn.PrivateClassifier, wn.SealedTable)
 UNGUARDED = {"get_params", "set_params"}
