@@ -105,6 +105,18 @@ def test_where_cells_are_too_many_all_tables_or_a_graphical_model_are_taken() ->
     assert released.guarantee.delta == 0 and "Laplace" in released.receipt.mechanism
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_a_wide_domain_that_weights_would_fit_has_a_graphical_model_all_the_same(
+    epsilon: float,
+) -> None:
+    """By the rules of thumb alone a weight on each of 16 million cells would be taken."""
+    plan = wn.plan.release(
+        {f"c{i}": 2 for i in range(24)}, wn.marginals(3), n=9_835, epsilon=epsilon, delta=1e-9
+    )
+    known = {row.method: row.mean for row in plan.rows}
+    assert known["mwem"] < known["graphical"] and plan.best().method == "graphical"
+
+
 def test_ten_thousand_tables_are_planned_one_by_one_nowhere() -> None:
     schema = wn.Schema.parse({f"c{i}": 2 + i % 5 for i in range(40)})
     plan = wn.plan.release(schema, wn.marginals(3), n=50_000, epsilon=1, delta=DELTA)

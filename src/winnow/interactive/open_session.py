@@ -111,8 +111,8 @@ class Answer:
     'hypothesis': the public hypothesis, which a private test found near the data;
     'fresh': the data's own count with noise, because the hypothesis was far off;
     'unchecked': the last hypothesis, untested, after the session was exhausted;
-    'independent': the data's own count with noise, in a session without a hypothesis, or when updates
-    have run out.
+    'independent': the data's own count with noise, in a session without a hypothesis, or when
+    updates have run out.
     """
 
     question: str
