@@ -336,8 +336,10 @@ def test_counts_are_clipped_and_parameters_are_checked() -> None:
         LazySelector(Sealed(counts, "counts"), workload, 0)
     with pytest.raises(InputError, match="sensitivity"):
         LazySelector(Sealed(counts, "counts"), workload, 1, 0)
-    with pytest.raises(InputError, match="lower epsilon"):
-        LazySelector(Sealed(counts, "counts"), workload, 1e9).draw(distribution, Tape.seeded(1))
+    eager = LazySelector(Sealed(counts, "counts"), workload, 1e9)
+    with pytest.raises(InputError, match="lower epsilon"):  # before a charge
+        eager.check(distribution.total)
+    eager.draw(distribution, Tape.seeded(1))  # after it a smaller epsilon is drawn with
     with pytest.raises(InputError, match="another workload"):
         LazySelector(Sealed(counts, "counts"), bits(60), 1).draw(distribution, Tape.seeded(1))
     with pytest.raises(InputError, match="another workload"):  # not only when it is opened

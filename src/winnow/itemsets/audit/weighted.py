@@ -95,7 +95,8 @@ def weighted_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
         made = weighted(delta)
         yield enumerate_counts(made.counts(), of_people(baskets, relation), quick=quick)
         yield enumerate_support(made, of_people(baskets, relation))
-        yield enumerate_long(or_canonical(), of_people(baskets, relation))
+        if delta == 0:  # lengths are told without a delta only
+            yield enumerate_long(or_canonical(), of_people(baskets, relation))
     for relation, baskets in product(Relation, (1, 3)):
         private = weighted(_DELTA, private=True).counts()
         yield enumerate_threshold(private, of_people(baskets, relation))
@@ -147,7 +148,7 @@ def enumerate_support(made: WeightedItemsets, utility: Utility) -> AuditResult:
     return AuditResult(
         "enumeration",
         "Weighted counts: the support at a rank is told no better than was charged.",
-        made.name,
+        f"{made.name}, {utility.one_sided} baskets of a person",
         str(utility.relation),
         made.promise(utility.relation).citation,
         claimed,
@@ -180,7 +181,7 @@ def enumerate_long(made: WeightedOrCanonical, utility: Utility) -> AuditResult:
     return AuditResult(
         "enumeration",
         "Weighted or canonical: how long baskets are is told no better than was charged.",
-        made.name,
+        f"{made.name}, {utility.one_sided} baskets of a person",
         str(utility.relation),
         made.promise(utility.relation).citation,
         claimed,
