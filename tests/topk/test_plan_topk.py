@@ -403,3 +403,45 @@ def test_extreme_scores_and_parameters_plan_without_warnings():
     tiny = plan.top_k(COUNTS, k=3, epsilon=1e-9, draws=0)
     sets = math.comb(10, 3)
     assert tiny.rows[1].top_chance == pytest.approx(1 / sets, rel=1e-5)
+
+
+# With noisy counts of the winners.
+
+
+@pytest.mark.parametrize("word", dict.fromkeys(WORDS))
+def test_a_plan_with_counts_is_that_of_the_mechanism_that_top_k_runs_with_counts(word):
+    delta = 1e-6 if word in ("peel-gumbel", "gaussian", "oneshot-approximate") else 0.0
+    asked = {"k": 3, "delta": delta, "mechanism": word, "max_items_per_user": 2}
+    with_counts = plan.top_k(COUNTS, epsilon=0.2, with_counts=True, draws=40, **asked).rows[0]
+    free = word in ("laplace", "gaussian")
+    alone = plan.top_k(COUNTS, epsilon=0.2 if free else 0.1, draws=40, **asked).rows[0]
+    released = wn.top_k(COUNTS, epsilon=0.2, with_counts=True, seed=1, **asked)
+    assert with_counts.name == released.receipt.mechanism
+    assert with_counts.guarantee == str(released.guarantee)
+    same = ("signed_bound", "tail_bound", "top_chance", "sequence_chance", "signed_quantile")
+    for name in same:
+        assert getattr(with_counts, name) == getattr(alone, name), name
+    assert with_counts.simulated == alone.simulated
+    assert with_counts.counts_margin is not None and alone.counts_margin is None
+
+
+def test_the_epsilon_for_a_chance_counts_what_noisy_counts_take():
+    asked = {"k": 3, "target_chance": 0.9, "mechanism": "canonical", "draws": 0}
+    alone = plan.top_k(COUNTS, **asked).rows[0]
+    both = plan.top_k(COUNTS, with_counts=True, **asked).rows[0]
+    assert both.epsilon == pytest.approx(2 * alone.epsilon)
+    assert both.top_chance == pytest.approx(0.9, abs=1e-6)
+    best = plan.top_k(COUNTS, k=3, epsilon=0.4, gamma="best", mechanism="canonical", draws=0)
+    with_counts = plan.top_k(
+        COUNTS, k=3, epsilon=0.8, gamma="best", mechanism="canonical", draws=0, with_counts=True
+    )
+    assert with_counts.rows[0].name.startswith(best.rows[0].name)
+    with pytest.raises(InputError, match="with_counts"):
+        plan.top_k(COUNTS, k=3, epsilon=1, with_counts="yes")
+
+
+def test_a_list_with_counts_can_be_released_in_order_by_oneshot():
+    released = wn.top_k(
+        COUNTS, k=3, epsilon=5.0, mechanism="oneshot", ordered=True, with_counts=True, seed=1
+    )
+    assert "in order" in released.receipt.mechanism

@@ -13,17 +13,19 @@ from typing import Any, assert_never
 import msgspec
 
 from winnow import plan
-from winnow.core.mechanism import rounds_accountant, sizing_accountant
+from winnow.core.mechanism import sizing_accountant
 from winnow.core.padding import SPARE
 from winnow.errors import ParameterError
 from winnow.privacy.budget import Budget
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable
 from winnow.read.scores import SealedScores
+from winnow.select.crossing import Selection
 from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset, fitting
 from winnow.serve.orders import (
     MEMORY,
+    chosen_of,
     counts_of,
     kind_of,
     moved_by,
@@ -31,14 +33,16 @@ from winnow.serve.orders import (
     table_of,
     workload_of,
 )
-from winnow.topk.plan.rows import TopKRow
-from winnow.topk.table import TopKOptions, choose
+from winnow.topk.plan.known import top_k_bound
+from winnow.topk.table import counts_margin
 
 FLOOR = 1.0
 """No release appears earlier, in seconds: reading and writing take their time, too."""
 _ITEMSETS = 30.0
 """Nothing public bounds how long mining takes; late results appear at doubled steps."""
 _STEPS = 30
+_MISS = 0.01
+"""The chance that the error of a top k is larger than its bound."""
 
 
 @dataclass(frozen=True)
@@ -90,28 +94,20 @@ def _given(order: bodies.AnyOrder) -> float:
     return order.epsilon
 
 
-def _scores(opened: OpenDataset, column: str | None) -> SealedScores | None:
-    """The public candidates; None: they are private."""
-    found = counts_of(opened.stand_in, column)
-    if isinstance(found, SealedCounts):
-        return found.to_scores() if found.domain_known else None
-    return found
-
-
 def _selection(opened: OpenDataset, order: bodies.SelectOrder) -> Expected:
     """A bound that holds for any data, where the candidates are public."""
-    found = _scores(opened, order.column)
-    if found is None:
+    counted = counts_of(opened.stand_in, order.column)
+    if isinstance(counted, SealedCounts) and not counted.domain_known:
         raise ParameterError("the items are private; ask for top-k with a delta")
     planned = plan.select(
-        candidates=found.size,
+        candidates=_candidates(counted),
         epsilon=order.epsilon,
         target_error=order.error,
         mechanism=order.mechanism,
         k=order.k or 1,
         sensitivity=moved_by(opened.stand_in),
         monotone=True,
-        relation=found.utility.relation,
+        relation=counted.utility.relation,
     )
     says = (
         f"how far a selected one lies behind the best left out, in rows: with probability "
@@ -121,40 +117,27 @@ def _selection(opened: OpenDataset, order: bodies.SelectOrder) -> Expected:
 
 
 def _top_k(opened: OpenDataset, order: bodies.TopKOrder, budget: Budget) -> Expected:
-    """The same for the mechanism that would run."""
-    found = _scores(opened, order.column)
-    if found is None:
-        says = "the items are private: those that few people have are left out"
-        return Expected(_given(order), None, says, FLOOR, {})
-    data = opened.stand_in
-    most = 1 if isinstance(data, SealedTable) and data.rows_per_person == 1 else None
-    most = data.max_items_per_user if isinstance(data, SealedCounts) else most
-    options = TopKOptions(
-        None, None, False, None, most, order.with_counts, rounds_accountant(budget)
-    )
+    """What the mechanism that would run promises for any data."""
+    counted = counts_of(opened.stand_in, order.column)
+    utility = counted.utility
 
-    def planned(epsilon: float) -> TopKRow:
-        chosen = choose(
-            order.mechanism, epsilon=epsilon, delta=order.delta, k=order.k, ordered=None,
-            options=options, public=True,
-        ).mechanism  # fmt: skip
-        word = chosen.name.replace(",", " ").split()[0]
-        made = plan.top_k(
-            [0] * found.size,
-            k=order.k,
-            epsilon=epsilon,
-            delta=order.delta if word.startswith(("peel-gumbel", "oneshot-app")) else 0.0,
-            mechanism=word,
-            max_items_per_user=most,
-            sensitivity=moved_by(data),
-            relation=found.utility.relation,
-            draws=0,
-        )
-        return made.rows[0]
+    def stated(epsilon: float) -> TopKStated:
+        choice = chosen_of(counted, order, epsilon, budget)
+        mechanism = choice.mechanism
+        margin = counts_margin(mechanism, utility)
+        if not isinstance(mechanism, Selection):
+            return TopKStated(choice.word, mechanism.name, True, margin)
+        size = _candidates(counted)
+        if order.k > size:
+            raise ParameterError(f"k={order.k} exceeds {size} candidates; lower k")
+        bound = top_k_bound(mechanism, size, utility, _MISS)
+        return TopKStated(
+            choice.word, mechanism.name, mechanism.ordered, margin, bound.signed, bound.tail,
+            bound.statement, bound.citation,
+        )  # fmt: skip
 
-    def bound(epsilon: float) -> float:
-        row = planned(epsilon)
-        held = row.tail_bound if row.tail_bound is not None else row.signed_bound
+    def error(epsilon: float) -> float:
+        held = stated(epsilon).error
         if held is None:
             raise ParameterError("nothing is known of this error beforehand; give epsilon")
         return held
@@ -162,12 +145,46 @@ def _top_k(opened: OpenDataset, order: bodies.TopKOrder, budget: Budget) -> Expe
     epsilon = order.epsilon
     if epsilon is None:
         assert order.error is not None
-        epsilon = _least(bound, order.error)
-    says = (
-        "how far the worst released one lies behind the best left out, in rows: with probability "
-        "0.99 not further, for any data"
-    )
-    return Expected(epsilon, bound(epsilon), says, FLOOR, planned(epsilon).to_dict())
+        if isinstance(counted, SealedCounts) and not counted.domain_known:
+            _given(order)
+        epsilon = _least(error, order.error)
+    found = stated(epsilon)
+    if found.error is None:
+        says = "the items are private: those that few people have are left out"
+    else:
+        says = (
+            "how far the worst released one lies behind the best left out, in rows: with "
+            f"probability {1 - _MISS:g} not further, for any data"
+        )
+    return Expected(epsilon, found.error, says, FLOOR, vars(found).copy())
+
+
+@dataclass(frozen=True)
+class TopKStated:
+    """What a plan states of a top-k mechanism: it holds for any data."""
+
+    mechanism: str
+    """The word that an order gives."""
+    name: str
+    """What the receipt will call it."""
+    ordered: bool
+    counts_margin: int | None
+    """Within what the noise of each released count lies with probability 0.95."""
+    signed_bound: float | None = None
+    tail_bound: float | None = None
+    """Bounds on how far released ones lie behind, place by place and behind the last place."""
+    bound_statement: str = ""
+    citation: str = ""
+
+    @property
+    def error(self) -> float | None:
+        """The bound that the plan shows; None: nothing is known."""
+        return self.signed_bound if self.tail_bound is None else self.tail_bound
+
+
+def _candidates(counted: SealedCounts | SealedScores) -> int:
+    """How many public candidates there are."""
+    return (counted.to_scores() if isinstance(counted, SealedCounts) else counted).size
 
 
 def _least(bound: Callable[[float], float], error: float) -> float:

@@ -33,7 +33,7 @@ from winnow.select.verb import select
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.tables.verb import tabulate
-from winnow.topk.table import chosen, counts_margin
+from winnow.topk.table import Choice, chosen, counts_margin
 from winnow.topk.verb import top_k
 from winnow.wide.verb import release_wide
 
@@ -212,17 +212,24 @@ def margin_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, ran: 
 
     None: there are no counts, or another mechanism ran than these numbers choose.
     """
-    if not isinstance(order, bodies.TopKOrder) or not order.with_counts:
+    if not isinstance(order, bodies.TopKOrder):
         return None
     counted = counts_of(opened.stand_in, order.column)
+    found = chosen_of(counted, order, epsilon_of(order), budget).mechanism
+    return counts_margin(found, counted.utility) if found.name == ran else None
+
+
+def chosen_of(
+    counted: SealedCounts | SealedScores, order: bodies.TopKOrder, epsilon: float, budget: Budget
+) -> Choice:
+    """The mechanism that the verb takes for an order at this epsilon, from public numbers."""
     public, most = True, None
     if isinstance(counted, SealedCounts):
         public, most = counted.domain_known, counted.max_items_per_user
-    found = chosen(
-        order.mechanism, epsilon_of(order), order.delta, order.k, None, public, None, None, False,
-        None, most, True, rounds_accountant(budget),
-    ).mechanism  # fmt: skip
-    return counts_margin(found, counted.utility) if found.name == ran else None
+    return chosen(
+        order.mechanism, epsilon, order.delta, order.k, None, public, None, None, False, None,
+        most, order.with_counts, rounds_accountant(budget),
+    )  # fmt: skip
 
 
 def counts_of(data: Data, column: str | None) -> SealedCounts | SealedScores:

@@ -77,6 +77,8 @@ class Choice:
 
     mechanism: Selection | UnknownDomain
     reason: str = ""
+    word: str = ""
+    """What a user writes as ``mechanism`` to get the same."""
     _promised: dict[Relation, tuple[Promise, Guarantee]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -100,6 +102,8 @@ def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95)
     from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
     from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
 
+    if not getattr(mechanism, "with_counts", True):
+        return None  # its noisy counts stay inside
     if isinstance(mechanism, GaussianCounts):
         # the discrete law is no wider than the normal one, up to the rounding of m
         return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * mechanism.deviation(utility))
@@ -153,15 +157,26 @@ def choose(
         if not row_named(TOP_K, mechanism).needs_delta:
             delta = 0.0  # allowed, and not needed
     if not public:
-        return Choice(private_named(mechanism, epsilon, delta, k, options), reason)
+        return Choice(private_named(mechanism, epsilon, delta, k, options), reason, mechanism)
     chosen = top_k_named(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
-    if ordered and isinstance(chosen, LipschitzMechanism):
-        chosen = replace(chosen, in_order=True)
+    if ordered:
+        chosen = in_order(chosen)
     if ordered and not chosen.ordered:
         raise ParameterError(
             f"{mechanism} releases a set without an order; ask for no order, or use joint"
         )
-    return Choice(chosen, reason)
+    return Choice(chosen, reason, mechanism)
+
+
+def in_order(mechanism: Selection) -> Selection:
+    """The mechanism with its order released, where it can release one; else as it is."""
+    from winnow.topk.mechanisms.noisy_counts import WithCounts
+
+    if isinstance(mechanism, WithCounts):
+        return replace(mechanism, selection=in_order(mechanism.selection))
+    if isinstance(mechanism, LipschitzMechanism):
+        return replace(mechanism, in_order=True)
+    return mechanism
 
 
 def top_k_named(

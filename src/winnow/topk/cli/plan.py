@@ -125,6 +125,14 @@ def topk(
             ASKED,
         ),
     ] = None,
+    with_counts: Annotated[
+        bool,
+        typer.Option(
+            "--with-counts",
+            help="Plan for noisy counts of the winners, too, which may need half of epsilon.",
+            rich_help_panel=ASKED,
+        ),
+    ] = False,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.ADD_REMOVE,
     mechanism: Annotated[
         str,
@@ -186,6 +194,7 @@ def topk(
         "ordered": ordered,
         "noise": None if noise is None else str(noise),
         "max_items_per_user": max_items_per_user,
+        "with_counts": with_counts,
         "relation": relation,
         "confidence": confidence,
         "gamma": _gamma(gamma),

@@ -120,6 +120,8 @@ def show_plan(planned: TopKPlan) -> None:
         ("error", lambda row: _error(row, "median"), f"median of max |c_i - c_(s_i)| {of}"),
         (f"error\n{confident}", lambda row: _error(row, "upper"), "what it does not exceed"),
         (f"bound\n{confident}", lambda row: _short(row.signed_bound), "for any counts"),
+        (f"counts\n{confident}", lambda row: _short(row.counts_margin),
+         "within what the noise of each released count lies"),
         ("for\ntarget", _wanted, _target(planned)),
     ]  # fmt: skip
     columns = [column for column in columns if any(column[1](row) != "-" for row in planned.rows)]

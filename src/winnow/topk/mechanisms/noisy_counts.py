@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +170,12 @@ class WithCounts(Selection):
         """What one release is charged, and why."""
         first = self.selection.promise(relation)
         return promise_with_counts(first, relation, self.epsilon)
+
+    def total(self, epsilon: Real) -> Fraction:
+        """The epsilon of both parts, shared as here, where the selection has this one."""
+        chosen: Any = self.selection  # a dataclass with an epsilon
+        share = exact("epsilon", self.epsilon) / exact("epsilon", chosen.epsilon)
+        return exact("epsilon", epsilon) * (1 + share)
 
     def scale(self, utility: Utility) -> Fraction:
         """The scale of the noise: l1 sensitivity of k counts/epsilon."""

@@ -38,7 +38,7 @@ from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.mechanisms.gamma import GammaMechanism
 from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
 from winnow.topk.mechanisms.joint import Joint
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts
+from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 from winnow.topk.plan.bounds import (
     TopKBound,
@@ -222,7 +222,7 @@ class Known:
     bound: Bound
     chances: type[Chances] = Chances
     as_one: Callable[[Any], Selection] | None = None
-    """Another mechanism that releases the same with the same probabilities."""
+    """Another mechanism that selects the same with the same probabilities."""
     highest_epsilon: float = math.inf
     """Beyond it the mechanism has no proof."""
 
@@ -263,6 +263,7 @@ KNOWN: dict[type[Selection], Known] = {
 KNOWN[GaussianCounts] = Known(
     lambda m, d, u, miss, _: gaussian_counts_bound(m.deviation(u), d, m.k, miss)
 )
+KNOWN[WithCounts] = Known(_no_bound, as_one=lambda m: simplest(m.selection))
 
 
 def known(mechanism: Selection) -> Known:

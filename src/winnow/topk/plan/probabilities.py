@@ -14,8 +14,10 @@ from winnow.core.noisy_top.filter import Scores
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
+from winnow.privacy.rounding import at_least
 from winnow.select.crossing import Selection
 from winnow.select.mechanism import LipschitzMechanism
+from winnow.topk.mechanisms.noisy_counts import WithCounts
 from winnow.topk.plan.known import COUNTS, chances_of, known
 from winnow.topk.plan.profile import public_scores
 from winnow.topk.table import TopKOptions, top_k_named
@@ -48,7 +50,8 @@ def epsilon_for_top(
 ) -> float | None:
     """The epsilon at which Pr[the top k as a set] reaches a target, on public scores.
 
-    For a name, or for a mechanism, whose own epsilon is then of no matter. 0 means that a
+    For a name, or for a mechanism, whose own epsilon is then of no matter; with noisy counts it is
+    the epsilon of both, shared as in the mechanism. 0 means that a
     blind draw reaches it; None that the chance is not known or that no allowed epsilon
     reaches it. Where only the chance of the list in order is known (peel-permute-and-flip),
     that has to reach it; then so does the set. The chance grows with epsilon for all mechanisms
@@ -61,6 +64,9 @@ def epsilon_for_top(
         mechanism = top_k_named(
             mechanism, epsilon=0.1, delta=delta, k=k, options=options or TopKOptions()
         )
+    if isinstance(mechanism, WithCounts):
+        needed = epsilon_for_top(mechanism.selection, values, k, target, utility=utility)
+        return at_least(mechanism.total(needed)) if needed else needed
     chosen: Any = mechanism  # a dataclass with epsilon and k
     own = chosen.kappa if isinstance(mechanism, LipschitzMechanism) else chosen.k
     if own != k:

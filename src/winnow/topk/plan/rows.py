@@ -17,6 +17,7 @@ from winnow.topk import errors as topk_error
 from winnow.topk.plan.known import chances_of, simplest, top_k_bound
 from winnow.topk.plan.probabilities import epsilon_for_top
 from winnow.topk.plan.subsets import good, great
+from winnow.topk.table import counts_margin
 
 _METRICS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
     name: getattr(topk_error, name) for name in topk_error.METRICS
@@ -78,6 +79,8 @@ class TopKRow:
     for_list: bool
     """Whether that is the epsilon for the list in order, because no chance of the set is known."""
     citation: str
+    counts_margin: int | None = None
+    """Within what the noise of each released count lies at the confidence, for any data."""
 
     @property
     def typical_error(self) -> tuple[float, float]:
@@ -143,6 +146,7 @@ class PlanQuestion:
             epsilon_for_target=target,
             for_list=target is not None and exactly.top is None,
             citation=f"{promised.citation}; bound: {bound.citation}",
+            counts_margin=counts_margin(mechanism, utility, self.confidence),
         )
 
     def epsilon_for_target(self, mechanism: Selection) -> float | None:

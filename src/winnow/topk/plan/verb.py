@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any, TypeGuard
+from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
 from winnow.core.laws import Law
@@ -19,16 +19,12 @@ from winnow.foreign import guarded, shown
 from winnow.mechanisms import TOP_K, row_named
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.select.crossing import Selection
-from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.plan.known import chances_of_canonical
+from winnow.topk.plan.known import chances_of_canonical, simplest
 from winnow.topk.plan.probabilities import epsilon_for_top
 from winnow.topk.plan.profile import public_scores
 from winnow.topk.plan.rows import PlanQuestion, TopKRow, shown_chance, shown_number
-from winnow.topk.table import GAMMA, NOISY_COUNTS, PUBLIC, TopKOptions, top_k_named
-
-_OF_ITEMS = (*NOISY_COUNTS, "canonical")
-"""The mechanisms that use how many items a person has."""
+from winnow.topk.table import GAMMA, NOISY_COUNTS, PUBLIC, TopKOptions, in_order, top_k_named
 
 
 @dataclass(frozen=True)
@@ -47,10 +43,7 @@ class Candidate:
         made = top_k_named(
             self.word, epsilon=epsilon, delta=self.delta, k=self.k, options=self.options
         )
-        return replace(made, in_order=True) if self._in_order(made) else made
-
-    def _in_order(self, made: Selection) -> TypeGuard[LipschitzMechanism]:
-        return self.lists and isinstance(made, LipschitzMechanism)
+        return in_order(made) if self.lists else made
 
     def at_any(self) -> Selection:
         """The mechanism at some epsilon that it allows."""
@@ -71,12 +64,17 @@ class Wishes:
     gamma: Real | None
     noise: str | Law | None
     max_items_per_user: int | None
+    with_counts: bool
     lists_only: bool
+
+    def options(self, noise: str | Law | None, gamma: Real | None) -> TopKOptions:
+        """The options of one mechanism."""
+        most = self.max_items_per_user
+        return TopKOptions(noise, gamma, max_items_per_user=most, with_counts=self.with_counts)
 
     def one(self, word: str) -> Candidate:
         """The mechanism of this word; wishes that it cannot meet are refused."""
-        most = self.max_items_per_user if word in _OF_ITEMS else None
-        options = TopKOptions(noise=self.noise, gamma=self.gamma, max_items_per_user=most)
+        options = self.options(self.noise, self.gamma)
         candidate = Candidate(word, self.k, self.delta, options, self.lists_only)
         if self.lists_only and not candidate.at_any().ordered:
             raise ParameterError(
@@ -111,15 +109,8 @@ class Wishes:
             noises = [Law.EXPONENTIAL if self.noise is None else self.noise]
         delta = self.delta if row_named(TOP_K, word).needs_delta else 0
         gamma = self.gamma if word == "canonical" else None
-        most = self.max_items_per_user if word in _OF_ITEMS else None
         return [
-            Candidate(
-                word,
-                self.k,
-                delta,
-                TopKOptions(noise, gamma, max_items_per_user=most),
-                self.lists_only,
-            )
+            Candidate(word, self.k, delta, self.options(noise, gamma), self.lists_only)
             for noise in noises
         ]
 
@@ -180,6 +171,8 @@ class TopKPlan(InNotebook):
         headings = ["mechanism", "epsilon", "gives", "Pr[top k]", "GREAT", "GOOD"]
         headings += ["l_inf", f"l_inf {confident}"]
         headings += ["l_1", "k-relative", f"bound {confident}"]
+        counted = any(row.counts_margin is not None for row in self.rows)
+        headings += [f"counts {confident}"] * counted
         if self.target_chance is not None:
             headings.append(f"epsilon for {self.target_chance:.6g}")
         lines = [headings]
@@ -199,6 +192,7 @@ class TopKPlan(InNotebook):
                 cells += [shown_number(largest.median), shown_number(largest.upper)]
                 cells += [shown_number(errors[name].median) for name in ("l_1", "k_relative")]
             cells.append(shown_number(row.signed_bound))
+            cells += [shown_number(row.counts_margin)] * counted
             if self.target_chance is not None:
                 cells.append(
                     shown_number(row.epsilon_for_target) + (" (list)" if row.for_list else "")
@@ -242,6 +236,7 @@ def top_k(
     gamma: Real | str | None = None,
     noise: str | Law | None = None,
     max_items_per_user: int | None = None,
+    with_counts: bool = False,
     sensitivity: Real | tuple[Real, Real] = 1.0,
     monotone: bool = True,
     relation: str | Relation = Relation.ADD_REMOVE,
@@ -271,6 +266,9 @@ def top_k(
     ``ordered=False`` judges all as sets, each listed by true score. By default lists are
     judged if every mechanism in the plan gives one, and sets otherwise.
 
+    ``with_counts=True`` plans the release with noisy counts of the winners: the selection has what
+    these leave of epsilon, and ``counts_margin`` says within what each count's noise lies.
+
     ``gamma`` is that of canonical, as in ``winnow.top_k``; ``gamma="best"`` finds the one with the
     highest chance of the true top k on these scores (without ``epsilon``: with the least epsilon
     for the target), in steps of 0.05. Its row says which; give that to ``winnow.top_k``.
@@ -286,6 +284,8 @@ def top_k(
     delta_range(delta=delta)
     if ordered not in (None, True, False):
         raise ParameterError(f"ordered={shown(ordered)} is not True, False or None")
+    if not isinstance(with_counts, bool):
+        raise ParameterError(f"with_counts={shown(with_counts)} is not True or False")
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 0:
         raise ParameterError(f"draws={shown(draws)} is not a whole number; give 0 or more")
     if target_chance is not None:
@@ -298,11 +298,13 @@ def top_k(
     values = public_scores(scores)
     if k > len(values):
         raise ParameterError(f"k={k} exceeds {len(values)} candidates; lower k")
-    if gamma == "best":
-        gamma = _best_gamma(values, utility, int(k), epsilon, target_chance)
-    elif isinstance(gamma, str):
+    if isinstance(gamma, str) and gamma != "best":
         raise ParameterError(f"gamma={shown(gamma)} is no number; give one from 0 to 1, or 'best'")
-    wishes = Wishes(int(k), delta, gamma, noise, max_items_per_user, ordered is True)
+    wished = None if isinstance(gamma, str) else gamma
+    wishes = Wishes(int(k), delta, wished, noise, max_items_per_user, with_counts, ordered is True)
+    if isinstance(gamma, str):
+        best = _best_gamma(values, utility, wishes, epsilon, target_chance)
+        wishes = replace(wishes, gamma=best)
     skipped: dict[str, str] = {}
     if mechanism == "compare":
         candidates, skipped = wishes.all()
@@ -362,21 +364,20 @@ def _row(
 
 
 def _best_gamma(
-    values: Scores, utility: Utility, k: int, epsilon: Real | None, target: Real | None
+    values: Scores, utility: Utility, wishes: Wishes, epsilon: Real | None, target: Real | None
 ) -> Fraction:
     """The gamma of the highest chance, or of the least epsilon; Gumbel noise stands for all."""
 
     @cache
     def worth(step: int) -> tuple[float, int]:
-        gamma = Fraction(step, 20)
+        options = wishes.options(Law.GUMBEL, Fraction(step, 20))
+        made = Candidate("canonical", wishes.k, 0, options).at(1 if epsilon is None else epsilon)
         if epsilon is not None:
-            found = chances_of_canonical(
-                Canonical(epsilon, k, gamma, Law.GUMBEL), values, utility
-            ).log_top
+            selection = simplest(made)
+            assert isinstance(selection, Canonical)
+            found = chances_of_canonical(selection, values, utility).log_top
         else:
-            needed = epsilon_for_top(
-                Canonical(1, k, gamma, Law.GUMBEL), values, k, float(target or 0), utility=utility
-            )
+            needed = epsilon_for_top(made, values, wishes.k, float(target or 0), utility=utility)
             found = -math.inf if needed is None else -needed
         return round(found, 12), -abs(step - int(20 * GAMMA))  # equally good: the usual one
 

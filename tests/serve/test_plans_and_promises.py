@@ -1,0 +1,213 @@
+"""What a plan states of an order is what the verb is charged and promises, for every option."""
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import numpy as np
+import pytest
+
+from serve.served import COLOURS, SCHEMA, config_of, write_data
+from winnow.answers.settings import METHODS
+from winnow.errors import BudgetExceeded, WinnowError
+from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, words
+from winnow.privacy import describe
+from winnow.privacy.rounding import stated_at_least
+from winnow.select.crossing import Selection
+from winnow.serve import bodies, orders
+from winnow.serve.datasets import RELEASES, OpenDataset
+from winnow.serve.declarations import Declaration
+from winnow.serve.principals import Principal
+from winnow.serve.replies import PlanAnswer
+from winnow.serve.service import Service
+from winnow.topk.crossing import UnknownDomain
+from winnow.topk.mechanisms.noisy_counts import WithCounts
+from winnow.topk.plan.known import top_k_bound
+from winnow.topk.table import counts_margin
+
+OWNER = Principal("olga", "owner", frozenset({"read"}), "t")
+LISTED = {"items": [f"item{i}" for i in range(7)]}
+EVENTS: dict[str, Any] = {
+    "kind": "events", "path": "log.csv", "item": "item", "person": "person", "max_per_person": 3
+}  # fmt: skip
+BASKETS: dict[str, Any] = {"kind": "baskets", "path": "baskets.csv", "max_items": 4}
+SEVERAL: dict[str, Any] = {"person": "who", "max_per_person": 2, "relation": "add-remove"}
+DATASETS: dict[str, dict[str, Any]] = {
+    "one row": {"path": "people.csv", "schema": SCHEMA},
+    "one row, pure": {"path": "people.csv", "schema": SCHEMA, "delta": 0.0},
+    "several rows": {"path": "rows.csv", "schema": SCHEMA, **SEVERAL},
+    "listed items": EVENTS | LISTED,
+    "listed items, pure": EVENTS | LISTED | {"delta": 0.0},
+    "private items": EVENTS,
+    "listed baskets": BASKETS | {"items": [f"b{i}" for i in range(5)]},
+    "private baskets": BASKETS,
+}
+BOOLS = [False, True]
+WORKLOADS = [[{"marginals": 2}], [{"marginals": 1}, {"where": [{"colour": "red"}]}]]
+RANGES = [{"ranges": "age"}]
+EVERY: dict[str, dict[str, list[Any]]] = {
+    "select": {
+        "epsilon": [0.15], "column": ["colour"], "k": [None, 2], "mechanism": list(words(SELECT))
+    },
+    "top-k": {
+        "epsilon": [0.15], "column": ["colour"], "k": [2], "delta": [0.0, 1e-6],
+        "with_counts": BOOLS, "mechanism": ["auto", *words(TOP_K)],
+    },
+    "tables": {
+        "epsilon": [1.0], "by": [*WORKLOADS, RANGES], "delta": [0.0, 1e-6],
+        "values": [[], ["age"]], "objective": ["mean", "max", "balanced"], "rows": [None, 300],
+    },
+    "itemsets": {
+        "epsilon": [0.5], "size": [2], "k": [1, 2], "delta": [0.0, 1e-6], "with_counts": BOOLS,
+        "with_subsets": BOOLS, "mechanism": ["auto", *words(ITEMSETS)],
+    },
+    "queries": {
+        "epsilon": [1.0], "workload": [WORKLOADS[0], RANGES], "delta": [0.0, 1e-6],
+        "method": list(METHODS), "rows": [None, 300],
+    },
+    "wide": {
+        "epsilon": [1.0], "workload": WORKLOADS, "delta": [1e-6], "rows": [None, 300],
+    },
+}  # fmt: skip
+"""The values of each option that are tried; all of them with all others."""
+CASES = [
+    (name, kind)
+    for name, declared in DATASETS.items()
+    for kind in RELEASES[declared.get("kind", "table")]
+]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder: Path = tmp_path_factory.mktemp("promises")
+    write_data(folder)
+    rows = "".join(f"{COLOURS[i % 3]},{i % 10},{i // 2}\n" for i in range(300))
+    (folder / "rows.csv").write_text(f"colour,age,who\n{rows}")
+    declared = {
+        name: Declaration(**{"epsilon": 1e6, "delta": 0.5} | given)
+        for name, given in DATASETS.items()
+    }
+    started = Service(config_of(folder, datasets=declared))
+    started.start()
+    yield started
+    started.stop()
+
+
+def asked(kind: str, dataset: str) -> Iterator[bodies.AnyOrder]:
+    """Every order of a kind, with every value of every option."""
+    options = EVERY[kind]
+    if "colour" not in DATASETS[dataset].get("schema", {}):
+        options = options | {name: [None] for name in ("column", "rows") if name in options}
+    for values in product(*options.values()):
+        given = dict(zip(options, values, strict=True))
+        yield msgspec.convert({"kind": kind, **given}, bodies.AnyOrder)  # type: ignore[arg-type]
+
+
+def test_every_option_of_every_order_is_tried() -> None:
+    kinds = {str(each.__struct_config__.tag): each for each in get_args(bodies.AnyOrder)}
+    assert set(kinds) == set(EVERY) == set(bodies.KINDS)
+    for kind, order in kinds.items():
+        assert set(order.__struct_fields__) - {"error"} == set(EVERY[kind]), kind
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The mechanisms of top-k as verbs spend on them, the outermost first."""
+    spent: list[Any] = []
+
+    def watch(kind: type, method: str) -> None:
+        real = getattr(kind, method)
+
+        def watched(self: Any, *given: Any, **named: Any) -> Any:
+            spent.append(self)
+            return real(self, *given, **named)
+
+        monkeypatch.setattr(kind, method, watched)
+
+    watch(Selection, "_spend_on")
+    watch(UnknownDomain, "release")
+    return spent
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_a_plan_states_what_the_verb_is_charged_and_promises(
+    service: Service, ran: list[Any], name: str, kind: str
+) -> None:
+    opened = service.catalogue.get(name)
+    assert opened is not None
+    compared = 0
+    for order in asked(kind, name):
+        account = service.ledger.dataset(name)
+        planned = plan_of(service, name, order)
+        if planned is None:
+            continue
+        if not planned.fits:
+            with pytest.raises(BudgetExceeded):
+                orders.run(opened, order, service.catalogue.budget(name))
+            continue
+        ran.clear()
+        released = orders.run(opened, order, service.catalogue.budget(name))
+        compared += 1
+        assert planned.charged == describe(released.receipt.event), order
+        cost = account.cap.cost(released.receipt.event, account.used)
+        assert planned.cost == stated_at_least(cost.size or cost.rho), order
+        assert released.guarantee.epsilon <= planned.epsilon, order
+        assert released.guarantee.delta <= planned.delta, order
+        match order:
+            case bodies.TopKOrder():
+                check_top_k(opened, order, planned, released, ran[0])
+            case bodies.SelectOrder():
+                assert planned.details["mechanism"] == released.receipt.mechanism, order
+            case bodies.TablesOrder() if planned.details:
+                stated = [each["standard_error"] for each in planned.details["rows"]]
+                tables = released.value.tables
+                errors = [math.sqrt(np.mean(each.standard_error**2)) for each in tables]
+                assert stated[: len(errors)] == pytest.approx(errors), order
+            case _:
+                pass
+    assert compared or (name, kind) == ("private items", "select")
+
+
+def plan_of(service: Service, name: str, order: bodies.AnyOrder) -> PlanAnswer | None:
+    """The plan; None: it is refused in public, and so is the release, which is planned first."""
+    try:
+        return service.plan(OWNER, name, bodies.PlanBody(order=order))
+    except WinnowError as refused:
+        if not refused.public:
+            raise
+        return None
+
+
+def check_top_k(
+    opened: OpenDataset, order: bodies.TopKOrder, planned: PlanAnswer, released: Any, ran: Any
+) -> None:
+    """The bound and the margin of a plan are those of the mechanism that ran, at its epsilon."""
+    utility, details = orders.counts_of(opened.data, order.column).utility, planned.details
+    assert details["name"] == released.receipt.mechanism, order
+    assert details["counts_margin"] == counts_margin(ran, utility), order
+    assert (details["counts_margin"] is not None) == order.with_counts, order
+    if isinstance(ran, Selection):
+        selects = ran.selection if isinstance(ran, WithCounts) else ran
+        labels = opened.labels()[order.column or opened.declared.item or ""]
+        assert planned.error == top_k_bound(selects, len(labels), utility, 0.01).tail, order
+
+
+@pytest.mark.parametrize("mechanism", words(TOP_K, private_labels=False))
+def test_counts_that_cost_half_of_epsilon_double_the_bound_of_a_plan(
+    service: Service, mechanism: str
+) -> None:
+    delta = 1e-6 if mechanism in ("peel-gumbel", "gaussian", "oneshot-approximate") else 0.0
+
+    def error(epsilon: float, with_counts: bool) -> float:
+        order = bodies.TopKOrder(
+            epsilon=epsilon, k=3, delta=delta, mechanism=mechanism, with_counts=with_counts
+        )
+        planned = service.plan(OWNER, "listed items", bodies.PlanBody(order=order))
+        assert planned.error is not None
+        return planned.error
+
+    free = mechanism in ("laplace", "gaussian")
+    assert error(0.2, True) == error(0.2 if free else 0.1, False)
