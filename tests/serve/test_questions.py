@@ -38,13 +38,13 @@ def test_requests_at_one_moment_are_answered_together_and_each_for_itself(tmp_pa
     with served_with(tmp_path, max_queries=30, method="independent") as served:
         actor = served.service.actors["people"]
         held = threading.Event()
-        real = actor._requests.asked
+        real = actor._claims.claim
 
-        def slow(*given: Any) -> Any:
+        def slow(*given: Any, **named: Any) -> Any:
             held.wait(10)
-            return real(*given)
+            return real(*given, **named)
 
-        actor._requests.asked = slow  # type: ignore[method-assign]
+        actor._claims.claim = slow  # type: ignore[method-assign]
         first = actor.ask("ann", "first", [{"age": 0}])  # the actor is busy with it meanwhile
         same = [actor.ask("ann", "k", [{"age": 1}, {"colour": "red"}]) for _ in range(2)]
         other = actor.ask("ann", "k", [{"age": 2}])

@@ -35,6 +35,7 @@ from winnow.privacy import Event
 from winnow.privacy.ledger import RecordedBudget
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.serve import bodies, orders, replies
+from winnow.serve.claims import other_body
 from winnow.serve.datasets import Catalogue, OpenDataset
 from winnow.serve.expectations import expected
 from winnow.serve.problems import Refusal, refusal_of
@@ -290,16 +291,9 @@ def body_digest(dataset: str, what: str, body: str) -> str:
 
 def same_request(before: Request, digest: str) -> Request:
     """The request that was made under a key, if it is the same."""
-    check_same_key(before.key, before.digest, digest)
+    if before.digest != digest:
+        raise other_body(before.key)
     return before
-
-
-def check_same_key(key: str, before: str, digest: str) -> None:
-    """Refuse another body under a key that was used."""
-    if before != digest:
-        raise Refusal(
-            "other-body", f"the key {key!r} was used for another request; choose another key"
-        )
 
 
 def check_key(key: str | None) -> str:

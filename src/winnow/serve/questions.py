@@ -1,7 +1,8 @@
 """Questions to the one interactive session of a dataset: an actor thread with a bounded queue.
 
-All that waits is answered together: one write to the session's journal, one to the ledger and one
-to the store for many requests. A full queue is refused before anything is drawn. A session that
+All that waits is answered together: one write to the session's journal, one to the ledger and two
+to the store for many requests. It is claimed and counted before it is asked (``claims``), and each
+request is settled by itself. A full queue is refused before anything is drawn. A session that
 cannot be written (a full disk, a lost connection) is closed and gone on with by itself after a
 pause that doubles; nothing that was not written down is shown.
 """
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import queue
-import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -30,17 +30,19 @@ from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable
 from winnow.serve import bodies, replies
+from winnow.serve.claims import Claim, Claims, Settled, Wanted, other_body
 from winnow.serve.datasets import Catalogue, OpenDataset
 from winnow.serve.declarations import HOUSE, Questions
-from winnow.serve.jobs import body_digest, check_same_key, same_request
+from winnow.serve.jobs import body_digest
 from winnow.serve.orders import conditions_of
 from winnow.serve.problems import Refusal
-from winnow.serve.requests import DONE, Request, Requests
+from winnow.serve.requests import Request, Requests
+from winnow.serve.store import ServerStore
 
 _TOGETHER = 256
 """So many requests are answered together at most."""
 _LONGEST_PAUSE = 60.0
-_CLOSED = "the session of this dataset is not open now; try again later"
+_INTERRUPTED = "the session was interrupted; try again later"
 
 
 @dataclass(frozen=True)
@@ -63,18 +65,8 @@ class _Waiting:
 @dataclass(frozen=True)
 class _Ready:
     waiting: _Waiting
-    digest: str
+    wanted: Wanted
     asked: list[Question]
-    left: int | None
-
-
-@dataclass(frozen=True)
-class _Kept:
-    waiting: _Waiting
-    answer: replies.AnswersAnswer
-    request: Request
-    questions: int
-    fresh: int
 
 
 class Actor:
@@ -84,6 +76,7 @@ class Actor:
         self,
         opened: OpenDataset,
         catalogue: Catalogue,
+        store: ServerStore,
         requests: Requests,
         state: Path,
         *,
@@ -92,8 +85,10 @@ class Actor:
         turn: Callable[[], None] = lambda: None,
     ) -> None:
         assert opened.declared.questions is not None
-        self._opened, self._catalogue, self._requests = opened, catalogue, requests
-        self._settings, self._state, self._log = opened.declared.questions, state, log
+        self._opened, self._catalogue = opened, catalogue
+        settings = self._settings = opened.declared.questions
+        self._state, self._log = state, log
+        self._claims = Claims(store, requests, opened.name, settings.each, settings.fresh_each)
         self._turn = turn
         """Waits for the moment at which work may begin."""
         self._queue: queue.Queue[_Waiting | None] = queue.Queue(waiting)
@@ -170,88 +165,84 @@ class Actor:
                 return
 
     def _answer(self, batch: list[_Waiting]) -> None:
-        """Answer what waits: asked of the session, written down together, then shown."""
+        """Answer what waits: claimed, asked of the session, written down together, then shown."""
         if self._session is None:
             self._go_on()
         ready: dict[tuple[str, str], _Ready] = {}
-        try:
-            before, had = self._requests.asked(self._opened.name, [each.name for each in batch])
-        except Exception as error:
-            for waiting in batch:
-                self._failed(waiting, error)
-            return
         for waiting in batch:
             try:
-                digest = waiting.digest(self._opened.name)
-                if waiting.name in before:
-                    found = same_request(before[waiting.name], digest)
-                    waiting.reply.set_result(self._stored(found))
-                elif waiting.name in ready:  # the same key twice at one moment: one answer
-                    check_same_key(waiting.key, ready[waiting.name].digest, digest)
-                else:
-                    ready[waiting.name] = self._ready(waiting, digest, had)
+                made = self._ready(waiting)
+                first = ready.setdefault(waiting.name, made)  # one key twice at one moment
+                if first.wanted.digest != made.wanted.digest:
+                    raise other_body(waiting.key)
             except Exception as error:
                 self._failed(waiting, error)
-        kept = self._asked(list(ready.values()), had)
         try:
-            if kept:
-                self._requests.answered(
-                    [(each.request, each.questions, each.fresh) for each in kept]
-                )
-        except Exception as error:
-            for each in kept:
+            self._settle(ready)
+        except Exception as error:  # the store is away: what was not written down is not shown
+            for each in ready.values():
                 self._failed(each.waiting, error)
-        for each in kept:
-            if not each.waiting.reply.done():
-                each.waiting.reply.set_result(each.answer)
         for waiting in batch:
             if not waiting.reply.done():
                 _follow(ready[waiting.name].waiting.reply, waiting.reply)
 
-    def _ready(self, waiting: _Waiting, digest: str, had: dict[str, tuple[int, int]]) -> _Ready:
-        """A request that may be asked; ``had`` is what each principal has had, and grows."""
-        questions, fresh = had[waiting.who]
-        number, each = len(waiting.questions), self._settings.each
-        if each is not None and questions + number > each:
-            raise SessionExhausted(
-                f"{number:,} questions, and {max(0, each - questions):,} of your {each:,} are left"
-            )
+    def _ready(self, waiting: _Waiting) -> _Ready:
+        """A request whose questions can be asked of this schema."""
         asked = [self._made.question(conditions_of(given)) for given in waiting.questions]
-        had[waiting.who] = questions + number, fresh
-        left = None if each is None else each - questions - number
-        return _Ready(waiting, digest, asked, left)
+        digest = waiting.digest(self._opened.name)
+        return _Ready(waiting, Wanted(*waiting.name, digest, len(asked)), asked)
 
-    def _asked(self, ready: list[_Ready], had: dict[str, tuple[int, int]]) -> list[_Kept]:
+    def _settle(self, ready: dict[tuple[str, str], _Ready]) -> None:
+        """Claim, ask, write down and show; what is known or refused is told by itself."""
+        session = self._session
+        wanted = [each.wanted for each in ready.values()]
+        claimed = self._claims.claim(wanted, new=session is not None)
+        for name, request in claimed.answered.items():
+            ready[name].waiting.reply.set_result(self._stored(request))
+        for name, refused in claimed.refused.items():
+            self._failed(ready[name].waiting, refused)
+        if session is None or not claimed.claims:
+            return
+        settled = self._asked(session, [(ready[name], c) for name, c in claimed.claims.items()],
+                              claimed.fresh)  # fmt: skip
+        self._claims.settle(settled)
+        for each in settled:
+            if each.result is not None:
+                reply = ready[each.claim.request.principal, each.claim.request.key].waiting.reply
+                reply.set_result(self._reply(*_decoded(each.result)))
+
+    def _asked(
+        self, session: Opened, claims: list[tuple[_Ready, Claim]], had: dict[str, int]
+    ) -> list[Settled]:
         """Ask all at once, so that the session writes once; or one by one where that is refused."""
-        session, most = self._session, self._settings.fresh_each
-        if session is None:
-            for each in ready:
-                self._failed(each.waiting, Refusal("busy", _CLOSED))
-            return []
-        if most is None and len(ready) > 1:
+        most = self._settings.fresh_each
+        if most is None and len(claims) > 1:
             try:
-                found = iter(session.ask_many([one for each in ready for one in each.asked]))
-                return [self._kept(each, list(islice(found, len(each.asked)))) for each in ready]
+                found = iter(session.ask_many([one for each, _ in claims for one in each.asked]))
+                return [
+                    self._kept(claim, list(islice(found, len(each.asked))))
+                    for each, claim in claims
+                ]
             except SessionExhausted:
                 pass  # for all of them too few are left; some may still fit
             except Exception as error:
-                for each in ready:
-                    self._failed(each.waiting, error)
-                return []
-        kept = []
-        for each in ready:
-            questions, fresh = had[each.waiting.who]
+                return [self._broken(each, claim, error) for each, claim in claims]
+        settled = []
+        for each, claim in claims:
+            who = each.waiting.who
+            limit = None if most is None else max(0, most - had[who])
+            if self._session is None:  # one before it failed
+                settled.append(self._broken(each, claim, Refusal("busy", _INTERRUPTED)))
+                continue
             try:
-                limit = None if most is None else max(0, most - fresh)
-                kept.append(self._kept(each, session.ask_many(each.asked, fresh=limit)))
-                had[each.waiting.who] = questions, fresh + kept[-1].fresh
+                settled.append(self._kept(claim, session.ask_many(each.asked, fresh=limit)))
             except Exception as error:
-                self._failed(each.waiting, error)
-        return kept
+                settled.append(self._broken(each, claim, error, limit))
+            had[who] += settled[-1].fresh
+        return settled
 
-    def _kept(self, ready: _Ready, found: list[Answer]) -> _Kept:
-        """The answer to a request, and what is written down of it."""
-        waiting = ready.waiting
+    def _kept(self, claim: Claim, found: list[Answer]) -> Settled:
+        """The answers to a request, as they are written down."""
         new = sum(
             each.kind in ("fresh", "independent") and each.number is not None for each in found
         )
@@ -259,14 +250,18 @@ class Actor:
             replies.AnswerItem(a.question, a.value, a.count, a.kind, a.error, a.confidence)
             for a in found
         ]
-        now = self._requests.now()
-        request = Request(
-            secrets.token_hex(16), waiting.who, waiting.key, self._opened.name, "questions",
-            ready.digest, "", DONE, None, "", now, 0.0, now,
-            msgspec.json.encode((items, ready.left)).decode(),
-        )  # fmt: skip
-        answer = self._reply(items, ready.left)
-        return _Kept(waiting, answer, request, len(waiting.questions), new)
+        return Settled(claim, new, msgspec.json.encode((items, claim.left)).decode())
+
+    def _broken(
+        self, ready: _Ready, claim: Claim, error: Exception, limit: int | None = None
+    ) -> Settled:
+        """What was refused, or failed: then as much as may have been drawn counts as drawn."""
+        self._failed(ready.waiting, error)
+        if is_public(error):
+            return Settled(claim, 0, refused=True)
+        if self._session is not None:
+            self._let_go()
+        return Settled(claim, min(claim.questions, claim.questions if limit is None else limit))
 
     def _reply(self, items: list[replies.AnswerItem], left: int | None) -> replies.AnswersAnswer:
         return replies.AnswersAnswer(self._opened.name, items, *self._about, left)
@@ -275,13 +270,13 @@ class Actor:
         return self._reply(*kept_answers(request))
 
     def _failed(self, asked: _Waiting, error: Exception) -> None:
-        """Tell whoever asked; an error that is not public ends this opening of the session."""
-        if isinstance(error, WinnowError) and error.public:
-            asked.reply.set_exception(error)
+        """Tell whoever asked, unless they know; of an error that is not public, only that."""
+        if asked.reply.done():
             return
-        self._log("questions failed", error)
-        asked.reply.set_exception(Refusal("busy", "the session was interrupted; try again later"))
-        self._let_go()
+        if not is_public(error):
+            self._log("questions failed", error)
+            error = Refusal("busy", _INTERRUPTED)
+        asked.reply.set_exception(error)
 
     def _let_go(self) -> None:
         session, self._session = self._session, None
@@ -342,6 +337,13 @@ def _follow(leader: Future[Any], follower: Future[Any]) -> None:
 
 def kept_answers(request: Request) -> tuple[list[replies.AnswerItem], int | None]:
     """The answers that were given to a request, and how many questions were left after it."""
-    return msgspec.json.decode(
-        request.result or "", type=tuple[list[replies.AnswerItem], int | None]
-    )
+    return _decoded(request.result or "")
+
+
+def _decoded(result: str) -> tuple[list[replies.AnswerItem], int | None]:
+    return msgspec.json.decode(result, type=tuple[list[replies.AnswerItem], int | None])
+
+
+def is_public(error: Exception) -> bool:
+    """Whether an error may be told as it is."""
+    return isinstance(error, WinnowError) and error.public

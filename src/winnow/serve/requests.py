@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from winnow.serve.database import View
 from winnow.serve.store import ServerStore
@@ -26,6 +25,7 @@ class Request:
     digest: str
     """Of the body: another body under the same key is refused."""
     body: str
+    """Of a release; of questions, how many fresh answers are put aside until they are answered."""
     state: str
     tape: bytes | None = field(repr=False)
     """The sealed key of its noise, until the result is there."""
@@ -45,7 +45,7 @@ _REQUEST = (
 )
 
 
-_INSERT = f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})"
+INSERT = f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})"
 
 
 _SEEN = (
@@ -65,10 +65,10 @@ class Requests:
         """Write a request down before it is acted on; the one that its key names already."""
 
         def accepted(view: View) -> Request:
-            before = self._requested(view, request.principal, request.key)
+            before = self.requested_in(view, request.principal, request.key)
             if before is not None:
                 return before
-            view.do(_INSERT, *vars(request).values())
+            view.do(INSERT, *vars(request).values())
             about = {"release": request.id, "dataset": request.dataset, "kind": request.kind}
             self._store.note_in(view, request.principal, "release", about)
             return request
@@ -81,9 +81,10 @@ class Requests:
 
     def requested(self, principal: str, key: str) -> Request | None:
         """The request that a principal made under a key."""
-        return self._store.read(lambda view: self._requested(view, principal, key))
+        return self._store.read(lambda view: self.requested_in(view, principal, key))
 
-    def _requested(self, view: View, principal: str, key: str) -> Request | None:
+    def requested_in(self, view: View, principal: str, key: str) -> Request | None:
+        """The request that a principal made under a key, inside a transaction."""
         row = view.one(
             f"SELECT {_REQUEST} FROM {{requests}} WHERE principal = ? AND key = ?", principal, key
         )
@@ -99,12 +100,12 @@ class Requests:
     def requests(
         self, *, principal: str | None = None, most: int = 200, questions: bool = False
     ) -> list[Request]:
-        """The latest releases, or the latest questions, of one principal or of all."""
-        sign = "=" if questions else "<>"
+        """The latest releases, or the latest answers to questions, of one principal or of all."""
+        which = "= 'questions' AND result IS NOT NULL" if questions else "<> 'questions'"
         condition, values = ("", ()) if principal is None else ("AND principal = ? ", (principal,))
         rows = self._store.read(
             lambda view: view.all(
-                f"SELECT {_REQUEST} FROM {{requests}} WHERE kind {sign} 'questions' {condition}"
+                f"SELECT {_REQUEST} FROM {{requests}} WHERE kind {which} {condition}"
                 f"ORDER BY accepted DESC LIMIT {int(most)}",
                 *values,
             )
@@ -198,28 +199,6 @@ class Requests:
 
         self._store.change(finished)
 
-    def answered(self, answers: list[tuple[Request, int, int]]) -> None:
-        """Write answers down together: each with its questions and its fresh answers."""
-
-        added: dict[tuple[str, str], tuple[int, int]] = {}
-        for request, questions, fresh in answers:
-            name = request.principal, request.dataset
-            asked, new = added.get(name, (0, 0))
-            added[name] = asked + questions, new + fresh
-
-        def kept(view: View) -> None:
-            for request, _, _ in answers:
-                view.do(_INSERT, *vars(request).values())
-            for name, numbers in added.items():
-                view.do(
-                    "INSERT INTO {quotas} VALUES (?, ?, ?, ?) ON CONFLICT (principal, dataset) "
-                    "DO UPDATE SET questions = {quotas}.questions + excluded.questions, "
-                    "fresh = {quotas}.fresh + excluded.fresh",
-                    *name, *numbers,
-                )  # fmt: skip
-
-        self._store.change(kept)
-
     def forget_answers(self, before: float, most: int) -> int:
         """Forget the oldest answers to questions that were given before; how many, at most so many.
 
@@ -240,30 +219,6 @@ class Requests:
             return found
 
         return self._store.change(forgotten)
-
-    def asked(
-        self, dataset: str, waiting: Iterable[tuple[str, str]]
-    ) -> tuple[dict[tuple[str, str], Request], dict[str, tuple[int, int]]]:
-        """Of principals and keys that wait: what was answered before, and what each has asked.
-
-        The second are numbers of questions and of fresh answers.
-        """
-        names = list(waiting)
-
-        def found(view: View) -> Any:
-            before = {name: self._requested(view, *name) for name in names}
-            had = {}
-            for who in {who for who, _ in names}:
-                row = view.one(
-                    "SELECT questions, fresh FROM {quotas} WHERE principal = ? AND dataset = ?",
-                    who, dataset,
-                )  # fmt: skip
-                had[who] = (0, 0) if row is None else (int(row[0]), int(row[1]))
-            return {name: each for name, each in before.items() if each is not None}, had
-
-        answered: tuple[dict[tuple[str, str], Request], dict[str, tuple[int, int]]]
-        answered = self._store.read(found)
-        return answered
 
     def file(self, identity: str, name: str) -> str | None:
         """A file of a release; None: there is none of this name."""

@@ -128,6 +128,7 @@ class Service:
                 actor = Actor(
                     opened,
                     self.catalogue,
+                    self.store,
                     self.requests,
                     state,
                     waiting=self.config.limits.waiting_questions,
