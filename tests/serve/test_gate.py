@@ -16,6 +16,7 @@ from winnow.serve.config import Config, check_config, checked_config
 from winnow.serve.gate import MOST_BYTES, check_depth
 from winnow.serve.limits import Buckets
 from winnow.serve.problems import Refusal
+from winnow.serve.replies import NewToken
 from winnow.serve.ticker import Ticker
 
 
@@ -147,8 +148,9 @@ def test_forms_are_taken_from_our_own_pages_only(
     if tls:
         proxied = {"behind_tls_proxy": True, "public_origin": "https://data.example"}
         monkeypatch.setattr(service, "config", msgspec.structs.replace(service.config, **proxied))
-    assert web.log_in(service, response, "wnw_wrong") is None
-    assert web.log_in(service, response, served.tokens["ann"]) is not None
+    who = service.accounts.principal(served.tokens["ann"])
+    assert who is not None
+    web.log_in(service, response, who)
     cookie = response.headers["set-cookie"].split(";")[0]
     flags = response.headers["set-cookie"].lower()
     assert cookie.startswith("__Host-" if tls else "winnow=") and "samesite=strict" in flags
@@ -338,8 +340,13 @@ def test_nobody_makes_an_owners_token_that_may_do_more(served: Served) -> None:
     for scopes, status in ([], 403), (["audit"], 403), (["manage"], 201):
         body = {"name": "keeper", "role": "owner", "scopes": scopes}
         assert served.client.post("/v1/tokens", json=body, headers=headers).status_code == status
-    analyst = {"name": "newcomer", "role": "analyst"}
-    assert served.client.post("/v1/tokens", json=analyst, headers=headers).status_code == 201
+    for name in ("newcomer", "ann"):  # they would see and spend what this token may not
+        analyst = {"name": name, "role": "analyst"}
+        refused = served.client.post("/v1/tokens", json=analyst, headers=headers)
+        assert refused.status_code == 403 and "lacks: read" in refused.json()["detail"]
+    made = served.call("olga", "POST", "/v1/tokens", json={"name": "newcomer", "role": "analyst"})
+    assert made.status_code == 201
+    assert made.json()["token"] not in repr(msgspec.convert(made.json(), NewToken))
 
 
 def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered(

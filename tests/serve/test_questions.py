@@ -90,18 +90,18 @@ def test_old_answers_are_forgotten_and_nothing_is_counted_less_for_it(tmp_path: 
         service, body = served.service, {"questions": [{"colour": "red"}]}
         first = served.call("ann", "POST", AT, "old", json=body).json()
         job = served.released("ann", "people", "r", kind="select", column="colour", epsilon=0.1)
-        real = service.requests.now
-        service.requests.now = lambda: real() + 60 * 86_400  # type: ignore[method-assign]
+        real = service.requests.served
+        service.requests.served = lambda: real() + 60 * 86_400  # type: ignore[method-assign]
         later = served.call("ann", "POST", AT, "young", json=body).json()
-        service.store.clock = lambda: real() + 89 * 86_400
+        service.requests.served = lambda: real() + 89 * 86_400  # type: ignore[method-assign]
         service.forget_answers()
         assert served.call("ann", "POST", AT, "old", json=body).json() == first
-        service.store.clock = lambda: real() + 91 * 86_400
+        service.requests.served = lambda: real() + 91 * 86_400  # type: ignore[method-assign]
         service.forget_answers()
         charges = service.ledger.dataset("people").charges
         assert service.requests.requested("ann", "old") is None
         assert served.call("ann", "POST", AT, "young", json=body).json() == later
-        assert served.call("ann", "GET", f"/v1/jobs/{job['id']}").json()["state"] == "done"
+        assert served.waited("ann", job["id"])["state"] == "done"
         again = served.call("ann", "POST", AT, "old", json=body).json()
         assert again["left"] == 2, "three were asked, whatever is remembered of them"
         assert again["answers"] == first["answers"], "a session knows what it released"

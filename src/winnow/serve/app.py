@@ -98,9 +98,13 @@ class Server:
         """Count a request of a principal against its rate."""
         self._buckets.take(f"principal {who.name}")
 
-    def take_unknown(self, request: Request) -> None:
-        """Count a request without a valid token against the rate of its address."""
-        self._buckets.take(f"address {request.client.host if request.client else ''}")
+    def take_unknown(self, request: Request, what: str = "no token") -> None:
+        """Count a request of nobody in particular against the rate of its address.
+
+        Each kind has a rate of its own: behind a proxy all have one address, and whoever asks for
+        one thing all the time keeps nobody from the others.
+        """
+        self._buckets.take(f"{what} address {request.client.host if request.client else ''}")
 
     async def _direct(self, scope: MutableMapping[str, Any], content: bytes) -> Response | None:
         """The answer of an endpoint, which needs no routing: most requests are such."""
@@ -190,17 +194,24 @@ class Server:
         word = "wrong-method" if error.status_code == 405 else "not-found"
         headers = {k: v for k, v in (error.headers or {}).items() if k.lower() == "allow"}
         refused = Refusal(word, headers=headers)
+        try:
+            self.take_unknown(request, "elsewhere")
+        except Refusal as too_many:
+            return self._told(too_many)
         if wants_page(request):
             return await problem_page(self, request, None, refused)
         return problem_response(refused.problem, headers)
 
-    async def _description(self, _: Request) -> Response:
+    async def _description(self, request: Request) -> Response:
+        self.take_unknown(request, "openapi")
         return Response(msgspec.json.encode(openapi()), media_type="application/json")
 
     async def _health(self, _: Request) -> Response:
+        # not counted: it costs nothing, and whoever watches the process must not be refused
         return Response(msgspec.json.encode(replies.Health(True)), media_type="application/json")
 
-    async def _ready(self, _: Request) -> Response:
+    async def _ready(self, request: Request) -> Response:
+        self.take_unknown(request, "ready")
         try:
             health = await self.run(self.service.ready)
         except WinnowError as error:
@@ -226,7 +237,7 @@ def http_server(server: Server) -> uvicorn.Server:
             timeout_graceful_shutdown=30,
             proxy_headers=False,
             loop="asyncio",
-            http=wire_of(server.ticker),
+            http=wire_of(server.ticker, server.app.unreadable),
             ws="none",
         )
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -12,20 +13,40 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.unit import PERSON, Unit
-from winnow.errors import WinnowError
+from winnow.errors import DataError, WinnowError
+from winnow.interactive.independent_plan import IndependentPlan
 from winnow.privacy import Budget, Event, Grant
+from winnow.privacy.ledger import Ledger
+from winnow.privacy.ledger.addresses import store_at
 from winnow.privacy.ledger.keys import check_private
 from winnow.read.crossing import Rows, SealedTable
 from winnow.read.kept import KeptRows
 from winnow.serve.config import Config
+from winnow.serve.database import database_at
 from winnow.serve.datasets import read_data, stand_in
 from winnow.serve.declarations import Declaration, Questions
 from winnow.serve.questions import new_session, state_file
+from winnow.serve.store import ServerStore
+from winnow.serve.vault import Vault
 
 
-def problems(config: Config) -> list[str]:
-    """Every problem in a sentence that says how to mend it."""
-    found = []
+@dataclass(frozen=True)
+class Found:
+    """What is wrong, each in a sentence that says how to mend it."""
+
+    problems: list[str]
+    """With these the server does not start, or a dataset is not served as declared."""
+    warnings: list[str]
+    """With these it is served, and of no use."""
+    notes: list[str]
+    """What analysts may expect, from public numbers."""
+
+
+def check(config: Config) -> Found:
+    """All that is wrong with a configuration."""
+    found: list[str] = []
+    warnings: list[str] = []
+    notes: list[str] = []
     for name, declared in config.datasets.items():
         files = declared.files(config.home)
         missing = not files or not all(file.is_file() for file in files)
@@ -35,7 +56,9 @@ def problems(config: Config) -> list[str]:
             schema = _schema(declared, config.home)
             opened = state_file(config.home, name).exists()  # then it was sized and charged before
             if schema is not None and declared.questions is not None and not opened:
-                found += _of_questions(name, declared, schema, None if missing else config.home)
+                home = None if missing else config.home
+                for kind, text in _of_questions(name, declared, schema, home):
+                    {"problem": found, "warning": warnings, "note": notes}[kind].append(text)
         except WinnowError as error:
             found.append(f"dataset {name!r}: {error}")
     for key in (config.key, config.ledger_key):
@@ -44,7 +67,37 @@ def problems(config: Config) -> list[str]:
                 check_private(config.path(key), "the key")
             except WinnowError as error:
                 found.append(str(error))
-    return found
+    for each in (_check_store, _check_ledger):
+        try:
+            each(config)
+        except WinnowError as error:
+            found.append(str(error))
+    return Found(found, warnings, notes)
+
+
+def _check_store(config: Config) -> None:
+    """Refuse a store that cannot be used, or whose key is another one; a new one is not made."""
+    place, key = config.place(config.store), config.path(config.key)
+    if _is_file(place) and not Path(place).exists():
+        return
+    vault = Vault.open(key) if key.exists() else None
+    store = ServerStore(database_at(place), vault or Vault(b""))
+    if vault is not None:
+        store.check()
+    elif store.there:
+        raise DataError(
+            f"the store of the server is there and its key {key} is not; restore both together"
+        )
+
+
+def _check_ledger(config: Config) -> None:
+    place = config.place(config.ledger)
+    if store_at(place).exists():
+        Ledger.open(place, key_file=config.path(config.ledger_key) if config.ledger_key else None)
+
+
+def _is_file(place: str) -> bool:
+    return "://" not in place and not place.startswith("file:")
 
 
 def _schema(declared: Declaration, home: Path) -> Schema | None:
@@ -56,8 +109,11 @@ def _schema(declared: Declaration, home: Path) -> Schema | None:
 
 def _of_questions(
     name: str, declared: Declaration, schema: Schema, home: Path | None
-) -> Iterator[str]:
-    """Whether the session could be opened: by its own verb, up to the charge, on made-up rows."""
+) -> Iterator[tuple[str, str]]:
+    """Whether the session could be opened, by its own verb on made-up rows, and is of any use.
+
+    Each with its kind: a problem, a warning or a note.
+    """
     asked = declared.questions
     assert asked is not None
     table = _made_up(declared, schema)
@@ -71,7 +127,38 @@ def _of_questions(
     if refused:
         mended = [each for each in _mends(declared, asked, table) if each]
         would = f" ({' or '.join(mended)} would do)" if mended else ""
-        yield f"dataset {name!r}: its session of questions can never open: {refused}{would}"
+        never = f"dataset {name!r}: its session of questions can never open: {refused}{would}"
+        yield "problem", never
+        return
+    error, rows = _error(declared, asked, table), table.n or asked.rows or 0
+    whose = "" if table.n is not None else ", if they are as many as declared"
+    yield (
+        "note",
+        (
+            f"dataset {name!r}: answers of its session are within {error * rows:,.0f} of {rows:,} "
+            f"rows{whose}"
+        ),
+    )
+    if error >= _NO_DATA:
+        useless = (
+            f"answers of its session may be off by {error:.3g} of the rows, where 'half of them', "
+            f"said without looking, is off by {_NO_DATA} at most; give it a larger epsilon, fewer "
+            "questions, or more rows"
+        )
+        yield "warning", f"dataset {name!r}: {useless}"
+
+
+_NO_DATA = 0.5
+"""As a part of the rows: the largest error of an answer that needs no data."""
+
+
+def _error(declared: Declaration, asked: Questions, table: SealedTable) -> float:
+    """How far off answers may be, fresh ones included, as a part of the rows."""
+    budget = Budget(declared.epsilon, declared.delta, declared.neighbours)
+    session = new_session(table, asked, budget)
+    session.close()
+    plan = session.plan
+    return plan.bound if isinstance(plan, IndependentPlan) else max(plan.usual, plan.noise)
 
 
 def _made_up(declared: Declaration, schema: Schema) -> SealedTable:

@@ -153,7 +153,7 @@ class Claims:
         now = self._requests.now()
         request = Request(
             secrets.token_hex(16), who, wanted.key, self._dataset, "questions", wanted.digest,
-            str(put_aside), RUNNING, None, "", now, 0.0, now,
+            str(put_aside), RUNNING, None, "", now, self._requests.served(), now,
         )  # fmt: skip
         return Claim(request, number, put_aside, self._left(asked[who]), again=False)
 

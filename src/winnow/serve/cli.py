@@ -131,22 +131,27 @@ def demo(
 @reported()
 def check(config: ConfigOption = _CONFIG, json: Annotated[
     bool, typer.Option("--json", help="As JSON.")] = False) -> None:  # fmt: skip
-    """Check a configuration: settings, files, schemas, keys, and whether questions can be asked.
+    """Check a configuration: settings, files, schemas, keys, store, ledger, and what answers bring.
 
     Nothing is served or spent.
     """
     import json as writer
 
     found = _config(config)
-    from winnow.serve.checking import problems as found_wrong
+    from winnow.serve.checking import check as checked
 
-    problems = found_wrong(found)
+    wrong = checked(found)
+    problems = wrong.problems
     if json:
-        typer.echo(writer.dumps({"ok": not problems, "problems": problems}))
+        typer.echo(writer.dumps({"ok": not problems, **vars(wrong)}))
     else:
         for problem in problems:
             report(f"error: {problem}")
-        if not problems:
+        for note in wrong.notes:
+            typer.echo(note)
+        for warning in wrong.warnings:
+            report(f"warning: {warning}")
+        if not problems and not wrong.warnings:
             many = counted(len(found.datasets), "dataset")
             typer.echo(f"{config}: {many}, listens on {found.listen}: fine")
     if problems:

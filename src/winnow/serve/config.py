@@ -57,6 +57,17 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
     datasets: dict[str, Declaration] = {}
 
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """The settings; an address of a database may hold a password, and is left out."""
+        shown = {name: getattr(self, name) for name in self.__struct_fields__}
+        for name in ("store", "ledger"):
+            if "://" in shown[name]:
+                shown[name] = "a database"
+        return list(shown.items())
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
     @property
     def address(self) -> tuple[str, int]:
         """Host and port to listen on."""

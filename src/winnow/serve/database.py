@@ -18,12 +18,17 @@ from typing import Any, TypeVar
 from winnow.errors import DataError, ExtraMissing, LedgerError
 from winnow.foreign import instead, reason
 from winnow.privacy.ledger.addresses import address_of
-from winnow.privacy.ledger.connections import KeptConnection
+from winnow.privacy.ledger.connections import KeptConnection, alive
+from winnow.privacy.ledger.locks import Hold, held_file
 from winnow.serve.problems import Refusal
 
 T = TypeVar("T")
 
 _PATIENCE = 20.0
+_ALONE = (
+    "SELECT pg_try_advisory_lock(hashtext('winnow-serve alone'), "
+    "to_regclass('winnow_serve_meta')::oid::bigint::bit(32)::int)"
+)
 _TABLE = re.compile(r"{(\w+)}")
 
 
@@ -77,6 +82,10 @@ class SQLiteDatabase:
         with _reported(), self._kept.connection() as connection:
             return work(_sqlite_view(connection))
 
+    def hold(self) -> Hold | None:
+        """A lock on a file beside it, for one server; None: another one has it."""
+        return held_file(f"{self._path}.serving")
+
     def change(self, work: Callable[[View], T]) -> T:
         """One transaction; durable when it returns, or as if it had never been tried."""
         with _reported(), self._kept.connection() as connection:
@@ -115,6 +124,17 @@ class PostgresDatabase:
         """Look at what is there."""
         with _reported(), self._kept.connection() as connection, connection.transaction():
             return work(_postgres_view(connection))
+
+    def hold(self) -> Hold | None:
+        """An advisory lock of a connection that stays open, for these tables and one server."""
+        with _reported():
+            connection = self._connect()
+            connection.autocommit = True
+            row = connection.execute(_ALONE).fetchone()
+            if not row[0]:
+                connection.close()
+                return None
+        return Hold(connection.close, lambda: alive(connection))
 
     def change(self, work: Callable[[View], T]) -> T:
         """One transaction, the only one that writes; durable when it returns."""

@@ -91,6 +91,14 @@ class Gate:
         await send(start)
         await send({"type": "http.response.body", "body": content})
 
+    def unreadable(self) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        """The answer to what is no HTTP: status, headers and body, as of any other refusal."""
+        answer = _Answer()
+        answer.problem(Refusal("unreadable", "this is no request of HTTP/1.1").problem)
+        start, content = answer.finished(self._headers)
+        self._counted(start["status"])
+        return start["status"], start["headers"], content
+
 
 class _Answer:
     """An answer that is collected before any of it is sent."""

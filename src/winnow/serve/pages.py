@@ -111,6 +111,7 @@ def _guarded(server: Server, page: Page) -> Callable[[Request], Awaitable[Respon
         try:
             who = await server.run(web.logged_in, server.service, request)
             if who is None:
+                server.take_unknown(request, "pages")
                 return _to_login(request)
             server.take(who)
             sent = page.method == "POST"
@@ -162,6 +163,7 @@ async def problem_page(
 
 
 async def _login_page(server: Server, request: Request) -> Response:
+    server.take_unknown(request, "login page")
     return await _login_form(server, request)
 
 
@@ -177,10 +179,13 @@ async def _log_in(server: Server, request: Request) -> Response:
     response = RedirectResponse("/", 303)
     try:
         web.check_origin(server.service, request)
-        token = Form.parse(await request.body()).one("token")
-        who = await server.run(web.log_in, server.service, response, token)
-        if who is None:  # behind a proxy all have one address: only wrong tokens are counted
+        token = Form.parse(await request.body()).one("token").strip()
+        who = await server.run(server.service.accounts.principal, token)
+        if who is None:  # behind a proxy all have one address: a valid token has its own rate
             server.take_unknown(request)
+        else:
+            server.take(who)
+            await server.run(web.log_in, server.service, response, who)
     except WinnowError as error:
         return await problem_page(server, request, None, error)
     if who is not None:
@@ -192,6 +197,7 @@ async def _log_in(server: Server, request: Request) -> Response:
 async def _log_out(server: Server, request: Request) -> Response:
     response = RedirectResponse("/login", 303)
     try:
+        server.take_unknown(request, "logout")
         form = Form.parse(await request.body())
         web.check_form(server.service, request, form.one(web.CSRF_FIELD))
         await server.run(web.log_out, server.service, request, response)

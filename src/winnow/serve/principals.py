@@ -9,6 +9,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead
 from winnow.privacy.ledger.labels import check_analyst
 from winnow.serve.declarations import HOUSE
+from winnow.serve.problems import Refusal
 
 Role = Literal["owner", "analyst"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -21,7 +22,7 @@ SCOPES: dict[str, dict[str, str]] = {
     },
     "owner": {
         "read": "see schemas, budgets and all results, and make plans",
-        "manage": "tokens, grants and shares",
+        "manage": "tokens (of analysts only together with read), grants and shares",
         "audit": "the ledger and the audit log",
     },
 }
@@ -62,6 +63,22 @@ def parse_scopes(role: str, text: str) -> frozenset[str]:
             f"scope {unknown[0]!r} is not one of the role {role!r}; it has {', '.join(possible)}"
         )
     return asked
+
+
+def check_may_make(who: Principal, role: str, scopes: frozenset[str]) -> None:
+    """Refuse a token that would see or do more than that of the owner who makes it.
+
+    Analysts see results, and ask and spend; so whoever may not see results makes no token for
+    one, be it a new analyst or one who is there.
+    """
+    if role == who.role and not scopes <= who.scopes:
+        more = ", ".join(sorted(scopes - who.scopes))
+        raise Refusal("not-allowed", f"your own token lacks: {more}; leave it out of scopes")
+    if role != who.role and "read" not in who.scopes:
+        raise Refusal(
+            "not-allowed",
+            "your own token lacks: read; analysts see results, so making their tokens needs it",
+        )
 
 
 def check_principal(name: str) -> None:

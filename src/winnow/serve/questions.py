@@ -111,9 +111,7 @@ class Actor:
         self._queue.put(None)
         if self._thread.is_alive():
             self._thread.join()
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+        self._let_go()
 
     def public(self) -> dict[str, Any] | None:
         """What analysts may know of the session; all of it was fixed or released before."""

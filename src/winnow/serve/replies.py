@@ -215,6 +215,13 @@ class NewToken(msgspec.Struct, frozen=True):
     id: str
     token: str
 
+    def __rich_repr__(self) -> list[tuple[str, str]]:
+        """What it is called; the token itself is in the answer alone."""
+        return [("id", self.id)]
+
+    def __repr__(self) -> str:
+        return f"NewToken(id={self.id!r})"
+
 
 class Done(msgspec.Struct, frozen=True):
     """It is done."""

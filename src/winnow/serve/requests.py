@@ -33,7 +33,8 @@ class Request:
     """A keyed fingerprint of the data, which must be the same when it is drawn again."""
     accepted: float
     due: float
-    """Seconds after which the result appears; twice, four times as many where it is late."""
+    """Seconds after which the result appears; twice, four times as many where it is late. Of
+    questions: how long the store had been served when they were asked."""
     shown: float | None = None
     """When the result appears, once that is known."""
     result: str | None = None
@@ -48,9 +49,11 @@ _REQUEST = (
 INSERT = f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})"
 
 
-_SEEN = (
-    "INSERT INTO {meta} VALUES ('seen', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+_KEPT = (
+    "INSERT INTO {{meta}} VALUES ('{name}', ?) ON CONFLICT (name) "
+    "DO UPDATE SET value = excluded.value"
 )
+_SEEN = _KEPT.format(name="seen")
 
 
 class Requests:
@@ -60,6 +63,7 @@ class Requests:
         self._store, self._ticks = store, ticks
         self._began = store.clock() - ticks()
         self._seen = -math.inf
+        self._served, self._since = 0.0, ticks()
 
     def accept(self, request: Request) -> Request:
         """Write a request down before it is acted on; the one that its key names already."""
@@ -138,6 +142,8 @@ class Requests:
             view.do(f"UPDATE {{requests}} SET shown = ? {releases} > ?", now, now)
             if row is not None and seen > now:
                 view.do(_SEEN, repr(now))
+            served = view.one("SELECT value FROM {meta} WHERE name = 'served'")
+            self._served, self._since = 0.0 if served is None else float(served[0]), self._ticks()
 
         self._store.change(started)
 
@@ -178,6 +184,17 @@ class Requests:
         """
         return self._began + self._ticks()
 
+    def served(self) -> float:
+        """Seconds in which this store was served, by one server after another.
+
+        The age of answers is counted by it: whoever sets the machine's clock ages none of them.
+        """
+        return self._served + self._ticks() - self._since
+
+    def keep_served(self) -> None:
+        """Write it down; what is lost when a server is killed only keeps answers longer."""
+        self._store.change(lambda view: view.do(_KEPT.format(name="served"), repr(self.served())))
+
     def finish(
         self, identity: str, state: str, result: str, shown: float, files: dict[str, str]
     ) -> None:
@@ -200,22 +217,21 @@ class Requests:
         self._store.change(finished)
 
     def forget_answers(self, before: float, most: int) -> int:
-        """Forget the oldest answers to questions that were given before; how many, at most so many.
+        """Forget the oldest answers that were given before the store was served so long; how many.
 
         What was asked stays counted: quotas are numbers of their own, and a session knows what it
         answered. A line of the audit log says what went.
         """
         oldest = (
-            "FROM {requests} WHERE kind = 'questions' AND accepted < ? "
-            f"ORDER BY accepted LIMIT {int(most)}"
+            "FROM {requests} WHERE kind = 'questions' AND due < ? "
+            f"ORDER BY due, id LIMIT {int(most)}"
         )
 
         def forgotten(view: View) -> int:
             found = len(view.all(f"SELECT id {oldest}", before))
             if found:
                 view.do(f"DELETE FROM {{requests}} WHERE id IN (SELECT id {oldest})", before)
-                about = {"requests": found, "before": before}
-                self._store.note_in(view, "server", "answers forgotten", about)
+                self._store.note_in(view, "server", "answers forgotten", {"requests": found})
             return found
 
         return self._store.change(forgotten)

@@ -14,19 +14,20 @@ from typing import Any
 
 import msgspec
 
-from winnow.errors import DataError, WinnowError
+from winnow.errors import WinnowError
 from winnow.privacy import describe, from_json
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.accounts import Dataset
-from winnow.privacy.ledger.locks import Hold, held_file
+from winnow.privacy.ledger.locks import Hold
 from winnow.privacy.rounding import stated_at_least, stated_at_most
 from winnow.serve import bodies, orders, replies
 from winnow.serve.accounts import Accounts
+from winnow.serve.alone import each_done, held_alone
 from winnow.serve.config import Config
 from winnow.serve.datasets import RELEASES, Catalogue, OpenDataset
 from winnow.serve.expectations import expected
 from winnow.serve.jobs import Jobs, Steps, job_of, release_of
-from winnow.serve.principals import Principal, parse_scopes
+from winnow.serve.principals import Principal, check_may_make, parse_scopes
 from winnow.serve.problems import LOG, Refusal, log_failure
 from winnow.serve.questions import Actor, kept_answers, state_file
 from winnow.serve.requests import Request, Requests
@@ -67,20 +68,15 @@ class Service:
         )
         self.actors: dict[str, Actor] = {}
         self.turn: Callable[[], None] = lambda: None  # waits until questions may be worked on
-        self._alone: Hold | None = None
+        self._alone: list[Hold] = []
         self._stopping = threading.Event()
         self._looking = threading.Thread(target=self._look, name="datasets", daemon=True)
 
     def start(self) -> None:
         """Open all datasets and sessions, and finish what was begun before; once."""
-        if self._alone is not None:
+        if self._alone:
             return
-        self._alone = held_file(str(self.config.path("winnow-serve.lock")))
-        if self._alone is None:
-            raise DataError(
-                f"another server runs in {self.config.home}; one at a time serves a folder. End "
-                "it first"
-            )
+        self._alone = held_alone(self.config.home, self.store)
         for name, declared in self.config.datasets.items():
             self.accounts.add_dataset(name, declared, by="configuration")
         self.requests.start()
@@ -89,22 +85,24 @@ class Service:
         self._looking.start()
 
     def stop(self) -> None:
-        """Finish what runs, close the sessions; what waits is done at the next start."""
+        """Finish what runs, close the sessions; what waits is done at the next start.
+
+        What cannot be ended or written down any more (a lost connection) is logged.
+        """
         self._stopping.set()
         if self._looking.is_alive():
             self._looking.join()
-        self.jobs.close()
-        for actor in self.actors.values():
-            actor.close()
-        self.store.note("server", "stop")
-        if self._alone is not None:
-            self._alone.release()
-            self._alone = None
+        steps = [self.jobs.close, *(actor.close for actor in self.actors.values())]
+        steps += [self.requests.keep_served, lambda: self.store.note("server", "stop")]
+        steps += [hold.release for hold in self._alone]
+        each_done(steps, "the server could not end as it should")
+        self._alone = []
 
     def _look(self) -> None:
         tidied = -math.inf
         while not self._stopping.wait(_LOOK_AGAIN):
             try:
+                self.store.held_still()
                 self._open_datasets()
                 self.requests.seen()
                 if time.monotonic() > tidied + _TIDY:
@@ -115,7 +113,8 @@ class Service:
 
     def forget_answers(self) -> None:
         """Forget answers to questions that are older than they are kept."""
-        before = self.store.clock() - 86_400 * self.config.keep_answers_days
+        self.requests.keep_served()
+        before = self.requests.served() - 86_400 * self.config.keep_answers_days
         while self.requests.forget_answers(before, _FORGOTTEN) == _FORGOTTEN:
             if self._stopping.wait(self.config.quantum_ms / 1000):
                 return
@@ -346,11 +345,9 @@ class Service:
         )  # fmt: skip
 
     def new_token(self, who: Principal, body: bodies.TokenBody) -> replies.NewToken:
-        """A token, shown this once; nobody makes an owner's token that may do more than theirs."""
+        """A token, shown this once; nobody makes one that sees or does more than their own."""
         scopes = parse_scopes(body.role, " ".join(body.scopes))
-        if body.role == who.role and not scopes <= who.scopes:
-            more = ", ".join(sorted(scopes - who.scopes))
-            raise Refusal("not-allowed", f"your own token lacks: {more}; leave it out of scopes")
+        check_may_make(who, body.role, scopes)
         identity, secret = self.accounts.new_token(
             body.name,
             body.role,

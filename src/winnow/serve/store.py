@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from winnow.errors import DataError
+from winnow.errors import DataError, LedgerError
+from winnow.privacy.ledger.locks import Hold
 from winnow.serve.database import Database, View, database_at
 from winnow.serve.vault import Vault
 
@@ -57,6 +58,7 @@ _INDEXES = tuple(
         ("releases", "accepted", "kind <> 'questions'"),
         ("own_releases", "principal, accepted", "kind <> 'questions'"),
         ("questions", "accepted", "kind = 'questions'"),
+        ("answers", "due", "kind = 'questions'"),
         ("own_questions", "principal, accepted", "kind = 'questions'"),
     )
 )
@@ -83,6 +85,8 @@ class ServerStore:
         self, database: Database, vault: Vault, clock: Callable[[], float] = time.time
     ) -> None:
         self._database, self._vault, self.clock = database, vault, clock
+        self._hold: Hold | None = None
+        self._fenced = False
 
     @classmethod
     def open(cls, place: str, vault: Vault, *, create: bool = False) -> ServerStore:
@@ -114,7 +118,15 @@ class ServerStore:
             view.do("DROP INDEX IF EXISTS {requests}_by_time")  # of earlier versions
             return str(view.one(try_meta)[0])
 
-        version = self._database.change(lay_out)
+        self._check(self._database.change(lay_out))
+
+    def check(self) -> None:
+        """Refuse a store that cannot be used, and one of another version or key; none is made."""
+        if self.there:
+            version = self.read(lambda v: v.one("SELECT value FROM {meta} WHERE name = 'version'"))
+            self._check(str(version[0]))
+
+    def _check(self, version: str) -> None:
         if version != VERSION:
             raise DataError(
                 f"the store of the server has the version {version!r} and this library knows "
@@ -123,6 +135,11 @@ class ServerStore:
         key = self._database.read(lambda v: v.one("SELECT value FROM {meta} WHERE name = 'key'"))
         if not hmac.compare_digest(key[0], self._vault.mark("store", b"winnow")):
             raise DataError("the server's key is not that of its store; restore both together")
+
+    @property
+    def there(self) -> bool:
+        """Whether the tables are there."""
+        return self.read(self._exists)
 
     def _exists(self, view: View) -> bool:
         if self._database.blob == "BLOB":
@@ -137,7 +154,38 @@ class ServerStore:
 
     def change(self, work: Callable[[View], T]) -> T:
         """One transaction, durable when it returns."""
+        if self._fenced:
+            raise LedgerError(
+                "another server uses this store since the connection that kept it was lost; end "
+                "one of them. Nothing was written"
+            )
         return self._database.change(work)
+
+    def hold(self) -> Hold | None:
+        """Keep the store for one server; None: another one has it."""
+        found = self._database.hold()
+        if found is None:
+            return None
+        self._hold = found
+        return Hold(self._let_go, lambda: not self._fenced)
+
+    def held_still(self) -> None:
+        """See that the store is still kept, or keep it again; if another has it, write no more."""
+        if self._hold is None:
+            return
+        try:
+            self._hold.check()
+        except LedgerError:
+            self._hold.release()
+            again = self._database.hold()
+            self._fenced = again is None
+            if again is not None:
+                self._hold = again
+
+    def _let_go(self) -> None:
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None
 
     def note(self, who: str, what: str, **detail: Any) -> None:
         """Add a line to the audit log."""

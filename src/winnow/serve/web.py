@@ -24,11 +24,8 @@ def cookie_name(service: Service) -> str:
     return "__Host-winnow" if service.config.behind_tls_proxy else "winnow"
 
 
-def log_in(service: Service, response: Response, token: str) -> Principal | None:
-    """Begin a session by a token, and set its cookie; None: the token is not valid."""
-    who = service.accounts.principal(token.strip())
-    if who is None:
-        return None
+def log_in(service: Service, response: Response, who: Principal) -> None:
+    """Begin a session by a token, and set its cookie."""
     response.set_cookie(
         cookie_name(service),
         service.accounts.login(who, _LOGIN_SECONDS),
@@ -38,7 +35,6 @@ def log_in(service: Service, response: Response, token: str) -> Principal | None
         httponly=True,
         samesite="strict",
     )
-    return who
 
 
 def log_out(service: Service, request: Request, response: Response) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from winnow.serve.ticker import Ticker
 
 PATIENCE = 10.0
 """Seconds within which the whole of a request has to be here."""
 MOST_HEAD = 64 * 1024
+Unreadable = Callable[[], tuple[int, list[tuple[bytes, bytes]], bytes]]
 
 
 class Wire(HttpToolsProtocol):
@@ -19,6 +22,9 @@ class Wire(HttpToolsProtocol):
 
     ticker: Ticker
     """Whose answers these are; one class of connections for each server."""
+    unreadable: Unreadable
+    """What is answered to what cannot be read."""
+    _refused: asyncio.Task[None] | None = None
     _slow: asyncio.TimerHandle | None = None
     _unread = 0
 
@@ -34,7 +40,11 @@ class Wire(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """A part of a request, or all of it, or several."""
+        if self._refused is not None:
+            return
         super().data_received(data)
+        if self._refused is not None:
+            return
         head = self.cycle is None or self.cycle.response_complete
         if not head and not self.cycle.more_body:
             self._here()
@@ -45,6 +55,19 @@ class Wire(HttpToolsProtocol):
         elif self._slow is None:
             self._slow = self.loop.call_later(PATIENCE, self.transport.abort)
 
+    def send_400_response(self, msg: str) -> None:
+        """Answer what cannot be read like anything else: padded, at its time; then end."""
+        self._here()
+        self._refused = self.loop.create_task(self._refuse(time.monotonic()))
+
+    async def _refuse(self, arrival: float) -> None:
+        status, headers, content = type(self).unreadable()
+        await self.ticker.hold(arrival)
+        named = [*self.server_state.default_headers, *headers, (b"connection", b"close")]
+        lines = b"".join(name + b": " + value + b"\r\n" for name, value in named)
+        self.transport.write(STATUS_LINE[status] + lines + b"\r\n" + content)
+        self.transport.close()
+
     def _here(self) -> None:
         """The whole of a request is here."""
         self._unread = 0
@@ -53,9 +76,9 @@ class Wire(HttpToolsProtocol):
             self._slow = None
 
 
-def wire_of(ticker: Ticker) -> type[Wire]:
+def wire_of(ticker: Ticker, unreadable: Unreadable) -> type[Wire]:
     """The connections of a server whose answers leave by this ticker."""
-    return type("Wire", (Wire,), {"ticker": ticker})
+    return type("Wire", (Wire,), {"ticker": ticker, "unreadable": staticmethod(unreadable)})
 
 
 class _OnePiece:

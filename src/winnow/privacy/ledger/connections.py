@@ -61,3 +61,12 @@ def _close(connection: Any, owner: Owner) -> None:
             connection.close()
     else:  # to close it here would end a transaction of the parent: it is never freed
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def alive(connection: Any) -> bool:
+    """Whether the server still holds this connection, and so its lock."""
+    try:
+        connection.execute("SELECT 1").fetchone()
+    except Exception:  # whatever the driver says: the lock cannot be relied on
+        return False
+    return True

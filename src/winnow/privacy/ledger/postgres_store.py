@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from winnow.errors import DataError, ExtraMissing, LedgerError, WinnowError
 from winnow.foreign import instead
-from winnow.privacy.ledger.connections import KeptConnection
+from winnow.privacy.ledger.connections import KeptConnection, alive
 from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.locks import Hold
 from winnow.privacy.ledger.store import PATIENCE, Appending, End, TableStore, TableView
@@ -169,7 +169,7 @@ class PostgresStore(TableStore["_PostgresView"]):
             if not row[0]:
                 connection.close()
                 return None
-        return Hold(connection.close, lambda: _alive(connection))
+        return Hold(connection.close, lambda: alive(connection))
 
     def _read(self, work: Callable[[_PostgresView], T]) -> T:
         return self._again(lambda connection, _: work(_PostgresView(connection)))
@@ -305,12 +305,3 @@ def _cause(error: Any) -> Any:
 def _committed(cursor: Any) -> bool:
     """Whether the server has answered that it did."""
     return bool(cursor.statusmessage == "COMMIT")
-
-
-def _alive(connection: Any) -> bool:
-    """Whether the server still holds this connection, and so its lock."""
-    try:
-        connection.execute("SELECT 1").fetchone()
-    except Exception:  # whatever the driver says: the lock cannot be relied on
-        return False
-    return True
