@@ -21,7 +21,7 @@ from winnow.serve.store import ServerStore
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedQuestions:
     """Questions that somebody wants to ask under a key."""
 
     principal: str
@@ -36,7 +36,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Claim:
+class QuestionClaim:
     """Questions that may be asked: they are written down and counted."""
 
     request: Request
@@ -53,7 +53,7 @@ class Claim:
 class Settled:
     """How a claim ended."""
 
-    claim: Claim
+    claim: QuestionClaim
     fresh: int
     """How many fresh answers there were; of what failed, how many there may have been."""
     result: str | None = None
@@ -66,7 +66,7 @@ class Settled:
 class Claimed:
     """What may be asked now, what was answered before, and what is refused; by name."""
 
-    claims: dict[tuple[str, str], Claim]
+    claims: dict[tuple[str, str], QuestionClaim]
     answered: dict[tuple[str, str], Request]
     refused: dict[tuple[str, str], WinnowError]
     fresh: dict[str, int]
@@ -87,7 +87,7 @@ class Claims:
         self._store, self._requests, self._dataset = store, requests, dataset
         self._each, self._fresh_each = each, fresh_each
 
-    def claim(self, wanted: list[Wanted], *, new: bool) -> Claimed:
+    def claim(self, wanted: list[WantedQuestions], *, new: bool) -> Claimed:
         """Claim what can be asked, each for itself; without ``new`` only look what is known.
 
         The names of what is wanted are different.
@@ -107,7 +107,7 @@ class Claims:
             for each in wanted:
                 outcome = self._one(each, before[each.name], asked, aside, found.fresh, new)
                 match outcome:
-                    case Claim():
+                    case QuestionClaim():
                         found.claims[each.name] = outcome
                         if not outcome.again:
                             view.do(INSERT, *vars(outcome.request).values())
@@ -123,13 +123,13 @@ class Claims:
 
     def _one(
         self,
-        wanted: Wanted,
+        wanted: WantedQuestions,
         before: Request | None,
         asked: dict[str, int],
         aside: dict[str, int],
         fresh: dict[str, int],
         new: bool,
-    ) -> Claim | Request | WinnowError:
+    ) -> QuestionClaim | Request | WinnowError:
         """What becomes of one; ``asked`` and ``aside`` are of each principal, and grow."""
         who, number = wanted.principal, wanted.questions
         if before is not None and before.digest != wanted.digest:
@@ -139,7 +139,9 @@ class Claims:
         if not new:
             return Refusal("busy", "the session of this dataset is not open now; try again later")
         if before is not None:
-            return Claim(before, number, int(before.body), self._left(asked[who]), again=True)
+            return QuestionClaim(
+                before, number, int(before.body), self._left(asked[who]), again=True
+            )
         left = self._left(asked[who])
         if left is not None and number > left:
             return SessionExhausted(
@@ -155,7 +157,7 @@ class Claims:
             secrets.token_hex(16), who, wanted.key, self._dataset, "questions", wanted.digest,
             str(put_aside), RUNNING, None, "", now, self._requests.served(), now,
         )  # fmt: skip
-        return Claim(request, number, put_aside, self._left(asked[who]), again=False)
+        return QuestionClaim(request, number, put_aside, self._left(asked[who]), again=False)
 
     def _left(self, asked: int) -> int | None:
         return None if self._each is None else max(0, self._each - asked)

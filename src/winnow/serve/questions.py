@@ -30,7 +30,7 @@ from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable
 from winnow.serve import bodies, replies
-from winnow.serve.claims import Claim, Claims, Settled, Wanted, other_body
+from winnow.serve.claims import Claims, QuestionClaim, Settled, WantedQuestions, other_body
 from winnow.serve.datasets import Catalogue, OpenDataset
 from winnow.serve.declarations import HOUSE, Questions
 from winnow.serve.jobs import body_digest
@@ -65,7 +65,7 @@ class _Waiting:
 @dataclass(frozen=True)
 class _Ready:
     waiting: _Waiting
-    wanted: Wanted
+    wanted: WantedQuestions
     asked: list[Question]
 
 
@@ -188,10 +188,10 @@ class Actor:
         """A request whose questions can be asked of this schema."""
         asked = [self._made.question(conditions_of(given)) for given in waiting.questions]
         digest = waiting.digest(self._opened.name)
-        return _Ready(waiting, Wanted(*waiting.name, digest, len(asked)), asked)
+        return _Ready(waiting, WantedQuestions(*waiting.name, digest, len(asked)), asked)
 
     def _settle(self, ready: dict[tuple[str, str], _Ready]) -> None:
-        """Claim, ask, write down and show; what is known or refused is told by itself."""
+        """QuestionClaim, ask, write down and show; what is known or refused is told by itself."""
         session = self._session
         wanted = [each.wanted for each in ready.values()]
         claimed = self._claims.claim(wanted, new=session is not None)
@@ -210,7 +210,7 @@ class Actor:
                 reply.set_result(self._reply(*_decoded(each.result)))
 
     def _asked(
-        self, session: Opened, claims: list[tuple[_Ready, Claim]], had: dict[str, int]
+        self, session: Opened, claims: list[tuple[_Ready, QuestionClaim]], had: dict[str, int]
     ) -> list[Settled]:
         """Ask all at once, so that the session writes once; or one by one where that is refused."""
         most = self._settings.fresh_each
@@ -239,7 +239,7 @@ class Actor:
             had[who] += settled[-1].fresh
         return settled
 
-    def _kept(self, claim: Claim, found: list[Answer]) -> Settled:
+    def _kept(self, claim: QuestionClaim, found: list[Answer]) -> Settled:
         """The answers to a request, as they are written down."""
         new = sum(
             each.kind in ("fresh", "independent") and each.number is not None for each in found
@@ -251,7 +251,7 @@ class Actor:
         return Settled(claim, new, msgspec.json.encode((items, claim.left)).decode())
 
     def _broken(
-        self, ready: _Ready, claim: Claim, error: Exception, limit: int | None = None
+        self, ready: _Ready, claim: QuestionClaim, error: Exception, limit: int | None = None
     ) -> Settled:
         """What was refused, or failed: then as much as may have been drawn counts as drawn."""
         self._failed(ready.waiting, error)
