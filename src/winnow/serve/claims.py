@@ -13,6 +13,9 @@ import secrets
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from winnow.errors import SessionExhausted, WinnowError
 from winnow.serve.database import View
 from winnow.serve.problems import Refusal
@@ -99,6 +102,7 @@ class Claims:
             had = {who: self._had(view, who) for who in {each.principal for each in wanted}}
             asked = {who: questions for who, (questions, _) in had.items()}
             aside: dict[str, int] = defaultdict(int)
+            counted: Counts = defaultdict(_none)
             for each in wanted:
                 row = before[each.name]
                 if row is not None and row.digest == each.digest and row.result is None:
@@ -111,11 +115,12 @@ class Claims:
                         found.claims[each.name] = outcome
                         if not outcome.again:
                             view.do(INSERT, *vars(outcome.request).values())
-                            self._count(view, each.principal, each.questions, outcome.put_aside)
+                            counted[each.principal] += each.questions, outcome.put_aside
                     case Request():
                         found.answered[each.name] = outcome
                     case _:
                         found.refused[each.name] = outcome
+            self._count(view, counted)
             return found
 
         work = self._store.change if new else self._store.read
@@ -170,13 +175,14 @@ class Claims:
         )
         return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
-    def _count(self, view: View, who: str, questions: int, fresh: int) -> None:
-        view.do(
-            "INSERT INTO {quotas} VALUES (?, ?, ?, ?) ON CONFLICT (principal, dataset) "
-            "DO UPDATE SET questions = {quotas}.questions + excluded.questions, "
-            "fresh = {quotas}.fresh + excluded.fresh",
-            who, self._dataset, questions, fresh,
-        )  # fmt: skip
+    def _count(self, view: View, counted: Counts) -> None:
+        for who, (questions, fresh) in counted.items():
+            view.do(
+                "INSERT INTO {quotas} VALUES (?, ?, ?, ?) ON CONFLICT (principal, dataset) "
+                "DO UPDATE SET questions = {quotas}.questions + excluded.questions, "
+                "fresh = {quotas}.fresh + excluded.fresh",
+                who, self._dataset, int(questions), int(fresh),
+            )  # fmt: skip
 
     def settle(self, settled: list[Settled]) -> None:
         """Write down together how claims ended; answers may be shown when this returns.
@@ -186,6 +192,7 @@ class Claims:
         """
 
         def ended(view: View) -> None:
+            counted: Counts = defaultdict(_none)
             for each in settled:
                 claim, request = each.claim, each.claim.request
                 who, questions = request.principal, 0
@@ -202,9 +209,18 @@ class Claims:
                         kept.state, kept.body, kept.result, kept.id,
                     )  # fmt: skip
                 if questions or fresh != claim.put_aside:
-                    self._count(view, who, questions, fresh - claim.put_aside)
+                    counted[who] += questions, fresh - claim.put_aside
+            self._count(view, counted)
 
         self._store.change(ended)
+
+
+Counts = defaultdict[str, NDArray[np.int64]]
+"""Questions and fresh answers by principal."""
+
+
+def _none() -> NDArray[np.int64]:
+    return np.zeros(2, np.int64)
 
 
 def other_body(key: str) -> Refusal:
