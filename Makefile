@@ -49,13 +49,13 @@ check: $(STAMP)dev  ## Lint, check the format, the types and the import rules
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(STAMP)plots $(STAMP)compare  ## Run every benchmark into benchmarks/*.json
+bench: $(STAMP)test $(STAMP)compare  ## Run every benchmark into benchmarks/*.json
 	@set -e; for script in $(BENCHMARKS); do echo "$$script"; $(PY) $$script; done
 
 docs: $(STAMP)docs  ## Build the documentation into docs/_build/html
 	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
-figures: $(STAMP)plots  ## Draw the figures of the README and the pages into docs/figures
+figures: $(STAMP)docs  ## Draw the figures of the README and the pages into docs/figures
 	$(PY) docs/draw_figures.py
 
 wheel: $(STAMP)dev  ## Build a wheel into dist/

@@ -21,8 +21,9 @@ The message of a public error is a function of public inputs only: parameters, t
 budget, what was released before, and the size of what is public. It may be passed on to whoever
 asked. All others are for the curator, who has the data: they may name a path, a line, a type
 or an engine, and their mere appearance may be due to one person. Neither ever quotes a value of
-private data, a field that only stands in a file, or another library's message. InputError,
-BudgetError and WinnowError are for catching; what is raised is one of the others.
+private data, a field that only stands in a file, or another library's message, unless that
+library has seen no data yet. InputError, BudgetError and WinnowError are for catching; what is
+raised is one of the others.
 
 A message says what is wrong, what was given and how to mend it.
 """

@@ -49,16 +49,25 @@ def test_a_first_line_that_looks_like_data_is_not_written_down() -> None:
     assert SECRET in shown("schema", "draft", "none.csv", "--header").stdout
 
 
-def test_a_codebook_fills_the_draft_and_the_rest_stays_open() -> None:
+def test_a_draft_from_a_codebook_holds_what_it_declares_and_is_ready_for_use() -> None:
     done = shown("schema", "draft", "t.csv", "--from-codebook", "book.csv", "--out", "s.json")
-    assert done.exit == 0 and "4 columns, 1 to be filled in" in done.stdout
+    assert done.exit == 0 and "3 columns, 0 to be filled in" in done.stdout
+    assert "gives no values for them: 'town'" in done.stderr
     declared = json.loads(Path("s.json").read_text())
-    declared.pop("town")
+    assert any("'town'" in line for line in declared["_comment"])
     schema = wn.Schema.parse(declared)
     assert schema.shape == (7, 3, 12)
     assert schema.notes == "values outside count as 'other': 'age'"
+    assert shown("schema", "check", "t.csv", "--schema", "s.json").exit == 0
     again = shown("schema", "draft", "t.csv", "--out", "s.json")
     assert again.exit == 2 and "exists already" in again.stderr
+
+
+def test_a_codebook_without_values_leaves_all_columns_to_be_filled_in() -> None:
+    Path("open.csv").write_text("column,type\nage,integer\nsex,text\n")
+    drafted = shown("schema", "draft", "t.csv", "--from-codebook", "open.csv")
+    document = json.loads(drafted.stdout)
+    assert [name for name in document if name != "_comment"] == ["age", "sex", "town", "visit"]
 
 
 @pytest.mark.parametrize(

@@ -230,8 +230,8 @@ def test_a_session_can_be_recorded(files: Path) -> None:
     [
         (["--json"], "for a --batch"),
         (["--batch", "missing.txt"], "cannot be read"),
-        (["--batch", "QUESTIONS", "--out", "a.txt"], "neither .csv nor .json"),
-        (["--batch", "QUESTIONS", "--out", "no/a.csv"], "no such folder"),
+        (["--batch", "QUESTIONS", "--out", "a.txt"], "use one of .csv, .json"),
+        (["--batch", "QUESTIONS", "--out", "no/a.csv"], "there is no folder"),
         (["--batch", "QUESTIONS", "--json", "--out", "a.csv"], "not both"),
         (["--delta", "0"], "delta"),
         (["--synthesise", "marginals:1"], "needs --out"),
@@ -255,6 +255,19 @@ def test_bad_options_are_refused(
     named = [str(files / "questions.txt") if o == "QUESTIONS" else o for o in options]
     result = run(files, *named, text="")
     assert result.exit_code == 2 and why in result.stderr and "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("options", [["--batch", "questions.txt"], ["--synthesise", "marginals:1"]])
+@pytest.mark.parametrize("target", ["people.csv", "schema.json", "kept.csv", "linked.csv"])
+def test_results_never_replace_the_data_the_schema_or_the_state(
+    files: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], target: str
+) -> None:
+    monkeypatch.chdir(files)
+    (files / "linked.csv").symlink_to("people.csv")
+    before = {path.name: path.read_bytes() for path in files.iterdir()}
+    result = run(files, *options, "--out", target, "--state", "kept.csv", text="")
+    assert result.exit_code == 2 and "is the file that is read" in result.stderr
+    assert {path.name: path.read_bytes() for path in files.iterdir()} == before
 
 
 def test_a_universe_is_a_number_or_a_file_with_a_list_of_cells(files: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 import winnow as wn
 from reference.inside import Rows, group
 from winnow import BudgetExceeded, GrantError, InputError, Schema, Sealed, SealedTable
+from winnow.core.replacing import SESSION
 from winnow.errors import LedgerError
 from winnow.interactive import state_files, warm_start
 from winnow.interactive.mechanism import RESERVED
@@ -162,6 +163,61 @@ def test_other_data_other_keys_and_other_files_are_refused(tmp_path: Path) -> No
     (tmp_path / "session.key").unlink()
     with pytest.raises(InputError, match="cannot be read"):
         wn.resume_interactive(table_of(), path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"one line that does not end",
+        b"age,sex\n41,F\n38,M",
+        b'{"name": "no state"}\n{"cut',
+        b'"text"\n[1]\n7',
+        b'{"winnow-interactive":\n"x',
+        b'{"winnow-interactive":2}\n"text"\n["cut',
+        b'{"winnow-interactive":2,"plan":{}}\n{"cut',
+    ],
+)
+@pytest.mark.parametrize("with_key", [True, False])
+def test_a_file_that_is_no_state_is_refused_and_stays_as_it_is(
+    tmp_path: Path, content: bytes, with_key: bool
+) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(content)
+    if with_key:
+        state_files.write_key(tmp_path / "people.csv.key", bytes(64))
+    with pytest.raises(InputError) as caught:
+        wn.resume_interactive(table_of(), path)
+    assert path.read_bytes() == content
+    assert "emove" not in str(caught.value) and "please report" not in str(caught.value)
+    if not content.startswith(SESSION):
+        assert "not the state" in str(caught.value)
+
+
+def test_a_state_of_other_data_keeps_its_cut_line(tmp_path: Path) -> None:
+    path = tmp_path / "session"
+    opened(path).close()
+    content = path.read_bytes() + b'{"update":9'
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="other data"):
+        wn.resume_interactive(table_of(9), path)
+    assert path.read_bytes() == content
+
+
+def test_a_first_line_that_was_cut_off_was_never_charged(tmp_path: Path) -> None:
+    path = tmp_path / "session"
+    for content in (b"", SESSION[:5], SESSION + b'2,"session":"ab'):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="nothing was spent"):
+            wn.resume_interactive(table_of(), path)
+        assert path.read_bytes() == content
+
+
+def test_a_key_that_is_not_of_the_session_is_never_removed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("a key of something else")
+    (tmp_path / "session.key").symlink_to(tmp_path / "nowhere")  # as good as a race for the name
+    with pytest.raises(InputError, match="exists already"):
+        opened(tmp_path / "session")
+    assert (tmp_path / "session.key").is_symlink() and not (tmp_path / "session").exists()
 
 
 def test_a_session_that_was_never_charged_is_not_resumed(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from winnow.privacy import PureDP
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger import opening as opening_module
 from winnow.privacy.ledger.keys import pending
+from winnow.privacy.ledger.locks import exclusive
 
 TENTH = PureDP(0.1, "add-remove")
 SECRET = "hunter2"
@@ -112,6 +113,33 @@ def test_a_ledger_that_is_gone_is_not_made_anew_and_no_key_is_thrown_away(tmp_pa
     with pytest.raises(LedgerError, match="is gone") as caught:
         Ledger.open(tmp_path / "l.db", create=True)
     assert "remove" not in str(caught.value) and (tmp_path / "l.db.key").exists()
+
+
+@pytest.mark.parametrize("content", ["a diary\n", "ab" * 40, "0" * 66])
+def test_a_file_in_the_place_of_a_waiting_key_stays_unless_it_is_one(
+    tmp_path: Path, content: str
+) -> None:
+    place = tmp_path / "ledger.db"
+    waiting = pending(tmp_path / "ledger.db.key")
+    waiting.write_text(content)
+    with pytest.raises(LedgerError, match="is no key"):
+        Ledger.open(place, create=True)
+    assert waiting.read_text() == content and not place.exists()
+    for left in ("", "0a1b", "0a" * 32, "0a" * 32 + "\n"):  # of a process that was killed
+        waiting.write_text(left)
+        Ledger.open(place, create=True)
+        assert not waiting.exists()
+        place.unlink()
+        (tmp_path / "ledger.db.key").unlink()
+
+
+def test_a_lock_removes_no_file_that_was_there_before(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    for content, stays in (("notes", True), ("", False)):
+        mine.write_text(content)
+        with exclusive(mine, 1.0, "trying"):
+            pass
+        assert mine.exists() is stays
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_refusal(tmp_path: Path) -> None:

@@ -165,6 +165,13 @@ def test_a_memory_that_is_never_enough_is_said(monkeypatch: pytest.MonkeyPatch) 
     assert caught.value.__context__ is None
 
 
+def test_a_database_that_does_not_start_says_why() -> None:
+    """Nothing has been read yet, so that DuckDB's own reason quotes no row."""
+    with pytest.raises(wn.InputError, match=r"memory='9{20}GB': .*too large") as caught:
+        wn.counts(whole_frame(), item="i", user="u", memory="9" * 20 + "GB")
+    assert "\n" not in str(caught.value) and caught.value.__context__ is None
+
+
 def test_columns_may_have_the_names_that_the_query_uses() -> None:
     names = ["code", "a", "b", "i", "t", "u", "v", "person", "kept", "n"]
     rows = [[f"x{r % 5}", f"p{r % 3}", *range(8)] for r in range(30)]

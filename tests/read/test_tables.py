@@ -6,6 +6,7 @@ import hashlib
 import pickle
 import traceback
 from collections import Counter
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -339,3 +340,40 @@ def test_an_empty_table_has_no_rows() -> None:
     assert table.n == 0
     counts = true_counts(table, wn.marginals(1).over(table.schema))
     assert open_sealed(counts).tolist() == [0] * 8
+
+
+@pytest.mark.parametrize("form", [{"edges": ["2026-01-01", "2027-01-01"]}, {"calendar": "month"}])
+@pytest.mark.parametrize("zone", ["Z", "+01:00", "+0100", " UTC"])
+def test_times_with_a_zone_are_refused_with_a_word_about_zones(
+    tmp_path: Path, form: dict[str, object], zone: str
+) -> None:
+    plain, zoned = tmp_path / "plain.csv", tmp_path / "zoned.csv"
+    plain.write_text("when\n2026-03-05T10:00:00\n")
+    zoned.write_text(f"when\n2026-03-05T10:00:00{zone}\n")
+    wn.read_table(plain, schema={"when": form})
+    with pytest.raises(wn.InputError, match=r"without a time zone; convert .* to one zone") as text:
+        wn.read_table(zoned, schema={"when": form})
+    assert "letter case" not in str(text.value) and "2026-03-05" not in str(text.value)
+    frame = pd.DataFrame({"when": pd.to_datetime(["2026-03-05T10:00:00Z"])})
+    with pytest.raises(wn.InputError, match=r"AT TIME ZONE 'UTC' in SQL, .*tz_localize"):
+        wn.read_table(frame, schema={"when": form})
+    converted = frame["when"].dt.tz_convert("UTC").dt.tz_localize(None).to_frame()
+    wn.read_table(converted, schema={"when": form})  # what the message says to do
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "said"),
+    [
+        ({"values": ["a"]}, "A", "letter case"),
+        ({"values": [1, 2]}, "01", "without leading zeros"),
+        ({"edges": [0, 10]}, "5 kg", "units"),
+        ({"values": [True, False]}, "yes", "true or false"),
+    ],
+)
+def test_a_value_outside_gets_advice_for_what_its_column_holds(
+    tmp_path: Path, form: dict[str, object], value: str, said: str
+) -> None:
+    (tmp_path / "t.csv").write_text(f"x\n{value}\n")
+    with pytest.raises(wn.InputError) as caught:
+        wn.read_table(tmp_path / "t.csv", schema={"x": form})
+    assert said in str(caught.value) and "takes spaces away" in str(caught.value)

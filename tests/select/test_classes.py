@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chi2
 
@@ -193,6 +195,25 @@ def test_what_is_no_universe_is_refused(entries, options, match) -> None:
 def test_what_does_not_fit_is_refused(call, match) -> None:
     with pytest.raises(wn.WinnowError, match=match):
         call(universe())
+
+
+def test_the_relation_that_was_declared_need_not_be_said_again() -> None:
+    """What is promised and charged is that of the declaration, with and without the word."""
+    relation = "substitution"
+    classed = wn.classes([(9, ["a"]), (1, ["b", "c"])], total=3, relation=relation)
+    frame = pd.DataFrame({"who": ["u", "v"], "item": ["a", "b"]})
+    counted = wn.counts(frame, item="item", user="who", relation=relation, items=["a", "b", "c"])
+    for data in (classed, counted):
+        for call in (partial(wn.select, data), partial(wn.top_k, data, k=2)):
+            budget = wn.Budget(1.0, relation=relation)
+            short = call(epsilon=1, seed=4, budget=budget)
+            long = call(epsilon=1, seed=4, relation=relation)
+            assert short.guarantee == long.guarantee and short.value == long.value
+            assert str(short.guarantee.relation) == relation
+            assert budget.spent.amount == 1
+            with pytest.raises(wn.WinnowError, match="leave out relation="):
+                call(epsilon=1, relation="add-remove")
+    assert str(wn.select({"a": 1}, epsilon=1, seed=1).guarantee.relation) == "add-remove"
 
 
 def test_counts_of_people_have_no_other_zero() -> None:

@@ -57,6 +57,16 @@ FOCUSED = """() => {
 """What has the focus, by its name, and whether that is to be seen."""
 
 
+OUT_OF_FRAME = """() => [...document.querySelectorAll("svg.plot")].flatMap(plot => {
+    const frame = plot.getBoundingClientRect();
+    return [...plot.querySelectorAll("text")].filter(text => {
+        const box = text.getBoundingClientRect();
+        return box.left < frame.left - 1 || box.right > frame.right + 1;
+    }).map(text => text.textContent);
+})"""
+"""Texts of plots that are cut off."""
+
+
 @dataclass
 class Visitor:
     """A window of the browser, and what it complained about."""
@@ -79,6 +89,7 @@ class Visitor:
                 "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             )
             assert cut == 0, f"{name} is {cut} pixels too wide at {width}"
+            assert self.page.evaluate(OUT_OF_FRAME) == [], f"{name}: labels are cut off"
             found = Axe().run(self.page)
             assert found.violations_count == 0, f"{name}: {found.generate_report()}"
             self._keep(f"{name}-{width}-{scheme}")
@@ -187,7 +198,7 @@ def test_an_analyst_plans_confirms_and_reads(chromium: Any, demo: Demo) -> None:
         analyst.look("release")
         with page.expect_download() as started:
             analyst.click("link", "Download table.csv")
-        assert Path(started.value.path()).read_text().startswith("table,")
+        assert Path(started.value.path()).read_text().startswith("home,garden,")
 
         analyst.go("/datasets/birds/compose?kind=top-k")
         analyst.click("button", "Show what to expect")
@@ -280,7 +291,7 @@ def test_an_analyst_needs_the_keyboard_alone(chromium: Any, demo: Demo) -> None:
         analyst.wait("#receipt-head")
         with page.expect_download() as started:
             analyst.enter("Download table.csv")
-        assert Path(started.value.path()).read_text().startswith("table,")
+        assert Path(started.value.path()).read_text().startswith("home,estimate")
         analyst.enter("As a table")
         analyst.wait("details[open] table")
         analyst.go("/datasets/people")

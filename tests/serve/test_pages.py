@@ -1,19 +1,17 @@
 """Pages show what the API would tell the same principal, and take forms from themselves only."""
 
 import html
+import json
 import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from html.parser import HTMLParser
-from xml.etree import ElementTree
 
 import httpx
 import pytest
 
 from serve.served import CANARY, Served
-from winnow.serve import charts
 from winnow.serve.screens import PAGES
 
 
@@ -255,7 +253,12 @@ def test_every_form_as_it_stands_gives_a_plan_or_says_what_is_missing(
         page = browser.get(f"/datasets/{dataset}/compose?kind={kind}")
         action, fields = _Fields(page.text).forms[1]
         assert action == f"/datasets/{dataset}/compose"
-        answer = browser.post(action, {name: value for name, value in fields if name != "csrf"})
+        sent = {name: value for name, value in fields if name != "csrf"}
+        if dataset == "people" and kind in ("tables", "queries", "wide"):  # nothing is chosen yet
+            assert "Choose what is to be counted" in browser.post(action, sent).text
+            sent["columns"] = "colour"
+            fields.append(("columns", "colour"))
+        answer = browser.post(action, sent)
         private = (dataset, kind) == ("log", "select")  # its items are private
         assert answer.status_code == (422 if private else 200), answer.text[-2000:]
         assert ("Spend it and release" in answer.text) is not private
@@ -264,6 +267,41 @@ def test_every_form_as_it_stands_gives_a_plan_or_says_what_is_missing(
             refused = browser.post(action, {n: v for n, v in changed.items() if n != "csrf"})
             if name in dict(fields):
                 assert refused.status_code == 422 and 'role="alert"' in refused.text
+
+
+@pytest.mark.parametrize(("kind", "field"), [("tables", "by"), ("queries", "workload")])
+def test_a_form_orders_what_was_chosen_and_nothing_else(
+    served: Served, kind: str, field: str
+) -> None:
+    with visiting(served, "ann") as browser:
+        page = browser.get(f"/datasets/people/compose?kind={kind}")
+        action, fields = _Fields(page.text).forms[1]
+        sent = {name: value for name, value in fields if name != "csrf"}
+        planned = browser.post(action, sent | {"columns": "colour"}).text
+        order = json.loads(dict(_Fields(planned).forms[-1][1])["order"])["order"]
+        assert order[field] == [{"table": ["colour"]}]
+
+
+@pytest.mark.parametrize("who", ["ann", "olga"])
+def test_pages_with_what_is_used_and_left_say_why_these_need_not_sum_to_the_cap(
+    served: Served, who: str
+) -> None:
+    with visiting(served, who) as browser:
+        for address in ("/", "/datasets/people"):
+            page = browser.get(address).text
+            assert page.count("because privacy loss composes: several charges") == 1
+
+
+def test_an_analyst_has_one_spending_on_the_page_of_a_dataset(served: Served) -> None:
+    for number in range(3):  # charges that compose to less than their sum
+        order = {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 0.05, "delta": 1e-8}
+        served.released("ann", "people", f"composed {number}", **order)
+    with visiting(served, "olga") as browser:
+        page = browser.get("/datasets/people").text
+    legend = page[page.index('class="legend"') : page.index("<details>")]
+    assert " ann" in legend and "number" not in legend
+    used = re.findall(r"<th scope=\"row\">ann</th>.*?</tr>", page, re.DOTALL)
+    assert len(used) == 1
 
 
 @pytest.mark.parametrize(
@@ -322,36 +360,3 @@ def test_an_owner_makes_a_token_that_is_shown_once_and_sets_a_share(served: Serv
         assert name not in served.service.accounts.grants("log")
         verified = browser.get("/ledger?verify=yes").text
         assert "entries are as they were written" in verified
-
-
-def test_a_plot_escapes_labels_and_stays_in_its_frame() -> None:
-    rows = [charts.Bar('<script>"&', 3.0, -1.0, 7.0), charts.Bar("b", -2.0), charts.Bar("c", 0.0)]
-    charges = [
-        charts.Spent(datetime(2026, 1, 1 + i, tzinfo=UTC), who, 1.0 + i)
-        for i, who in enumerate(("<i>ann", "bob", "<i>ann"))
-    ]
-    plots = [
-        charts.bars(rows, 'said "so"'),
-        charts.interval(5.0, -3.0, 20.0, 10.0, "an <answer>"),
-        charts.spending(charges, 5.0, "epsilon"),
-        charts.error_curve([(0.1, 50.0), (4.0, 1.5)], (1.0, 5.0), 2.0),
-    ]
-    for plot in plots:
-        drawn = ElementTree.fromstring(str(plot))  # well formed, whatever the labels are
-        assert drawn.get("aria-label") and {each.tag for each in drawn.iter()} <= {
-            "svg", "text", "line", "rect", "path", "circle",
-        }  # fmt: skip
-        for each in drawn.iter():
-            places = [float(each.get(name, "0")) for name in ("x", "x1", "x2", "cx")]
-            assert all(0 <= place <= 400 for place in places)
-    assert charts.legend(charges) == [("<i>ann", 0, 2.0), ("bob", 1, 1.0)]
-    assert charts.spending([], 5.0, "epsilon") is None
-    assert charts.error_curve([(0.1, None)], (1.0, None)) is None
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, 4000.0), (0.0, 1e-7), (3.0, 3.0)])
-def test_ticks_are_few_and_round(low: float, high: float) -> None:
-    ticks = charts.nice_ticks(low, high)
-    assert 1 <= len(ticks) <= 11 and all(low <= tick <= high * (1 + 1e-9) for tick in ticks)
-    for start, end in ((1e-3, 2e4), (0.4, 0.45), (2.0, 2.0)):
-        assert 1 <= len(charts.log_ticks(start, end)) <= 8

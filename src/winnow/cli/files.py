@@ -48,9 +48,11 @@ def check_figure(plot: Path) -> None:
 
 
 def refuse_overwriting(read: Iterable[Path], option: str, target: Path) -> None:
-    """Refuse a target that is one of the files that are read."""
+    """Refuse a target that is one of the files that are read, or will be."""
     for file in read:
-        if os.path.exists(file) and os.path.exists(target) and file.samefile(target):
+        if os.path.realpath(file) == os.path.realpath(target) or (
+            os.path.exists(file) and os.path.exists(target) and file.samefile(target)
+        ):
             raise DataError(f"{option} {target} is the file that is read; choose another one")
 
 

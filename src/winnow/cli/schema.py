@@ -96,11 +96,18 @@ def draft(
             "from a codebook need no such mark"
         )
         declared |= unsafe_declarations(files, [name for name in names if name not in declared])
-    document = drafting.draft(names, declared, *((ALTERNATIVE,) if unsafe_look else ()))
-    _write(document, out)
-    left = sum(name not in declared for name in names)
+    notes = [ALTERNATIVE] if unsafe_look else []
+    kept = names
+    if codebook is not None and declared:  # the draft can be used as it is
+        kept = [name for name in names if name in declared]
+    if len(kept) < len(names):
+        out_of_it = ", ".join(repr(name) for name in names if name not in declared)
+        notes.append(f"Left out, because the codebook gives no values for them: {out_of_it}")
+        report(f"{notes[-1]}. Whoever needs one of them declares it in the schema")
+    _write(drafting.draft(kept, declared, *notes), out)
+    left = sum(name not in declared for name in kept)
     if out is not None:
-        done = f"{out}: {len(names)} columns, {left} to be filled in"
+        done = f"{out}: {len(kept)} columns, {left} to be filled in"
         typer.echo(done if left else f"{done}; check it with winnow schema check")
 
 

@@ -6,12 +6,12 @@ import csv
 import io
 import json
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from winnow.core.released import Released
+from winnow.core.replacing import beside, named, record_at, replace
 from winnow.errors import DataError, ExtraMissing, SavingError
 from winnow.foreign import instead, reason
 
@@ -40,17 +40,14 @@ def check_target(path: Path, endings: Sequence[str] = FORMATS) -> None:
         ),
         OSError,
     ):
-        target = _named(path)
+        target = named(path)
         if target.exists() and not target.is_file():  # it would be replaced by a file
             raise DataError(f"cannot save to {path}: this is a device or a pipe; name a file")
-        trial = _beside(target)
+        if (record := record_at(target)) is not None:
+            raise DataError(f"cannot save to {path}: this is {record}; name another file")
+        trial = beside(target)
         trial.open("xb").close()
         trial.unlink()
-
-
-def _named(path: Path) -> Path:
-    """What will be written: a link keeps pointing to the file that it names."""
-    return Path(os.path.realpath(path))
 
 
 def save(path: Path, document: Any, rows: Rows) -> None:
@@ -86,8 +83,6 @@ def released_rows(released: Released[Any]) -> list[dict[str, Any]]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Put the data at the path in one step."""
-    target = _named(path)
-    temporary = _beside(target)
     with instead(
         lambda error: SavingError(
             f"the file {path} could not be written: {reason(error)}; "
@@ -95,14 +90,9 @@ def write_whole(path: Path, data: bytes) -> None:
         ),
         OSError,
     ):
-        try:
-            with temporary.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        if (record := record_at(path)) is not None:
+            raise SavingError(f"the file {path} is {record}, and stays; choose another file")
+        replace(path, data)
 
 
 def save_columns(
@@ -156,10 +146,6 @@ def _arrow_column(column: Any) -> list[Any]:
     if _one_type(values):
         return values
     return [None if value is None else str(value) for value in values]
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
 
 
 def _csv(rows: Rows) -> bytes:

@@ -22,6 +22,7 @@ from typing import Any
 from winnow.core.column import Column, check_name
 from winnow.core.declaration import COMMENT, FORMS, is_comment
 from winnow.core.notebook import MOST_ROWS, Card, InNotebook
+from winnow.core.replacing import record_at, replace
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason, shown
 
@@ -79,7 +80,9 @@ class Schema(InNotebook):
             ),
             OSError,
         ):
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            if (record := record_at(Path(path))) is not None:
+                raise DataError(f"the schema cannot be written to {str(path)!r}: this is {record}")
+            replace(Path(path), f"{text}\n".encode())
 
     @cached_property
     def notes(self) -> str:

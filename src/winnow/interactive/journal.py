@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.core.process import Owner
+from winnow.core.replacing import SESSION
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
 from winnow.errors import DataError, LedgerError
@@ -80,6 +81,11 @@ class Journal:
         handle = state_files.new_file(place, "the state")
         try:
             state_files.write_key(state_files.key_path(place), key)
+        except BaseException:  # a key that is there is somebody else's
+            os.close(handle)
+            place.unlink(missing_ok=True)
+            raise
+        try:
             state_files.lock(handle, place)
             journal = cls(place, handle, key)
             document = {
@@ -111,12 +117,13 @@ class Journal:
             handle = os.open(place, os.O_RDWR | os.O_APPEND)
         try:
             state_files.lock(handle, place)
-            lines = state_files.whole_lines(handle)
+            lines = state_files.whole_lines(handle, place, SESSION)
             if not lines:
                 raise state_files.never_charged(place)
             journal = cls(place, handle, state_files.read_key(state_files.key_path(place)))
             journal._read(lines)
             journal._check(table)
+            state_files.drop_cut_line(handle, lines)
         except BaseException:
             os.close(handle)
             raise
@@ -311,10 +318,10 @@ class Journal:
 
     def _read(self, lines: list[bytes]) -> None:
         with instead(
-            DataError(f"{self._path} is not the state of an interactive session"),
+            state_files.not_a_state(self._path),
             ValueError,
             KeyError,
-            IndexError,
+            AttributeError,
             TypeError,
         ):
             self._take(lines, [json.loads(line) for line in lines])

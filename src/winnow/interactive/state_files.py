@@ -40,7 +40,7 @@ def new_file(path: Path, what: str) -> int:
 
 
 def write_key(path: Path, key: bytes) -> None:
-    """A new key file, on the disk when it returns."""
+    """A new key file, on the disk when it returns, or not there."""
     handle = new_file(path, "the key")
     try:
         with instead(
@@ -48,6 +48,9 @@ def write_key(path: Path, key: bytes) -> None:
         ):
             _write(handle, key.hex().encode() + b"\n")
             os.fsync(handle)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     finally:
         os.close(handle)
 
@@ -81,16 +84,24 @@ def append(handle: int, path: Path, content: bytes) -> None:
             raise
 
 
-def whole_lines(handle: int) -> list[bytes]:
-    """All lines of a file; a last one that a crash cut off was never acted on and is removed."""
-    content = b""
+def whole_lines(handle: int, path: Path, start: bytes) -> list[bytes]:
+    """All lines of a file, but for a last one that a crash cut off; nothing is changed.
+
+    A file that does not start as a state does is refused, before more of it is read.
+    """
+    content = os.read(handle, 1 << 20)
+    if content[: len(start)] != start[: len(content)]:
+        raise not_a_state(path)
     while piece := os.read(handle, 1 << 20):
         content += piece
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) < len(content):
-        os.ftruncate(handle, len(whole))
-    os.lseek(handle, 0, os.SEEK_END)
-    return whole.split(b"\n")[:-1]
+    return content.split(b"\n")[:-1]
+
+
+def drop_cut_line(handle: int, lines: list[bytes]) -> None:
+    """Remove what stands after the whole lines: it was never acted on."""
+    size = sum(len(line) + 1 for line in lines)
+    if size < os.fstat(handle).st_size:
+        os.ftruncate(handle, size)
 
 
 def sync_folder(path: Path) -> None:
@@ -107,6 +118,13 @@ def lock(handle: int, path: Path) -> None:
     """Held until the file is closed or the process ends, however it ends."""
     if not lock_file(handle):
         raise DataError(f"the session of {path} is open in another process; close it there first")
+
+
+def not_a_state(path: Path) -> InputError:
+    """For a file that something else has written; it is left as it is."""
+    return DataError(
+        f"{path} is not the state of an interactive session; name a state file, or a new file"
+    )
 
 
 def never_charged(path: Path) -> InputError:

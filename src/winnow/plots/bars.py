@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from winnow.errors import ParameterError
 from winnow.lp.solution import LpSolution
-from winnow.plots.figures import STYLES, as_file, new_figure
+from winnow.plots.figures import STYLES, as_file, new_figure, wrapped
 
 MOST_BARS = 200
 _LONGEST = 36
@@ -120,7 +120,7 @@ def draw_solution(solution: LpSolution, *, title: str, ending: str = ".png") -> 
     figure, axes = new_figure(height=1.9 + 0.3 * max(len(bars), 4))
     places = range(len(bars))
     axes.barh(places, [value for _, value in bars], height=0.72, color=STYLES[0]["color"])
-    axes.set_yticks(places, [name[:36] for name, _ in bars], parse_math=False)
+    axes.set_yticks(places, [wrapped(name, 36, 1) for name, _ in bars], parse_math=False)
     axes.set_ylim(max(len(bars), 4) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     for place, (_, value) in zip(places, bars, strict=True):

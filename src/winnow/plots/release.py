@@ -32,6 +32,8 @@ MOST_LABELS = 24
 _MOST_BARS = 400
 """Bars of a column with many codes; more codes share bars."""
 _LONGEST = 26
+_SIDE_BY_SIDE = 9
+"""Letters of a label, five of which fit below a figure of 4.4 inches; longer ones are slanted."""
 _BLUE, _RED, _GREY = STYLES[0]["color"], STYLES[1]["color"], "#8c8c8c"
 _SUMMARY_COLUMNS = 6
 _PAGE = 5.8
@@ -236,10 +238,12 @@ def _column(
             true = np.add.reduceat(true, np.arange(0, len(labels), width))
             axes.stairs(true, edges, color=_RED, linewidth=1.2, label="true: PRIVATE")
         some = np.unique(np.linspace(0, len(labels) - 1, 5).round().astype(int))
-        axes.set_xticks(
-            some, [wrapped(labels[i], 12) for i in some], parse_math=False,
-            fontsize=10,
-        )  # fmt: skip
+        names = [wrapped(labels[i], 24) for i in some]
+        axes.set_xticks(some, names, parse_math=False, fontsize=10)
+        if max(map(len, names)) > _SIDE_BY_SIDE:
+            axes.tick_params(axis="x", rotation=20)
+            for name in axes.get_xticklabels():
+                name.set_horizontalalignment("right")
         axes.set_ylim(0, 1.08 * max(float(np.max(fractions)), _top(true), 1e-9))
         _percent_axis(axes.yaxis)
         axes.set_ylabel("% of rows" if width == 1 else f"% of rows in {width} codes", fontsize=11)

@@ -39,7 +39,7 @@ def looks_like_data(names: Sequence[str]) -> bool:
 
 
 def draft(names: Sequence[str], declared: dict[str, Any], *more: str) -> dict[str, Any]:
-    """The document of a schema: what is declared, and the rest to be filled in."""
+    """The document of a schema: what is declared of these columns, and the rest to be filled in."""
     document: dict[str, Any] = {COMMENT: [*NOTES, *more]}
     for name in names:
         document[name] = declared.get(name, {COMMENT: TO_FILL_IN})

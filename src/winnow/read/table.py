@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import count as check_count
 from winnow.core.checks import one_of
 from winnow.core.column import Column
+from winnow.core.declaration import Content
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
@@ -33,6 +34,15 @@ if TYPE_CHECKING:  # they need sqlglot
 Codes = NDArray[np.int32]
 _BOOLEANS = {"true": True, "True": True, "TRUE": True}
 _BOOLEANS |= {"false": False, "False": False, "FALSE": False}
+
+_WRITTEN: dict[Content, str] = {
+    "text": "spaces, leading zeros and letter case count",
+    "number": "7 or -7.5 or 1e3, without leading zeros, units or commas",
+    "boolean": "true or false",
+    "time": "2026-11-30 or 2026-11-30T08:15:00 without a time zone; convert times with a zone, "
+    "such as Z or +01:00, to one zone and leave it out",
+}
+"""How values stand in a text file, by what a column is declared to hold."""
 
 
 def encode(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
@@ -56,12 +66,12 @@ def encode(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
 
 def _advice(column: Column, as_text: bool) -> str:
     clip = ', "clip": true' if column.kind == "bins" else ""
-    spaces = ""
+    written = ""
     if as_text:
-        spaces = " (spaces, leading zeros and letter case count"
-        spaces += ")" if column.trim else '; "trim": true takes spaces away)'
+        written = f" ({_WRITTEN[column.content]}"
+        written += ")" if column.trim else '; "trim": true takes spaces away)'
     return (
-        f'check how it is written{spaces}, extend the schema, or declare "other": true{clip} or '
+        f'check how it is written{written}, extend the schema, or declare "other": true{clip} or '
         '"drop": true; winnow schema check says how many rows are outside'
     )
 

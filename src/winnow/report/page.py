@@ -54,6 +54,7 @@ thead th { position: sticky; top: 0; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
 .scroll { max-height: 28rem; overflow: auto; border: 1px solid #dde1e7; border-radius: .6rem; }
+.scroll + .scroll { margin-top: .6rem; }
 .warning { background: #fff3cd; border: 2px solid #b98300; border-radius: .6rem;
   padding: .8rem 1rem; font-weight: 600; }
 .danger { background: #b3201b; color: #fff; padding: 1rem 1.2rem; font-size: 1.15rem;
@@ -63,7 +64,8 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
 @media (max-width: 30rem) { main { padding: 1rem .7rem 3rem; } h1 { font-size: 1.5rem; }
   .card { padding: .6rem; } th, td { padding: .3rem .35rem; }
   .tiles { grid-template-columns: repeat(2, 1fr); } th, th.number { white-space: normal; } }
-@media print { .scroll { max-height: none; } body { background: #fff; } }
+@media print { .scroll { max-height: none; overflow: visible; } .card { break-inside: avoid-page; }
+  thead th, .heat tbody th { position: static; } body { background: #fff; } }
 """
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -117,10 +119,12 @@ def table(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[object]]) -
         + "</tr>\n"
         for row in rows
     )
-    return (
-        f'<div class="scroll"><table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{lines}</tbody>\n'
-        "</table></div>\n"
-    )
+    return scrolled(f"<table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{lines}</tbody>\n</table>")
+
+
+def scrolled(markup: str) -> str:
+    """Markup that scrolls where it is too large, by the keyboard, too."""
+    return f'<div class="scroll" tabindex="0">{markup}</div>\n'
 
 
 def figure(svg: bytes, about: str, caption: str = "") -> str:

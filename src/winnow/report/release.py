@@ -156,11 +156,11 @@ def _tables(synthetic: SyntheticDistribution) -> str:
         return ""
     left = len(synthetic.workload.parts) - len(found)
     more = f" {left:,} further tables are in the file of answers." if left else ""
-    known = synthetic.errors is not None
+    lined = any(each.lined for each in found)
     bars = "The red line over a bar is where the true number lies, but for 1 case in 20."
     if isinstance(synthetic.errors, QueryErrors):
         bars = "The red line over a bar is an estimate of how far off it may be."
-    about = f"In rows, of {synthetic.total:,} in all. {bars if known else ''}{more}"
+    about = f"In rows, of {synthetic.total:,} in all. {bars if lined else ''}{more}"
     return (
         heading("The tables")
         + paragraph(about)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.core.notebook import escaped as text
 from winnow.core.workloads.forms import WholeTable
-from winnow.report.page import paragraph
+from winnow.report.page import paragraph, scrolled
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
@@ -31,6 +31,8 @@ MOST_BARS = 200
 MOST_CELLS = 2000
 _FEW = 3
 """Columns of a table that fit into half of the page."""
+_ACROSS = 10
+"""Columns of numbers that fit beside labels on the page, and on a printed one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +49,15 @@ class ReaderTable:
         """How many numbers it has."""
         return self.estimate.size
 
+    @property
+    def lined(self) -> bool:
+        """Whether bars have a red line, from where to where the number may lie."""
+        return self.estimate.ndim == 1 and self.reach is not None and bool(np.any(self.reach > 0))
+
     def markup(self) -> str:
         """The table as an element of a page."""
-        drawn = _bars(self) if self.estimate.ndim == 1 else _heat(self)
-        wide = " wide" if self.estimate.ndim > 1 and len(self.labels[-1]) > _FEW else ""
+        drawn, across = (_bars(self), 1) if self.estimate.ndim == 1 else _heat(self)
+        wide = " wide" if across > _FEW else ""
         return f'<section class="card{wide}"><h3>{text(self.title)}</h3>\n{drawn}</section>\n'
 
 
@@ -107,25 +114,44 @@ def _bars(table: ReaderTable) -> str:
         )
     more = table.size - len(lines)
     left = paragraph(f"{more:,} further values are in the file of answers.") if more else ""
-    return f'<div class="scroll"><table class="bars">\n{"".join(lines)}</table></div>\n{left}'
+    return scrolled(f'<table class="bars">\n{"".join(lines)}</table>') + left
 
 
-def _heat(table: ReaderTable) -> str:
-    across = table.labels[-1]
-    held = table.estimate.reshape(-1, len(across))
+def _heat(table: ReaderTable) -> tuple[str, int]:
+    """Shaded cells, and how many of them stand side by side: no more than fit on the page.
+
+    The last axis goes across if it fits, else one that does; if none does, the shortest goes
+    across in blocks, one below the other.
+    """
+    axis = _axis_across(table.labels)
+    across = table.labels[axis]
+    held = np.moveaxis(table.estimate, axis, -1).reshape(-1, len(across))
     far = max(float(held.max(initial=0.0)), 1e-9)
-    names = _joined(table.labels[:-1])
-    top = "".join(f'<th class="number">{text(label)}</th>' for label in across)
-    lines = []
-    for name, row in zip(names, held.tolist(), strict=True):
-        cells = "".join(_cell(value, far) for value in row)
-        lines.append(f"<tr><th>{text(name)}</th>{cells}</tr>\n")
+    names = _joined([*table.labels[:axis], *table.labels[axis + 1 :]])
+    width = -(-len(across) // -(-len(across) // _ACROSS))  # blocks of about one width
+    blocks = []
+    for start in range(0, len(across), width):
+        labels = across[start : start + width]
+        top = "".join(f'<th class="number">{text(label)}</th>' for label in labels)
+        lines = []
+        for name, row in zip(names, held[:, start : start + width].tolist(), strict=True):
+            cells = "".join(_cell(value, far) for value in row)
+            lines.append(f"<tr><th>{text(name)}</th>{cells}</tr>\n")
+        blocks.append(
+            scrolled(
+                f'<table class="heat">\n<thead><tr><th></th>{top}</tr></thead>\n'
+                f"<tbody>\n{''.join(lines)}</tbody>\n</table>"
+            )
+        )
     off = 0.0 if table.reach is None else float(np.nanmax(table.reach))
     below = paragraph(f"Each number is off by about {_error(off)} or less.") if off > 0 else ""
-    return (
-        f'<div class="scroll"><table class="heat">\n<thead><tr><th></th>{top}</tr></thead>\n'
-        f"<tbody>\n{''.join(lines)}</tbody>\n</table></div>\n{below}"
-    )
+    return "".join(blocks) + below, width
+
+
+def _axis_across(labels: Sequence[tuple[Any, ...]]) -> int:
+    sizes = [len(names) for names in labels]
+    fitting = [axis for axis, size in enumerate(sizes) if size <= _ACROSS]
+    return fitting[-1] if fitting else sizes.index(min(sizes))
 
 
 def _cell(value: float, far: float) -> str:

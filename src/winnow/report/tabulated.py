@@ -56,13 +56,14 @@ def _counts(value: ReleasedTables, shown: list[ReleasedTable]) -> str:
     left = len(value) - len(shown)
     more = f" {left:,} further tables are in the file of tables." if left else ""
     bars = "The red line over a bar is where the true number lies, but for 1 case in 20."
-    cards = [_reader_table(each).markup() for each in shown]
+    readable = [_reader_table(each) for each in shown]
+    drawn = f"{bars} " if any(each.lined for each in readable) else ""
     total = value.total
     rows = "" if total is None else f"In rows, of {float(total.estimate):,.0f} in all. "
     return (
         heading("The tables")
-        + paragraph(f"{rows}{bars} Noise may carry a count below 0.{more}")
-        + f'<div class="grid">\n{"".join(cards)}</div>\n'
+        + paragraph(f"{rows}{drawn}Noise may carry a count below 0.{more}")
+        + f'<div class="grid">\n{"".join(each.markup() for each in readable)}</div>\n'
     )
 
 

@@ -40,7 +40,7 @@ def above(
     cutoff: int = 1,
     sensitivity: Real | tuple[Real, Real] = 1.0,
     monotone: bool = False,
-    relation: str | Relation = Relation.ADD_REMOVE,
+    relation: str | Relation | None = None,
     labels: Any = None,
     budget: Budget | None = None,
     seed: int | None = None,
@@ -52,7 +52,8 @@ def above(
     those reports, however many values come out below. ``value.above`` are the labels reported,
     ``value.answered`` how many values were looked at.
     """
-    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+    unit = relation_of(values, relation)
+    utility = Utility.declare(sensitivity, monotone=monotone, relation=unit)
     mechanism = SparseVector(epsilon, threshold, cutoff)
     randomness = Randomness(seed)
     sealed = seal_scores(values, utility, labels=labels, copy=False)
@@ -132,7 +133,7 @@ def select(
     k: int | None = None,
     sensitivity: Real | tuple[Real, Real] = 1.0,
     monotone: bool = False,
-    relation: str | Relation = Relation.ADD_REMOVE,
+    relation: str | Relation | None = None,
     labels: Any = None,
     label_column: str | None = None,
     score_column: str | None = None,
@@ -153,7 +154,8 @@ def select(
 
     ``sensitivity`` is the most by which one person can move any score, or (down, up) for
     what adding one person can do; ``monotone=True`` says that adding a person never lowers
-    a score (as with counts): under add/remove that halves the noise.
+    a score (as with counts): under add/remove that halves the noise. ``relation`` is add-remove,
+    or that of counts and classes, which have declared it.
 
     ``mechanism`` is "permute-and-flip" (default), "exponential", "noisy-max",
     "large-margin" (needs delta), or "lipschitz" with ``noise`` one of gumbel, exponential,
@@ -174,10 +176,9 @@ def select(
     if k is not None:
         count(k=k)
         k = int(k)
+    unit = relation_of(scores, relation)
     if isinstance(scores, SealedClasses):
         refuse_declared_again(
-            scores.utility,
-            relation,
             labels=labels,
             label_column=label_column,
             score_column=score_column,
@@ -212,7 +213,7 @@ def select(
         thresholds,
         sensitivity,
         monotone,
-        relation,
+        unit,
         with_leads,
     )
     if isinstance(scores, ScoreSource):
@@ -227,7 +228,7 @@ def select(
             k=k,
             sensitivity=sensitivity,
             monotone=monotone,
-            relation=relation,
+            relation=unit,
             budget=budget,
             seed=seed,
         )
@@ -268,23 +269,29 @@ def release_from_classes(
     return chosen.release(classes, grant, randomness.tape())
 
 
-def refuse_declared_again(utility: Utility, relation: str | Relation, **given: Any) -> None:
-    """Refuse what classes have declared already, and another relation."""
+def refuse_declared_again(**given: Any) -> None:
+    """Refuse what classes have declared already."""
     for name, value in given.items():
         if value is not None:
             raise ParameterError(f"{name} belongs to winnow.classes; give it there")
-    asked = Relation.parse(relation)
-    if asked is not utility.relation:
-        raise RelationMismatch(f"these classes speak of {utility.relation} and the call of {asked}")
+
+
+def relation_of(data: Any, asked: str | Relation | None) -> Relation:
+    """The relation that sealed data were declared with, or the one asked for; both must agree."""
+    unit = Relation.ADD_REMOVE if asked is None else Relation.parse(asked)
+    if not isinstance(data, SealedClasses | SealedCounts | SealedScores):
+        return unit
+    own = data.utility.relation
+    if asked is not None and unit is not own:
+        kind = "classes" if isinstance(data, SealedClasses) else "counts"
+        raise RelationMismatch(
+            f"these {kind} speak of {own} and the call of {unit}; leave out relation="
+        )
+    return own
 
 
 def _of_counts(counts: SealedCounts, said: Utility) -> tuple[SealedScores, Utility]:
     """Counts as scores, with their own sensitivity; what was said must not contradict it."""
-    utility = counts.utility
-    if said.relation is not utility.relation:
-        raise RelationMismatch(
-            f"these counts speak of {utility.relation} and the call of {said.relation}"
-        )
     if said.one_sided != 1:
         raise ParameterError("counts of people move by 1 for one person; leave out sensitivity=")
-    return counts.to_scores(), utility
+    return counts.to_scores(), counts.utility

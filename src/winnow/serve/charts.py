@@ -7,6 +7,7 @@ and no script and no style of its own. Every text is escaped by ``Markup.format`
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,8 @@ from markupsafe import Markup
 
 _WIDTH = 400.0
 _LEFT, _RIGHT, _TOP = 52.0, 12.0, 12.0
+_BESIDE = 140.0
+"""Names up to this wide stand beside their bars, longer ones above them."""
 _MOST_BARS = 60
 _COLOURS = 6
 """So many colours are told apart; further analysts share the last."""
@@ -45,6 +48,12 @@ def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") 
     )
 
 
+def _inside(x: float, y: float, text: str, kind: str = "") -> Markup:
+    """A text in the middle of a place, or as near to it as the edges of the plot allow."""
+    half = _width(text) / 2 + 1
+    return _text(min(max(x, half), _WIDTH - half), y, text, kind, "middle")
+
+
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
     return Markup(
         '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="{}"/>'
@@ -63,10 +72,46 @@ def _path(points: Sequence[tuple[float, float]], kind: str, *, closed: bool = Fa
 
 
 def short(number: float) -> str:
-    """A number for an axis."""
-    if number and not 1e-3 <= abs(number) < 1e6:
+    """A number for people: 0.125, 39.98 or 10,000; what is tiny or vast has an exponent."""
+    size = abs(number)
+    if number and not 1e-3 <= size < 1e15:
         return f"{number:.2g}"
-    return f"{number:,.3f}".rstrip("0").rstrip(".") if abs(number) < 10 else f"{number:,.4g}"
+    if size < 10:
+        return f"{number:.3f}".rstrip("0").rstrip(".")
+    return f"{number:,.4g}" if size < 999.95 else f"{number:,.0f}"
+
+
+def _width(text: str) -> float:
+    """The room that a text needs at 12 pixels, rather too much than too little."""
+    room = 0.0
+    for c in text:
+        wide = unicodedata.east_asian_width(c) in "WF" or c in "mMWw@%&…+=<>"
+        room += 12.5 if wide else 9.5 if c.isupper() else 7.6
+    return room
+
+
+def _lines(text: str, room: float, most: int = 4) -> list[str]:
+    """A text in lines that fit, broken between words where there are any; the last may be cut."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if _width(longer) <= room:
+            lines[-1] = longer
+            continue
+        if lines[-1]:
+            lines.append("")
+        for character in word:
+            if _width(lines[-1] + character) > room:
+                lines.append("")
+            lines[-1] += character
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"{lines[most - 1][:-2]}…"]
+    return lines
+
+
+def _margin(ticks: Iterable[float]) -> float:
+    """Where a plot begins, so that the numbers at its left fit."""
+    return max(_LEFT, 10 + max((_width(short(tick)) for tick in ticks), default=0.0))
 
 
 def nice_ticks(low: float, high: float, about: int = 4) -> list[float]:
@@ -100,22 +145,27 @@ def error_curve(
         return None
     height, floor = 240.0, 198.0
     xs, ys = [e for e, _ in points], [v for _, v in points]
-    at = _logarithmic(xs[0], xs[-1], _LEFT, _WIDTH - _RIGHT)
+    ticks = log_ticks(min(ys), max(ys))
+    margin = _margin(ticks)
+    at = _logarithmic(xs[0], xs[-1], margin, _WIDTH - _RIGHT)
     up = _logarithmic(min(ys), max(ys), floor - 8, _TOP + 8)
     parts = [_text(4, _TOP + 2, "error", "axis")]
-    for tick in log_ticks(min(ys), max(ys)):
+    for tick in ticks:
         parts += [
-            _line(_LEFT, up(tick), _WIDTH - _RIGHT, up(tick), "grid"),
-            _text(_LEFT - 6, up(tick) + 4, short(tick), "", "end"),
+            _line(margin, up(tick), _WIDTH - _RIGHT, up(tick), "grid"),
+            _text(margin - 6, up(tick) + 4, short(tick), "", "end"),
         ]
     for tick in log_ticks(xs[0], xs[-1]):
         parts.append(_line(at(tick), floor, at(tick), floor + 4, "tick"))
-        parts.append(_text(at(tick), floor + 18, short(tick), "", "middle"))
-    parts.append(_line(_LEFT, floor, _WIDTH - _RIGHT, floor, "tick"))
-    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, floor + 36, "epsilon", "axis", "middle"))
+        parts.append(_inside(at(tick), floor + 18, short(tick)))
+    parts.append(_line(margin, floor, _WIDTH - _RIGHT, floor, "tick"))
+    parts.append(_text((margin + _WIDTH - _RIGHT) / 2, floor + 36, "epsilon", "axis", "middle"))
     if most is not None and xs[0] < most < xs[-1]:
         parts.append(_rect(at(most), _TOP, _WIDTH - _RIGHT - at(most), floor - _TOP, "beyond"))
-        parts.append(_text(at(most) + 4, _TOP + 12, "more than is left", "axis"))
+        beyond = "more than is left"
+        fits = at(most) + 4 + _width(beyond) <= _WIDTH
+        place, anchor = (at(most) + 4, "start") if fits else (at(most) - 4, "end")
+        parts.append(_text(place, _TOP + 12, beyond, "axis", anchor))
     parts.append(_path([(at(e), up(v)) for e, v in points], "curve"))
     x, y = at(chosen[0]), up(chosen[1])
     parts.append(_line(x, y, x, floor, "chosen"))
@@ -138,29 +188,37 @@ def _logarithmic(low: float, high: float, start: float, end: float) -> Scale:
 def bars(rows: Sequence[Bar], says: str) -> Markup:
     """One bar for each number, with a line from where to where it may lie."""
     shown = rows[:_MOST_BARS]
-    names = min(150.0, 14 + 6.6 * max((len(_cut(row.label)) for row in shown), default=0))
+    widest = max((_width(row.label) for row in shown), default=0.0)
+    beside = widest <= _BESIDE
+    names = 14 + widest if beside else 2.0
     low = min([0.0, *(r.value if r.low is None else r.low for r in shown)])
     high = max([0.0, *(r.value if r.high is None else r.high for r in shown)])
     span = (high - low) or 1.0
-    left, right = names, _WIDTH - 58
+    numbers = max((_width(short(row.value)) for row in shown), default=0.0)
+    left, right = names, _WIDTH - max(58.0, 16 + numbers)
 
     def at(value: float) -> float:
         return left + (right - left) * (value - low) / span
 
-    step, parts = 24.0, []
-    for number, row in enumerate(shown):
-        y = 4 + step * number
-        parts.append(_text(names - 8, y + 15, _cut(row.label), "", "end"))
+    step, y, parts = 24.0, 4.0, []
+    for row in shown:
+        if beside:
+            parts.append(_text(names - 8, y + 15, row.label, "", "end"))
+        else:
+            for line in _lines(row.label, _WIDTH - 4):
+                parts.append(_text(2, y + 13, line))
+                y += 15
         start, end = sorted((at(0.0), at(row.value)))
         parts.append(_rect(start, y + 3, max(1.0, end - start), step - 8, "bar"))
         if row.low is not None and row.high is not None:
             parts += _whisker(at(row.low), at(row.high), y + step / 2 - 1)
         parts.append(_text(_WIDTH - 2, y + 15, short(row.value), "number", "end"))
-    parts.append(_line(at(0.0), 2, at(0.0), 4 + step * len(shown), "tick"))
+        parts.append(_line(at(0.0), y - 1, at(0.0), y + step - 1, "tick"))
+        y += step
     left_out = len(rows) - len(shown)
     more = f"; {left_out:,} more are in the table" if left_out else ""
     ends = "; lines show 95% intervals" if any(r.low is not None for r in shown) else ""
-    return _plot(10 + step * len(shown), f"{says}: {len(shown)} bars{ends}{more}", parts)
+    return _plot(y + 6, f"{says}: {len(shown)} bars{ends}{more}", parts)
 
 
 def _whisker(start: float, end: float, y: float) -> list[Markup]:
@@ -169,10 +227,6 @@ def _whisker(start: float, end: float, y: float) -> list[Markup]:
         _line(start, y - 4, start, y + 4, "whisker"),
         _line(end, y - 4, end, y + 4, "whisker"),
     ]
-
-
-def _cut(label: str, most: int = 20) -> str:
-    return label if len(label) <= most else f"{label[: most - 1]}…"
 
 
 def interval(value: float, low: float, high: float, total: float, says: str) -> Markup:
@@ -185,15 +239,13 @@ def interval(value: float, low: float, high: float, total: float, says: str) -> 
     parts = [_line(start, 56, end, 56, "tick")]
     for tick in nice_ticks(0.0, total, 4):
         parts.append(_line(at(tick), 56, at(tick), 60, "tick"))
-        anchor = "start" if tick == 0 else "end" if at(tick) > end - 16 else "middle"
-        parts.append(_text(at(tick), 74, short(tick), "", anchor))
+        parts.append(_inside(at(tick), 74, short(tick)))
     parts.append(_rect(at(low), y - 8, at(high) - at(low), 16, "band"))
     parts += _whisker(at(low), at(high), y)
     parts.append(
         Markup('<circle cx="{:.1f}" cy="{:.1f}" r="6" class="point"/>').format(at(value), y)
     )
-    anchor = "start" if at(value) < 60 else "end" if at(value) > end - 60 else "middle"
-    parts.append(_text(at(value), 16, short(value), "strong", anchor))
+    parts.append(_inside(at(value), 16, short(value), "strong"))
     return _plot(82, says, parts)
 
 
@@ -213,20 +265,22 @@ def spending(charges: Sequence[Spent], cap: float, unit: str) -> Markup | None:
     names = analysts(charges)
     height, floor = 250.0, 206.0
     first, last = charges[0].time.timestamp(), charges[-1].time.timestamp()
-    margin = max(1.0, (last - first) * 0.04)
-    begin, end = first - margin, last + margin
+    around = max(1.0, (last - first) * 0.04)
+    begin, end = first - around, last + around
     top = max(cap, charges[-1].spent) * 1.06
+    ticks = nice_ticks(0.0, top)
+    margin = _margin(ticks)
 
     def at(moment: float) -> float:
-        return _LEFT + (_WIDTH - _RIGHT - _LEFT) * (moment - begin) / (end - begin)
+        return margin + (_WIDTH - _RIGHT - margin) * (moment - begin) / (end - begin)
 
     def up(amount: float) -> float:
         return floor - (floor - _TOP) * amount / top
 
     parts = []
-    for tick in nice_ticks(0.0, top):
-        parts.append(_line(_LEFT, up(tick), _WIDTH - _RIGHT, up(tick), "grid"))
-        parts.append(_text(_LEFT - 6, up(tick) + 4, short(tick), "", "end"))
+    for tick in ticks:
+        parts.append(_line(margin, up(tick), _WIDTH - _RIGHT, up(tick), "grid"))
+        parts.append(_text(margin - 6, up(tick) + 4, short(tick), "", "end"))
     sums = dict.fromkeys(names, 0.0)
     layers: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
     before = 0.0
@@ -241,19 +295,18 @@ def spending(charges: Sequence[Spent], cap: float, unit: str) -> Markup | None:
         parts.append(
             _path(_area(layers[name], end, at, up), f"area c{_colour(number)}", closed=True)
         )
-    parts.append(_line(_LEFT, up(cap), _WIDTH - _RIGHT, up(cap), "cap"))
+    parts.append(_line(margin, up(cap), _WIDTH - _RIGHT, up(cap), "cap"))
     parts.append(_text(_WIDTH - _RIGHT, up(cap) - 5, f"cap {short(cap)}", "strong", "end"))
-    parts.append(_line(_LEFT, floor, _WIDTH - _RIGHT, floor, "tick"))
+    parts.append(_line(margin, floor, _WIDTH - _RIGHT, floor, "tick"))
     same = charges[0].time.date() == charges[-1].time.date()
     form = "%H:%M:%S" if same else "%Y-%m-%d"
-    parts.append(_text(_LEFT, floor + 18, charges[0].time.strftime(form)))
+    parts.append(_text(margin, floor + 18, charges[0].time.strftime(form)))
     parts.append(_text(_WIDTH - _RIGHT, floor + 18, charges[-1].time.strftime(form), "", "end"))
     parts.append(
-        _text((_LEFT + _WIDTH) / 2, floor + 36, f"{unit} used, by time (UTC)", "axis", "middle")
+        _text((margin + _WIDTH) / 2, floor + 36, f"{unit} used, by time (UTC)", "axis", "middle")
     )
-    says = f"{unit} used over time: {short(charges[-1].spent)} of {short(cap)} by " + ", ".join(
-        f"{name} {short(sums[name])}" for name in names
-    )
+    by = ", ".join(names)
+    says = f"{unit} used over time: {short(charges[-1].spent)} of {short(cap)}, by {by}"
     return _plot(height, says, parts)
 
 
@@ -282,14 +335,9 @@ def _colour(number: int) -> int:
     return min(number, _COLOURS - 1)
 
 
-def legend(charges: Sequence[Spent]) -> list[tuple[str, int, float]]:
-    """Each analyst with the colour of the plot and what they used."""
-    sums: dict[str, float] = {}
-    before = 0.0
-    for charge in charges:
-        sums[charge.analyst] = sums.get(charge.analyst, 0.0) + charge.spent - before
-        before = charge.spent
-    return [(name, _colour(number), sums[name]) for number, name in enumerate(sums)]
+def legend(charges: Sequence[Spent]) -> list[tuple[str, int]]:
+    """Each analyst with the colour of the plot."""
+    return [(name, _colour(number)) for number, name in enumerate(analysts(charges))]
 
 
 def budget_bar(spent: float, cap: float) -> Markup:

@@ -12,7 +12,7 @@ from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.core.utility import declared
-from winnow.errors import ParameterError, RelationMismatch
+from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.classes import SealedClasses
@@ -25,7 +25,7 @@ from winnow.read.scores import (
     seal_scores,
 )
 from winnow.select.crossing import FromClasses
-from winnow.select.verb import refuse_declared_again, release_from_classes
+from winnow.select.verb import refuse_declared_again, relation_of, release_from_classes
 from winnow.topk.classes import RankedOptions, chosen_for_classes
 from winnow.topk.table import Choice, chosen
 
@@ -47,7 +47,7 @@ def top_k(
     max_items_per_user: int | None = None,
     sensitivity: Real | tuple[Real, Real] = 1,
     monotone: bool = True,
-    relation: str | Relation = Relation.ADD_REMOVE,
+    relation: str | Relation | None = None,
     labels: Any = None,
     label_column: str | None = None,
     score_column: str | None = None,
@@ -58,8 +58,9 @@ def top_k(
 
     ``counts`` is a dict, a list, an array, a data frame, what ``winnow.counts`` made of a table,
     or ``winnow.classes`` of a universe that nobody can list. One person moves every count by at
-    most ``sensitivity``, and adding a person never lowers one (``monotone``). ``epsilon`` is the
-    total for the call.
+    most ``sensitivity``, and adding a person never lowers one (``monotone``). ``relation`` is
+    add-remove, or that of counts and classes, which have declared it. ``epsilon`` is the total for
+    the call.
 
     ``labels`` names the items of a list or array, or says where those of ready counts come from:
     "public", a list fixed without looking at the data, or "private", found in them, which needs
@@ -85,11 +86,9 @@ def top_k(
     k = int(k)
     if not isinstance(with_counts, bool) or ordered not in (None, True, False):
         raise ParameterError("with_counts and ordered are True or False")
-    sealed = counts
+    sealed, unit = counts, relation_of(counts, relation)
     if isinstance(counts, SealedClasses):
         refuse_declared_again(
-            counts.utility,
-            relation,
             labels=labels,
             label_column=label_column,
             score_column=score_column,
@@ -116,7 +115,6 @@ def top_k(
         found = release_from_classes(FromClasses(selection), counts, budget=budget, seed=seed)
         return replace(found, receipt=replace(found.receipt, reason=reason))
     if isinstance(counts, SealedCounts):
-        relation = _relation_of(counts, relation)
         bound = counts.max_items_per_user
         if max_items_per_user is not None and max_items_per_user != bound:
             raise ParameterError(
@@ -130,7 +128,7 @@ def top_k(
         if labels is not None or label_column is not None or score_column is not None:
             raise ParameterError("these counts have their labels already; do not give others")
     else:
-        utility = declared(sensitivity, monotone, relation)
+        utility = declared(sensitivity, monotone, unit)
         if isinstance(sealed, SealedScores):
             utility = sealed.utility
         word = labels_word(labels)
@@ -176,12 +174,3 @@ def release_chosen(
     value, receipt = mechanism._spend_on(sealed, promised, grant, randomness.tape())
     guarantee = guarantee.about(unit)
     return Released(value, guarantee, replace(receipt, reason=choice.reason, schema=unit.notes))
-
-
-def _relation_of(counts: SealedCounts, relation: str | Relation) -> Relation:
-    asked = Relation.parse(relation)
-    if asked is not counts.utility.relation:
-        raise RelationMismatch(
-            f"these counts speak of {counts.utility.relation} and the call of {asked}"
-        )
-    return asked

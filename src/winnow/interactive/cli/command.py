@@ -250,11 +250,13 @@ def ask(
     the data, and it learns where it is not. With --method independent every answer has noise of
     its own. The whole session is charged when it is opened; before that, both are compared.
     """
-    from winnow.cli.files import refuse_overwriting
+    from winnow.cli.files import named_by, refuse_overwriting
     from winnow.cli.printing import working
     from winnow.cli.recording import warn_of_other_labels
-    from winnow.interactive.cli.prompt import check_output, prompt, read_batch, write_answers
+    from winnow.core.saving import FORMATS, check_target
+    from winnow.interactive.cli.prompt import prompt, read_batch, write_answers
     from winnow.interactive.opening import resumed_session
+    from winnow.interactive.state_files import key_path
     from winnow.interactive.verb import open_interactive
     from winnow.read.table import read_table
 
@@ -267,12 +269,11 @@ def ask(
         raise ParameterError("--out and --json are for a --batch; at the prompt answers are shown")
     if out is not None and json:
         raise ParameterError("give --out or --json, not both")
-    if batch is not None:
-        check_output(out)
-        if out is not None:
-            listed = universe_file(universe)
-            public = [batch, schema, *([] if listed is None else [listed])]
-            refuse_overwriting(public, "--out", out)
+    if out is not None:
+        check_target(out, FORMATS if batch is None else (".csv", ".json"))
+        kept = [] if state is None else [state, key_path(state)]
+        named = [*named_by(table), schema, batch, universe_file(universe), *kept]
+        refuse_overwriting([path for path in named if path is not None], "--out", out)
     check_unit_said(person, one_row, "--person")
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
     if person is not None and state is not None and salt is None:
@@ -344,15 +345,13 @@ def ask(
 
 
 def _workload_to_save(text: str, batch: Path | None, out: Path | None, json: bool) -> Any:
-    """The workload of --synthesise, and whether its result can be saved."""
-    from winnow.core.saving import check_target
+    """The workload of --synthesise."""
     from winnow.release.cli.view import workload_of
 
     if batch is not None or json:
         raise ParameterError("--synthesise saves a table; leave out --batch and --json")
     if out is None:
         raise ParameterError("--synthesise needs --out FILE: .csv, .parquet or .json")
-    check_target(out)
     return workload_of(text)
 
 

@@ -312,18 +312,9 @@ def _question(content: str, schema: Schema, place: str) -> Any:
         return question_from(content, schema)
 
 
-def check_output(out: Path | None) -> None:
-    """Refuse a file that cannot be written as asked, before anything is charged."""
-    if out is None:
-        return
-    if out.suffix not in (".csv", ".json"):
-        raise DataError(f"--out {str(out)!r} is neither .csv nor .json; name one of these")
-    if not out.parent.is_dir():
-        raise DataError(f"--out {str(out)!r}: there is no such folder; make it first")
-
-
 def write_answers(session: Opened, lines: list[Any], out: Path | None, *, json: bool) -> None:
     """Answer a batch; what is paid for is shown even where it cannot be saved."""
+    from winnow.core.saving import write_whole
     from winnow.core.workloads.conditions import predicates
 
     answers = session.ask_all(predicates([question for _, question in lines]))
@@ -337,22 +328,16 @@ def write_answers(session: Opened, lines: list[Any], out: Path | None, *, json: 
     if json:
         show_json(document)
         return
-    content = _csv(rows) if out is None or out.suffix == ".csv" else json_module.dumps(
-        document, indent=2, default=str
-    )  # fmt: skip
     if out is None:
-        typer.echo(content, nl=False)
+        typer.echo(_csv(rows), nl=False)
     else:
-        problem = None
+        as_json = out.suffix.lower() == ".json"
+        content = json_module.dumps(document, indent=2, default=str) if as_json else _csv(rows)
         try:
-            out.write_text(content, encoding="utf-8")
-        except OSError as error:
-            problem = reason(error)
-        if problem is not None:
+            write_whole(out, content.encode())
+        except SavingError:
             typer.echo(content)
-            raise SavingError(
-                f"the answers are released and printed, but {out} cannot be written: {problem}"
-            )
+            raise
     kinds = ", ".join(
         f"{sum(row['kind'] == kind for row in rows)} {kind}"
         for kind in dict.fromkeys(row["kind"] for row in rows)

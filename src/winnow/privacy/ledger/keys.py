@@ -46,13 +46,27 @@ def make_key(path: Path) -> bytes:
         ),
         OSError,
     ):
-        path.unlink(missing_ok=True)  # left behind by a process that was killed
+        _remove_left_key(path)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(key.hex().encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
     return key
+
+
+def _remove_left_key(path: Path) -> None:
+    """Remove the key, or the beginning of one, of a process that was killed; nothing else."""
+    if not os.path.lexists(path):
+        return
+    with path.open("rb") as file:
+        content = file.read(66)
+    if len(content) == 66 or content.strip(b"0123456789abcdef\n"):
+        raise LedgerError(
+            f"the key file {path} cannot be written: a file of this name is there, and is no key; "
+            "move it, or choose another place"
+        )
+    path.unlink()
 
 
 def read_key(path: Path) -> bytes:

@@ -99,7 +99,8 @@ def exclusive(path: Path, patience: float, what: str) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            path.unlink()
+            if path.stat().st_size == 0:  # a lock is empty; what is not was there before
+                path.unlink()
         hold.release()
 
 

@@ -24,6 +24,7 @@ from typing import Any, Self
 from sqlglot import exp
 
 from winnow.core.noisy_top.keyed import Worker
+from winnow.core.process import parse_memory
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
 from winnow.read.engine import FILES, Distinct, Source, own_name, refusing
@@ -33,7 +34,6 @@ from winnow.read.engines.histogram import HistogramQuery
 from winnow.read.engines.private_duck import (
     PartsCounter,
     PrivateDuck,
-    gigabytes,
     number_of_rows,
     private_connection,
 )
@@ -249,7 +249,7 @@ class DuckFiles(PrivateDuck):
     @contextmanager
     def _counter(self, connection: Any, query: CountQuery) -> Iterator[PartsCounter]:
         """What counts the files."""
-        size = gigabytes(self.memory)
+        size = parse_memory(self.memory)
         with (
             refusing(f"{self.paths[0].name} cannot be counted", FILES, self.memory),
             self._explaining(),

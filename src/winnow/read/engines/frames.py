@@ -10,6 +10,7 @@ from typing import Any, Self
 from sqlglot import exp
 
 from winnow.core.noisy_top.keyed import Worker
+from winnow.core.process import parse_memory
 from winnow.errors import DataError, ExtraMissing
 from winnow.foreign import instead
 from winnow.read.engine import FRAME, Distinct, Source, refusing
@@ -19,7 +20,6 @@ from winnow.read.engines.histogram import HistogramQuery
 from winnow.read.engines.private_duck import (
     PartsCounter,
     PrivateDuck,
-    gigabytes,
     number_of_rows,
     private_connection,
 )
@@ -54,7 +54,7 @@ class DuckFrame(PrivateDuck):
     @contextmanager
     def _counter(self, connection: Any, query: CountQuery) -> Iterator[PartsCounter]:
         """What counts the table."""
-        size, source = gigabytes(self.memory), exp.to_table("winnow_source")
+        size, source = parse_memory(self.memory), exp.to_table("winnow_source")
         kind = type(self.frame).__name__
         unknown = DataError(
             f"a {kind} cannot be counted; give a file, a pandas, Polars or Arrow table, a Spark "

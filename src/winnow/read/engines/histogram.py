@@ -47,6 +47,7 @@ _REAL = {
     *("real", "float4", "float8", "numeric"),
 }
 _TIMES = {"date", "timestamp_ns", "timestamp_ms", "timestamp_s", "timestamp_ntz", "timestamp"}
+_ZONED = {"timestamptz", "timestamp_tz", "timestamp_ltz", "timetz"}
 _TEXTS = {"varchar", "char", "bpchar", "text", "string", "enum"}
 
 
@@ -208,8 +209,7 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
             kind = plain_type(types[column.name])
             raise DataError(
                 f"the column {column.name!r} has the type {kind}, but the schema "
-                f"declares it as {_WORDS[column.content]}; convert the column, or declare "
-                "what it holds"
+                f"declares it as {_WORDS[column.content]}; {_conversion(kind, column)}"
             )
     if query.person is not None:
         check_columns(types, person=query.person)
@@ -221,6 +221,17 @@ _WORDS = {
     "boolean": "true and false",
     "time": "dates and times without a time zone",
 }
+
+
+def _conversion(kind: str, column: Column) -> str:
+    """What to do about a column of another type."""
+    name = kind.lower()
+    if column.content == "time" and (name in _ZONED or "with time zone" in name):
+        return (
+            "convert it to one time zone and drop the zone: AT TIME ZONE 'UTC' in SQL, "
+            '.dt.tz_convert("UTC").dt.tz_localize(None) in pandas'
+        )
+    return "convert the column, or declare what it holds"
 
 
 def _content(kind: str) -> str | None:

@@ -15,9 +15,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from winnow.core.process import in_thread
-from winnow.errors import ParameterError
-from winnow.foreign import shown
+from winnow.core.process import in_thread, parse_memory
+from winnow.errors import DataError
+from winnow.foreign import instead, shown
 from winnow.read.engine import FILES, Counts, Engine, Progress
 from winnow.read.engines.kept import Asking, EngineKept, KeptQuery
 from winnow.read.engines.packed_pairs import (
@@ -73,11 +73,11 @@ class PartsCounter:
         connection: Any,
         source: exp.Expression,
         query: CountQuery,
-        gigabytes: float,
+        memory: int,
         rows: int,
     ) -> None:
         self.connection, self.source, self.query = connection, source, query
-        self.bytes, self.rows = gigabytes * 1e9, rows
+        self.bytes, self.rows = memory, rows
         self.packed = PackedPairs(query, source)
 
     def count(
@@ -269,36 +269,31 @@ def private_connection(memory: str) -> Iterator[Any]:
     import duckdb
 
     settings: dict[str, Any] = {
-        "memory_limit": memory,
+        "memory_limit": f"{parse_memory(memory)}B",
         "temp_directory": "",
         "preserve_insertion_order": "false",
     }
-    connection = None
-    with suppress(duckdb.Error):
+    with instead(
+        lambda error: DataError(
+            f"DuckDB does not start with memory={shown(memory)}: {_first_line(error)}; "
+            "give a size like '2GB' or '500MB'"
+        ),
+        duckdb.Error,
+    ):
         connection = duckdb.connect(config=settings)
-    if connection is None:
-        raise ParameterError(
-            f"memory={shown(memory)} is not a size; give one like '2GB' or '500MB'"
-        )
     try:
-        connection.execute("SET enable_progress_bar = false")  # it would draw into a notebook
+        # A bar would draw into a notebook. Where DuckDB can draw none, as in a kernel without
+        # ipywidgets, it refuses the setting.
+        with suppress(duckdb.Error):
+            connection.execute("SET enable_progress_bar = false")
         yield connection
     finally:
         connection.close()
 
 
-def gigabytes(memory: str) -> float:
-    """The size that a text like '2GB' says."""
-    units = {"kb": 1e-6, "mb": 1e-3, "gb": 1.0, "tb": 1e3}
-    units |= {"kib": 1.05e-6, "mib": 1.05e-3, "gib": 1.07, "tib": 1.1e3}
-    text = memory.strip().lower().replace(" ", "")
-    for unit in sorted(units, key=len, reverse=True):
-        if text.endswith(unit):
-            try:
-                return float(text.removesuffix(unit)) * units[unit]
-            except ValueError:
-                break
-    raise ParameterError(f"memory={shown(memory)} is not a size; give one like '2GB' or '500MB'")
+def _first_line(error: BaseException) -> str:
+    """What DuckDB says about its settings: no data have been read, so none can be quoted."""
+    return str(error).partition("\n")[0]
 
 
 def _power_of_two(parts: int) -> int:
