@@ -1,4 +1,4 @@
-"""Scores in order: the positions of the largest, ties by position."""
+"""Scores in order: the positions of the largest, ties by position or by lot."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.noisy_top.filter import Scores
+from winnow.core.tape import BitStream
 from winnow.core.utility import Utility
 from winnow.errors import DataError
 
@@ -109,3 +110,34 @@ def largest(values: Scores, k: int) -> NDArray[np.int64]:
     backwards = candidates[::-1]  # so that the reversed stable sort lists ties by position
     order: NDArray[np.int64] = backwards[np.argsort(values[backwards], kind="stable")][::-1]
     return order
+
+
+def largest_by_lot(values: Scores, k: int, stream: BitStream) -> NDArray[np.int64]:
+    """The positions of the k largest values, largest first, equal ones in uniformly random order.
+
+    So the law of what is listed does not depend on the order of the values, and is that of a draw
+    that knows only how many of them are equal.
+    """
+    k = min(k, len(values))
+    if k == 0:
+        return np.empty(0, np.int64)
+    last = np.partition(values, len(values) - k)[len(values) - k]
+    above = np.flatnonzero(values > last)
+    above = above[np.argsort(values[above], kind="stable")][::-1]
+    changes = np.flatnonzero(np.diff(values[above])) + 1
+    groups = [group for group in np.split(above, changes) if len(group)]
+    groups.append(np.flatnonzero(values == last))
+    left, found = k, []
+    for group in groups:
+        found.append(drawn_from(group, min(left, len(group)), stream))
+        left -= len(found[-1])
+    return np.concatenate(found)
+
+
+def drawn_from(members: NDArray[np.int64], count: int, stream: BitStream) -> NDArray[np.int64]:
+    """So many of the members, drawn one by one without replacement."""
+    members = members.copy()
+    for place in range(count if len(members) > 1 else 0):
+        drawn = place + stream.below(len(members) - place)
+        members[[place, drawn]] = members[[drawn, place]]
+    return members[:count]

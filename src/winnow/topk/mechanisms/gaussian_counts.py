@@ -56,8 +56,7 @@ class GaussianCounts(CountsWithNoise):
         one_sided there. Counts move by whole numbers. The variance is a whole number, and no
         smaller than the calibrated one. [Canonne-Kamath-Steinke 2020; (epsilon, delta) by the
         best accountant: Dong-Roth-Su 2022, proved beside it]
-        Ties of noisy counts are broken by position, or at random where the counts stay in an
-        engine; both are post-processing.
+        Equal noisy counts are listed in random order, wherever the counts are: post-processing.
     """
 
     delta: Real = 1e-6
