@@ -34,8 +34,8 @@ class instead:
     """``with instead(refusal, OSError):`` raises the refusal in the place of such an error.
 
     The refusal is an error of ours, or a function that makes one of the other error; it must
-    use no more of it than `reason` says. Where it makes none, the other error passes. Without types everything foreign is replaced. An error
-    of ours passes, unless its own type is named.
+    use no more of it than `reason` says. Where it makes none, the other error passes. Without
+    types everything foreign is replaced. An error of ours passes, unless its own type is named.
     """
 
     def __init__(

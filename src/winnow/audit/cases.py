@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.audit.neighbours import Declared, declarations
 from winnow.audit.probabilities import Model, Scores, model_of
+from winnow.audit.ties import RandomTies
 from winnow.core.checks import Real
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
@@ -32,7 +33,6 @@ from winnow.topk.audit.model import (
     lists_and_sets,
     of_one_item,
 )
-from winnow.audit.ties import RandomTies
 from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
 from winnow.topk.mechanisms.joint import Joint

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.noisy_top.filter import Scores
-from winnow.core.tape import BitStream
+from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import DataError
 
@@ -112,32 +112,21 @@ def largest(values: Scores, k: int) -> NDArray[np.int64]:
     return order
 
 
-def largest_by_lot(values: Scores, k: int, stream: BitStream) -> NDArray[np.int64]:
+def largest_by_lot(values: Scores, k: int, tape: Tape) -> NDArray[np.int64]:
     """The positions of the k largest values, largest first, equal ones in uniformly random order.
 
-    So the law of what is listed does not depend on the order of the values, and is that of a draw
+    So the law of what is listed does not depend on the order of the values: it is that of a draw
     that knows only how many of them are equal.
     """
     k = min(k, len(values))
     if k == 0:
         return np.empty(0, np.int64)
     last = np.partition(values, len(values) - k)[len(values) - k]
-    above = np.flatnonzero(values > last)
-    above = above[np.argsort(values[above], kind="stable")][::-1]
-    changes = np.flatnonzero(np.diff(values[above])) + 1
-    groups = [group for group in np.split(above, changes) if len(group)]
-    groups.append(np.flatnonzero(values == last))
-    left, found = k, []
-    for group in groups:
-        found.append(drawn_from(group, min(left, len(group)), stream))
-        left -= len(found[-1])
-    return np.concatenate(found)
-
-
-def drawn_from(members: NDArray[np.int64], count: int, stream: BitStream) -> NDArray[np.int64]:
-    """So many of the members, drawn one by one without replacement."""
-    members = members.copy()
-    for place in range(count if len(members) > 1 else 0):
-        drawn = place + stream.below(len(members) - place)
-        members[[place, drawn]] = members[[drawn, place]]
-    return members[:count]
+    near = np.flatnonzero(values >= last)
+    lots: list[NDArray[np.uint64]] = []
+    while True:  # until no two that are equal have the same bits, which are without an end
+        lots += [*tape.extension(np.arange(len(near)), len(lots) // 2).T]
+        keys = [*lots[::-1], values[near]]  # the last one goes first
+        order = np.lexsort(keys)
+        if not np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in keys]).any():
+            return near[order[::-1][:k]]

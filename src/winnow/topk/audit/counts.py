@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from winnow.audit.neighbours import Boxes, moves, sorted_vectors, within
 from winnow.audit.numerics import gaussian_upper_tail, upper_tail
 from winnow.audit.probabilities import Model, Scores, model_of
+from winnow.audit.ties import RandomTies
 from winnow.core.checks import exact
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.grid import largest
@@ -24,7 +25,6 @@ from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Calibration, Promise
-from winnow.audit.ties import RandomTies
 from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
 from winnow.topk.mechanisms.noisy_counts import CountsWithNoise, NoisyCounts, WithCounts
 from winnow.topk.mechanisms.peeling import PeelGumbel, calibrated_rounds

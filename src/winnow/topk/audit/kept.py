@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.audit.neighbours import Boxes
 from winnow.audit.probabilities import Model, Scores, model_of
+from winnow.audit.ties import RandomTies
 from winnow.core.laws import Law
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn, Place
 from winnow.core.relation import Relation
@@ -26,7 +27,6 @@ from winnow.privacy import Promise
 from winnow.read.kept import KeptCounts, Snapshot
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
-from winnow.audit.ties import RandomTies
 from winnow.topk.audit.counts import BrokenTiesByPosition
 from winnow.topk.crossing import UnknownDomain
 from winnow.topk.mechanisms.unknown_domain import StabilityThreshold

@@ -75,7 +75,7 @@ class CountsWithNoise(Selection):
     def _listed(self, scores: Scores, utility: Utility, tape: Tape) -> tuple[list[int], list[int]]:
         """The positions of the k largest noisy counts, equal ones by lot, and these counts."""
         noisy = np.asarray(scores, np.int64) + self._noise(tape, len(scores), utility)
-        chosen = largest_by_lot(noisy, self.k, tape.child("ties").stream())
+        chosen = largest_by_lot(noisy, self.k, tape.child("ties"))
         return chosen.tolist(), noisy[chosen].tolist()
 
 

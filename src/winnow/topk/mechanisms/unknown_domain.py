@@ -25,7 +25,7 @@ from winnow.core.noisy_top.count_classes import (
     uniform_places,
 )
 from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
-from winnow.core.noisy_top.grid import drawn_from, largest, largest_by_lot
+from winnow.core.noisy_top.grid import largest, largest_by_lot
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.unit import counted
@@ -150,8 +150,8 @@ class LimitedDomain(UnknownDomain):
         """Of the labels with the count at which the domain ends, any may stand for any."""
         level, found = np.flatnonzero(counts == last), list(chosen)
         ends = [at for at, position in enumerate(chosen) if counts[position] == last]
-        drawn = drawn_from(level, len(ends), tape.child("ends").stream())
-        for at, position in zip(ends, drawn.tolist(), strict=True):
+        drawn = largest_by_lot(np.zeros(len(level), np.int64), len(ends), tape.child("ends"))
+        for at, position in zip(ends, level[drawn].tolist(), strict=True):
             found[at] = position
         return found
 
@@ -233,11 +233,10 @@ class StabilityThreshold(UnknownDomain):
         if len(counts) == 0:
             return [], [] if self.with_counts else None
         noisy = counts + discrete_laplace_array(tape, len(counts), self.scale(utility))
-        noisy[counts <= 0] = -(2**62)  # a label without people is no label of the data
-        threshold = self.threshold(utility)
-        best = largest_by_lot(noisy, self.k, tape.child("ties").stream())
-        chosen = [int(p) for p in best if noisy[p] >= threshold]
-        return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None
+        # a label without people is no label of the data
+        enough = np.flatnonzero((noisy >= self.threshold(utility)) & (counts > 0))
+        chosen = enough[largest_by_lot(noisy[enough], self.k, tape.child("ties"))]
+        return chosen.tolist(), noisy[chosen].tolist() if self.with_counts else None
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         threshold = self.threshold(utility)
