@@ -212,7 +212,7 @@ def counts(
     totals = None
     if keep != "engine":
         # the labels of a public list are in memory anyway
-        most = MOST_COLLECTED if keep == "auto" and public is None else None
+        most = int(MOST_COLLECTED.at) if keep == "auto" and public is None else None
         totals = engine.count(query, parts, progress, most)
     if totals is None:
         kept: Sealed[Scores | KeptCounts] = Sealed(engine.keep(query, parts, progress), "counts")

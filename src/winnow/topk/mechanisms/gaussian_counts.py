@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.checks import Real, exact, probability
 from winnow.core.noise import discrete_gaussian_array
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn, uniform_places
@@ -25,7 +26,14 @@ from winnow.select.crossing import check_size
 from winnow.topk.crossing import check_whole
 from winnow.topk.mechanisms.noisy_counts import CountsWithNoise
 
-_AT_ONCE = 1 << 20
+AT_ONCE = Border(
+    1 << 20,
+    "noise drawn at once",
+    decides="how many items of an engine have one count",
+    ways="their noise from one tape; from a tape for each block of them",
+    same="law",
+    because="tapes are independent, and each item has noise of its own",
+)
 """Counts whose noise is drawn at once, where they stay in an engine."""
 
 
@@ -121,11 +129,12 @@ def gaussian_counts_of(classes: CountClasses, tape: Tape, variance: int, k: int)
     k-th largest are kept, and those that are equal are shuffled.
     """
     best: list[tuple[int, int]] = []
+    block = int(AT_ONCE.at)
     floor = -(1 << 63)  # the k-th largest noisy count so far
     for place, (count, size) in enumerate(zip(classes.counts.tolist(), classes.sizes, strict=True)):
         of_class = tape.child("class").child(f"place-{place}")
-        for first in range(0, size, _AT_ONCE):
-            members = min(_AT_ONCE, size - first)
+        for first in range(0, size, block):
+            members = min(block, size - first)
             noise = discrete_gaussian_array(
                 of_class.child(f"from-{first}"), members, Fraction(variance)
             )
