@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -48,6 +48,7 @@ from winnow.read.classes import classes
 from winnow.read.counts import SealedCounts, counts
 from winnow.read.engines.private_duck import FEW_ROWS, PART_SHARE
 from winnow.read.files import read_scores
+from winnow.release.audit.rounds import as_twin
 from winnow.select.verb import select
 from winnow.tables.verb import tabulate
 from winnow.topk.audit.kept import ListedCounts
@@ -261,7 +262,8 @@ _OF_MINING: dict[str, tuple[Any, ...]] = {
     "items with pairs": (_DEEP, 2.0, _PAIRS),
     "occurrences in 32 bits": (_RARE, 5.0, (*_EACH_PASS, (mining.DENSE, _NONE))),
 }
-_SLOW = ("gaps of whole scores", "a lazy start", "queries followed at once")
+_SLOW = {"gaps of whole scores", "a lazy start", "queries followed at once", "pairs brought"}
+_SLOW |= set(_OF_READING) - {"items collected", "keys of rows", "sums in floats"}
 
 
 def border_replays() -> Iterator[BorderReplay]:
@@ -337,3 +339,26 @@ def _both_sides(each: BorderReplay, people: People, seed: int, folder: Path) -> 
 
 def _fixed(each: BorderReplay, number: float) -> Call:
     return lambda people, place: each.at(number, people, place)
+
+
+_TWIN = Border(
+    3.0,
+    "a list turned round",
+    decides="how many people there are",
+    ways="a list as it was drawn; the other way round",
+    same="value",
+    because="it does not: it is broken on purpose",
+)
+
+
+def border_twins(*, seed: int) -> Iterator[AuditResult]:
+    """A list that has another order beyond a border, which the replays have to catch."""
+
+    def call(people: People, place: ReplayPlace) -> Any:
+        drawn = top_k(counted(people), k=2, epsilon=0.5, monotone=True, seed=place.seed)
+        value = drawn.value if len(people) <= _TWIN.at else drawn.value[::-1]
+        return replace(drawn, value=value)
+
+    broken = BorderReplay(_TWIN, "top_k", call, HOLDERS, 3.0)
+    result = replay_border(broken, quick=True, seed=seed)
+    yield as_twin("a list has another order beyond a border", "Replay", result)
