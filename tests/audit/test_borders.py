@@ -17,7 +17,7 @@ from reference.audited import Case, chi_square_p_value, counts, enumerate_case, 
 from winnow import Relation
 from winnow.audit.borders import BORDERS, CHOICES
 from winnow.audit.cases import OnLabels, kept_in_an_engine
-from winnow.audit.replay.borders import BorderReplay, border_replays, border_twins, replay_border
+from winnow.audit.replay.borders import REPLAYS, BorderReplay, border_twins, replay_border
 from winnow.audit.sampling import tally
 from winnow.core.borders import Border
 from winnow.inner_product.crossing import SCAN_FROM
@@ -57,6 +57,7 @@ def test_every_border_of_the_source_is_listed_with_its_proof() -> None:
         assert border.number == border.at and border.decides and border.ways.count(";") == 1
         assert len(border.because) > 10 and border.same in ("value", "law")
     assert len({border.name for border in listed}) == len(listed)
+    assert {each.border for each in REPLAYS} == listed
     for choice in CHOICES:
         importlib.import_module(choice.where)
 
@@ -65,7 +66,7 @@ def quickly(each: BorderReplay) -> Any:
     return pytest.param(each, id=each.border.name, marks=[] if each.quick else pytest.mark.extras)
 
 
-@pytest.mark.parametrize("each", [*map(quickly, border_replays())])
+@pytest.mark.parametrize("each", [*map(quickly, REPLAYS)])
 def test_both_sides_of_a_border_leave_the_same_behind(each: BorderReplay) -> None:
     result = replay_border(each, quick=True, seed=SEED)
     assert result.passed, result.detail
@@ -76,7 +77,7 @@ def test_a_list_with_another_order_beyond_a_border_is_caught() -> None:
 
 
 def test_a_call_that_does_not_meet_its_border_shows_nothing() -> None:
-    each = next(each for each in border_replays() if each.border.name == "keys of rows")
+    each = next(each for each in REPLAYS if each.border.name == "keys of rows")
     other = Border(1, "nowhere", decides="x", ways="a; b", same="value", because="never met")
     idle = BorderReplay(other, each.verb, each.call, each.family, 1.0)
     result = replay_border(idle, quick=True, seed=SEED)

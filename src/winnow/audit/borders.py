@@ -31,7 +31,7 @@ from winnow.topk.mechanisms.gaussian_counts import AT_ONCE
 
 
 @dataclass(frozen=True)
-class Choice:
+class PrivateChoice:
     """A choice that no number of ours decides."""
 
     where: str
@@ -77,127 +77,127 @@ BORDERS: dict[str, tuple[Border, ...]] = {
 _REJECTION = "rejection from any bound that holds gives the exponential mechanism's own law"
 _EXACT = "all bounds hold, so the result is that of ideal arithmetic: a function of the tape"
 
-CHOICES: tuple[Choice, ...] = (
-    Choice(
+CHOICES: tuple[PrivateChoice, ...] = (
+    PrivateChoice(
         "winnow.core.noisy_top.draw",
         "how many items a filter leaves, and whether their noisy scores are apart",
         "the only one left wins; bounds in float64; more bits and digits",
         "value",
         _EXACT,
     ),
-    Choice(
+    PrivateChoice(
         "winnow.core.noise",
         "whether the first 32 bits decide a noisy count",
         "its floor in float64; with 96 bits; with as many as it takes",
         "value",
         _EXACT,
     ),
-    Choice(
+    PrivateChoice(
         "winnow.core.noisy_top.rounds",
         "how many good scores there are, and how many items reach the bar",
         "leaders by the maxima of columns or by sorting; the bar raised once more, or not",
         "law",
         "leaders are chosen from the scores before any noise, and have noise of the same law",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.core.noisy_top.best_class",
         "which classes of equal scores may hold the winner",
         "blocks of classes are split, or passed over",
         "law",
         "clocks of a block are split exactly, and what bounds leave open is refined",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.topk.mechanisms.gamma",
         "how many candidates are near the k-th largest",
         "the bar is raised by a chunk, or not",
         "value",
         _EXACT,
     ),
-    Choice(
+    PrivateChoice(
         "winnow.select.margin_search",
         "how far below the top the search goes",
         "counts listed as far as it goes, or all",
         "value",
         "a test that passes with the least margin left passes with the true one",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.select.crossing",
         "how many values are above the threshold",
         "a stream goes on with the next values, or ends at the cutoff",
         "value",
         "that is the mechanism: what is reported is released",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.inner_product.kernels.exact_dot",
         "how near an inner product is to the edge of a step, and how large it is",
         "float64; sums of two float64; integers of any length, clipped",
         "value",
         _EXACT,
     ),
-    Choice(
+    PrivateChoice(
         "winnow.inner_product.kernels.lazy_gumbel",
         "how many candidates outside the head are met",
         "more or fewer of them are looked at",
         "law",
         "the docstrings of both mechanisms prove their law for every head",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.release.kernels.block_sampler",
         "how badly the public distribution answers the queries",
         "more or fewer proposals, bounds set anew, a scan of all",
         "law",
         f"{_REJECTION} (winnow.core.kernels.envelope)",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.lp.kernels.scalar_solver",
         "how far right-hand sides are from the point",
         "rows in buckets, by quantised bounds, or all scanned",
         "law",
         f"{_REJECTION} (winnow.core.kernels.envelope)",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.itemsets.kernels.mine",
         "the supports of itemsets",
         "mined down to one support or to a lower one",
         "value",
         "classes above a support are the same however far down was mined",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.core.baskets",
         "whether a basket is longer than the bound",
         "baskets are as they were; the long ones are cut",
         "value",
         "a basket that is not longer is not cut, whatever others are",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.read.engines.private_duck",
         "whether a part fits the memory",
         "counted; split in two",
         "value",
         "a part that failed added nothing, and counts add up",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.read.records",
         "whether a piece of a text file has a quote",
         "its line ends by a search; each byte looked at",
         "value",
         "without a quote no byte changes what a line end means",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.read.scores",
         "whether every score is a whole number",
         "64-bit integers; float64",
         "value",
         "both are taken as exact numbers, on steps that follow from the sensitivity alone",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.lp.crossing.constraint",
         "whether there is any row",
         "an index of the rows; a scan of none",
         "law",
         "of no rows both draw from the public weights",
     ),
-    Choice(
+    PrivateChoice(
         "winnow.tables.crossing",
         "whether whole numbers stay within 64 bits: 2^34 rows of a table, 2^42 of learning, 2^62 "
         "of counts",

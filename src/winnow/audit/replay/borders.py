@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from winnow.answers.verb import release
-from winnow.audit.borders import BORDERS, mining
 from winnow.audit.replay.compare import Call, Replay, ReplayPlace, ReplayRun, seed_of
 from winnow.audit.replay.people import Family, People, neighbours
 from winnow.audit.replay.programs import LABELLED, labelled_arrays
@@ -34,24 +33,40 @@ from winnow.audit.replay.selections import (
 from winnow.audit.replay.tables import ROWS, table_of
 from winnow.audit.result import AuditResult
 from winnow.core.borders import Border
+from winnow.core.bounded import FEW_NOISES
+from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
+from winnow.core.noisy_top.ranking import FEW_VALUES
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
 from winnow.core.workloads.arrays import queries, random_queries
+from winnow.core.workloads.part import EXACT_FLOAT
+from winnow.inner_product.crossing import SCAN_FROM
 from winnow.inner_product.verb import max_inner_product
+from winnow.interactive.crossing import WIDE_SUM
 from winnow.interactive.verb import open_interactive
+from winnow.itemsets.kernels import borders as mining
 from winnow.itemsets.verb import frequent_itemsets
+from winnow.learn.kernels.rule_counts import MANY_ROWS
 from winnow.learn.rules import stumps
 from winnow.learn.verb import learn
 from winnow.read.baskets import read_baskets
 from winnow.read.classes import classes
 from winnow.read.counts import SealedCounts, counts
-from winnow.read.engines.private_duck import FEW_ROWS, PART_SHARE
-from winnow.read.files import read_scores
+from winnow.read.crossing import WIDE_KEYS
+from winnow.read.engines.kept import SMALL_CLASS
+from winnow.read.engines.private_duck import FEW_ROWS, MOST_PACKED, PART_SHARE
+from winnow.read.files import LARGE_FILE, read_scores
+from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
+from winnow.read.kernels.csv_states import FEW_BYTES
 from winnow.release.audit.rounds import as_twin
+from winnow.release.kernels.clocked_sampler import FOLLOW, LAZY_START
+from winnow.select.margin_counts import WIDE_GAPS
+from winnow.select.margin_search import ONE_BY_ONE
 from winnow.select.verb import select
 from winnow.tables.verb import tabulate
 from winnow.topk.audit.kept import ListedCounts
+from winnow.topk.mechanisms.gaussian_counts import AT_ONCE
 from winnow.topk.verb import top_k
 
 _MOST_GROUPS = 16
@@ -220,69 +235,59 @@ _EACH_PASS = (*_COMPILED, (mining.KEPT_BYTES, 0.0))
 _BITSETS = (*_EACH_PASS, (mining.DENSE, _ALL))
 _PAIRS = (*_BITSETS, (mining.FEW_ITEMS, 0.0))
 
-_OF_READING: dict[str, tuple[Any, ...]] = {
-    "items collected": ("top_k", _log(), EVENTS, 1.0, (), 0.0, 1e6),
-    "pairs brought": ("frequent_itemsets", _pairs, HOLDERS, 3.0, (), 0.0, 1e6),
-    "rows counted at once": (
-        "top_k", _log(items=list(ITEMS)), EVENTS, 3.0, ((PART_SHARE, 1.6e-7),)
-    ),
-    "memory of a part": (
-        "top_k", _log(items=list(ITEMS)), EVENTS, 3e-7, ((FEW_ROWS, 0.0),), 1e-7, 1.0
-    ),
-    "items packed": ("top_k", _log(items=list(ITEMS)), EVENTS, 2.0),
-    "a class named whole": ("top_k", _log(keep="engine"), EVENTS, 1.0),
-    "bytes of a file of counts": ("select", _file_of_counts, HOLDERS, 19.0),
-    "bytes scanned by Python": ("top_k", _log(items=list(ITEMS)), EVENTS, 24.0),
-    "keys of rows": ("tabulate", _tabulated, ROWS, 3.0),
-    "sums in floats": ("tabulate", _tabulated, ROWS, 2.0),
-    "sums of a question": ("open_interactive", _questions, ROWS, 2.0),
-    "rows of rules": ("learn", _learned, LABELLED, 2.0),
-}  # fmt: skip
-_OF_DRAWING: dict[str, tuple[Any, ...]] = {
-    "items left by a filter": ("select", _selected, HOLDERS, 2.0),
-    "keys partitioned": ("top_k", _long_list(mechanism="oneshot", epsilon=0.5, k=2), HOLDERS, 8.0),
-    "noises one by one": ("top_k", _long_list(mechanism="oneshot", epsilon=0.5, k=2), HOLDERS, 4.0),
-    "values looked for": ("top_k", _long_list(mechanism="joint", epsilon=1e-3, k=2), HOLDERS, 1.0),
-    "gaps of whole scores": ("select", _margin, HOLDERS, 1.0),
-    "ranks tested one by one": ("classes", _classes, HOLDERS, 1.0),
-    "noise drawn at once": ("top_k", _kept, HOLDERS_OF_TWO, 1.0, (), 1.0),
-    "candidates met by an index": ("max_inner_product", _indexed, STEPS, 2.0, (), 1e-9),
-    "a lazy start": ("release", _released_queries, ROWS, 4.0),
-    "queries followed at once": ("release", _released_queries, ROWS, 4.0),
-}
-_OF_MINING: dict[str, tuple[Any, ...]] = {
-    "itemsets counted by Python": (_RARE, 5.0, ()),
-    "steps without a thread": (_RARE, 8.0, _COMPILED),
-    "baskets sampled": (_RARE, 19.0, _EACH_PASS),
-    "bytes of bitsets": (_RARE, 24.0, _EACH_PASS),
-    "bytes of kept bitsets": (_RARE, 1.0, _COMPILED),
-    "density of baskets": (_RARE, 1.0, _EACH_PASS),
-    "itemsets listed at once": (_RARE, 1.0, _COMPILED),
-    "items without pairs": (_DEEP, 2.0, _BITSETS),
-    "items with pairs": (_DEEP, 2.0, _PAIRS),
-    "occurrences in 32 bits": (_RARE, 5.0, (*_EACH_PASS, (mining.DENSE, _NONE))),
-}
-_SLOW = {"gaps of whole scores", "a lazy start", "queries followed at once", "pairs brought"}
-_SLOW |= set(_OF_READING) - {"items collected", "keys of rows", "sums in floats"}
+_PUBLIC_LOG = _log(items=list(ITEMS))
+_FAR_DOWN = _long_list(mechanism="joint", epsilon=1e-3, k=2)
+_SHORT_LIST = _long_list(mechanism="oneshot", epsilon=0.5, k=2)
+_SPARSE = (*_EACH_PASS, (mining.DENSE, _NONE))
 
 
-def border_replays() -> Iterator[BorderReplay]:
-    """One for each border; a border that has none is an error."""
-    mined = {
-        name: ("frequent_itemsets", call, HOLDERS, between, also)
-        for name, (call, between, also) in _OF_MINING.items()
-    }
-    known = _OF_READING | _OF_DRAWING | mined
-    for border in (border for declared in BORDERS.values() for border in declared):
-        verb, call, family, between, *rest = known[border.name]
-        also, low, high = (*rest, *((), _NONE, _ALL)[len(rest) :])
-        quick = border.name not in _SLOW
-        yield BorderReplay(border, verb, call, family, between, low, high, also, quick)
+def _mining(border: Border, between: float, call: Call = _RARE, **how: Any) -> BorderReplay:
+    return BorderReplay(border, "frequent_itemsets", call, HOLDERS, between, **how)
+
+
+REPLAYS: tuple[BorderReplay, ...] = (
+    BorderReplay(MOST_COLLECTED, "top_k", _log(), EVENTS, 1.0, low=0.0, high=1e6),
+    BorderReplay(MOST_PAIRS, "frequent_itemsets", _pairs, HOLDERS, 3.0, low=0.0, high=1e6,
+                 quick=False),
+    BorderReplay(FEW_ROWS, "top_k", _PUBLIC_LOG, EVENTS, 3.0, also=((PART_SHARE, 1.6e-7),),
+                 quick=False),
+    BorderReplay(PART_SHARE, "top_k", _PUBLIC_LOG, EVENTS, 3e-7, low=1e-7, high=1.0,
+                 also=((FEW_ROWS, 0.0),), quick=False),
+    BorderReplay(MOST_PACKED, "top_k", _PUBLIC_LOG, EVENTS, 2.0, quick=False),
+    BorderReplay(SMALL_CLASS, "top_k", _log(keep="engine"), EVENTS, 1.0, quick=False),
+    BorderReplay(LARGE_FILE, "select", _file_of_counts, HOLDERS, 19.0),
+    BorderReplay(FEW_BYTES, "top_k", _PUBLIC_LOG, EVENTS, 24.0, quick=False),
+    BorderReplay(WIDE_KEYS, "tabulate", _tabulated, ROWS, 3.0),
+    BorderReplay(EXACT_FLOAT, "tabulate", _tabulated, ROWS, 2.0),
+    BorderReplay(WIDE_SUM, "open_interactive", _questions, ROWS, 2.0),
+    BorderReplay(MANY_ROWS, "learn", _learned, LABELLED, 2.0),
+    BorderReplay(FEW_LEFT, "select", _selected, HOLDERS, 2.0),
+    BorderReplay(FEW_KEYS, "top_k", _SHORT_LIST, HOLDERS, 8.0),
+    BorderReplay(FEW_NOISES, "top_k", _SHORT_LIST, HOLDERS, 4.0),
+    BorderReplay(FEW_VALUES, "top_k", _FAR_DOWN, HOLDERS, 1.0),
+    BorderReplay(WIDE_GAPS, "select", _margin, HOLDERS, 1.0, quick=False),
+    BorderReplay(ONE_BY_ONE, "classes", _classes, HOLDERS, 1.0),
+    BorderReplay(AT_ONCE, "top_k", _kept, HOLDERS_OF_TWO, 1.0, low=1.0),
+    BorderReplay(SCAN_FROM, "max_inner_product", _indexed, STEPS, 2.0, low=1e-9),
+    BorderReplay(LAZY_START, "release", _released_queries, ROWS, 4.0, quick=False),
+    BorderReplay(FOLLOW, "release", _released_queries, ROWS, 4.0, quick=False),
+    _mining(mining.PLAIN, 5.0),
+    _mining(mining.SHORT, 8.0, also=_COMPILED),
+    _mining(mining.SAMPLE, 19.0, also=_EACH_PASS),
+    _mining(mining.BITSET_BYTES, 24.0, also=_EACH_PASS),
+    _mining(mining.KEPT_BYTES, 1.0, also=_COMPILED),
+    _mining(mining.DENSE, 1.0, also=_EACH_PASS),
+    _mining(mining.LISTED, 1.0, also=_COMPILED, low=0.0, high=100.0),
+    _mining(mining.FEW_ITEMS, 2.0, _DEEP, also=_BITSETS),
+    _mining(mining.MOST_ITEMS, 2.0, _DEEP, also=_PAIRS),
+    _mining(mining.NARROW, 5.0, also=_SPARSE),
+)  # fmt: skip
+"""One for each border of ``winnow.audit.borders``."""
 
 
 def borders_replayed(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """Every border, in a quick run those whose calls are quick."""
-    for each in border_replays():
+    for each in REPLAYS:
         if each.quick or not quick:
             yield replay_border(each, quick=quick, seed=seed)
 
