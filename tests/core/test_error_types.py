@@ -155,6 +155,8 @@ def test_errors_of_ours_and_other_types_pass() -> None:
         raise wn.ParameterError("mine")
     with pytest.raises(KeyboardInterrupt), instead(DataError("other")):
         raise KeyboardInterrupt
+    with pytest.raises(ValueError, match="mine"), instead(lambda error: None, ValueError):
+        raise ValueError("mine")
 
 
 def test_a_guard_keeps_the_type_and_the_place_only() -> None:
