@@ -198,6 +198,21 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "of no rows both draw from the public weights",
     ),
     PrivateChoice(
+        "winnow.lp.kernels.owned_rows",
+        "how many rows people have",
+        "float64 sums of one block of 2^22 rows; of several, one after another",
+        "charge",
+        "the sensitivity includes SUM_ERROR, which bounds the rounding of up to 2^31 rows in any "
+        "blocks",
+    ),
+    PrivateChoice(
+        "winnow.core.workloads.real",
+        "how many rows, cells with rows, or contenders there are",
+        "one block of an array; several (learn.kernels.rule_counts and core.noisy_top.keyed, too)",
+        "value",
+        "blocks are of queries, hypotheses or items, each of which is computed by itself and exactly",
+    ),
+    PrivateChoice(
         "winnow.tables.crossing",
         "whether whole numbers stay within 64 bits: 2^34 rows of a table, 2^42 of learning, 2^62 "
         "of counts",

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-Same = Literal["value", "law"]
-"""What both ways have in common: the released value for every tape, or its distribution."""
+Same = Literal["value", "law", "charge"]
+"""What both ways have in common: the released value for every tape, its distribution, or, where
+sums round, a sensitivity that includes what they can be off."""
 
 
 class Border:
