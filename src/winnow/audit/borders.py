@@ -210,7 +210,7 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "how many rows, cells with rows, or contenders there are",
         "one block of an array; several (learn.kernels.rule_counts and core.noisy_top.keyed, too)",
         "value",
-        "blocks are of queries, hypotheses or items, each of which is computed by itself and exactly",
+        "blocks are of queries, hypotheses or items, each computed by itself and exactly",
     ),
     PrivateChoice(
         "winnow.tables.crossing",
