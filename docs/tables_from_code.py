@@ -21,6 +21,7 @@ from sphinx.application import Sphinx
 from table_text import table
 
 from winnow import GuaranteeError, calibrate
+from winnow.audit.borders import BORDERS, CHOICES
 from winnow.privacy import (
     ApproxDP,
     BoundedRange,
@@ -58,6 +59,26 @@ def guarantees() -> str:
         + table(["noise", "charged", "why"], lines)
         for (reduction, released, holds), lines in parts.items()
     )
+
+
+def borders() -> str:
+    """Where something private chooses between two ways, and why both are one."""
+    lines = []
+    for module, declared in BORDERS.items():
+        for each in declared:
+            up_to, beyond = each.ways.split("; ", 1)
+            lines.append([f"{each.name}: {each.number:,.15g}", each.decides,
+                          f"up to it: {up_to}; beyond: {beyond}", each.same, each.because,
+                          f"`{module}`"])  # fmt: skip
+    head = ["border", "what decides", "ways", "same", "because", "where"]
+    return table(head, lines)
+
+
+def choices() -> str:
+    """The same, where no number of ours decides."""
+    head = ["what decides", "ways", "same", "because", "where"]
+    lines = [[c.decides, c.ways, c.same, c.because, f"`{c.where}`"] for c in CHOICES]
+    return table(head, lines)
 
 
 def events() -> str:
@@ -142,6 +163,8 @@ TABLES = (
     rounds,
     gaussian_noise,
     margin_thresholds,
+    borders,
+    choices,
     *benchmark_tables.TABLES,
     *ledger_tables.TABLES,
     *decision_tables.TABLES,

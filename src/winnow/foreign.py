@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from json import JSONDecodeError
 from pathlib import Path
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from winnow.errors import ForeignError, WinnowError
@@ -34,13 +34,13 @@ class instead:
     """``with instead(refusal, OSError):`` raises the refusal in the place of such an error.
 
     The refusal is an error of ours, or a function that makes one of the other error; it must
-    use no more of it than `reason` says. Without types everything foreign is replaced. An error
-    of ours passes, unless its own type is named.
+    use no more of it than `reason` says. Where it makes none, the other error passes. Without
+    types everything foreign is replaced. An error of ours passes, unless its own type is named.
     """
 
     def __init__(
         self,
-        refusal: WinnowError | Callable[[BaseException], WinnowError],
+        refusal: WinnowError | Callable[[BaseException], WinnowError | None],
         *caught: type[BaseException],
     ) -> None:
         self._refusal, self._caught = refusal, caught
@@ -58,6 +58,8 @@ class instead:
             return
         refusal = self._refusal
         ours = refusal if isinstance(refusal, WinnowError) else refusal(error)
+        if ours is None:
+            return
         del kind, error, trace  # the frame of this call hangs on what is raised
         _raise_alone(ours)
 
@@ -89,6 +91,18 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
 
     call.__guarded__ = True  # type: ignore[attr-defined]
     return call
+
+
+def guarded_methods(kind: type[T]) -> type[T]:
+    """Guard every public method of a class, those that are added later too."""
+    for name, held in list(vars(kind).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(held, FunctionType):
+            setattr(kind, name, guarded(held))
+        elif isinstance(held, classmethod):
+            setattr(kind, name, classmethod(guarded(held.__func__)))
+    return kind
 
 
 def reason(error: BaseException) -> str:

@@ -23,7 +23,7 @@ from winnow.itemsets import crossing
 from winnow.itemsets.audit.claims import ONE, selections
 from winnow.itemsets.audit.model import HELD, PAIRS, OnBaskets
 from winnow.read.engines.basket_query import items_of_text, itemset_text
-from winnow.read.kept import KeptBaskets
+from winnow.read.kept import MOST_PAIRS, KeptBaskets
 from winnow.select.ranked import RankedNoisyMax
 from winnow.topk.audit.kept import ListedCounts
 
@@ -168,7 +168,7 @@ def test_pairs_of_an_engine_stay_there_only_where_they_are_many(
 
     frame = connection.table("log").df()
     assert not kept((connection, "log"))
-    monkeypatch.setattr("winnow.read.baskets.MOST_PAIRS", 10)
+    monkeypatch.setattr(MOST_PAIRS, "_at", 10)
     assert kept((connection, "log")) and kept(connection.table("log")) and not kept(frame)
     many = wn.read_baskets((connection, "log"), **how)
     options: dict[str, Any] = {"epsilon": 300.0, "delta": 0.01, "seed": 1}
@@ -186,7 +186,7 @@ def test_the_number_of_pairs_does_not_choose_how_baskets_are_cut(
     connection = duckdb.connect()
     connection.execute("CREATE TABLE log AS SELECT b, i FROM range(40) t(b), range(2) s(i)")
     how: dict[str, Any] = {"unit": "basket", "basket": "b", "item": "i", "max_items": 1}
-    monkeypatch.setattr("winnow.read.baskets.MOST_PAIRS", 80)
+    monkeypatch.setattr(MOST_PAIRS, "_at", 80)
     before = asked(wn.read_baskets((connection, "log"), **how, salt="s"), 1)
     connection.execute("INSERT INTO log VALUES (99, 7)")
     after = asked(wn.read_baskets((connection, "log"), **how, salt="s"), 1)

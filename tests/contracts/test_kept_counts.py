@@ -26,7 +26,7 @@ from reference.inside import Sealed, Tape, open_sealed
 from winnow.core.noisy_top.count_classes import Place
 from winnow.errors import DataError, ParameterError
 from winnow.read.engines import kept as engine
-from winnow.read.kept import KeptCounts
+from winnow.read.kept import MOST_COLLECTED, KeptCounts
 from winnow.topk.audit.kept import ListedCounts
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain
 
@@ -58,13 +58,13 @@ def members(counts: wn.SealedCounts, places: Sequence[Place]) -> tuple[dict[int,
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("small", [engine._SMALL, 1], ids=["whole classes", "buckets"])
+@pytest.mark.parametrize("small", [engine.SMALL_CLASS.number, 1], ids=["whole classes", "buckets"])
 def test_an_engine_has_the_classes_and_places_of_the_slow_twin(
     put: Put,  # noqa: F811
-    small: int,
+    small: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine, "_SMALL", small)
+    monkeypatch.setattr(engine.SMALL_CLASS, "_at", small)
     monkeypatch.setattr(engine, "_LEAST_STRETCH", 8)
     expected = by_place(bounded_counts(ROWS, 5, "s"))
     places = [(n, j) for n, items in expected.items() for j in range(len(items))]
@@ -78,7 +78,7 @@ def test_a_public_list_has_a_class_of_items_that_nobody_has(
     put: Put,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine, "_SMALL", 3)
+    monkeypatch.setattr(engine.SMALL_CLASS, "_at", 3)
     monkeypatch.setattr(engine, "_LEAST_STRETCH", 8)
     held = bounded_counts([row for row in ROWS if row[1] in ITEMS], 5, "s")
     memory = ListedCounts([held.get(item, 0) for item in ITEMS])
@@ -297,7 +297,7 @@ def test_few_items_are_collected_and_many_are_kept(monkeypatch: pytest.MonkeyPat
     connection = database()
     source, options = (connection, "log"), {"item": "i", "user": "u"}
     assert not isinstance(open_sealed(wn.counts(source, **options).values), KeptCounts)
-    monkeypatch.setattr("winnow.read.counts.MOST_COLLECTED", 10)
+    monkeypatch.setattr(MOST_COLLECTED, "_at", 10)
     for given in (source, connection.table("log"), connection.table("log").df()):
         many = wn.counts(given, **options)
         assert isinstance(open_sealed(many.values), KeptCounts)

@@ -218,6 +218,53 @@ def missing(classes: Iterable[type]) -> list[str]:
     return sorted(made.__qualname__ for made in stores - {Store} - set(STORES.values()))
 
 
+BROKEN = {
+    "a table is gone": "DROP TABLE {p}entries",
+    "an entry is no text": "ALTER TABLE {p}entries RENAME COLUMN body TO secret",
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_errors_of_a_ledger_carry_nothing_of_the_database(place: Place, fault: str) -> None:
+    """Neither as a cause nor as a context, whichever method meets it."""
+    ledger = place.made()
+    budget = RecordedBudget(ledger, "census")
+    budget.charge(TENTH)
+    place.asked(BROKEN[fault], by_owner=True)
+    calls: dict[str, Any] = {
+        "charge": lambda: ledger.charge("census", TENTH),
+        "used": lambda: ledger.used("census"),
+        "entries": ledger.entries,
+        "datasets": ledger.datasets,
+        "open_dataset": lambda: ledger.open_dataset("other", epsilon=1.0),
+        "budget": lambda: budget.charge(TENTH),
+        "spent": lambda: budget.spent,
+        "verb": lambda: wn.select({"a": 4, "b": 1}, epsilon=0.1, budget=budget),
+    }
+    for name, call in calls.items():
+        with pytest.raises(LedgerError) as caught:
+            call()
+        assert caught.value.__cause__ is None and caught.value.__context__ is None, name
+
+
+@pytest.mark.parametrize("make", STORES)
+def test_a_store_that_cannot_be_opened_carries_nothing_of_the_system(
+    make: str, tmp_path: Path
+) -> None:
+    if make == "sqlite":
+        (tmp_path / "ledger.db").write_bytes(b"no database at all " * 50)
+        address = str(tmp_path / "ledger.db")
+    else:
+        pytest.importorskip("psycopg")
+        address = "postgresql://nobody:secret@127.0.0.1:1/none"
+    (tmp_path / "team.key").write_text("00" * 32)
+    (tmp_path / "team.key").chmod(0o600)
+    with pytest.raises(LedgerError) as caught:
+        Ledger.open(address, key_file=tmp_path / "team.key")
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    assert "secret" not in str(caught.value)
+
+
 def test_every_store_is_under_the_contract() -> None:
     found: list[Any] = missing(all_classes())
     assert not found, f"add a place for it to contracts/test_ledger_stores.py: {found}"

@@ -19,6 +19,7 @@ from reference.canaries import CANARY, overheard
 from winnow import errors
 from winnow.errors import DataError, ForeignError, WinnowError
 from winnow.foreign import guarded, instead, reason, shown
+from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession
 
 SOURCE = Path(wn.__file__).parent
 PUBLIC = {"ParameterError", "GuaranteeError", "BudgetExceeded", "RelationMismatch",
@@ -86,6 +87,21 @@ def test_nothing_is_raised_while_another_error_is_handled() -> None:
             assert not raised, f"{file}:{raised}: use winnow.foreign.instead"
 
 
+def test_no_generator_raises_for_what_went_wrong_around_its_yield() -> None:
+    """While a context manager is left by an error, that one is being handled: see above."""
+    for file, tree in sources("contextmanager"):
+        if file.name == "reporting.py":  # of commands: what it raises is an exit code
+            continue
+        for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+            if not any("contextmanager" in ast.unparse(d) for d in function.decorator_list):
+                continue
+            catching = [n for n in ast.walk(function) if isinstance(n, ast.Try) and n.handlers
+                        and any(isinstance(inner, ast.Yield) for part in n.body
+                                for inner in ast.walk(part))]  # fmt: skip
+            raised = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Raise) and n.exc]
+            assert not (catching and raised), f"{file}:{raised}: use winnow.foreign.instead"
+
+
 def test_no_message_of_another_error_is_repeated() -> None:
     """`str(error)`, `error.args` and their like never enter a message, but for errors of ours."""
     for file, tree in sources(r"\bexcept\b"):
@@ -101,7 +117,8 @@ OPEN = {"additive", "as_substitution", "boosted", "calibrate", "conjunctions", "
         "marginals", "predicates", "prefixes", "queries", "random_queries", "ranges", "stumps",
         "thresholds", "where"}  # fmt: skip
 """Functions of public parameters alone."""
-GUARDED = (wn.Session, wn.PrivateClassifier, wn.SealedTable)
+GUARDED = (wn.Session, wn.PrivateClassifier, wn.SealedTable, Ledger, RecordedBudget,
+           RecordedSession)  # fmt: skip
 UNGUARDED = {"get_params", "set_params"}
 
 
@@ -112,10 +129,10 @@ def test_every_public_function_that_sees_data_is_guarded() -> None:
                   if inspect.isfunction(f) and n != "attach"}  # fmt: skip
     for kind in GUARDED:
         functions |= {f"{kind.__name__}.{n}": f for n, f in vars(kind).items()
-                      if inspect.isfunction(f) and not n.startswith("_")
+                      if inspect.isfunction(getattr(f, "__func__", f)) and not n.startswith("_")
                       and n not in UNGUARDED}  # fmt: skip
     unguarded = [n for n, f in functions.items() if not n.split(".")[-1].startswith("_")
-                 and not getattr(f, "__guarded__", False)]  # fmt: skip
+                 and not getattr(getattr(f, "__func__", f), "__guarded__", False)]  # fmt: skip
     assert len(functions) > 30 and not unguarded
 
 
@@ -138,6 +155,8 @@ def test_errors_of_ours_and_other_types_pass() -> None:
         raise wn.ParameterError("mine")
     with pytest.raises(KeyboardInterrupt), instead(DataError("other")):
         raise KeyboardInterrupt
+    with pytest.raises(ValueError, match="mine"), instead(lambda error: None, ValueError):
+        raise ValueError("mine")
 
 
 def test_a_guard_keeps_the_type_and_the_place_only() -> None:

@@ -19,7 +19,7 @@ def small_tops(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cuts, single counts and searches by value at sizes that can be checked by hand."""
     monkeypatch.setattr(module, "_SMALL", 4)
     monkeypatch.setattr(module, "_TOP", 2)
-    monkeypatch.setattr(module, "_FEW", 3)
+    monkeypatch.setattr(module.FEW_VALUES, "_at", 3)
     monkeypatch.setattr(module, "_CHUNK", 5)
 
 

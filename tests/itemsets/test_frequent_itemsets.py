@@ -15,6 +15,7 @@ from reference.inside import Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.itemsets.cli.command import BasketLayout, ItemsetMechanism
+from winnow.itemsets.kernels import borders
 from winnow.mechanisms import ITEMSETS, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
 from winnow.read.baskets import LAYOUTS
@@ -101,7 +102,7 @@ def test_how_deep_is_mined_does_not_change_where_the_search_stops(monkeypatch) -
     codes = rng.choice(25, size=(4000, 7), p=np.arange(25, 0, -1) / 325)
     rows = [sorted(set(row)) for row in codes.tolist()]
     supports = [s for s, _ in supports_by_counting(rows, 2)]
-    monkeypatch.setattr(miner, "_PLAIN", -1)
+    monkeypatch.setattr(borders.PLAIN, "_at", -1)
     ranks = set()
     for seed in range(25):
         search = RankedLargeMargin(1.0, 1e-3).search(wn.Utility.declare(1, monotone=True))

@@ -17,6 +17,7 @@ import winnow.itemsets.kernels.mine as miner
 from reference.inside import Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
 from winnow.core.noisy_top.ranked import Without
+from winnow.itemsets.kernels import borders
 from winnow.itemsets.kernels.mine import ItemsetRanks
 
 
@@ -33,10 +34,10 @@ def random_rows(n: int, items: int, mean: float, seed: int) -> list[list[int]]:
 def test_itemsets_come_by_support_and_ties_in_lexicographic_order(size, kernel, monkeypatch):
     rows = random_rows(150, 18, 6, seed=size)
     if kernel != "plain":
-        monkeypatch.setattr(miner, "_PLAIN", -1)
-        monkeypatch.setattr(miner, "_BITSET_BYTES", 0 if kernel == "occurrences" else 1 << 28)
-        monkeypatch.setattr(miner, "_KEPT_BYTES", 1 << 22 if kernel == "kept bits" else 0)
-        monkeypatch.setattr(miner, "_FEW_ITEMS", 0 if kernel == "pairs" else 256)
+        monkeypatch.setattr(borders.PLAIN, "_at", -1)
+        monkeypatch.setattr(borders.BITSET_BYTES, "_at", 0 if kernel == "occurrences" else 1 << 28)
+        monkeypatch.setattr(borders.KEPT_BYTES, "_at", 1 << 22 if kernel == "kept bits" else 0)
+        monkeypatch.setattr(borders.FEW_ITEMS, "_at", 0 if kernel == "pairs" else 256)
     ranks = ItemsetRanks(baskets_of(rows, 18), size, known_items=True)
     assert list(ranks.stream()) == supports_by_counting(rows, size)
 
@@ -61,7 +62,7 @@ def test_any_floor_counts_the_classes_above_it(rows, size, floor):
 
 def test_a_first_guess_too_high_or_too_low_changes_nothing(monkeypatch):
     rows = random_rows(200, 30, 5, seed=3)
-    monkeypatch.setattr(miner, "_PLAIN", -1)
+    monkeypatch.setattr(borders.PLAIN, "_at", -1)
     best = supports_by_counting(rows, 3)[0]
     for guess in (1, best[0], 10 * best[0]):
         ranks = ItemsetRanks(baskets_of(rows, 30), 3, known_items=True)
@@ -73,7 +74,7 @@ def test_a_first_guess_too_high_or_too_low_changes_nothing(monkeypatch):
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_the_first_guess_is_the_support_of_an_itemset(size, kept, monkeypatch):
     """So it is never above the top, and here, where all items are leaders, near it."""
-    monkeypatch.setattr(miner, "_KEPT_BYTES", kept)
+    monkeypatch.setattr(borders.KEPT_BYTES, "_at", kept)
     for seed in range(5):
         rows = random_rows(120, 14, 6, seed=seed)
         supports = [support for support, _ in supports_by_counting(rows, size)]
@@ -83,8 +84,9 @@ def test_the_first_guess_is_the_support_of_an_itemset(size, kept, monkeypatch):
 
 def test_a_sample_finds_what_the_most_frequent_items_hide(monkeypatch):
     """Eight rare items that are always together, among forty frequent ones that never are."""
-    monkeypatch.setattr(miner, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(borders.KEPT_BYTES, "_at", 0)
     monkeypatch.setattr(miner, "_SAMPLE", 200)
+    monkeypatch.setattr(borders.SAMPLE, "_at", 1600)
     rows = [[i % 40] for i in range(4000)] + [list(range(50, 58))] * 90
     rng = np.random.default_rng(0)
     order = rng.permutation(len(rows))
@@ -135,7 +137,7 @@ def test_a_universe_of_8e11_itemsets_stays_small(monkeypatch):
 def test_ctrl_c_stops_a_long_search(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Quadruples of a basket of 2,000 items: 7e11 of them, which no walk would ever finish."""
     if kernel == "occurrences":
-        monkeypatch.setattr(miner, "_BITSET_BYTES", 0)
+        monkeypatch.setattr(borders.BITSET_BYTES, "_at", 0)
     ranks = ItemsetRanks(baskets_of([list(range(2000))], 2000), 4, known_items=True)
     timer = threading.Timer(0.2, _thread.interrupt_main)
     timer.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from itertools import product
 
 import numpy as np
@@ -15,7 +14,7 @@ import winnow as wn
 from reference.inside import open_sealed
 from reference.rule_counts import correct_by_running, predictions
 from winnow.learn.features import Feature
-from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
+from winnow.learn.kernels.rule_counts import MANY_ROWS, correct_by_row, correct_by_rule
 from winnow.learn.rules import Hypotheses, RuleClass, parse
 
 SCHEMA = wn.Schema.parse(
@@ -151,7 +150,7 @@ def test_compiled_tables_are_the_same(kind: str, monkeypatch: pytest.MonkeyPatch
     codes = [generator.integers(0, f.cardinality, 500, np.int32) for f in rules.features]
     positive, weights = generator.random(500) < 0.4, generator.integers(0, 9, 500)
     plain = correct_by_rule(rules, codes, positive, weights)
-    monkeypatch.setattr(import_module("winnow.learn.kernels.rule_counts"), "_MANY", 0)
+    monkeypatch.setattr(MANY_ROWS, "_at", 0)
     assert (correct_by_rule(rules, codes, positive, weights) == plain).all()
 
 

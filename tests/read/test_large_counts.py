@@ -92,7 +92,7 @@ def test_only_large_files_with_named_columns_take_this_way(
     seen: list[Path] = []
     monkeypatch.setattr(files, "large_counts", lambda path, *_: seen.append(path))
     read_scores(path, label_column="item", score_column="n")
-    monkeypatch.setattr(files, "LARGE", 1)
+    monkeypatch.setattr(files.LARGE_FILE, "_at", 1)
     read_scores(path)
     assert not seen
     read_scores(path, label_column="item", score_column="n")

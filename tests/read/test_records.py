@@ -283,11 +283,8 @@ def test_exactly_the_plain_files_pass(parts: list[bytes], line_breaks: bool, ste
         passed = True
     assert passed is reference(data, line_breaks)
     plain = scan(data, ord(","), line_breaks, ScanState())
-    try:
-        csv_states._FEW = -1
+    with csv_states.FEW_BYTES.moved_to(-1):
         assert scan(data, ord(","), line_breaks, ScanState()) == plain
-    finally:
-        csv_states._FEW = 1 << 20
 
 
 @settings(max_examples=150, deadline=None)

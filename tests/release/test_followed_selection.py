@@ -43,7 +43,7 @@ def setting(
 @pytest.fixture
 def followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """All binary queries are followed, however few there are."""
-    monkeypatch.setattr(clocked_sampler, "_FOLLOW", 0.0)
+    monkeypatch.setattr(clocked_sampler.FOLLOW, "_at", 0.0)
     monkeypatch.setattr(clocked_sampler, "_MANY", 1)
 
 
@@ -151,7 +151,7 @@ def test_queries_are_followed_once_too_many_had_to_be_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(clocked_sampler, "_MANY", 1)
-    monkeypatch.setattr(clocked_sampler, "_FOLLOW", 1e9)
+    monkeypatch.setattr(clocked_sampler.FOLLOW, "_at", 1e9)
     workload, counts, distribution = setting(150, (6, 5, 4), seed=2)
     selector = LazySelector(Sealed(counts, "counts"), workload, 0.1)
     tape, draws = Tape.seeded(7), 4000

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.audit.neighbours import Declared, declarations
 from winnow.audit.probabilities import Model, Scores, model_of
+from winnow.audit.ties import RandomTies
 from winnow.core.checks import Real
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
@@ -23,7 +24,8 @@ from winnow.select.audit.ranked import on_unknown_universes
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.select.sparse_vector import SparseVector
-from winnow.topk.audit.counts import Counted
+from winnow.topk.audit.border import AtBorder
+from winnow.topk.audit.counts import BrokenTiesByPosition, Counted
 from winnow.topk.audit.kept import KeptInEngine
 from winnow.topk.audit.model import (
     LimitedDomainModel,
@@ -124,14 +126,17 @@ class OnLabels:
         if isinstance(inner, LimitedDomain):
             scale = float(inner._per_round() / utility.width)
             lead, reach = inner.lead(utility), inner.reach or 0
-            return LimitedDomainModel(scale, lead, reach, inner.k, inner.max_items_per_user)
-        return StabilityModel(
+            most = inner.max_items_per_user
+            return RandomTies(LimitedDomainModel(scale, lead, reach, inner.k, most), inner.k)
+        by_position = StabilityModel(
             float(inner.scale(utility)),
             inner.threshold(utility),
             inner.k,
             inner.max_items_per_user,
             self.cells,
         )
+        broken = isinstance(inner, BrokenTiesByPosition)
+        return by_position if broken else RandomTies(by_position, inner.k)
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,7 @@ class Case:
     def claimed(self) -> tuple[float, float]:
         """(epsilon, delta) of its event, or of the rounds composed where that is the claim."""
         mechanism, promised = self.mechanism, self.promise
-        while isinstance(mechanism, Counted | KeptInEngine):
+        while isinstance(mechanism, Counted | KeptInEngine | AtBorder):
             mechanism = mechanism.inner
         if isinstance(mechanism, PeelGumbel | GaussianCounts):
             whole = mechanism.guarantee(promised)
@@ -216,11 +221,12 @@ def with_noisy_counts() -> list[AuditedMechanism]:
 
 
 def kept_in_an_engine() -> list[AuditedMechanism]:
-    """Mechanisms whose draws from classes of equal counts break ties in another way."""
+    """Mechanisms of counts that stay in an engine, from some number of labels on or always."""
     return [
         KeptInEngine(Counted(NoisyCounts(EPSILON, 1, 1, with_counts=True), cells=3)),
         KeptInEngine(Counted(GaussianCounts(2.0, 2, 1, delta=0.01), cells=0)),
-        KeptInEngine(OnLabels(StabilityThreshold(2.0, 0.1, 2, 1, with_counts=True), cells=3)),
+        AtBorder(OnLabels(StabilityThreshold(2.0, 0.1, 2, 1, with_counts=True), cells=3), 2),
+        AtBorder(OnLabels(LimitedDomain(4.0, 0.2, 2, 1, reach=2)), 2),
     ]
 
 

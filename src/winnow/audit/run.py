@@ -16,6 +16,7 @@ from winnow.audit.accounting import accounted
 from winnow.audit.closed_plans import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
 from winnow.audit.fidelity import faithful
+from winnow.audit.replay.borders import border_twins, borders_replayed
 from winnow.audit.replay.broken import replay_twins
 from winnow.audit.replay.compare import Replay, replayed
 from winnow.audit.replay.coverage import nothing_is_left_out, replays
@@ -166,6 +167,8 @@ def _accounting(quick: bool, seed: int) -> Iterator[AuditResult]:
 def _verbs_replayed(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield nothing_is_left_out(replays())
     yield from replayed(_of_commands(False), quick=quick, seed=seed)
+    yield from borders_replayed(quick=quick, seed=seed)
+    yield from border_twins(seed=seed)
 
 
 def _commands_replayed(quick: bool, seed: int) -> Iterator[AuditResult]:

@@ -37,12 +37,14 @@ from winnow.select.audit.ranked import broken_on_unknown_universes
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism, PermuteAndFlip
 from winnow.select.sparse_vector import SparseVector
+from winnow.topk.audit.border import AtBorder
 from winnow.topk.audit.counts import (
     BrokenFreeCounts,
     BrokenHalfNoise,
     BrokenLowThreshold,
     BrokenOneRoundTooMany,
     BrokenOwnDeviation,
+    BrokenTiesByPosition,
     Counted,
     CountedAtOnce,
 )
@@ -224,6 +226,13 @@ def enumerated_twins() -> list[Twin]:
             "a class of equal counts has the noise of one candidate",
             KeptInEngine(BrokenOnePerClass(0.5)),
             KeptInEngine(LipschitzMechanism(0.5, Law.GUMBEL)),
+            people,
+            0,
+        ),
+        Twin(
+            "equal noisy counts are listed by position up to a number of labels, by lot beyond",
+            AtBorder(OnLabels(BrokenTiesByPosition(2.0, 0.1, 2, 1, with_counts=True), 3), 2),
+            AtBorder(OnLabels(StabilityThreshold(2.0, 0.1, 2, 1, with_counts=True), 3), 2),
             people,
             0,
         ),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.arithmetic import Arithmetic, Floats, Interval, log
+from winnow.core.borders import Border
 from winnow.core.formulas import clock_within, clocks
 from winnow.core.laws import Law
 
@@ -29,7 +30,14 @@ relative 2^-45 (E = -log W to 2^-43.2 where V >= 1/4, since E >= 0.287 there). S
 at most 2^-48. Together below 2^-42; the bound keeps a factor of 4 in reserve.
 """
 
-_FEW = 8
+FEW_NOISES = Border(
+    8,
+    "noises one by one",
+    decides="how many items a filter left",
+    ways="their noise by Python's numbers; by arrays",
+    same="value",
+    because="both are within a proven error, and what that leaves open is decided exactly",
+)
 """So many items are faster one by one."""
 
 
@@ -56,7 +64,7 @@ def noise(
     Groups need N >= 1, except for Gumbel noise. An error in log_count moves the noise by up
     to 1 + x times as much, x = E/N, for every law; it is part of the returned error.
     """
-    if log_count is None and len(words) <= _FEW:
+    if log_count is None and len(words) <= FEW_NOISES.at:
         pairs = zip(words.tolist(), extension.tolist(), strict=True)
         each = [noise_of_one(law, word, further) for word, further in pairs]
         return (

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
 from winnow.core.mechanism import spend
@@ -102,7 +103,14 @@ def seal_examples(
 
 Integers = NDArray[np.int64]
 
-_SCAN_FROM = 8
+SCAN_FROM = Border(
+    8,
+    "candidates met by an index",
+    decides="how far the head of an index stands above the rest",
+    ways="a scan of all candidates; a lazy draw from the head and a few of the others",
+    same="law",
+    because="either way is the law that the docstrings of both mechanisms prove, for every head",
+)
 """When more than one candidate in so many would be met, a scan of all is cheaper."""
 
 
@@ -233,7 +241,7 @@ class IndexedSelection(ABC):
         It is decided from the scores before any noise is drawn, so either way has its own law.
         """
         lifted = float(scale) * (scores - level).astype(np.float64)
-        return float(np.logaddexp.reduce(lifted)) > math.log(_SCAN_FROM)
+        return float(np.logaddexp.reduce(lifted)) > math.log(SCAN_FROM.at)
 
     def _problem(
         self, vectors: SealedVectors, query: SealedQuery, grid: InnerProductGrid, upper_bounds: Any

@@ -8,6 +8,7 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.workloads.part import cell_counts, marginal_counts, sum_of
 from winnow.errors import ParameterError
 from winnow.interactive.kernels.product_sets import CellSets, KeptTables
@@ -17,6 +18,14 @@ from winnow.read.crossing import SealedTable, all_rows
 _DENSE = 1 << 23  # domains up to so many cells are kept as one histogram
 _LARGEST_GRID = 2**31 - 1
 _TABLES = 1 << 22  # cells of all marginal tables kept together
+WIDE_SUM = Border(
+    2**63,
+    "sums of a question",
+    decides="how many rows there are, in grid units",
+    ways="a product of 64-bit integers; of Python's integers, over the cells that are there",
+    same="value",
+    because="below 2^63 no product and no sum on the way leaves 64 bits",
+)
 
 
 class PrivateCounts:
@@ -52,7 +61,7 @@ class PrivateCounts:
         """The exact count in grid units."""
         if question.codes is None:
             assert question.units is not None and self._histogram is not None
-            if question.grid * self._total < 2**63:
+            if question.grid * self._total < WIDE_SUM.at:
                 return int(question.units @ self._histogram)
             # Not a refusal, which would depend on how many rows there are.
             inside = np.flatnonzero(question.units * (self._histogram > 0))

@@ -231,7 +231,7 @@ def _pairs(
         keep = "memory" if are_here(source, how) else "engine"
     found = None
     if keep != "engine":
-        found = pairs_of(source, **how, most=MOST_PAIRS if keep == "auto" else None)
+        found = pairs_of(source, **how, most=int(MOST_PAIRS.at) if keep == "auto" else None)
     if found is not None:
         return found
     bring = None if keep == "engine" else partial(pairs_of, source, **how)

@@ -177,8 +177,9 @@ def counts(
     ``keep="engine"`` leaves the counts where they are: a release then asks how many items have
     each count, and for the names of the items that it draws. ``keep="memory"`` collects them, and
     "auto" does so up to a million items, and for a public list. The guarantee is the same, and so
-    are the laws of what is released. A source that changes during a release fails it, after the
-    charge.
+    are the laws of what is released. (Only large margin, for public lists, prefers the first of
+    equal counts in memory and none in an engine.) A source that changes during a release fails it,
+    after the charge.
     """
     from winnow.read.engines.query import CountQuery
     from winnow.read.engines.registry import engine_for
@@ -212,7 +213,7 @@ def counts(
     totals = None
     if keep != "engine":
         # the labels of a public list are in memory anyway
-        most = MOST_COLLECTED if keep == "auto" and public is None else None
+        most = int(MOST_COLLECTED.at) if keep == "auto" and public is None else None
         totals = engine.count(query, parts, progress, most)
     if totals is None:
         kept: Sealed[Scores | KeptCounts] = Sealed(engine.keep(query, parts, progress), "counts")

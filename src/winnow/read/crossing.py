@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.notebook import Card, InNotebook
 from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
@@ -237,11 +238,22 @@ def _columns_of(part: Part) -> Sequence[int]:
     return (part.column,) if isinstance(part, IntervalPart) else range(len(part.schema.columns))
 
 
+WIDE_KEYS = Border(
+    2**62,
+    "keys of rows",
+    decides="how many rows there are, where the cells are too many to be numbered",
+    ways="rows sorted by the number of their cell; by numbers given anew to what was found",
+    same="value",
+    because="new numbers keep the order of the keys that they stand for",
+)
+"""Keys of distinct rows stay below this."""
+
+
 def group(codes: tuple[Codes, ...], weights: Counts, shape: tuple[int, ...]) -> Rows:
     """The distinct rows of codes, with their weights added up exactly."""
     keys, size = np.zeros(len(weights), np.int64), 1
     for column, cardinality in zip(codes, shape, strict=True):
-        if size * cardinality >= 2**62:  # number the keys found so far anew
+        if size * cardinality >= WIDE_KEYS.at:  # number the keys found so far anew
             _, keys = np.unique(keys, return_inverse=True)
             size = max(1, len(weights))
         keys = keys * cardinality + column

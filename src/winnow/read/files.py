@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.errors import DataError, ExtraMissing, InputError
 from winnow.foreign import guarded, instead, plain_type, reason
 from winnow.read.file_columns import (
@@ -36,7 +37,15 @@ from winnow.read.text_format import NOT_PARQUET, TextFormat, delimiter_of, kind_
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
 STDIN = "-"
-LARGE = 4_000_000
+LARGE_FILE = Border(
+    4_000_000,
+    "bytes of a file of counts",
+    decides="how large a file is, and whether it is plain",
+    ways="read line by line; read by whole arrays, with the labels packed",
+    same="value",
+    because="whatever is not plain beyond doubt is read line by line, so both give the same labels "
+    "and counts in the same order",
+)
 """Bytes from which on labels are kept packed."""
 
 
@@ -103,7 +112,7 @@ def _large(
 ) -> tuple[PackedLabels, Scores] | None:
     """What is read without a line at a time, if both columns are named and all is plain."""
     named = columns.label is not None and columns.score is not None
-    if not named or written.line_breaks or path.stat().st_size < LARGE:
+    if not named or written.line_breaks or path.stat().st_size < LARGE_FILE.at:
         return None
     return large_counts(path, ending, columns, written)
 

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from winnow.core.borders import Border
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn, Place
 from winnow.errors import DataError, ParameterError
 from winnow.read.engine import refusing
@@ -22,10 +23,26 @@ if TYPE_CHECKING:  # they need sqlglot
     from winnow.read.engines.basket_query import BasketQuery
 
 KEEP = ("auto", "engine", "memory")
-MOST_COLLECTED = 1_000_000
+MOST_COLLECTED = Border(
+    1_000_000,
+    "items collected",
+    decides="how many different items the data have",
+    ways="counts in memory; counts that stay in their engine",
+    same="law",
+    because="noise is exact and independent for each item either way, and equal noisy counts are "
+    "listed by lot: a draw from classes of equal counts with uniform members is that of all counts",
+)
 """So many items at most are brought to this process where the user does not say."""
-MOST_PAIRS = 5_000_000
-"""The same, for pairs of a basket and an item."""
+MOST_PAIRS = Border(
+    5_000_000,
+    "pairs brought",
+    decides="how many pairs of a basket and an item an engine has",
+    ways="baskets mined in memory; itemsets counted in their engine",
+    same="law",
+    because="every mechanism of itemsets sees only how many of them have each support, and takes "
+    "uniform members of a support; which mechanisms there are follows from the kind of source",
+)
+"""So many pairs at most are brought from an engine where the user does not say."""
 
 
 def changed() -> DataError:

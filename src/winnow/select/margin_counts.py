@@ -25,6 +25,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.select.margin_search import Floats
@@ -32,6 +33,14 @@ from winnow.select.margin_search import Floats
 Integers = NDArray[np.int64]
 
 _CHUNK = 1 << 14
+WIDE_GAPS = Border(
+    2**63,
+    "gaps of whole scores",
+    decides="how far the largest score lies above the smallest",
+    ways="gaps counted in bins by a compiled pass; by NumPy",
+    same="value",
+    because="bins only bound counts that are then taken exactly",
+)
 _COMPILE_FROM, _COMPILED_FROM = 1 << 18, 1 << 11
 """Below the first loading numba costs more than it saves; once it is loaded, it pays from the
 second on."""
@@ -42,7 +51,7 @@ def _pays_to_compile(scores: Scores) -> bool:
     loaded = "winnow.select.kernels.gap_bins" in sys.modules
     if len(scores) < (_COMPILED_FROM if loaded else _COMPILE_FROM):
         return False
-    return scores.dtype != np.int64 or int(scores.max()) - int(scores.min()) < 2**63
+    return scores.dtype != np.int64 or int(scores.max()) - int(scores.min()) < WIDE_GAPS.at
 
 
 class GapCounts:

@@ -19,6 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.bounded import noise
 from winnow.core.checks import Real, exact
 from winnow.core.laws import Law
@@ -103,7 +104,14 @@ LAST_RANK = 2**200
 """Beyond this rank the search does not stop any more: T is infinite there, which is allowed,
 since larger thresholds are at least as private."""
 
-ONE_BY_ONE = 1 << 13
+ONE_BY_ONE = Border(
+    1 << 13,
+    "ranks tested one by one",
+    decides="at which rank the search for a margin is, and how many candidates have one count",
+    ways="each rank has noise of its own; the first of many that passes is drawn by its hazard",
+    same="law",
+    because="the tests of a rank are independent, and the hazard is that of one after another",
+)
 """So many ranks are tested one by one; any number gives the same law."""
 
 
@@ -120,8 +128,13 @@ class MarginSearch:
     delta: Real
     thresholds: str
     sensitivity: Fraction
-    one_by_one: int = ONE_BY_ONE
+    one_by_one: int | None = None
+    """None: as ``ONE_BY_ONE`` says."""
     last_rank: int = LAST_RANK
+
+    @property
+    def _singly(self) -> int:
+        return int(ONE_BY_ONE.at) if self.one_by_one is None else self.one_by_one
 
     def stopping_rank(self, ranked: Ranked, tape: Tape) -> int | None:
         """The rank at which the search stops; None: it never does (endless universe)."""
@@ -132,7 +145,7 @@ class MarginSearch:
         while True:
             margins = _Margins(ranked, top, self.sensitivity, self.last_rank)
             last = margins.last
-            near = min(self.last_rank if last is None else last, self.one_by_one)
+            near = min(self.last_rank if last is None else last, self._singly)
             if rank <= near:
                 found = self._near(tests, margins, rank, near)
                 if found is not None:
@@ -152,7 +165,7 @@ class MarginSearch:
                 rank = last + 1 if last is not None else rank
             if ranked.floor == 1:
                 return ranked.total
-            if rank <= self.one_by_one and self._certain(tests, rank, top - ranked.floor + 1):
+            if rank <= self._singly and self._certain(tests, rank, top - ranked.floor + 1):
                 return rank
             below = ranked.floor - 1 - (top - ranked.floor) // 16
             ranked.lower(max(1, min(below, top - self._reach(tests, rank, shared, margins))))
@@ -206,7 +219,7 @@ class MarginSearch:
         by their own noises, which the tape has already. Where some counts are known: that of the
         first rank that will stop it if candidates go on to double as they did last.
         """
-        if rank > self.one_by_one:  # a class of very many was passed at once
+        if rank > self._singly:  # a class of very many was passed at once
             far = float(self._needed(np.array([float(rank)]))[0]) - shared
             return int(min(2.0**62, max(0.0, far * float(self.sensitivity)))) + 1
         ranks = np.arange(rank, 3 * rank + 16)

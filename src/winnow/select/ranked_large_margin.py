@@ -18,7 +18,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Promise, promise
 from winnow.select.crossing import check_scale
-from winnow.select.margin_search import LAST_RANK, ONE_BY_ONE, THRESHOLDS, MarginSearch
+from winnow.select.margin_search import LAST_RANK, THRESHOLDS, MarginSearch
 from winnow.select.ranked import Found, OneOf, check_delta, log_counts
 
 
@@ -58,7 +58,7 @@ class RankedLargeMargin(OneOf):
     epsilon: Real
     delta: Real
     thresholds: str = "tight"
-    one_by_one: int = ONE_BY_ONE
+    one_by_one: int | None = None
     last_rank: int = LAST_RANK
     title: ClassVar[str] = "large-margin"
     endless: ClassVar[bool] = True

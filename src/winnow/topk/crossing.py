@@ -111,15 +111,10 @@ class UnknownDomain(ABC):
             return content.drawn(lambda classes: self._draw_classes(classes, utility, tape))
         whole = np.asarray(content, np.int64)
         chosen, noisy = self._draw(whole, utility, tape)
-        chosen = self._among_equals(whole, chosen, tape)
         labels = counts.labels
         if isinstance(labels, Sealed):
             labels = open_sealed(labels)
         return [labels[position] for position in chosen], noisy
-
-    def _among_equals(self, counts: NDArray[np.int64], chosen: list[int], tape: Tape) -> list[int]:
-        """What was drawn, with labels of one count in random order where only some took part."""
-        return chosen
 
     def simulate(
         self, counts: NDArray[np.int64], utility: Utility, draws: int, seed: int

@@ -119,7 +119,7 @@ def replayed(entries: Iterable[Replay], *, quick: bool = False, seed: int) -> It
 
 def replay(entry: Replay, *, quick: bool = False, seed: int) -> AuditResult:
     """One entry, on its odd groups, on random ones, and on all their neighbours."""
-    run, first = _ReplayRun(entry), _seed_of(entry, seed)
+    run, first = ReplayRun(entry), seed_of(entry, seed)
     with TemporaryDirectory(prefix="winnow-replay-") as folder:
         for number, people in enumerate(entry.family.groups(entry.groups[not quick], first)):
             run.group(people, first + number, Path(folder))
@@ -149,13 +149,13 @@ def _empty(folder: Path) -> None:
         path.unlink() if path.is_file() else shutil.rmtree(path)
 
 
-def _seed_of(entry: Replay, seed: int) -> int:
+def seed_of(entry: Replay, seed: int) -> int:
     """Each entry has tapes of its own, whatever stands before it in the table."""
     name = f"{seed}:{entry.verb}:{entry.variant}:{entry.relation}".encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=6).digest())
 
 
-class _ReplayRun:
+class ReplayRun:
     """The runs of one entry, and what was found."""
 
     def __init__(self, entry: Replay) -> None:
@@ -170,16 +170,17 @@ class _ReplayRun:
     def group(self, people: People, seed: int, folder: Path) -> None:
         """A group of people against itself, and against all neighbours."""
         entry = self._entry
-        here = self._observed(people, seed, folder)
-        self._compare(here, self._observed(people, seed, folder), people, people)
+        here = self.observed(people, seed, folder)
+        self.compare(here, self.observed(people, seed, folder), people, people)
         for others in neighbours(people, entry.family.universe, entry.relation):
-            there = self._observed(others, seed, folder)
+            there = self.observed(others, seed, folder)
             self.pairs += 1
-            self._compare(here, there, people, others)
+            self.compare(here, there, people, others)
             self._derived(there, others, seed)
         self._derived(here, people, seed)
 
-    def _observed(self, people: People, seed: int, folder: Path) -> Observation:
+    def observed(self, people: People, seed: int, folder: Path) -> Observation:
+        """All that can be seen of one call."""
         inputs, outputs = folder / "inputs", folder / "outputs"
         for path in (inputs, outputs):  # the same places each time: their names may be shown
             _empty(path)
@@ -195,9 +196,10 @@ class _ReplayRun:
             self.done += 1
         return seen
 
-    def _compare(
+    def compare(
         self, here: Observation, there: Observation, people: People, others: People
     ) -> None:
+        """Note what differs between two calls and may not."""
         refused = [self._refused(seen) for seen in (here, there)]
         if refused[0] != refused[1] and all(text is None or text for text in refused):
             return  # one of them is refused, with words that the table has

@@ -36,7 +36,8 @@ def program_replays() -> Iterator[Replay]:
     yield from _rows_of_people()
 
 
-def _arrays(people: People) -> tuple[Any, Any]:
+def labelled_arrays(people: People) -> tuple[Any, Any]:
+    """Their features and their labels."""
     return (
         np.array([x for x, _ in people], np.float64).reshape(-1, 1),
         np.array([y for _, y in people], np.int64),
@@ -52,8 +53,13 @@ def _learning() -> Iterator[Replay]:
         functions = {"hypotheses": [_zero, _high]}
         shared = {"epsilon": 1.0, **words}
         kinds: list[tuple[str, Call, Family, tuple[int, int]]] = [
-            ("cut points", calling(learn, _arrays, **shared, **cuts), LABELLED, quick),
-            ("functions", calling(learn, _arrays, **shared, **functions), LABELLED, FULL_ONLY),
+            ("cut points", calling(learn, labelled_arrays, **shared, **cuts), LABELLED, quick),
+            (
+                "functions",
+                calling(learn, labelled_arrays, **shared, **functions),
+                LABELLED,
+                FULL_ONLY,
+            ),
             ("predictions", _predicted(words), LABELLED, FULL_ONLY),
             ("a table", _from_table(words, relation), ROWS, quick),
         ]
@@ -64,23 +70,23 @@ def _learning() -> Iterator[Replay]:
         words = {"relation": str(relation), "delta": 0.1, "class_weights": "balanced"}
         points = {"hypotheses": additive(cuts=[0.5]), "epsilon": 1.0, "classes": (0, 1, 2), **words}
         yield Replay(
-            "learn", "additive", calling(learn, _arrays, **points), LABELLED, relation, words,
-            (1, 4),
+            "learn", "additive", calling(learn, labelled_arrays, **points), LABELLED, relation,
+            words, (1, 4),
         )  # fmt: skip
         weights = {"hypotheses": stumps(cuts=[0.5]), "epsilon": 1.0, "class_weights": (1, 3)}
-        weighed = calling(learn, _arrays, relation=str(relation), **weights)
+        weighed = calling(learn, labelled_arrays, relation=str(relation), **weights)
         yield Replay("learn", "class weights", weighed, LABELLED, relation, {}, (1, 4))
         even = {"hypotheses": stumps(cuts=[0.5]), "epsilon": 1.0, "class_weights": "balanced"}
-        rule = calling(learn, _arrays, relation=str(relation), **even)
+        rule = calling(learn, labelled_arrays, relation=str(relation), **even)
         yield Replay("learn", "balanced rule", rule, LABELLED, relation, {}, (1, 4))
         vote = {"hypotheses": boosted(cuts=[0.5], rounds=3), "epsilon": 1.0, **words}
-        voted = calling(learn, _arrays, **vote)
+        voted = calling(learn, labelled_arrays, **vote)
         yield Replay("learn", "boosted rules", voted, LABELLED, relation, words, (1, 4))
         yield Replay("learn", "auto", _auto(relation), ROWS, relation, {}, (1, 4))
 
     def fitted(people: People, place: ReplayPlace) -> Any:
         model = PrivateClassifier(stumps(cuts=[0.5]), relation="add-remove", seed=place.seed)
-        model.fit(*_arrays(people))
+        model.fit(*labelled_arrays(people))
         said = model.predict(np.array([[0.0], [1.0]])).tolist()
         return {
             "released": model.released_,

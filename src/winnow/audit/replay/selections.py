@@ -276,7 +276,8 @@ STEPS = Family(_STEPS, odd=((_STEPS[1],), (_STEPS[1], _STEPS[2]), (), (_STEPS[3]
 """People who move a vector of two numbers by at most 1 in the sum."""
 
 
-def _moved(people: People) -> tuple[Any, ...]:
+def moved_query(people: People) -> tuple[Any, ...]:
+    """Public vectors, and the vector that people moved together."""
     return _CANDIDATES, np.array(people, np.float64).reshape(-1, 2).sum(axis=0)
 
 
@@ -291,7 +292,7 @@ def _inner_products() -> Iterator[Replay]:
             yield Replay(
                 "max_inner_product",
                 _variant(chosen),
-                calling(max_inner_product, _moved, sensitivity=1, **chosen),
+                calling(max_inner_product, moved_query, sensitivity=1, **chosen),
                 STEPS,
                 words=chosen,
                 groups=(int(chosen is options), 4),

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.arithmetic import LN2
+from winnow.core.borders import Border
 from winnow.core.laws import Law
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.tape import CHUNK, Tape, Words
@@ -41,8 +42,24 @@ _SLACK = ROUNDING / UNIT
 _MITCHELL = 0.0861
 _BELOW, _ABOVE = 1.0 - 2.0**-48, 1.0 + 2.0**-48
 _ALL_ONES = 0xFFFFFFFF
-_FEW = 16
-_SORTED = 1 << 12
+FEW_LEFT = Border(
+    16,
+    "items left by a filter",
+    decides="how many items may still have the largest noisy score",
+    ways="bounds of each are computed once more; all are passed on",
+    same="value",
+    because="a filter drops no item that can win, whatever it keeps in vain: the winner is a "
+    "function of the tape",
+)
+FEW_KEYS = Border(
+    1 << 12,
+    "keys partitioned",
+    decides="how many items there are, where labels are private",
+    ways="the k smallest keys by partition; by the minima of columns",
+    same="value",
+    because="any k items bound the k-th largest noisy score from below, and the winners are a "
+    "function of the tape",
+)
 """Of so many keys the k smallest are found by partition, of more by the minima of columns."""
 
 
@@ -177,7 +194,7 @@ class Filter:
         size = len(keys)
         if size <= self.k:
             return np.arange(size)
-        if size <= max(_SORTED, 16 * self.k):
+        if size <= max(FEW_KEYS.at, 16 * self.k):
             return np.argpartition(keys, self.k - 1)[: self.k]
         columns = 1 << (4 * self.k).bit_length()
         least = keys[: size - size % columns].reshape(-1, columns).min(axis=0)
@@ -192,7 +209,7 @@ class Filter:
             places, words, keys = (np.concatenate(parts) for parts in zip(*kept, strict=True))
             near = keys <= self._limit
             places, words = places[near], words[near]
-        if self.k > 1 or self.counts is not None or not 1 < len(places) <= _FEW:
+        if self.k > 1 or self.counts is not None or not 1 < len(places) <= FEW_LEFT.at:
             return places, words
         # the bound behind the keys is a rough one, unless the noise is large
         pairs = zip(places.tolist(), words.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Scores in order: the positions of the largest, ties by position."""
+"""Scores in order: the positions of the largest, ties by position or by lot."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.noisy_top.filter import Scores
+from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import DataError
 
@@ -109,3 +110,23 @@ def largest(values: Scores, k: int) -> NDArray[np.int64]:
     backwards = candidates[::-1]  # so that the reversed stable sort lists ties by position
     order: NDArray[np.int64] = backwards[np.argsort(values[backwards], kind="stable")][::-1]
     return order
+
+
+def largest_by_lot(values: Scores, k: int, tape: Tape) -> NDArray[np.int64]:
+    """The positions of the k largest values, largest first, equal ones in uniformly random order.
+
+    So the law of what is listed does not depend on the order of the values: it is that of a draw
+    that knows only how many of them are equal.
+    """
+    k = min(k, len(values))
+    if k == 0:
+        return np.empty(0, np.int64)
+    last = np.partition(values, len(values) - k)[len(values) - k]
+    near = np.flatnonzero(values >= last)
+    lots: list[NDArray[np.uint64]] = []
+    while True:  # until no two that are equal have the same bits, which are without an end
+        lots += [*tape.extension(np.arange(len(near)), len(lots) // 2).T]
+        keys = [*lots[::-1], values[near]]  # the last one goes first
+        order = np.lexsort(keys)
+        if not np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in keys]).any():
+            return near[order[::-1][:k]]

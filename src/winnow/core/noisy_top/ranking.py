@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
+
 Integers = NDArray[np.int64]
 
 _SMALL = 1 << 13
@@ -22,7 +24,14 @@ _TOP = 1 << 12
 
 _CHUNK = 1 << 14
 
-_FEW = 8
+FEW_VALUES = Border(
+    8,
+    "values looked for",
+    decides="how many different scores the drawn ranks have, and below which a draw asks",
+    ways="each is looked for in a pass; all scores are sorted",
+    same="value",
+    because="both give the positions of the same ranks, equal scores by position",
+)
 """So many different values are looked for one by one, and so many thresholds counted."""
 
 
@@ -95,7 +104,7 @@ class Ranking:
         between = (thresholds > 0) & (thresholds < self._level)
         unknown, which = np.unique(thresholds[between], return_inverse=True)
         self._counted += len(unknown)
-        if self._counted > _FEW:  # sorting pays
+        if self._counted > FEW_VALUES.at:  # sorting pays
             self.ascending()
             return self.at_least(thresholds)
         reached = [np.count_nonzero(self.values >= t) for t in unknown + self.lowest]
@@ -136,14 +145,15 @@ class Ranking:
         """Each rank among the positions of its own value."""
         top = self._top
         different = np.unique(found)
-        if len(different) > _FEW:
+        many = len(different) > FEW_VALUES.at
+        if many:
             order = np.argsort(self.values)  # equal values in any order
         result = np.empty(len(places), np.int64)
         for value in different:
             low, high = top.searchsorted(value), top.searchsorted(value, side="right")
             wanted = np.flatnonzero(found == value)
             indices = places[wanted] - (len(top) - int(high))
-            if len(different) > _FEW:
+            if many:
                 low, high = (edge + self.size - len(top) for edge in (low, high))
                 result[wanted] = np.sort(order[low:high])[indices]
             else:

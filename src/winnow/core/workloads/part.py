@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.schema import Schema
 from winnow.core.workloads.forms import Form, WholeTable
 from winnow.errors import ParameterError
@@ -29,7 +30,14 @@ Counts = NDArray[np.int64]
 Codes = Sequence[NDArray[Any]]
 """The codes of the distinct rows of a table: one array for each column of the schema."""
 
-EXACT_FLOAT = 2**53
+EXACT_FLOAT = Border(
+    2**53,
+    "sums in floats",
+    decides="the sum of the weights of all rows, in grid units",
+    ways="counts added up as float64; as 64-bit integers",
+    same="value",
+    because="sums of whole numbers below 2^53 are exact in a float64, in any order",
+)
 """Whole numbers up to here, and their sums, are exact in a float64."""
 
 
@@ -178,7 +186,7 @@ def marginal_counts(
 
 def bin_counts(places: NDArray[np.int64], weights: Counts, cells: int) -> Counts:
     """The sum of the weights at each place, in whole numbers."""
-    if sum_of(weights) < EXACT_FLOAT:  # then every float sum along the way is exact
+    if sum_of(weights) < EXACT_FLOAT.at:  # then every float sum along the way is exact
         return np.bincount(places, weights, cells).astype(np.int64)
     counted = np.zeros(cells, np.int64)
     np.add.at(counted, places, weights)

@@ -68,7 +68,7 @@ class GridPart(ArraysPart):
         """Inner products with the histogram in whole numbers, over the cells that are there."""
         histogram = cell_counts(codes, weights, self.schema)
         cells = np.flatnonzero(histogram)
-        if self.grid * sum_of(weights) < EXACT_FLOAT:  # every float sum on the way is exact
+        if self.grid * sum_of(weights) < EXACT_FLOAT.at:  # every float sum on the way is exact
             return self._products(histogram[cells].astype(np.float64), cells).astype(np.int64)
         counted = np.empty(self.size, np.int64)
         for rows in self._blocks(cells.size):

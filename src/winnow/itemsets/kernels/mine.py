@@ -25,6 +25,7 @@ from winnow.core.baskets import Baskets
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
 from winnow.core.process import in_thread
 from winnow.core.tape import BitStream
+from winnow.itemsets.kernels import borders
 
 
 def stoppable(kernel: Callable[..., Any], steps: float, *arguments: Any) -> Any:
@@ -34,7 +35,7 @@ def stoppable(kernel: Callable[..., Any], steps: float, *arguments: Any) -> Any:
     Ctrl-C, takes longer to start than many a kernel runs.
     """
     stop = np.zeros(1, np.uint8)
-    if steps <= _SHORT:
+    if steps <= borders.SHORT.at:
         return kernel(*arguments, stop)
     return in_thread(lambda: kernel(*arguments, stop), lambda: stop.fill(1))
 
@@ -44,20 +45,10 @@ Itemset = tuple[int, ...]
 Listed = tuple[Integers, Integers]
 """Supports, and the itemsets that have them: a row of item codes for each."""
 
-_PLAIN = 40_000
-"""Up to so many (basket, itemset) pairs plain Python is faster than loading numba."""
 _LEADERS = 32
 """How many of the most frequent items are looked at for a first guess of the top."""
-_SHORT = 1 << 25
-"""So many steps take about 20 ms."""
 _SAMPLE, _TELLING = 2048, 6
 """So many baskets are a sample, and an itemset that so many of them hold is looked at."""
-_BITSET_BYTES, _KEPT_BYTES = 1 << 28, 1 << 22
-"""The most that bitsets may take: for one pass, and to be kept for all of them."""
-_LISTED = 1 << 12
-"""So many itemsets are listed while they are counted."""
-_FEW_ITEMS, _MOST_ITEMS = 256, 2048
-"""With fewer items pairs are counted by their bits at no cost, with more they take much memory."""
 _NONE, _NO_PAIRS = np.empty(0, np.int64), np.empty((0, 0), np.int32)
 
 
@@ -137,7 +128,7 @@ class ItemsetRanks:
             bits, words = kept
             return int(greedy(bits[leaders], words, self.size))
         found = int(greedy(*bits_of(self.baskets, leaders, self.size), self.size))
-        if len(self.baskets) < 8 * _SAMPLE or 16 * found > int(supports.max()):
+        if len(self.baskets) < borders.SAMPLE.at or 16 * found > int(supports.max()):
             return found  # it is a good one, or a sample would be most of the baskets
         best = self._best_of_sample()
         if best is not None:
@@ -148,8 +139,8 @@ class ItemsetRanks:
         """An itemset that many baskets of a sample hold; None: it tells nothing, or takes long."""
         lengths = self.baskets.lengths()
         taken = np.zeros(len(lengths), np.bool_)
-        taken[:: len(lengths) // _SAMPLE] = True
-        taken &= (lengths >= self.size) & (lengths <= _SHORT ** (1 / self.size) / 8)
+        taken[:: max(1, len(lengths) // _SAMPLE)] = True
+        taken &= (lengths >= self.size) & (lengths <= borders.SHORT.number ** (1 / self.size) / 8)
         starts = np.concatenate([[0], np.cumsum(lengths[taken])]).astype(np.int64)
         items = self.baskets.items[np.repeat(taken, lengths)]
         sample = ItemsetRanks(
@@ -165,7 +156,8 @@ class ItemsetRanks:
         """The bits of all items, for every pass, where they are few."""
         if self._bits is None:
             long_enough = sum(count for _, count in self._by_length)
-            if long_enough * self.baskets.item_count > 8 * min(_KEPT_BYTES, _BITSET_BYTES):
+            most = min(borders.KEPT_BYTES.at, borders.BITSET_BYTES.at)
+            if long_enough * self.baskets.item_count > 8 * most:
                 return None
             self._bits = bits_of(self.baskets, np.arange(self.baskets.item_count), self.size)
         return self._bits
@@ -183,7 +175,7 @@ class ItemsetRanks:
             histogram = self._count_plainly()
         else:
             histogram = np.zeros(len(self.baskets) + 1, np.int64)
-            listed = self._walk(floor, len(self.baskets), histogram, 0, _LISTED)
+            listed = self._walk(floor, len(self.baskets), histogram, 0, int(borders.LISTED.at))
             self._found = listed if len(listed[0]) == int(histogram.sum()) else None
         counts = np.flatnonzero(histogram[floor:])[::-1] + floor
         self._counts, self._sizes = counts.astype(np.int64), histogram[counts].tolist()
@@ -270,7 +262,7 @@ class ItemsetRanks:
 
     def _small(self) -> bool:
         pairs: int = sum(comb(n, self.size) * c for n, c in self._by_length)
-        return pairs <= _PLAIN
+        return pairs <= borders.PLAIN.at
 
     def _count_plainly(self) -> Integers:
         found: Counter[Itemset] = Counter()
@@ -303,7 +295,7 @@ class ItemsetRanks:
         reduced, codes = restricted(self.baskets, self._item_supports >= low, self.size)
         lengths = reduced.lengths().astype(np.float64)
         words = (len(reduced) + 63) // 64
-        within = 8.0 * words * len(codes) <= _BITSET_BYTES
+        within = 8.0 * words * len(codes) <= borders.BITSET_BYTES.at
         if within and _dense(words, len(codes), float((lengths * (lengths - 1)).sum())):
             rows = np.arange(len(codes))
             most = comb(len(codes), self.size) * words
@@ -311,7 +303,7 @@ class ItemsetRanks:
             done = stoppable(intersect, most, *bits, rows, *self._pairs_of(codes, low), *asked)
         else:
             item_starts = np.concatenate([[0], np.cumsum(reduced.supports())]).astype(np.int64)
-            kind = np.int32 if len(reduced.items) < 2**31 - 1 else np.int64
+            kind = np.int32 if len(reduced.items) < borders.NARROW.at else np.int64
             positions = np.empty(len(reduced.items), kind)
             ends = np.empty(len(reduced.items), kind)
             occurrences(reduced.items, reduced.starts, item_starts[:-1].copy(), positions, ends)
@@ -328,14 +320,14 @@ class ItemsetRanks:
         """
         from winnow.itemsets.kernels.intersect import count_pairs
 
-        if self.size == 2 or self._floor is None or len(codes) < _FEW_ITEMS:
+        if self.size == 2 or self._floor is None or len(codes) < borders.FEW_ITEMS.at:
             return _NONE, _NO_PAIRS
         if self._pairs is None or low < self._pairs[0]:
             floor = max(1, 2 * low // 3)
             counted = np.flatnonzero(self._item_supports >= floor)
-            if len(counted) > _MOST_ITEMS:
+            if len(counted) > borders.MOST_ITEMS.at:
                 floor, counted = low, codes
-            if len(counted) > _MOST_ITEMS:
+            if len(counted) > borders.MOST_ITEMS.at:
                 return _NONE, _NO_PAIRS
             rows = np.full(self.baskets.item_count, -1, np.int64)
             rows[counted] = np.arange(len(counted))
@@ -348,7 +340,7 @@ class ItemsetRanks:
 
 def _dense(words: int, items: int, pairs: float) -> bool:
     """Whether bitsets are faster than occurrences, by the pairs of items that baskets hold."""
-    return words * items * (items - 1.0) <= 40.0 * pairs
+    return words * items * (items - 1.0) <= borders.DENSE.at * pairs
 
 
 def _itemset(row: Integers) -> Itemset:

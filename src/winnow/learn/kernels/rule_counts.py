@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.kernels.compiled import compiled
 from winnow.core.workloads.part import EXACT_FLOAT, sum_of
 from winnow.errors import DataError
@@ -36,7 +37,15 @@ add_by_cell = compiled(_add_by_cell)
 
 
 Counts = NDArray[np.int64]
-_MANY = 20_000_000  # rows times tables from which on compiled code is worth its loading
+MANY_ROWS = Border(
+    20_000_000,
+    "rows of rules",
+    decides="how many rows there are, times tables",
+    ways="tables of signed counts by NumPy; by a compiled loop",
+    same="value",
+    because="both add the same whole numbers, exactly",
+)
+"""Rows times tables from which on compiled code is worth its loading."""
 _BLOCK = 1 << 26  # bytes of predictions that are looked at together
 
 
@@ -57,7 +66,7 @@ def correct_by_rule(
         raise DataError("there are 2^62 rows or more; they cannot be counted in 64 bits")
     positives = sum_of(weights[positive])
     scores = np.empty(len(rules), np.int64)
-    tables = _Tables(codes, signed, shape, compiled=len(signed) * len(rules.blocks) >= _MANY)
+    tables = _Tables(codes, signed, shape, compiled=len(signed) * len(rules.blocks) >= MANY_ROWS.at)
     for block, start in zip(rules.blocks, rules.starts, strict=False):
         table = tables.of(block.features)
         for axis, tests in enumerate(block.tests):
@@ -110,7 +119,7 @@ class _Tables:
         compiled: bool,
     ) -> None:
         self._codes, self._signed, self._shape, self._compiled = codes, signed, shape, compiled
-        self._exact = sum_of(np.abs(signed)) < EXACT_FLOAT
+        self._exact = sum_of(np.abs(signed)) < EXACT_FLOAT.at
         self._known: tuple[tuple[int, ...], Counts] = ((), np.zeros(len(signed), np.int64))
 
     def of(self, features: tuple[int, ...]) -> Counts:

@@ -27,6 +27,7 @@ from winnow.core.checks import Real, exact
 from winnow.core.relation import Relation
 from winnow.core.unit import PERSON, Unit, named, together
 from winnow.errors import DataError, LedgerError, RelationMismatch
+from winnow.foreign import guarded_methods
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event, from_json, short_number, to_json
 from winnow.privacy.ledger.accounts import Dataset, Share, texts_of, unit_texts
@@ -56,6 +57,7 @@ ACCOUNTING = "1"
 """Of the rules by which events are turned into costs."""
 
 
+@guarded_methods
 class Ledger:
     """One ledger: an SQLite file or a Postgres database, and its key.
 
@@ -236,8 +238,7 @@ class Ledger:
                 _check_same(before, label, content)
                 return before, True
             account = self._account(chain, label)
-            cap = account.cap
-            cost = cap.cost(event, account.used)
+            cost = (cap := account.cap).cost(event, account.used)
             after = account.charged(cap.after(account.used, event, cost), unit)
             body = {**content, "cost": texts_of(cost), "accountant": cap.accountant}
             if analyst:

@@ -18,8 +18,8 @@ not for the turns of a crowd of other processes in between.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -208,21 +208,18 @@ class PostgresStore(TableStore["_PostgresView"]):
                         raise
         raise AssertionError("the last trial raises")
 
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
+    def _reported(self) -> instead:
         """Errors of the server without its address, its user or its statements."""
-        problem = ""
-        try:
-            yield
-        except (self._driver.Error, UnicodeError) as error:
-            cause = _cause(error)
-            problem = getattr(cause, "sqlstate", None) or type(cause).__name__
-        if problem:
-            raise LedgerError(
-                f"the ledger {self.name} on Postgres cannot be used (error {problem}); nothing was "
-                "shown that it does not record. Check the address, the password, the permissions "
-                "and the server"
-            )
+        return instead(self._refusal, self._driver.Error, UnicodeError)
+
+    def _refusal(self, error: BaseException) -> LedgerError:
+        cause = _cause(error)
+        problem = getattr(cause, "sqlstate", None) or type(cause).__name__
+        return LedgerError(
+            f"the ledger {self.name} on Postgres cannot be used (error {problem}); nothing was "
+            "shown that it does not record. Check the address, the password, the permissions "
+            "and the server"
+        )
 
 
 class _PostgresView(TableView):

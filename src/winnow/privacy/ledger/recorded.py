@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import PERSON, Unit
 from winnow.errors import GrantError, LedgerError, ParameterError
+from winnow.foreign import guarded_methods
 from winnow.privacy.budget import Budget
 from winnow.privacy.cap import Amount
 from winnow.privacy.events import Event, from_json
@@ -23,6 +24,7 @@ from winnow.privacy.ledger.labels import check_analyst, check_request
 from winnow.privacy.ledger.ledger import Ledger
 
 
+@guarded_methods
 class RecordedBudget(Budget):
     """What is left of a dataset in a ledger, shared by every process that opens it.
 
@@ -115,6 +117,7 @@ class SessionMark:
     """The head of the state file after that many lines."""
 
 
+@guarded_methods
 class RecordedSession:
     """One session in a ledger, by the name that it was charged under."""
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from winnow.errors import LedgerError
-from winnow.foreign import reason
+from winnow.foreign import instead, reason
 from winnow.privacy.ledger.connections import KeptConnection
 from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.locks import Hold, exclusive, held_file, sync_folder, turnstile
@@ -168,22 +168,24 @@ class SQLiteStore(TableStore["_SQLiteView"]):
         place = self.path.resolve()
         return place.with_name(place.name + ending)
 
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
-        problem = ""
-        try:
-            yield
-        except (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError, MemoryError) as error:
-            code = getattr(error, "sqlite_errorname", None)
-            problem = f"{error} ({code})" if code in _PLAIN else code or type(error).__name__
-        except OSError as error:
+    def _reported(self) -> instead:
+        """Errors of SQLite and of the system, without what they hold of the file."""
+        return instead(
+            self._refusal,
+            *(sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError, MemoryError, OSError),
+        )
+
+    def _refusal(self, error: BaseException) -> LedgerError:
+        code = getattr(error, "sqlite_errorname", None)
+        if isinstance(error, OSError):
             problem = reason(error)
-        if problem:
-            raise LedgerError(
-                f"the ledger {self.path} cannot be used: {problem}; nothing was shown that it does "
-                "not record. Check the path, its permissions and the room on the disk; if the file "
-                "is damaged, restore it from a copy that verifies"
-            )
+        else:
+            problem = f"{error} ({code})" if code in _PLAIN else code or type(error).__name__
+        return LedgerError(
+            f"the ledger {self.path} cannot be used: {problem}; nothing was shown that it does "
+            "not record. Check the path, its permissions and the room on the disk; if the file "
+            "is damaged, restore it from a copy that verifies"
+        )
 
 
 _PLAIN = {

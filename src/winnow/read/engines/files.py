@@ -26,7 +26,7 @@ from sqlglot import exp
 from winnow.core.noisy_top.keyed import Worker
 from winnow.core.process import parse_memory
 from winnow.errors import DataError, InputError, ParameterError
-from winnow.foreign import reason
+from winnow.foreign import instead, reason
 from winnow.read.engine import FILES, Distinct, Source, own_name, refusing
 from winnow.read.engines.columns import column_types, is_untyped, typed
 from winnow.read.engines.distinct import duck_distinct
@@ -184,13 +184,9 @@ def _beginning(path: Path, encoding: str) -> str:
 @contextmanager
 def _readable(path: Path, encoding: str) -> Iterator[None]:
     """Around what reads a text file: errors name the file, and nothing private is chained."""
-    try:
-        with sound(encoding):
-            yield
-        return
-    except InputError as error:
-        problem = str(error)
-    raise DataError(f"the file {path.name!r}: {problem}")  # outside: nothing private is chained
+    named = instead(lambda error: DataError(f"the file {path.name!r}: {error}"), InputError)
+    with named, sound(encoding):
+        yield
 
 
 def _names(beginning: str, delimiter: str, given: tuple[str, ...] | None = None) -> list[str]:
@@ -300,35 +296,37 @@ class DuckFiles(PrivateDuck):
             first = _beginning(path, self.text.encoding).partition("\n")[0]
             return delimiter_of(self.ending, first, self.text)
 
-    @contextmanager
-    def _explaining(self) -> Iterator[None]:
+    def _explaining(self) -> instead:
         """Around the work of DuckDB: where it fails, the line that is the reason, if one is."""
         import duckdb
 
-        try:
-            yield
-            return
-        except duckdb.OutOfMemoryException:
-            raise
-        except duckdb.Error as error:
-            failure = error
-        damaged = (duckdb.InvalidInputException, duckdb.IOException, duckdb.SerializationException)
-        if self.ending != ".parquet":
-            self._refuse_wrong_line()
-        elif isinstance(failure, damaged):
-            one = len(self.paths) == 1
-            which = f"the file {self.paths[0].name!r}" if one else "at least one of the files"
-            kind = reason(failure)
-            del failure  # it may quote a row
-            raise DataError(f"{which} is damaged Parquet ({kind}); copy it again")
-        raise failure
+        return instead(self._explained, duckdb.Error)
 
-    def _refuse_wrong_line(self) -> None:
+    def _explained(self, error: BaseException) -> InputError | None:
+        import duckdb
+
+        damaged = (duckdb.InvalidInputException, duckdb.IOException, duckdb.SerializationException)
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return None
+        if self.ending != ".parquet":
+            return self._wrong_line()
+        if not isinstance(error, damaged):
+            return None
+        one = len(self.paths) == 1
+        which = f"the file {self.paths[0].name!r}" if one else "at least one of the files"
+        return DataError(f"{which} is damaged Parquet ({reason(error)}); copy it again")
+
+    def _wrong_line(self) -> InputError | None:
+        """What is wrong with the first line that cannot be read; None: all of them can."""
         width = len(self.names())
-        for path in self.paths:
-            with _readable(path, self.text.encoding):
-                for _ in rows_of(path, self.delimiter, self.text.encoding, width):
-                    pass
+        try:
+            for path in self.paths:
+                with _readable(path, self.text.encoding):
+                    for _ in rows_of(path, self.delimiter, self.text.encoding, width):
+                        pass
+        except InputError as error:
+            return error
+        return None
 
     def _rows(self, connection: Any, source: exp.Expression) -> int:
         """How many rows there are, roughly for text files."""

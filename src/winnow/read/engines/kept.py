@@ -23,12 +23,20 @@ from typing import Any
 
 from sqlglot import exp
 
+from winnow.core.borders import Border
 from winnow.core.noisy_top.count_classes import Place
 from winnow.read.engine import refusing
 from winnow.read.engines.query import CountQuery
 from winnow.read.kept import KeptCounts, Snapshot, changed
 
-_SMALL = 1 << 14
+SMALL_CLASS = Border(
+    1 << 14,
+    "a class named whole",
+    decides="how many items have a count of which one is drawn",
+    ways="all their names are asked for; those of one bucket are",
+    same="value",
+    because="names are in the order of bucket and key either way",
+)
 """A class of so many items is asked for as a whole."""
 _DIGITS = 4
 """Of MD5, in hexadecimal, for a bucket: 65,536 of them."""
@@ -179,7 +187,7 @@ class _Snapshot(Snapshot):
         """By bucket and key; classes and buckets must be as large as before."""
         if not places:
             return []
-        spots = self._spots({count for count, _ in places if self._sizes[count] > _SMALL})
+        spots = self._spots({count for count, _ in places if self._sizes[count] > SMALL_CLASS.at})
         inside: dict[Place, tuple[Wanted, int]] = {}
         expected: dict[Wanted, int] = {}
         for place in places:

@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from winnow.core.borders import Border
 from winnow.core.process import in_thread, parse_memory
 from winnow.errors import DataError
 from winnow.foreign import instead, shown
@@ -59,10 +60,35 @@ def _run_here(connection: Any, sql: str) -> list[tuple[Any, ...]]:
 
 _PARTS, _KEPT = "winnow_parts", "winnow_kept"
 _MOST_PARTS = 1 << 14
-_FEW_ROWS = 1_000_000
+FEW_ROWS = Border(
+    1_000_000,
+    "rows counted at once",
+    decides="how many rows there are, and whether they fit the memory",
+    ways="one count; parts of the people counted one after another, split further where one "
+    "does not fit",
+    same="value",
+    because="each person is wholly in one part, by a hash of the name, and counts add up",
+)
+MOST_PACKED = Border(
+    CODES,
+    "items packed",
+    decides="how many different items there are, and whether they fit the memory",
+    ways="a person's items ranked as one integer of hash and number; ranked by hash and text",
+    same="value",
+    because="the numbers of items are in the order of their texts, so both order a person's items "
+    "alike",
+)
 _BYTES_PER_PAIR = 64  # of a table of distinct pairs
 _BYTES_PER_ITEM = 300  # of the table of items, its text and its hash table
-_SHARE = 0.4  # of the memory that one part is planned to take
+PART_SHARE = Border(
+    0.4,
+    "memory of a part",
+    decides="how many rows and people there are",
+    ways="fewer parts; more parts of the people, counted one after another",
+    same="value",
+    because="each person is wholly in one part, by a hash of the name, and counts add up",
+)
+"""Of the memory that one part is planned to take."""
 
 
 class PartsCounter:
@@ -154,7 +180,7 @@ class PartsCounter:
         except duckdb.OutOfMemoryException:
             return False
         (found,) = run(self.connection, f"SELECT COUNT(*) FROM {ITEMS}")
-        if found[0] < min(CODES, self.bytes / _BYTES_PER_ITEM):
+        if found[0] < min(MOST_PACKED.at, self.bytes / _BYTES_PER_ITEM):
             return True
         run(self.connection, f"DROP TABLE {ITEMS}")
         return False
@@ -162,9 +188,9 @@ class PartsCounter:
     def _parts(self, use_packed: bool) -> int:
         """Enough parts for what is at hand; too few is mended by splitting."""
         rows = self.rows
-        if rows <= _FEW_ROWS:
+        if rows <= FEW_ROWS.at:
             return 1
-        allowed = self.bytes * _SHARE
+        allowed = self.bytes * PART_SHARE.at
         if not use_packed or self.packed.heap is None:
             wide = 4 if self.query.max_items_per_user is not None else 1
             return max(1, int(rows * _BYTES_PER_PAIR * wide / allowed))

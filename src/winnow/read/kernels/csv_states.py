@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from winnow.core.borders import Border
+
 START, PLAIN, QUOTED, CLOSED, RETURN = range(5)
 """Of a field: its beginning, its inside, that between quotes, after a quote there, after a CR."""
 
@@ -27,7 +29,14 @@ FINE, LONE_RETURN, QUOTE_INSIDE, BREAK_INSIDE, TEXT_AFTER = range(5)
 LF_ENDS, CRLF_ENDS = 1, 2
 """How lines were seen to end; both may be."""
 
-_FEW = 1 << 20
+FEW_BYTES = Border(
+    1 << 20,
+    "bytes scanned by Python",
+    decides="how large a piece of a text file is",
+    ways="its quotes and line ends checked by a loop of Python; by the same loop, compiled",
+    same="value",
+    because="it is one function",
+)
 """Bytes that plain Python reads in less time than numba takes to load."""
 
 
@@ -43,7 +52,7 @@ class ScanState(NamedTuple):
 def scan(data: bytes, delimiter: int, line_breaks: bool, place: ScanState) -> ScanState:
     """Read on from a place, up to the end of the data or to the first thing that is wrong."""
     started = (place.state, place.lines, place.ends)
-    if len(data) <= _FEW:
+    if len(data) <= FEW_BYTES.at:
         return ScanState(*_scan(data, delimiter, line_breaks, *started))
     return ScanState(*_compiled()(np.frombuffer(data, np.uint8), delimiter, line_breaks, *started))
 

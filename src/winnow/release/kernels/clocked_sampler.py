@@ -8,6 +8,7 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.kernels.draw_state import (
     BEGIN,
     CANDIDATE,
@@ -32,8 +33,26 @@ Integers = NDArray[np.int64]
 
 _LANE = 30  # whole weights of all cells together stay below 2^30, so that they fit int32
 _COARSEST = 10
-_LAZY_START = 4.0  # with less than this to gain or lose, no scan is needed to begin with
-_FOLLOW = 64.0  # with more than this to gain or lose, many binary queries are followed at once
+LAZY_START = Border(
+    4.0,
+    "a lazy start",
+    decides="the largest count of a query, times epsilon",
+    ways="the first draw proposes from one bound for all queries; after a scan of all",
+    same="law",
+    because="rejection from any bound that holds gives the exponential mechanism's own law "
+    "(winnow.core.kernels.envelope)",
+)
+"""With less than this to gain or lose, no scan is needed to begin with."""
+FOLLOW = Border(
+    64.0,
+    "queries followed at once",
+    decides="the largest count of a query, times epsilon, and how many are near the best",
+    ways="binary queries evaluated one by one; all followed together",
+    same="law",
+    because="rejection from any bound that holds gives the exponential mechanism's own law "
+    "(winnow.core.kernels.envelope)",
+)
+"""With more than this to gain or lose, many binary queries are followed at once."""
 _MANY = 2048  # with fewer queries a scan takes no time
 _PART, _SMALL_PART = 16, 128  # evaluations allowed in a draw, as a part of all queries
 _FREE = 16  # proposals allowed for each evaluation
@@ -113,7 +132,7 @@ class ClockedSampler:
         answers = maintained, self._units / mass, self._whole, distribution.unnormalised
         self._allow(self._allowed, _FREE * self._allowed)
         if self._seen is None:
-            if self._clocked.cap > _FOLLOW and self._can_follow:
+            if self._clocked.cap > FOLLOW.at and self._can_follow:
                 return self._follow().draw(distribution, words)
             self._whole[:] = distribution.whole_weights(self._units)
             self._first(answers)
@@ -165,7 +184,7 @@ class ClockedSampler:
 
     def _first(self, answers: tuple[Any, ...]) -> None:
         """No key is known: the bound that holds for every query will do, or a scan."""
-        if self._clocked.cap > _LAZY_START:
+        if self._clocked.cap > LAZY_START.at:
             self._kernel.scan(self._plain, answers, self._state)
             return
         self._clocked.references[0, :] = answers[2]

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from winnow.audit.neighbours import Boxes, moves, sorted_vectors, within
 from winnow.audit.numerics import gaussian_upper_tail, upper_tail
 from winnow.audit.probabilities import Model, Scores, model_of
+from winnow.audit.ties import RandomTies
 from winnow.core.checks import exact
 from winnow.core.noise import discrete_laplace_array
+from winnow.core.noisy_top.grid import largest
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -48,7 +50,7 @@ class _OfCounts(Model):
     items: int | None
 
     def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
-        """Small counts with ties, forwards and backwards, because ties go by position."""
+        """Small counts with ties, forwards and backwards."""
         for d in (4,) if quick else (3, 4):
             bases = sorted_vectors((0, 1, 2) if d == 4 else (0, 1, 2, 5), d)
             yield np.vstack([bases, bases[:, ::-1]]), within(self.items, moves(boxes, d))
@@ -173,11 +175,13 @@ class Counted:
         inner = self.inner
         if isinstance(inner, GaussianCounts):
             deviation, most = inner.deviation(utility), inner.max_items_per_user
-            return NoisyCountsModel(deviation, inner.k, most, self.cells, gaussian=True)
+            found = NoisyCountsModel(deviation, inner.k, most, self.cells, gaussian=True)
+            return RandomTies(found, inner.k)
         assert isinstance(inner, NoisyCounts | WithCounts)
         scale = float(inner.scale(utility))
         if isinstance(inner, NoisyCounts):
-            return NoisyCountsModel(scale, inner.k, inner.max_items_per_user, self.cells)
+            found = NoisyCountsModel(scale, inner.k, inner.max_items_per_user, self.cells)
+            return RandomTies(found, inner.k)
         selection = model_of(inner.selection, utility)
         return ListThenCountsModel(selection, scale, inner.k, inner.max_items_per_user, self.cells)
 
@@ -233,6 +237,18 @@ class BrokenLowThreshold(StabilityThreshold):
     def threshold(self, utility: Utility) -> int:
         """Off by one."""
         return super().threshold(utility) - 1
+
+
+class BrokenTiesByPosition(StabilityThreshold):
+    """BROKEN: lists equal noisy counts by position where the counts are in memory."""
+
+    def _draw(
+        self, counts: Integers, utility: Utility, tape: Tape
+    ) -> tuple[list[int], list[int] | None]:
+        noisy = counts + discrete_laplace_array(tape, len(counts), self.scale(utility))
+        best = largest(noisy, min(self.k, len(noisy)))
+        chosen = [int(p) for p in best if noisy[p] >= self.threshold(utility)]
+        return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Counts that stay in an engine: their draws go by classes of equal counts, and are audited too.
 
-The laws are those of draws from counts in memory, but for one thing: ties of noisy counts are in
-random order. Broken twins are reachable from the audits only, and release nothing.
+The laws are those of draws from counts in memory. (But large margin breaks ties by position there,
+and at random here: which of them it is follows from ``keep=`` and the public list.) Broken twins
+are reachable from the audits only, and release nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.audit.neighbours import Boxes
 from winnow.audit.probabilities import Model, Scores, model_of
+from winnow.audit.ties import RandomTies
 from winnow.core.laws import Law
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn, Place
 from winnow.core.relation import Relation
@@ -26,8 +27,8 @@ from winnow.privacy import Promise
 from winnow.read.kept import KeptCounts, Snapshot
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism
+from winnow.topk.audit.counts import BrokenTiesByPosition
 from winnow.topk.crossing import UnknownDomain
-from winnow.topk.mechanisms.noisy_counts import CountsWithNoise
 from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
 
 Floats = NDArray[np.float64]
@@ -64,47 +65,6 @@ class ListedCounts(KeptCounts, Snapshot):
         """The counts of members."""
         found = {item: count for count, members in self._members.items() for item in members}
         return [found.get(item, 0) for item in items]
-
-
-@dataclass(frozen=True)
-class RandomTies(Model):
-    """A model whose ties go by position, with the positions in random order.
-
-    The first `labels` columns of an outcome are positions.
-    """
-
-    inner: Model
-    labels: int
-
-    def outcomes(self, d: int) -> Integers:
-        """As without it."""
-        return self.inner.outcomes(d)
-
-    def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
-        """As without it."""
-        return self.inner.instances(boxes, quick=quick)
-
-    def neighbours(self, bases: Integers, steps: Integers) -> Integers:
-        """As without it."""
-        return self.inner.neighbours(bases, steps)
-
-    def log_probabilities(self, scores: Scores) -> Floats:
-        """The mean over all orders."""
-        d = scores.shape[1]
-        outcomes = self.outcomes(d)
-        digits = (int(outcomes.max()) + 2) ** np.arange(outcomes.shape[1])
-        codes = (outcomes + 1) @ digits
-        by_code = np.argsort(codes)
-        orders, total = list(permutations(range(d))), np.zeros((len(scores), len(outcomes)))
-        for order in orders:
-            found = np.exp(self.inner.log_probabilities(scores[:, order]))
-            names = np.append(order, -1)  # -1 stays what it is
-            renamed = outcomes.copy()
-            renamed[:, : self.labels] = names[outcomes[:, : self.labels]]
-            columns = by_code[np.searchsorted(codes[by_code], (renamed + 1) @ digits)]
-            total[:, columns] += found
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(total / len(orders)), np.float64)
 
 
 @dataclass(frozen=True)
@@ -165,8 +125,9 @@ class KeptInEngine:
     def model(self, utility: Utility) -> Model:
         """Its exact output distribution."""
         found = model_of(self.inner, utility)
-        if isinstance(self._mechanism, CountsWithNoise | StabilityThreshold | LargeMargin):
-            return RandomTies(found, getattr(self._mechanism, "k", 1))
+        mechanism = self._mechanism
+        if isinstance(mechanism, LargeMargin | BrokenTiesByPosition):
+            return RandomTies(found, getattr(mechanism, "k", 1))
         return found
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.checks import Real, exact, probability
 from winnow.core.noise import discrete_gaussian_array
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn, uniform_places
@@ -25,7 +26,14 @@ from winnow.select.crossing import check_size
 from winnow.topk.crossing import check_whole
 from winnow.topk.mechanisms.noisy_counts import CountsWithNoise
 
-_AT_ONCE = 1 << 20
+AT_ONCE = Border(
+    1 << 20,
+    "noise drawn at once",
+    decides="how many items of an engine have one count",
+    ways="their noise from one tape; from a tape for each block of them",
+    same="law",
+    because="tapes are independent, and each item has noise of its own",
+)
 """Counts whose noise is drawn at once, where they stay in an engine."""
 
 
@@ -56,8 +64,7 @@ class GaussianCounts(CountsWithNoise):
         one_sided there. Counts move by whole numbers. The variance is a whole number, and no
         smaller than the calibrated one. [Canonne-Kamath-Steinke 2020; (epsilon, delta) by the
         best accountant: Dong-Roth-Su 2022, proved beside it]
-        Ties of noisy counts are broken by position, or at random where the counts stay in an
-        engine; both are post-processing.
+        Equal noisy counts are listed in random order, wherever the counts are: post-processing.
     """
 
     delta: Real = 1e-6
@@ -122,11 +129,12 @@ def gaussian_counts_of(classes: CountClasses, tape: Tape, variance: int, k: int)
     k-th largest are kept, and those that are equal are shuffled.
     """
     best: list[tuple[int, int]] = []
+    block = int(AT_ONCE.at)
     floor = -(1 << 63)  # the k-th largest noisy count so far
     for place, (count, size) in enumerate(zip(classes.counts.tolist(), classes.sizes, strict=True)):
         of_class = tape.child("class").child(f"place-{place}")
-        for first in range(0, size, _AT_ONCE):
-            members = min(_AT_ONCE, size - first)
+        for first in range(0, size, block):
+            members = min(block, size - first)
             noise = discrete_gaussian_array(
                 of_class.child(f"from-{first}"), members, Fraction(variance)
             )

@@ -14,7 +14,7 @@ from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_counts_of
 from winnow.core.noisy_top.filter import Scores
-from winnow.core.noisy_top.grid import largest
+from winnow.core.noisy_top.grid import largest_by_lot
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.unit import counted
@@ -59,11 +59,8 @@ class CountsWithNoise(Selection):
     def _largest(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         """The k largest noisy counts of classes, with these counts."""
 
-    def _noisy(self, scores: Scores, utility: Utility, tape: Tape) -> NDArray[np.int64]:
-        return np.asarray(scores, np.int64) + self._noise(tape, len(scores), utility)
-
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        return [int(p) for p in largest(self._noisy(scores, utility, tape), self.k)]
+        return self._listed(scores, utility, tape)[0]
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         drawn = self._largest(classes, utility, tape)
@@ -72,9 +69,14 @@ class CountsWithNoise(Selection):
     def _select(
         self, scores: Scores, utility: Utility, tape: Tape
     ) -> tuple[list[int], list[int] | None]:
-        noisy = self._noisy(scores, utility, tape)
-        chosen = [int(p) for p in largest(noisy, self.k)]
-        return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None
+        chosen, noisy = self._listed(scores, utility, tape)
+        return chosen, noisy if self.with_counts else None
+
+    def _listed(self, scores: Scores, utility: Utility, tape: Tape) -> tuple[list[int], list[int]]:
+        """The positions of the k largest noisy counts, equal ones by lot, and these counts."""
+        noisy = np.asarray(scores, np.int64) + self._noise(tape, len(scores), utility)
+        chosen = largest_by_lot(noisy, self.k, tape.child("ties"))
+        return chosen.tolist(), noisy[chosen].tolist()
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,7 @@ class NoisyCounts(CountsWithNoise):
         a person moves at most L counts by at most one_sided each, so the l1 sensitivity is
         L one_sided; replacing a person moves up to 2 L counts by one, so it is 2 L one_sided
         there. [Dwork-McSherry-Nissim-Smith 2006; discrete law: Canonne-Kamath-Steinke 2020]
-        Ties of noisy counts are broken by position, or at random where the counts stay in an
-        engine; both are post-processing.
+        Equal noisy counts are listed in random order, wherever the counts are: post-processing.
     """
 
     title: ClassVar[str] = "laplace"

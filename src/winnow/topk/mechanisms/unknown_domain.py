@@ -25,7 +25,7 @@ from winnow.core.noisy_top.count_classes import (
     uniform_places,
 )
 from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
-from winnow.core.noisy_top.grid import largest
+from winnow.core.noisy_top.grid import largest, largest_by_lot
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.unit import counted
@@ -142,21 +142,17 @@ class LimitedDomain(UnknownDomain):
             if place == len(best):
                 break
             chosen.append(int(best[place]))
-        return chosen, None
+        return self._by_lot(counts, floor, chosen, tape) if floor else chosen, None
 
-    def _among_equals(self, counts: NDArray[np.int64], chosen: list[int], tape: Tape) -> list[int]:
+    def _by_lot(
+        self, counts: NDArray[np.int64], last: int, chosen: list[int], tape: Tape
+    ) -> list[int]:
         """Of the labels with the count at which the domain ends, any may stand for any."""
-        reach = self.reach or 0
-        if len(counts) <= reach:
-            return chosen
-        last = np.partition(counts, len(counts) - reach - 1)[len(counts) - reach - 1]
-        level, stream = np.flatnonzero(counts == last), tape.child("member").stream()
-        found = list(chosen)
+        level, found = np.flatnonzero(counts == last), list(chosen)
         ends = [at for at, position in enumerate(chosen) if counts[position] == last]
-        for taken, at in enumerate(ends):
-            drawn = taken + stream.below(len(level) - taken)
-            level[[taken, drawn]] = level[[drawn, taken]]
-            found[at] = int(level[taken])
+        drawn = largest_by_lot(np.zeros(len(level), np.int64), len(ends), tape.child("ends"))
+        for at, position in zip(ends, level[drawn].tolist(), strict=True):
+            found[at] = position
         return found
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
@@ -182,7 +178,8 @@ class StabilityThreshold(UnknownDomain):
         Proof. Labels that only one of two neighbours has come from one person: at most L of
         them, each with count 1. None of them is released with probability at least
         (1 - delta/L)^L >= 1 - delta. Let P~ and Q~ be (1 - delta) times the laws on the labels
-        that both have: they are below P and Q, and differ by the Laplace mechanism alone.
+        that both have: they are below P and Q, and differ by the Laplace mechanism alone. Equal
+        noisy counts are listed in random order, wherever the counts are: post-processing.
         [Korolova et al. 2009; Bun-Nissim-Stemmer 2016]
     """
 
@@ -236,11 +233,10 @@ class StabilityThreshold(UnknownDomain):
         if len(counts) == 0:
             return [], [] if self.with_counts else None
         noisy = counts + discrete_laplace_array(tape, len(counts), self.scale(utility))
-        noisy[counts <= 0] = -(2**62)  # a label without people is no label of the data
-        threshold = self.threshold(utility)
-        best = largest(noisy, min(self.k, len(noisy)))
-        chosen = [int(p) for p in best if noisy[p] >= threshold]
-        return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None
+        # a label without people is no label of the data
+        enough = np.flatnonzero((noisy >= self.threshold(utility)) & (counts > 0))
+        chosen = enough[largest_by_lot(noisy[enough], self.k, tape.child("ties"))]
+        return chosen.tolist(), noisy[chosen].tolist() if self.with_counts else None
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         threshold = self.threshold(utility)

@@ -1,0 +1,369 @@
+"""Replays on both sides of every border at which something private chooses between two ways.
+
+A border is moved below and beyond what a group of people and all their neighbours have. Where both
+ways promise the same value, all that can be seen has to be the same, to the last byte; where they
+promise the same law, all but what is released. Then the border is put between neighbours, so that
+one of them goes one way and one the other, which is replayed like any verb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from winnow.answers.verb import release
+from winnow.audit.replay.compare import Call, Replay, ReplayPlace, ReplayRun, seed_of
+from winnow.audit.replay.people import Family, People, neighbours
+from winnow.audit.replay.programs import LABELLED, labelled_arrays
+from winnow.audit.replay.readers import EVENTS, events_of, text_of
+from winnow.audit.replay.selections import (
+    HOLDERS,
+    HOLDERS_OF_TWO,
+    ITEMS,
+    STEPS,
+    counted,
+    moved_query,
+)
+from winnow.audit.replay.tables import ROWS, table_of
+from winnow.audit.result import AuditResult
+from winnow.core.borders import Border
+from winnow.core.bounded import FEW_NOISES
+from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
+from winnow.core.noisy_top.ranking import FEW_VALUES
+from winnow.core.relation import Relation
+from winnow.core.sealed import Sealed
+from winnow.core.utility import Utility
+from winnow.core.workloads.arrays import queries, random_queries
+from winnow.core.workloads.part import EXACT_FLOAT
+from winnow.inner_product.crossing import SCAN_FROM
+from winnow.inner_product.verb import max_inner_product
+from winnow.interactive.crossing import WIDE_SUM
+from winnow.interactive.verb import open_interactive
+from winnow.itemsets.kernels import borders as mining
+from winnow.itemsets.verb import frequent_itemsets
+from winnow.learn.kernels.rule_counts import MANY_ROWS
+from winnow.learn.rules import stumps
+from winnow.learn.verb import learn
+from winnow.read.baskets import read_baskets
+from winnow.read.classes import classes
+from winnow.read.counts import SealedCounts, counts
+from winnow.read.crossing import WIDE_KEYS
+from winnow.read.engines.kept import SMALL_CLASS
+from winnow.read.engines.private_duck import FEW_ROWS, MOST_PACKED, PART_SHARE
+from winnow.read.files import LARGE_FILE, read_scores
+from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
+from winnow.read.kernels.csv_states import FEW_BYTES
+from winnow.release.audit.rounds import as_twin
+from winnow.release.kernels.clocked_sampler import FOLLOW, LAZY_START
+from winnow.select.margin_counts import WIDE_GAPS
+from winnow.select.margin_search import ONE_BY_ONE
+from winnow.select.verb import select
+from winnow.tables.verb import tabulate
+from winnow.topk.audit.kept import ListedCounts
+from winnow.topk.mechanisms.gaussian_counts import AT_ONCE
+from winnow.topk.verb import top_k
+
+_MOST_GROUPS = 16
+"""So many groups of people are tried until one of them meets the border."""
+_ALL, _NONE = 2.0**70, -1.0
+"""A border beyond, and one below, what a few people have."""
+
+
+@dataclass(frozen=True)
+class BorderReplay:
+    """A call that meets a border, and where that is put."""
+
+    border: Border
+    verb: str
+    call: Call
+    family: Family
+    between: float
+    """Where some people are on one side, and some neighbours of theirs on the other."""
+    low: float = _NONE
+    high: float = _ALL
+    also: tuple[tuple[Border, float], ...] = ()
+    """Other borders, moved so that this one is met."""
+    quick: bool = True
+
+    @property
+    def entry(self) -> Replay:
+        """The call, with the border between neighbours."""
+
+        def call(people: People, place: ReplayPlace) -> Any:
+            return self.at(self.between, people, place)
+
+        return Replay(self.verb, f"{self.border.name}, both sides of a border", call, self.family)
+
+    def at(self, number: float, people: People, place: ReplayPlace) -> Any:
+        """The call with the border somewhere."""
+        with ExitStack() as stack:
+            for border, where in (*self.also, (self.border, number)):
+                stack.enter_context(border.moved_to(where))
+            return self.call(people, place)
+
+
+def _log(**options: Any) -> Call:
+    """Counts of an event log, with quotes around a name, and a list drawn from them."""
+
+    def call(people: People, place: ReplayPlace) -> Any:
+        text = text_of(("user", "item"), events_of(people))
+        source = place.write("data.csv", text.replace("user", '"user"', 1))
+        found = counts(source, item="item", user="user", max_items_per_user=2,
+                       salt=f"{place.seed}", **options)  # fmt: skip
+        sized: dict[str, Any] = {} if found.domain_known else {"delta": 0.2}
+        return top_k(found, k=2, epsilon=2.0, seed=place.seed, with_counts=True, **sized)
+
+    return call
+
+
+def _file_of_counts(people: People, place: ReplayPlace) -> Any:
+    rows = [(item, str(number)) for item, number in counted(people).items()]
+    source = place.write("data.csv", text_of(("item", "n"), rows))
+    labels, scores = read_scores(source, label_column="item", score_column="n")
+    found = dict(zip(list(labels), scores.tolist(), strict=True))
+    return select(found, epsilon=0.5, monotone=True, seed=place.seed)
+
+
+def _pairs(people: People, place: ReplayPlace) -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE log (b INTEGER, i VARCHAR)")
+    rows = [(number, item) for number, person in enumerate(people) for item in person]
+    if rows:
+        connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
+    sealed = read_baskets((connection, "log"), unit="basket", basket="b", item="i")
+    return frequent_itemsets(sealed, size=2, k=2, epsilon=20.0, delta=0.2, with_counts=True,
+                             mechanism="limited-domain", seed=place.seed)  # fmt: skip
+
+
+def _mined(base: list[str], size: int, **options: Any) -> Call:
+    """Itemsets of some public baskets and of those of the people."""
+
+    def call(people: People, place: ReplayPlace) -> Any:
+        baskets = [[*map(list, base)], [list(person) for person in people]]
+        sealed = read_baskets(baskets[0] + baskets[1], unit="basket", items=[*ITEMS, "d"])
+        return frequent_itemsets(sealed, size=size, mechanism="joint", with_counts=True,
+                                 seed=place.seed, **options)  # fmt: skip
+
+    return call
+
+
+_RARE = _mined(["abc", *["a"] * 17], 2, k=1, epsilon=0.3)
+"""Pairs are rare and items are not, so that a first guess of the largest support is bad."""
+_DEEP = _mined([*["abc"] * 60, "abd"], 3, k=3, epsilon=40.0)
+"""A list that goes far below the largest support, so that itemsets are mined twice."""
+
+
+def _tabulated(people: People, place: ReplayPlace) -> Any:
+    table = table_of(people, Relation.ADD_REMOVE)
+    return tabulate(table, [["sex"], ["sex", "age"]], epsilon=1.0, seed=place.seed)
+
+
+def _questions(people: People, place: ReplayPlace) -> Any:
+    """One question that is given cell by cell."""
+    table = table_of(people, Relation.ADD_REMOVE)
+    session = open_interactive(table, epsilon=4.0, delta=0.01, max_queries=2, rows=40,
+                               method="independent", seed=place.seed)  # fmt: skip
+    found = session.ask(queries([[0, 1, 1, 0]]))
+    return {"answers": [found], "receipt": session.receipt}
+
+
+def _learned(people: People, place: ReplayPlace) -> Any:
+    return learn(*labelled_arrays(people), hypotheses=stumps(cuts=[0.5]), epsilon=1.0,
+                 mechanism="exponential", relation="add-remove", seed=place.seed)  # fmt: skip
+
+
+def _released_queries(people: People, place: ReplayPlace) -> Any:
+    table = table_of(people, Relation.ADD_REMOVE)
+    return release(table, random_queries(2_100, seed=1), method="mwem", epsilon=2.0, rounds=1,
+                   total_share=0.1, seed=place.seed)  # fmt: skip
+
+
+def _long_list(**options: Any) -> Call:
+    """Many candidates with a few different scores, far down which a draw goes."""
+    base = np.arange(20_000) % 31
+
+    def call(people: People, place: ReplayPlace) -> Any:
+        scores = base.copy()
+        scores[: len(ITEMS)] += np.array(list(counted(people).values()))
+        return top_k(scores, seed=place.seed, monotone=True, **options)
+
+    return call
+
+
+def _selected(people: People, place: ReplayPlace) -> Any:
+    return select(counted(people), epsilon=0.5, monotone=True, seed=place.seed,
+                  mechanism="lipschitz", noise="logistic")  # fmt: skip
+
+
+def _margin(people: People, place: ReplayPlace) -> Any:
+    """So many scores that a compiled pass counts their gaps."""
+    scores = np.zeros(1 << 18, np.int64)
+    scores[: len(ITEMS)] = list(counted(people).values())
+    return select(scores, epsilon=4.0, delta=0.1, mechanism="large-margin", monotone=True,
+                  seed=place.seed)  # fmt: skip
+
+
+def _classes(people: People, place: ReplayPlace) -> Any:
+    given: list[Any] = [(number, [item]) for item, number in counted(people).items()]
+    given.append((0, 1000, lambda uniform: f"other {uniform.below(1000)}"))
+    sealed = classes(given, total=len(ITEMS) + 1000, monotone=True)
+    return select(sealed, mechanism="large-margin", epsilon=4.0, delta=0.2, seed=place.seed)
+
+
+def _kept(people: People, place: ReplayPlace) -> Any:
+    values: Sealed[Any] = Sealed(ListedCounts(list(counted(people).values())), "counts")
+    sealed = SealedCounts(values, ITEMS, Utility.declare(1, monotone=True), 2)
+    return top_k(sealed, k=2, epsilon=1.0, delta=0.1, mechanism="gaussian", with_counts=True,
+                 seed=place.seed)  # fmt: skip
+
+
+def _indexed(people: People, place: ReplayPlace) -> Any:
+    return max_inner_product(*moved_query(people), sensitivity=1, epsilon=0.5, index="flat",
+                             seed=place.seed)  # fmt: skip
+
+
+_COMPILED = ((mining.PLAIN, _NONE),)
+_EACH_PASS = (*_COMPILED, (mining.KEPT_BYTES, 0.0))
+_BITSETS = (*_EACH_PASS, (mining.DENSE, _ALL))
+_PAIRS = (*_BITSETS, (mining.FEW_ITEMS, 0.0))
+
+_PUBLIC_LOG = _log(items=list(ITEMS))
+_FAR_DOWN = _long_list(mechanism="joint", epsilon=1e-3, k=2)
+_SHORT_LIST = _long_list(mechanism="oneshot", epsilon=0.5, k=2)
+_SPARSE = (*_EACH_PASS, (mining.DENSE, _NONE))
+
+
+def _mining(border: Border, between: float, call: Call = _RARE, **how: Any) -> BorderReplay:
+    return BorderReplay(border, "frequent_itemsets", call, HOLDERS, between, **how)
+
+
+REPLAYS: tuple[BorderReplay, ...] = (
+    BorderReplay(MOST_COLLECTED, "top_k", _log(), EVENTS, 1.0, low=0.0, high=1e6),
+    BorderReplay(MOST_PAIRS, "frequent_itemsets", _pairs, HOLDERS, 3.0, low=0.0, high=1e6,
+                 quick=False),
+    BorderReplay(FEW_ROWS, "top_k", _PUBLIC_LOG, EVENTS, 3.0, also=((PART_SHARE, 1.6e-7),),
+                 quick=False),
+    BorderReplay(PART_SHARE, "top_k", _PUBLIC_LOG, EVENTS, 3e-7, low=1e-7, high=1.0,
+                 also=((FEW_ROWS, 0.0),), quick=False),
+    BorderReplay(MOST_PACKED, "top_k", _PUBLIC_LOG, EVENTS, 2.0, quick=False),
+    BorderReplay(SMALL_CLASS, "top_k", _log(keep="engine"), EVENTS, 1.0, quick=False),
+    BorderReplay(LARGE_FILE, "select", _file_of_counts, HOLDERS, 19.0),
+    BorderReplay(FEW_BYTES, "top_k", _PUBLIC_LOG, EVENTS, 24.0, quick=False),
+    BorderReplay(WIDE_KEYS, "tabulate", _tabulated, ROWS, 3.0),
+    BorderReplay(EXACT_FLOAT, "tabulate", _tabulated, ROWS, 2.0),
+    BorderReplay(WIDE_SUM, "open_interactive", _questions, ROWS, 2.0),
+    BorderReplay(MANY_ROWS, "learn", _learned, LABELLED, 2.0),
+    BorderReplay(FEW_LEFT, "select", _selected, HOLDERS, 2.0),
+    BorderReplay(FEW_KEYS, "top_k", _SHORT_LIST, HOLDERS, 8.0),
+    BorderReplay(FEW_NOISES, "top_k", _SHORT_LIST, HOLDERS, 4.0),
+    BorderReplay(FEW_VALUES, "top_k", _FAR_DOWN, HOLDERS, 1.0),
+    BorderReplay(WIDE_GAPS, "select", _margin, HOLDERS, 1.0, quick=False),
+    BorderReplay(ONE_BY_ONE, "classes", _classes, HOLDERS, 1.0),
+    BorderReplay(AT_ONCE, "top_k", _kept, HOLDERS_OF_TWO, 1.0, low=1.0),
+    BorderReplay(SCAN_FROM, "max_inner_product", _indexed, STEPS, 2.0, low=1e-9),
+    BorderReplay(LAZY_START, "release", _released_queries, ROWS, 4.0, quick=False),
+    BorderReplay(FOLLOW, "release", _released_queries, ROWS, 4.0, quick=False),
+    _mining(mining.PLAIN, 5.0),
+    _mining(mining.SHORT, 8.0, also=_COMPILED),
+    _mining(mining.SAMPLE, 19.0, also=_EACH_PASS),
+    _mining(mining.BITSET_BYTES, 24.0, also=_EACH_PASS),
+    _mining(mining.KEPT_BYTES, 1.0, also=_COMPILED),
+    _mining(mining.DENSE, 1.0, also=_EACH_PASS),
+    _mining(mining.LISTED, 1.0, also=_COMPILED, low=0.0, high=100.0),
+    _mining(mining.FEW_ITEMS, 2.0, _DEEP, also=_BITSETS),
+    _mining(mining.MOST_ITEMS, 2.0, _DEEP, also=_PAIRS),
+    _mining(mining.NARROW, 5.0, also=_SPARSE),
+)  # fmt: skip
+"""One for each border of ``winnow.audit.borders``."""
+
+
+def borders_replayed(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+    """Every border, in a quick run those whose calls are quick."""
+    for each in REPLAYS:
+        if each.quick or not quick:
+            yield replay_border(each, quick=quick, seed=seed)
+
+
+def replay_border(each: BorderReplay, *, quick: bool = False, seed: int) -> AuditResult:
+    """Some groups of people and all their neighbours, on both sides of a border."""
+    entry, border = each.entry, each.border
+    run, first = ReplayRun(entry), seed_of(entry, seed)
+    problems: list[str] = []
+    met = False
+    with TemporaryDirectory(prefix="winnow-border-") as folder:
+        for number, people in enumerate(each.family.groups(_MOST_GROUPS, first)):
+            if met and number >= (1 if quick else 2):
+                break
+            run.group(people, first + number, Path(folder))
+            around = neighbours(people, each.family.universe, entry.relation)
+            for group in (people, *around[: 3 if quick else None]):
+                before = border.asked
+                problems += _both_sides(each, group, first + number, Path(folder))
+                met |= border.asked > before
+    found = [*map(str, run.found), *problems]
+    if not met:
+        found.append("no call meets the border")
+    if not run.done:
+        found.append(f"every call failed: {run.error}")
+    same = "the same value" if border.same == "value" else "all but what is released the same"
+    return AuditResult(
+        "replay",
+        f"{border.name}: where {border.decides} decides, both ways leave {same} behind.",
+        f"{entry.verb}, {entry.variant}",
+        str(entry.relation),
+        "",
+        0.0,
+        float(len(found)),
+        not found,
+        "; ".join([f"{run.pairs} pairs of neighbours", *found[:3]]),
+    )
+
+
+def _both_sides(each: BorderReplay, people: People, seed: int, folder: Path) -> Iterator[str]:
+    """What differs between a border below and a border beyond, for the same people."""
+    border, seen = each.border, []
+    for number in (each.low, each.high):
+        run = ReplayRun(Replay(each.verb, each.border.name, _fixed(each, number), each.family))
+        seen.append(run.observed(people, seed, folder))
+    run.compare(seen[0], seen[1], people, people)
+    differing = [str(difference) for difference in run.found]
+    if border.same == "value":
+        paths = {**seen[0], **seen[1]}
+        differing = [f"{path}: {seen[0].get(path)} below the border, {seen[1].get(path)} beyond"
+                     for path in paths if seen[0].get(path) != seen[1].get(path)]  # fmt: skip
+    yield from differing
+
+
+def _fixed(each: BorderReplay, number: float) -> Call:
+    return lambda people, place: each.at(number, people, place)
+
+
+_TWIN = Border(
+    3.0,
+    "a list turned round",
+    decides="how many people there are",
+    ways="a list as it was drawn; the other way round",
+    same="value",
+    because="it does not: it is broken on purpose",
+)
+
+
+def border_twins(*, seed: int) -> Iterator[AuditResult]:
+    """A list that has another order beyond a border, which the replays have to catch."""
+
+    def call(people: People, place: ReplayPlace) -> Any:
+        drawn = top_k(counted(people), k=2, epsilon=0.5, monotone=True, seed=place.seed)
+        value = drawn.value if len(people) <= _TWIN.at else drawn.value[::-1]
+        return replace(drawn, value=value)
+
+    broken = BorderReplay(_TWIN, "top_k", call, HOLDERS, 3.0)
+    result = replay_border(broken, quick=True, seed=seed)
+    yield as_twin("a list has another order beyond a border", "Replay", result)
