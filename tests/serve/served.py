@@ -59,7 +59,7 @@ def declarations(**questions: Any) -> dict[str, Declaration]:
 
 def config_of(folder: Path, **settings: Any) -> Config:
     """The configuration of a test's server."""
-    limits = Limits(requests_per_second=1e5, burst=10**5)
+    limits = Limits(requests_per_second=1e5, burst=10**5, jobs_each=34, plans_each=34)
     given = {"listen": f"127.0.0.1:{free_port()}", "quantum_ms": 10, "limits": limits} | settings
     config = Config(folder=str(folder), **{"datasets": declarations()} | given)
     check_config(config)

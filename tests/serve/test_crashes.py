@@ -56,8 +56,10 @@ def die_at_each_step(root: Path) -> None:
     """In a process of its own: one child for each step, which is killed there."""
     import os
 
+    children = {}
     for number, step in enumerate(STEPS):
         child = os.fork()
+        children[child] = step
         if not child:
             service = service_of(
                 root / str(number), lambda name, at=step: name == at and os.kill(os.getpid(), 9)
@@ -65,8 +67,8 @@ def die_at_each_step(root: Path) -> None:
             service.start()
             released(service)
             os._exit(1)
-        _, status = os.waitpid(child, 0)
-        assert os.WIFSIGNALED(status), step
+    for child, step in children.items():
+        assert os.WIFSIGNALED(os.waitpid(child, 0)[1]), step
 
 
 @pytest.fixture(scope="module")

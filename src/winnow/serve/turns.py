@@ -177,7 +177,7 @@ class Timetable:
     def remove(self, who: str, identity: str, now: float) -> None:
         """Give a time back: what it was for does not happen."""
         if not self._waiting.remove(who, lambda each: each.identity == identity):
-            self._busy = [each for each in self._busy if each[1] != identity]
+            self._busy = [(now, "") if name == identity else (t, name) for t, name in self._busy]
         self._advance(now)
 
     def _end(self, identity: str) -> float | None:
