@@ -47,6 +47,7 @@ class Server:
         self.service = service
         self.ticker = Ticker(config.quantum_ms / 1000)
         service.turn = self.ticker.wait
+        self.doors = Doors(most_connections(config.limits.connections))
         self.metrics = Metrics(self.ticker)
         self._buckets = Buckets(config.limits.requests_per_second, config.limits.burst)
         self._waited = _Returns().waited
@@ -252,7 +253,6 @@ class Server:
 def http_server(server: Server) -> uvicorn.Server:
     """One process with one worker; requests are not logged, and nothing says what answers."""
     host, port = server.service.config.address
-    most = most_connections(server.service.config.limits.connections)
     return _HttpServer(
         server,
         uvicorn.Config(
@@ -268,7 +268,7 @@ def http_server(server: Server) -> uvicorn.Server:
             backlog=BACKLOG,
             proxy_headers=False,
             loop="asyncio",
-            http=wire_of(server.ticker, Doors(most)),
+            http=wire_of(server.ticker, server.doors),
             ws="none",
         ),
     )

@@ -82,11 +82,13 @@ def _run(service: Service) -> None:
     address = service.config.metrics_address
     if address is not None:
         server.metrics.serve(*address)
-    http_server(server).run()
-    if not server.ended:  # a release or a session that goes on survives this as it does a crash
-        logging.shutdown()
-        sys.stdout.flush()
-        os._exit(0)
+    try:
+        http_server(server).run()
+    finally:
+        if not server.ended:  # what goes on survives this as it does a crash
+            logging.shutdown()
+            sys.stdout.flush()
+            os._exit(0)
 
 
 @reported()

@@ -17,7 +17,7 @@ from typing import IO
 
 import msgspec
 
-from winnow.errors import WinnowError
+from winnow.errors import ForeignError, WinnowError
 from winnow.foreign import reason
 from winnow.serve.datasets import OpenDataset
 from winnow.serve.expectations import expected
@@ -81,6 +81,8 @@ def _answer(task: Task, known: dict[str, OpenDataset]) -> Answer:
         refused = refusal_of(error)
         if refused is not None:
             return Refused(refused.word, refused.detail)
+        if isinstance(error, ForeignError) and error.out_of_memory:
+            return OutOfMemory()
         return Failed(f"{type(error).__name__}: {error}")
     except Exception as error:
         return Failed(reason(error))
