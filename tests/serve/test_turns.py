@@ -1,6 +1,7 @@
 """Fair turns: places for each principal, and a timetable that nobody fills for others."""
 
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 import msgspec
@@ -60,6 +61,18 @@ def test_one_principal_leaves_a_place_for_others() -> None:
         assert full.value.problem.status == 503
     with places.taken("ann"):
         pass
+
+
+def test_a_place_is_taken_until_a_promise_is_kept() -> None:
+    places = Places(1, None, "requests with questions")
+    first: Future[int] = places.until_done("ann", Future)
+    with pytest.raises(Refusal, match="1 requests with questions of yours"):
+        places.until_done("ann", Future)
+    places.until_done("bob", Future)
+    first.set_result(1)
+    with pytest.raises(ZeroDivisionError):
+        places.until_done("ann", lambda: 1 // 0)
+    places.until_done("ann", Future)
 
 
 def test_work_that_waits_for_later_or_is_cut_off_keeps_no_other_waiting() -> None:

@@ -32,6 +32,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Releases of one principal that have not appeared."""
     waiting_questions: int = 256
     """Requests with questions that wait for one dataset; a full queue is refused."""
+    questions_each: int = 128
+    """The same of one principal."""
     plans: int = 2
     """Processes that plan. With two or more, one principal never has all of them."""
     waiting_plans: int = 32
@@ -158,6 +160,7 @@ def check_config(config: Config) -> None:
     _positive("limits.waiting_jobs", limits.waiting_jobs, 1, 10**4)
     _positive("limits.jobs_each", limits.jobs_each, 1, 10**4)
     _positive("limits.waiting_questions", limits.waiting_questions, 1, 10**5)
+    _positive("limits.questions_each", limits.questions_each, 1, 10**5)
     _positive("limits.plans", limits.plans, 1, 64)
     _positive("limits.waiting_plans", limits.waiting_plans, 1, 1000)
     _positive("limits.plans_each", limits.plans_each, 1, 1000)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from winnow.errors import DataError, WinnowError
+from winnow.errors import DataError
 from winnow.privacy import describe, from_json
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.accounts import Dataset
@@ -29,6 +29,7 @@ from winnow.serve.problems import LOG, Refusal, log_failure
 from winnow.serve.questions import Actor, kept_answers, state_file
 from winnow.serve.requests import Request, Requests
 from winnow.serve.store import ServerStore
+from winnow.serve.turns import Places
 from winnow.serve.vault import Vault
 
 _LOOK_AGAIN = 2.0
@@ -71,6 +72,7 @@ class Service:
             log=log_failure, step=step,
         )  # fmt: skip
         self.actors: dict[str, Actor] = {}
+        self._asking = Places(limits.questions_each, None, "requests with questions")
         self.turn: Callable[[], None] = lambda: None  # waits until questions may be worked on
         self._alone: Hold | None = None
         self._stopping = threading.Event()
@@ -128,7 +130,7 @@ class Service:
                 if time.monotonic() > tidied + _TIDY:
                     self.forget_answers()
                     tidied = time.monotonic()
-            except WinnowError as error:
+            except Exception as error:  # whatever it is, there is another look
                 log_failure("datasets or old answers could not be looked for", error)
 
     def forget_answers(self) -> None:
@@ -279,7 +281,9 @@ class Service:
         actor = self.actors.get(name)
         if actor is None:
             raise Refusal("invalid", f"the dataset {name!r} takes no questions; see its releases")
-        return actor.ask(who.name, key, body.questions)
+        return self._asking.until_done(
+            f"{who.name} {name}", lambda: actor.ask(who.name, key, body.questions)
+        )
 
     def past_answers(self, who: Principal) -> replies.PastList:
         """My latest questions with their answers, or everyone's for an owner."""

@@ -7,10 +7,12 @@ principal before a piece of their own begins, however much another one has order
 from __future__ import annotations
 
 import heapq
+import math
 import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -198,27 +200,46 @@ class Timetable:
 
 
 class Places:
-    """So many at once of each principal, and so many of all."""
+    """So many at once of each principal, and so many of all unless others see to that."""
 
-    def __init__(self, each: int, most: int, what: str) -> None:
-        self._each, self._most, self._what = each, most, what
+    def __init__(self, each: int, most: int | None, what: str) -> None:
+        self._each, self._most, self._what = each, math.inf if most is None else most, what
         self._taken: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @contextmanager
     def taken(self, who: str) -> Iterator[None]:
         """Have a place as long as this lasts, or be refused."""
-        with self._lock:
-            check_places(self._taken[who], self._each, self._taken.total(), self._most, self._what)
-            self._taken[who] += 1
+        self.take(who)
         try:
             yield
         finally:
-            with self._lock:
-                self._taken -= Counter([who])
+            self.leave(who)
+
+    def until_done(self, who: str, begin: Callable[[], Future[T]]) -> Future[T]:
+        """Have a place until a promise is kept, or be refused."""
+        self.take(who)
+        try:
+            found = begin()
+        except BaseException:
+            self.leave(who)
+            raise
+        found.add_done_callback(lambda _: self.leave(who))
+        return found
+
+    def take(self, who: str) -> None:
+        """Take a place, or be refused."""
+        with self._lock:
+            check_places(self._taken[who], self._each, self._taken.total(), self._most, self._what)
+            self._taken[who] += 1
+
+    def leave(self, who: str) -> None:
+        """Give a place back."""
+        with self._lock:
+            self._taken -= Counter([who])
 
 
-def check_places(mine: int, each: int, total: int, most: int, what: str) -> None:
+def check_places(mine: int, each: int, total: int, most: float, what: str) -> None:
     """Refuse one more of a principal who has so many, or of all."""
     if mine >= each:
         raise Refusal(
