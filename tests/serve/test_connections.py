@@ -93,9 +93,9 @@ def test_to_be_short_of_files_is_said_once() -> None:
 
 def test_there_are_no_more_connections_than_files(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
-    held = [(1024, 4096)]
+    held = [(1152, 4096)]
     monkeypatch.setattr(resource, "getrlimit", lambda _: held[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: held.append(pair))
     assert most_connections(512) == 512 and len(held) == 1
-    assert most_connections(2000) == 2000 and held[-1] == (2256, 4096)
-    assert most_connections(10_000) == 4096 - 256 and held[-1] == (4096, 4096)
+    assert most_connections(2000) == 2000 and held[-1] == (2640, 4096)
+    assert most_connections(10_000) == 4096 - 640 and held[-1] == (4096, 4096)

@@ -5,7 +5,6 @@ import os
 import pickle
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from serve.canaries import CANARY
 from serve.loading import process_of, write_config
 from serve.served import Served, config_of, declarations, serving, write_data
 from winnow.serve import bodies
+from winnow.serve.config import read_config
 from winnow.serve.datasets import OpenDataset
 from winnow.serve.plan_tasks import Made, Step
 from winnow.serve.planning import PlanWorkers, Wait, _Asked
@@ -180,11 +180,10 @@ def children(process: int) -> list[int]:
 def test_a_server_ends_when_it_is_told_to_while_a_plan_computes(tmp_path: Path) -> None:
     """The process that plans is stopped, so that its plan would take for ever."""
     port, _ = write_config(tmp_path)
-    config = str(tmp_path / "winnow.toml")
-    made = [sys.executable, "-m", "winnow", "serve", "token", "new", "ann", "--dataset", "people"]
-    token = subprocess.run(
-        [*made, "--config", config], check=True, capture_output=True, text=True
-    ).stdout.strip()
+    config = read_config(tmp_path / "winnow.toml")
+    accounts = Service(config).accounts
+    accounts.add_dataset("people", config.datasets["people"], by="test")
+    _, token = accounts.new_token("ann", "analyst", datasets=("people",), by="test")
     with process_of(tmp_path, port) as process:
         until(lambda: len(children(process.pid)) == 2)
         planning = children(process.pid)

@@ -18,7 +18,9 @@ PATIENCE = 10.0
 """Seconds within which the whole of a request has to be here."""
 MOST_HEAD = 64 * 1024
 BACKLOG = 128
-"""Connections that the system holds until they are accepted; so many may be accepted at once."""
+"""Connections that the system holds until they are accepted; a turn of the loop accepts as many."""
+_BEGUN = 4 * BACKLOG
+"""So many may have been accepted before the first of them is counted, some turns later."""
 _OTHER_FILES = 128
 """Left for data, ledger, store, sessions and the processes that plan."""
 _SELDOM = 60.0
@@ -31,7 +33,7 @@ def most_connections(wanted: int) -> int:
     with suppress(ImportError):
         import resource
 
-        reserved = BACKLOG + _OTHER_FILES
+        reserved = _BEGUN + _OTHER_FILES
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft != resource.RLIM_INFINITY and soft < wanted + reserved:
             most = wanted + reserved
