@@ -55,9 +55,6 @@ class DataError(InputError):
 class ForeignError(DataError):
     """Another library, the system or a value's own code failed; its message is withheld."""
 
-    out_of_memory = False
-    """Whether memory ran out: less of the same may do."""
-
 
 class ExtraMissing(InputError, ImportError):
     """An optional package is needed and not installed."""

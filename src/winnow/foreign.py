@@ -123,11 +123,7 @@ def plain_type(kind: object) -> str:
 def _without_a_past(error: BaseException) -> BaseException:
     """What leaves in the place of an error: itself without a past, or no more than its type."""
     ours = isinstance(error, WinnowError) or _stops(error) or _misses_an_argument(error)
-    alone: BaseException = error
-    if not ours:
-        foreign = ForeignError(_withheld(error))
-        foreign.out_of_memory = isinstance(error, MemoryError)
-        alone = foreign
+    alone = error if ours else ForeignError(_withheld(error))
     alone.__cause__ = alone.__context__ = alone.__traceback__ = None
     vars(alone).pop("__notes__", None)
     return alone

@@ -22,7 +22,7 @@ from winnow.serve import bodies
 from winnow.serve.config import read_config
 from winnow.serve.datasets import OpenDataset
 from winnow.serve.plan_tasks import Made, Step
-from winnow.serve.planning import PlanWorkers, Wait, _Asked
+from winnow.serve.planning import PlanRequest, PlanWorkers, Wait
 from winnow.serve.problems import Refusal
 from winnow.serve.service import Service
 
@@ -64,7 +64,7 @@ def asked(
     who: str = "ann",
 ) -> list[Made]:  # fmt: skip
     step = Step(order, priced=False)
-    return workers.ask(_Asked(who, opened, "combined", (step,)), wait or Wait())
+    return workers.ask(PlanRequest(who, opened, "combined", (step,)), wait or Wait())
 
 
 class Asking(threading.Thread):

@@ -12,7 +12,7 @@ from winnow.serve import bodies
 from winnow.serve.config import Limits
 from winnow.serve.problems import Refusal
 from winnow.serve.service import Service
-from winnow.serve.turns import Places, Rotation, Timetable, Turns
+from winnow.serve.turns import PrincipalPlaces, Rotation, Timetable, Turns
 
 ORDER = bodies.TablesOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.01)
 
@@ -47,7 +47,7 @@ def test_a_time_that_is_given_back_is_used_by_the_next() -> None:
 
 
 def test_one_principal_leaves_a_place_for_others() -> None:
-    places = Places(2, 3, "plans")
+    places = PrincipalPlaces(2, 3, "plans")
     with places.taken("ann"), places.taken("ann"):
         with pytest.raises(Refusal, match="2 plans of yours") as caught, places.taken("ann"):
             pass
@@ -64,7 +64,7 @@ def test_one_principal_leaves_a_place_for_others() -> None:
 
 
 def test_a_place_is_taken_until_a_promise_is_kept() -> None:
-    places = Places(1, None, "requests with questions")
+    places = PrincipalPlaces(1, None, "requests with questions")
     first: Future[int] = places.until_done("ann", Future)
     with pytest.raises(Refusal, match="1 requests with questions of yours"):
         places.until_done("ann", Future)

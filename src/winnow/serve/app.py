@@ -32,7 +32,7 @@ from winnow.serve.principals import Principal
 from winnow.serve.problems import ProblemBody, Refusal, internal, log_failure, refusal_of
 from winnow.serve.service import Service
 from winnow.serve.ticker import Ticker
-from winnow.serve.turns import Places
+from winnow.serve.turns import PrincipalPlaces
 from winnow.serve.wire import BACKLOG, Doors, most_connections, quiet_handler, wire_of
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Server:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="request")
         most = config.limits.plans + config.limits.waiting_plans
         self._long = ThreadPoolExecutor(most, thread_name_prefix="waiting")
-        self._places = Places(config.limits.plans_each, most, "plans")
+        self._places = PrincipalPlaces(config.limits.plans_each, most, "plans")
         self._working: set[Future[Any]] = set()
         self._end = math.inf
         self.ended = True

@@ -34,7 +34,7 @@ from winnow.serve import bodies, orders, replies
 from winnow.serve.config import Limits
 from winnow.serve.datasets import Catalogue, OpenDataset
 from winnow.serve.documents import Document, document_of
-from winnow.serve.planning import Plans, Wait
+from winnow.serve.planning import OrderPlans, Wait
 from winnow.serve.problems import Refusal, refusal_of
 from winnow.serve.requests import DONE, FAILED, REFUSED, RUNNING, Request, Requests
 from winnow.serve.sizes import check_size
@@ -53,7 +53,7 @@ class Jobs:
         requests: Requests,
         catalogue: Catalogue,
         vault: Vault,
-        plans: Plans,
+        plans: OrderPlans,
         limits: Limits,
         *,
         log: Callable[[str, BaseException], str],

@@ -22,7 +22,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Task:
+class PlanTask:
     """What is to be planned: orders of one dataset under one accountant."""
 
     mark: str

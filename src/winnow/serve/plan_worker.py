@@ -27,9 +27,9 @@ from winnow.serve.plan_tasks import (
     Failed,
     Made,
     OutOfMemory,
+    PlanTask,
     Refused,
     Step,
-    Task,
     read_frame,
     write_frame,
 )
@@ -69,7 +69,7 @@ def _limit(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _answer(task: Task, known: dict[str, OpenDataset]) -> Answer:
+def _answer(task: PlanTask, known: dict[str, OpenDataset]) -> Answer:
     try:
         if task.outline is not None:
             known[task.mark] = OpenDataset.of_outline(task.outline)
@@ -81,7 +81,7 @@ def _answer(task: Task, known: dict[str, OpenDataset]) -> Answer:
         refused = refusal_of(error)
         if refused is not None:
             return Refused(refused.word, refused.detail)
-        if isinstance(error, ForeignError) and error.out_of_memory:
+        if isinstance(error, ForeignError) and str(error).startswith("unexpected MemoryError"):
             return OutOfMemory()
         return Failed(f"{type(error).__name__}: {error}")
     except Exception as error:

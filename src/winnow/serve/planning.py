@@ -30,9 +30,9 @@ from winnow.serve.plan_tasks import (
     Failed,
     Made,
     OutOfMemory,
+    PlanTask,
     Refused,
     Step,
-    Task,
     read_frame,
     write_frame,
 )
@@ -77,7 +77,9 @@ class PlannedOrder:
 
 
 @dataclass(eq=False)
-class _Asked:
+class PlanRequest:
+    """What somebody wants to have planned, and the promise of it."""
+
     who: str
     dataset: OpenDataset
     accountant: str
@@ -94,16 +96,16 @@ class PlanWorkers:
         self._seconds = seconds
         self._idle = [_Worker(megabytes) for _ in range(number)]
         self._lock = threading.Lock()
-        self._doing: dict[_Asked, _Worker] = {}
+        self._doing: dict[PlanRequest, _Worker] = {}
         # a process is left for others, whatever one principal asks for
-        self._turns: Turns[_Asked] = Turns(self._work, number, "plan", max(1, number - 1))
+        self._turns: Turns[PlanRequest] = Turns(self._work, number, "plan", max(1, number - 1))
 
     def start(self) -> None:
         """Start the processes now, so that the first plans need not wait for that."""
         for worker in self._idle:
             worker.start()
 
-    def ask(self, asked: _Asked, wait: Wait) -> list[Made]:
+    def ask(self, asked: PlanRequest, wait: Wait) -> list[Made]:
         """What is planned, when its turn has come; a refusal where it takes too much."""
         if not self._turns.put(asked.who, asked):
             raise _ending()
@@ -126,7 +128,7 @@ class PlanWorkers:
         for worker in self._idle:
             worker.kill(_ending())
 
-    def _end(self, asked: _Asked, why: Refusal) -> None:
+    def _end(self, asked: PlanRequest, why: Refusal) -> None:
         """Take something out of the queue, or end the process that does it."""
         if self._turns.remove(asked.who, asked):
             asked.reply.set_exception(why)
@@ -136,7 +138,7 @@ class PlanWorkers:
             if asked in self._doing:
                 self._doing[asked].kill(why)
 
-    def _work(self, asked: _Asked) -> None:
+    def _work(self, asked: PlanRequest) -> None:
         with self._lock:
             if asked.ended is not None or not self._idle:
                 asked.reply.set_exception(asked.ended or _ending())
@@ -224,7 +226,7 @@ class _Worker:
                 self._process.wait()
             return self._why
 
-    def made(self, asked: _Asked) -> list[Made]:
+    def made(self, asked: PlanRequest) -> list[Made]:
         """What the process answers."""
         process = self.start()
         assert process.stdin is not None and process.stdout is not None
@@ -235,7 +237,7 @@ class _Worker:
         outline = asked.dataset.outline
         mark = hashlib.sha256(outline).hexdigest()
         first = mark not in self._known
-        task = Task(mark, outline if first else None, asked.accountant, asked.steps)
+        task = PlanTask(mark, outline if first else None, asked.accountant, asked.steps)
         content = None
         try:
             write_frame(process.stdin, pickle.dumps(task))
@@ -257,7 +259,7 @@ class _Worker:
                 return made
 
 
-class Plans:
+class OrderPlans:
     """Plans of orders: refused by their public size, looked up where they are known, or made."""
 
     def __init__(self, workers: PlanWorkers, result_bytes: int) -> None:
@@ -284,7 +286,7 @@ class Plans:
         missing = [key for key in wanted if not _enough(found[key], wanted[key])]
         if missing:
             steps = tuple(wanted[key] for key in missing)
-            asked = _Asked(who, opened, accountant, steps)
+            asked = PlanRequest(who, opened, accountant, steps)
             for key, made in zip(missing, self._workers.ask(asked, wait), strict=True):
                 found[key] = made
                 opened.plans.put(key, made)

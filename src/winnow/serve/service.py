@@ -23,13 +23,13 @@ from winnow.serve.accounts import Accounts
 from winnow.serve.config import Config
 from winnow.serve.datasets import RELEASES, Catalogue, OpenDataset
 from winnow.serve.jobs import Jobs, Steps, job_of, release_of
-from winnow.serve.planning import Plans, PlanWorkers, Wait, plan_answer
+from winnow.serve.planning import OrderPlans, PlanWorkers, Wait, plan_answer
 from winnow.serve.principals import Principal, parse_scopes
 from winnow.serve.problems import LOG, Refusal, log_failure
 from winnow.serve.questions import Actor, kept_answers, state_file
 from winnow.serve.requests import Request, Requests
 from winnow.serve.store import ServerStore
-from winnow.serve.turns import Places
+from winnow.serve.turns import PrincipalPlaces
 from winnow.serve.vault import Vault
 
 _LOOK_AGAIN = 2.0
@@ -66,13 +66,13 @@ class Service:
             limits.plans, seconds=limits.plan_seconds, megabytes=limits.plan_mb
         )
         self._own_workers = workers is None
-        self.plans = Plans(self.workers, limits.result_bytes)
+        self.plans = OrderPlans(self.workers, limits.result_bytes)
         self.jobs = Jobs(
             self.requests, self.catalogue, self.vault, self.plans, limits,
             log=log_failure, step=step,
         )  # fmt: skip
         self.actors: dict[str, Actor] = {}
-        self._asking = Places(limits.questions_each, None, "requests with questions")
+        self._asking = PrincipalPlaces(limits.questions_each, None, "requests with questions")
         self.turn: Callable[[], None] = lambda: None  # waits until questions may be worked on
         self._alone: Hold | None = None
         self._stopping = threading.Event()

@@ -199,7 +199,7 @@ class Timetable:
             self._busy.append((max(free, booked.accepted) + booked.seconds, booked.identity))
 
 
-class Places:
+class PrincipalPlaces:
     """So many at once of each principal, and so many of all unless others see to that."""
 
     def __init__(self, each: int, most: int | None, what: str) -> None:
