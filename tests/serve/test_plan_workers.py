@@ -107,6 +107,18 @@ def test_a_plan_that_takes_too_long_is_refused_and_the_next_is_made(
     assert asked(workers, long_table, QUICK)
 
 
+@pytest.mark.parametrize("workers", [{"number": 1}], indirect=True)
+def test_a_process_that_somebody_ended_is_replaced(
+    workers: PlanWorkers, long_table: OpenDataset
+) -> None:
+    assert asked(workers, long_table, QUICK)
+    process = workers._idle[0]._process
+    assert process is not None
+    process.kill()
+    process.wait()
+    assert asked(workers, long_table, QUICK)
+
+
 @pytest.mark.parametrize("workers", [{"number": 2}], indirect=True)
 def test_one_principal_never_has_all_processes_and_whoever_leaves_frees_them(
     workers: PlanWorkers, long_table: OpenDataset

@@ -122,10 +122,9 @@ class Server:
             try:
                 await asyncio.wait((found, left), return_when=asyncio.FIRST_COMPLETED)
                 if not found.done():
-                    call.wait.leave()
+                    await self.run(call.wait.leave)  # to end a process takes its time
                 return await found
             finally:
-                call.wait.leave()
                 left.cancel()
 
     def _in_thread(

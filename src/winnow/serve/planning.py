@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,11 +123,9 @@ class PlanWorkers:
             idle, self._idle = self._idle, []
         for asked in doing:
             self._end(asked, _ending())
-        for worker in idle:
-            worker.kill(_ending())
         self._turns.close()
-        for worker in self._idle:
-            worker.kill(_ending())
+        for worker in (*idle, *self._idle):
+            worker.close()
 
     def _end(self, asked: PlanRequest, why: Refusal) -> None:
         """Take something out of the queue, or end the process that does it."""
@@ -143,7 +142,7 @@ class PlanWorkers:
             if asked.ended is not None or not self._idle:
                 asked.reply.set_exception(asked.ended or _ending())
                 return
-            worker = self._doing[asked] = self._idle.pop()
+            worker = self._doing[asked] = self._idle.pop().again()
         late = Refusal(
             "invalid",
             f"this plan takes longer than {self._seconds:g} s (limits.plan_seconds); ask for less",
@@ -190,10 +189,19 @@ class _Worker:
 
     def again(self) -> _Worker:
         """The same, or a new one in the place of one that ended."""
-        return self if self._alive() else _Worker(self._megabytes)
+        if self._why is None and (self._process is None or self._process.poll() is None):
+            return self
+        self.close()
+        return _Worker(self._megabytes)
 
-    def _alive(self) -> bool:
-        return self._why is None and (self._process is None or self._process.poll() is None)
+    def close(self) -> None:
+        """End it, and let go of what led to it; nobody reads from it any more."""
+        self.kill(_ending())
+        if self._process is not None:
+            for stream in (self._process.stdin, self._process.stdout):
+                if stream is not None:
+                    with suppress(OSError):  # what was not sent is not missed
+                        stream.close()
 
     def start(self) -> subprocess.Popen[bytes]:
         """The process; it finds the library where this one found it, and nothing else is shared."""
