@@ -21,10 +21,11 @@ from winnow.serve import bodies, orders
 from winnow.serve.config import Limits
 from winnow.serve.database import SQLiteDatabase, _reported
 from winnow.serve.declarations import Declaration
-from winnow.serve.documents import Document, document_of, writable
+from winnow.serve.documents import Document, document_of
 from winnow.serve.requests import DONE, FAILED, Request
 from winnow.serve.service import Service
 from winnow.serve.sizes import check_size, size_of
+from winnow.serve.texts import writable
 
 SMALL = bodies.TablesOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.1)
 LARGE = bodies.TablesOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1)
@@ -283,3 +284,16 @@ def test_a_list_of_releases_is_read_without_what_was_released(served: Served) ->
     assert whole is not None and whole.result
     listed = [each for each in requests.requests(most=10_000) if each.id == job["id"]]
     assert [each.result for each in listed] == [None]
+
+
+def test_a_schema_with_half_a_surrogate_is_shown(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    schema = {"colour": {"values": ["red", "green", "blue", "x\ud800"]}, "age": {"codes": 10}}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    people = Declaration(path="people.csv", schema="schema.json", epsilon=5.0)
+    with serving(config_of(tmp_path, datasets={"people": people})) as served:
+        found = served.call("ann", "GET", "/v1/datasets/people/schema")
+        assert found.status_code == 200
+        assert found.json()["labels"]["colour"][-1] == "x\\ud800"
+        order = {"kind": "tables", "by": [{"table": ["colour"]}], "epsilon": 0.5}
+        assert served.released("ann", "people", "k", **order)["state"] == "done"

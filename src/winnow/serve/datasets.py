@@ -33,6 +33,7 @@ from winnow.read.table import read_table
 from winnow.serve import replies
 from winnow.serve.bodies import Value
 from winnow.serve.declarations import Declaration
+from winnow.serve.texts import writable
 from winnow.serve.vault import Vault
 
 Data = SealedTable | SealedCounts | SealedBaskets
@@ -108,13 +109,13 @@ class OpenDataset:
 
     def schema(self) -> dict[str, Any]:
         """The schema of a table as plain data."""
-        return {} if self.table is None else self.table.schema.to_dict()
+        return {} if self.table is None else dict(writable(self.table.schema.to_dict()))
 
     def labels(self) -> dict[str, list[Any]]:
         """The public values of each column, or the public items."""
         data = self.data
         if isinstance(data, SealedTable):
-            return {column.name: _plain(column.labels) for column in data.schema.columns}
+            return {writable(each.name): _plain(each.labels) for each in data.schema.columns}
         if isinstance(data.labels, Sealed):
             return {}
         return {self.declared.item or "item": _plain(data.labels)}
@@ -122,9 +123,13 @@ class OpenDataset:
     @cached_property
     def label_widths(self) -> dict[str, int]:
         """How many bytes the longest public label of each column has, as JSON writes it."""
+        table = self.table
+        held: dict[str, Any] = dict(self.labels())
+        if table is not None:
+            held = {column.name: column.labels for column in table.schema.columns}
         return {
-            name: max((len(json.dumps(label)) for label in labels), default=0)
-            for name, labels in self.labels().items()
+            name: max((len(json.dumps(label, default=str)) for label in labels), default=0)
+            for name, labels in held.items()
         }
 
     @cached_property
@@ -338,4 +343,4 @@ def fitting(opened: OpenDataset, kind: str) -> None:
 
 
 def _plain(labels: Any) -> list[Any]:
-    return [each if isinstance(each, Value) else str(each) for each in labels]
+    return [writable(each if isinstance(each, Value) else str(each)) for each in labels]

@@ -13,9 +13,8 @@ from winnow.core.released import Released
 from winnow.errors import DataError
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.serve.sizes import MOST_ROWS
+from winnow.serve.texts import writable
 
-_UNHELD = re.compile("[\0\ud800-\udfff]")
-"""Neither Postgres nor an answer in UTF-8 holds a NUL or half of a surrogate pair."""
 _MAYBE_UNHELD = re.compile(r"\\u(0000|d[89a-f])")
 """Where one may be in JSON that is written in ASCII."""
 
@@ -72,17 +71,6 @@ def _json(document: Any) -> str:
     if _MAYBE_UNHELD.search(text):
         text = json.dumps(writable(json.loads(text)))
     return text
-
-
-def writable(value: Any) -> Any:
-    r"""Plain data whose texts can be written: a NUL becomes the six characters \u0000."""
-    if isinstance(value, str):
-        return _UNHELD.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
-    if isinstance(value, list):
-        return [writable(each) for each in value]
-    if isinstance(value, dict):
-        return {writable(key): writable(each) for key, each in value.items()}
-    return value
 
 
 def _plain(value: Any) -> Any:
