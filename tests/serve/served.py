@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from serve.loading import free_port
 from winnow.serve.app import Server, http_server
 from winnow.serve.config import Config, Limits, check_config
 from winnow.serve.declarations import Declaration, Questions
+from winnow.serve.planning import PlanWorkers
 from winnow.serve.service import Service
 
 COLOURS = ["red", "green", "blue"]
@@ -56,7 +59,7 @@ def declarations(**questions: Any) -> dict[str, Declaration]:
 
 def config_of(folder: Path, **settings: Any) -> Config:
     """The configuration of a test's server."""
-    limits = Limits(requests_per_second=1e5, burst=10**5)
+    limits = Limits(requests_per_second=1e5, burst=10**5, jobs_each=34, plans_each=34)
     given = {"listen": f"127.0.0.1:{free_port()}", "quantum_ms": 10, "limits": limits} | settings
     config = Config(folder=str(folder), **{"datasets": declarations()} | given)
     check_config(config)
@@ -109,10 +112,18 @@ class Served:
             self.service.requests.now = real
 
 
+@cache
+def shared_workers() -> PlanWorkers:
+    """Processes that plan for all servers of a test run: to start some for each takes long."""
+    workers = PlanWorkers(2, seconds=60.0, megabytes=2000)
+    atexit.register(workers.close)
+    return workers
+
+
 @contextmanager
 def serving(config: Config) -> Iterator[Served]:
     """A running server with the principals of ``PEOPLE``."""
-    service = Service(config)
+    service = Service(config, workers=shared_workers())
     for name, declared in config.datasets.items():
         service.accounts.add_dataset(name, declared, by="test")
     tokens = {}

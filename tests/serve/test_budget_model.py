@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from serve.served import config_of, declarations, write_data
+from serve.served import config_of, declarations, shared_workers, write_data
 from winnow.serve import bodies
 from winnow.serve.problems import Refusal
 from winnow.serve.requests import DONE
@@ -36,7 +36,9 @@ class Budgets(RuleBasedStateMachine):
 
     def opened(self) -> Service:
         hidden = declarations()["hidden"]  # a cap of 1, and pure sums
-        service = Service(config_of(self.folder, datasets={"hidden": hidden}))
+        service = Service(
+            config_of(self.folder, datasets={"hidden": hidden}), workers=shared_workers()
+        )
         service.start()
         return service
 

@@ -81,7 +81,7 @@ def _signature(function: Any) -> inspect.Signature:
 
 @pytest.fixture
 def ann(served: Served, monkeypatch: pytest.MonkeyPatch) -> Client:
-    monkeypatch.setattr(served.service.jobs, "_reserve", lambda _, now, seconds: now + 0.05)
+    monkeypatch.setattr(served.service.jobs, "_reserve", lambda *given: given[2] + 0.05)
     return wn.connect(served.service.config.origin, token=served.tokens["ann"])
 
 

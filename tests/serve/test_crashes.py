@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from reference.inside import WrittenKey
-from serve.served import config_of, declarations, write_data
+from serve.served import config_of, declarations, shared_workers, write_data
 from winnow.errors import InputError, LedgerError
 from winnow.privacy import Budget
 from winnow.serve import bodies, orders
 from winnow.serve.config import Limits
-from winnow.serve.jobs import result_of
+from winnow.serve.documents import document_of
 from winnow.serve.problems import Refusal
 from winnow.serve.requests import DONE, FAILED, Request
 from winnow.serve.service import Service
@@ -34,7 +34,9 @@ ORDER = bodies.TablesOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=
 
 def service_of(folder: Path, step: Callable[[str], None] = lambda _: None) -> Service:
     people = msgspec.structs.replace(declarations()["people"], questions=None)
-    return Service(config_of(folder, datasets={"people": people}), step=step)
+    return Service(
+        config_of(folder, datasets={"people": people}), step=step, workers=shared_workers()
+    )
 
 
 def released(service: Service) -> Request:
@@ -54,8 +56,10 @@ def die_at_each_step(root: Path) -> None:
     """In a process of its own: one child for each step, which is killed there."""
     import os
 
+    children = {}
     for number, step in enumerate(STEPS):
         child = os.fork()
+        children[child] = step
         if not child:
             service = service_of(
                 root / str(number), lambda name, at=step: name == at and os.kill(os.getpid(), 9)
@@ -63,8 +67,8 @@ def die_at_each_step(root: Path) -> None:
             service.start()
             released(service)
             os._exit(1)
-        _, status = os.waitpid(child, 0)
-        assert os.WIFSIGNALED(status), step
+    for child, step in children.items():
+        assert os.WIFSIGNALED(os.waitpid(child, 0)[1]), step
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +112,8 @@ def test_a_release_that_was_killed_is_completed_for_one_charge(
     assert opened is not None
     for key in keys:  # by the library alone, from the key that was written before the charge
         budget = Budget(20.0, 1e-4, relation="substitution")
-        again = result_of(orders.run(opened, ORDER, budget, WrittenKey(key)), 1)
-        assert json.loads(found.result or "")["value"] == again.document["value"]
+        again = document_of(orders.run(opened, ORDER, budget, WrittenKey(key)), 1)
+        assert json.loads(found.result or "")["value"] == json.loads(again.text)["value"]
 
 
 def test_changed_data_are_not_released_for_an_old_charge(tmp_path: Path) -> None:
@@ -199,7 +203,9 @@ def test_room_for_releases_is_freed_at_public_times(tmp_path: Path) -> None:
     write_data(tmp_path)
     people = msgspec.structs.replace(declarations()["people"], questions=None)
     limits = Limits(jobs=1, waiting_jobs=1)
-    service = Service(config_of(tmp_path, datasets={"people": people}, limits=limits))
+    service = Service(
+        config_of(tmp_path, datasets={"people": people}, limits=limits), workers=shared_workers()
+    )
     service.start()
     opened = service.catalogue.get("people")
     assert opened is not None

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from reference.inside import WrittenKey
-from serve.served import Served, config_of, serving, write_data
+from serve.served import Served, config_of, serving, shared_workers, write_data
 from winnow.serve import bodies
 from winnow.serve.principals import Principal
 from winnow.serve.service import Service
@@ -86,14 +86,14 @@ def after_the_next_start(folder: Path, last: str, away: float) -> list[list[dict
             ended.set()
             raise SystemExit
 
-    first = Service(config, step=stopped)
+    first = Service(config, step=stopped, workers=shared_workers())
     first.start()
     opened = first.catalogue.get("people")
     assert opened is not None
     request = first.jobs.order(opened, order, "ann", "one")
     assert ended.wait(60)
     first.stop()
-    second = Service(config)
+    second = Service(config, workers=shared_workers())
     began = second.requests.now() + away
     second.requests.now = lambda: began  # type: ignore[method-assign]
     second.start()
@@ -132,7 +132,7 @@ def test_what_has_appeared_stays_when_a_server_starts_again(tmp_path: Path) -> N
         assert request is not None and request.shown is not None
         requests.now = lambda: request.shown + 1.0
         requests.seen()
-    again = Service(config)
+    again = Service(config, workers=shared_workers())
     again.requests.now = lambda: request.accepted - 1e5  # somebody set the clock back
     again.start()
     try:

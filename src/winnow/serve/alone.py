@@ -10,6 +10,8 @@ from winnow.privacy.ledger.locks import Hold, held_file
 from winnow.serve.problems import log_failure
 from winnow.serve.store import ServerStore
 
+UNENDED = "the server could not end as it should"
+
 
 def held_alone(folder: Path, store: ServerStore) -> list[Hold]:
     """The locks of a server; a second one in the folder, or on the store, is refused."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from winnow.errors import ParameterError
 from winnow.serve import bodies, replies
 from winnow.serve.jobs import check_key
+from winnow.serve.planning import Wait
 from winnow.serve.principals import Principal
 from winnow.serve.problems import Refusal
 from winnow.serve.service import Service
@@ -25,6 +26,8 @@ class Call:
     body: Any
     key: str | None
     """The Idempotency-Key."""
+    wait: Wait = field(default_factory=Wait)
+    """Whoever waits for the answer."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class Endpoint:
     """Whether it needs an Idempotency-Key."""
     status: int = 200
     pace: Literal["quick", "usual", "long"] = "usual"
-    """What only puts something into a queue is quick, and runs in the loop; what may compute for
-    long has threads of its own."""
+    """What only puts something into a queue is quick, and runs in the loop; what may take long
+    needs one of its principal's places, and is ended when nobody waits."""
     query: tuple[str, ...] = ()
     text: str = "application/json"
     """The type of what is answered."""
@@ -95,11 +98,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "POST", "/v1/datasets/{dataset}/plans", "plan", "read", BOTH, replies.PlanAnswer,
-        lambda c: c.service.plan(c.who, c.path["dataset"], c.body), bodies.PlanBody, pace="long",
+        lambda c: c.service.plan(c.who, c.path["dataset"], c.body, c.wait),
+        bodies.PlanBody, pace="long",
     ),
     Endpoint(
         "POST", "/v1/datasets/{dataset}/releases", "release", "release", ANALYST, replies.JobAnswer,
-        lambda c: c.service.release(c.who, c.path["dataset"], c.body, _key(c)),
+        lambda c: c.service.release(c.who, c.path["dataset"], c.body, _key(c), c.wait),
         bodies.ReleaseBody, spends=True, status=202, pace="long",
     ),
     Endpoint(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -20,7 +23,7 @@ from starlette.routing import BaseRoute, Route
 from winnow.errors import WinnowError
 from winnow.serve import replies
 from winnow.serve.api import ENDPOINTS, Call, Endpoint, endpoint_at
-from winnow.serve.gate import Gate, decoded
+from winnow.serve.gate import Gate, decoded, has_left
 from winnow.serve.limits import Buckets
 from winnow.serve.metrics import Metrics
 from winnow.serve.openapi import openapi
@@ -29,10 +32,11 @@ from winnow.serve.principals import Principal
 from winnow.serve.problems import ProblemBody, Refusal, internal, log_failure, refusal_of
 from winnow.serve.service import Service
 from winnow.serve.ticker import Ticker
-from winnow.serve.wire import wire_of
+from winnow.serve.turns import PrincipalPlaces
+from winnow.serve.wire import BACKLOG, Doors, most_connections, quiet_handler, wire_of
 
 T = TypeVar("T")
-_THREADS, _LONG_THREADS = 8, 2
+_THREADS = 8
 
 
 class Server:
@@ -43,11 +47,18 @@ class Server:
         self.service = service
         self.ticker = Ticker(config.quantum_ms / 1000)
         service.turn = self.ticker.wait
+        self.doors = Doors(most_connections(config.limits.connections))
         self.metrics = Metrics(self.ticker)
         self._buckets = Buckets(config.limits.requests_per_second, config.limits.burst)
         self._waited = _Returns().waited
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="request")
-        self._long = ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="plan")
+        most = config.limits.plans + config.limits.waiting_plans
+        self._long = ThreadPoolExecutor(most, thread_name_prefix="waiting")
+        self._places = PrincipalPlaces(config.limits.plans_each, most, "plans")
+        self._working: set[Future[Any]] = set()
+        self._end = math.inf
+        self.ended = True
+        """After the end: whether nothing is left running in a thread."""
         self._answering = {each.name: self._endpoint(each) for each in ENDPOINTS}
         routes: list[BaseRoute] = [
             Route(each.path, self._routed(each), methods=[each.method]) for each in ENDPOINTS
@@ -74,6 +85,7 @@ class Server:
 
     @asynccontextmanager
     async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_exception_handler(quiet_handler())
         await self.run(self.service.start)
         self.ticker.start()
         try:
@@ -81,18 +93,47 @@ class Server:
         finally:
             await asyncio.sleep(self.ticker.quantum)
             await self.ticker.stop()
-            await self.run(self.service.stop)
-            self._threads.shutdown()
-            self._long.shutdown()
+            left = max(0.0, min(self._end, time.monotonic() + self.patience) - time.monotonic())
+            self.ended = await self.run(self.service.stop, left)
+            self.ended = self.ended and not self._working
+            self._threads.shutdown(wait=self.ended, cancel_futures=True)
+            self._long.shutdown(wait=self.ended, cancel_futures=True)
 
-    async def run(self, work: Callable[..., Any], *values: Any, long: bool = False) -> Any:
-        """Run what may wait for the disk in a thread; what it promises for later is waited for.
+    @property
+    def patience(self) -> float:
+        """Seconds that an end may take."""
+        return self.service.config.limits.stop_seconds
 
-        What may compute for ``long`` has threads of its own, so that others need not wait for it.
-        """
-        threads = self._long if long else self._threads
-        found = await asyncio.get_running_loop().run_in_executor(threads, work, *values)
+    async def stopping(self) -> None:
+        """The end begins: plans are cut off, and all the rest has some time."""
+        self._end = time.monotonic() + self.patience
+        await self.run(self.service.stop_plans)
+
+    async def run(self, work: Callable[..., Any], *values: Any) -> Any:
+        """Run what may wait for the disk in a thread; what it promises for later is waited for."""
+        found = await self._in_thread(self._threads, work, *values)
         return await self._waited(found) if isinstance(found, Future) else found
+
+    async def run_long(self, request: Request, endpoint: Endpoint, call: Call) -> Any:
+        """Run what may take long, in one of its principal's places, as long as somebody waits."""
+        with self._places.taken(call.who.name):
+            found = asyncio.ensure_future(self._in_thread(self._long, endpoint.run, call))
+            left = asyncio.ensure_future(has_left(request.scope))
+            try:
+                await asyncio.wait((found, left), return_when=asyncio.FIRST_COMPLETED)
+                if not found.done():
+                    await self.run(call.wait.leave)  # to end a process takes its time
+                return await found
+            finally:
+                left.cancel()
+
+    def _in_thread(
+        self, threads: ThreadPoolExecutor, work: Callable[..., Any], *values: Any
+    ) -> asyncio.Future[Any]:
+        begun = threads.submit(work, *values)
+        self._working.add(begun)
+        begun.add_done_callback(self._working.discard)
+        return asyncio.wrap_future(begun)
 
     def take(self, who: Principal) -> None:
         """Count a request of a principal against its rate."""
@@ -125,18 +166,14 @@ class Server:
     def _endpoint(self, endpoint: Endpoint) -> Callable[[Request, bytes], Awaitable[Response]]:
         decoder: Any = None if endpoint.body is None else msgspec.json.Decoder(endpoint.body)
 
-        def called(request: Request, content: bytes, secret: str, known: Principal | None) -> Any:
-            who = self._authorized(request, endpoint, secret, known)
+        def read(request: Request, content: bytes, who: Principal) -> Call:
             body = None if decoder is None else decoded(decoder, content)
+            key = request.headers.get("idempotency-key")
+            return Call(self.service, who, request.path_params, request.query_params, body, key)
+
+        def called(request: Request, content: bytes, secret: str, known: Principal | None) -> Any:
             return endpoint.run(
-                Call(
-                    self.service,
-                    who,
-                    request.path_params,
-                    request.query_params,
-                    body,
-                    request.headers.get("idempotency-key"),
-                )
+                read(request, content, self._authorized(request, endpoint, secret, known))
             )
 
         async def answer(request: Request, content: bytes) -> Response:
@@ -147,9 +184,11 @@ class Server:
                     if accounts.old(secret):
                         self._threads.submit(accounts.principal, secret)
                     found = await self._waited(called(request, content, secret, known))
+                elif endpoint.pace == "long":
+                    who = await self.run(self._authorized, request, endpoint, secret, known)
+                    found = await self.run_long(request, endpoint, read(request, content, who))
                 else:
-                    long = endpoint.pace == "long"
-                    found = await self.run(called, request, content, secret, known, long=long)
+                    found = await self.run(called, request, content, secret, known)
             except WinnowError as error:
                 return self._told(error)
             if isinstance(found, str):
@@ -224,7 +263,8 @@ class Server:
 def http_server(server: Server) -> uvicorn.Server:
     """One process with one worker; requests are not logged, and nothing says what answers."""
     host, port = server.service.config.address
-    return uvicorn.Server(
+    return _HttpServer(
+        server,
         uvicorn.Config(
             server.app,
             host=host,
@@ -234,13 +274,27 @@ def http_server(server: Server) -> uvicorn.Server:
             server_header=False,
             log_level="error",  # what strangers send is not for the owner to read
             timeout_keep_alive=75,
-            timeout_graceful_shutdown=30,
+            timeout_graceful_shutdown=math.ceil(server.patience),
+            backlog=BACKLOG,
             proxy_headers=False,
             loop="asyncio",
-            http=wire_of(server.ticker, server.app.unreadable),
+            http=wire_of(server.ticker, server.doors, server.app.unreadable),
             ws="none",
-        )
+        ),
     )
+
+
+class _HttpServer(uvicorn.Server):
+    """Ends what nobody needs any more before it waits for the rest."""
+
+    def __init__(self, server: Server, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._server = server
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the server, within its time."""
+        await self._server.stopping()
+        await super().shutdown(sockets)
 
 
 class _Returns:

@@ -63,6 +63,7 @@ def _run(service: Service) -> None:
     """Serve until a signal comes."""
     import gc
     import logging
+    import os
     import sys
 
     from threadpoolctl import threadpool_limits
@@ -76,11 +77,18 @@ def _run(service: Service) -> None:
     threadpool_limits(1, "blas")  # nor for its core; small matrices are slower on several
     gc.collect()
     gc.freeze()  # what is here stays: to look through it again and again would stop all answers
+    service.workers.start()
     server = Server(service)
     address = service.config.metrics_address
     if address is not None:
         server.metrics.serve(*address)
-    http_server(server).run()
+    try:
+        http_server(server).run()
+    finally:
+        if not server.ended:  # what goes on survives this as it does a crash
+            logging.shutdown()
+            sys.stdout.flush()
+            os._exit(0)
 
 
 @reported()

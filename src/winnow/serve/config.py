@@ -28,8 +28,31 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jobs: int = 2
     """Releases that are computed at the same time."""
     waiting_jobs: int = 32
+    jobs_each: int = 8
+    """Releases of one principal that have not appeared."""
     waiting_questions: int = 256
     """Requests with questions that wait for one dataset; a full queue is refused."""
+    questions_each: int = 128
+    """The same of one principal."""
+    plans: int = 2
+    """Processes that plan. With two or more, one principal never has all of them."""
+    waiting_plans: int = 32
+    plans_each: int = 8
+    """Plans and orders of one principal that are worked out or wait for it."""
+    plan_seconds: float = 30.0
+    plan_mb: int = 2000
+    """Memory of one plan."""
+    result_mb: int = 64
+    """Of the document and of each file of a release: what would be larger is refused."""
+    connections: int = 512
+    """At once; whoever has been idle the longest makes room for a new one."""
+    stop_seconds: float = 10.0
+    """So long a server that is told to stop waits for what is on its way."""
+
+    @property
+    def result_bytes(self) -> int:
+        """The most bytes of a document or a file."""
+        return self.result_mb * 10**6
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,7 +169,17 @@ def check_config(config: Config) -> None:
     _positive("limits.burst", limits.burst, 1, 10**6)
     _positive("limits.jobs", limits.jobs, 1, 64)
     _positive("limits.waiting_jobs", limits.waiting_jobs, 1, 10**4)
+    _positive("limits.jobs_each", limits.jobs_each, 1, 10**4)
     _positive("limits.waiting_questions", limits.waiting_questions, 1, 10**5)
+    _positive("limits.questions_each", limits.questions_each, 1, 10**5)
+    _positive("limits.plans", limits.plans, 1, 64)
+    _positive("limits.waiting_plans", limits.waiting_plans, 1, 1000)
+    _positive("limits.plans_each", limits.plans_each, 1, 1000)
+    _positive("limits.plan_seconds", limits.plan_seconds, 0.1, 3600)
+    _positive("limits.plan_mb", limits.plan_mb, 100, 10**6)
+    _positive("limits.result_mb", limits.result_mb, 1, 500)
+    _positive("limits.connections", limits.connections, 4, 10**5)
+    _positive("limits.stop_seconds", limits.stop_seconds, 0.1, 3600)
     host, _ = config.address
     if not config.behind_tls_proxy and not on_this_machine(host):
         raise ParameterError(

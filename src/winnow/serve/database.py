@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from winnow.errors import DataError, ExtraMissing, LedgerError
+from winnow.errors import DataError, ExtraMissing, LedgerError, WinnowError
 from winnow.foreign import instead, reason
 from winnow.privacy.ledger.addresses import address_of
 from winnow.privacy.ledger.connections import KeptConnection, alive
@@ -164,12 +164,36 @@ def database_at(place: str) -> Database:
     return SQLiteDatabase(Path(place))
 
 
+def _unwritable(error: BaseException) -> bool:
+    """Whether what was to be written is at fault, and not the store: to try again is no use.
+
+    A text that is too large, or is none in UTF-8, a number beyond 64 bits; of Postgres by their
+    class, errors in data (22), in constraints (23) and of limits of the program (54).
+    """
+    if isinstance(error, UnicodeError | OverflowError | MemoryError):
+        return True
+    if isinstance(
+        error,
+        sqlite3.DataError
+        | sqlite3.IntegrityError
+        | sqlite3.InterfaceError
+        | sqlite3.ProgrammingError,
+    ):
+        return True
+    state = getattr(error, "sqlstate", None)
+    return isinstance(state, str) and state[:2] in ("22", "23", "54")
+
+
+def _reporting(error: BaseException) -> WinnowError:
+    if _unwritable(error):
+        return DataError(f"the store of the server cannot hold this: {reason(error)}")
+    return LedgerError(
+        f"the store of the server cannot be used: {reason(error)}; nothing was shown"
+    )
+
+
 @contextmanager
 def _reported() -> Iterator[None]:
     """What goes wrong in a database is for the owner, without the text of the driver."""
-    with instead(
-        lambda error: LedgerError(
-            f"the store of the server cannot be used: {reason(error)}; nothing was shown"
-        )
-    ):
+    with instead(_reporting):
         yield

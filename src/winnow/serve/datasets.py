@@ -7,10 +7,13 @@ its charge; so neither their content nor their time can depend on a person.
 
 from __future__ import annotations
 
+import json
+import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +33,7 @@ from winnow.read.table import read_table
 from winnow.serve import replies
 from winnow.serve.bodies import Value
 from winnow.serve.declarations import Declaration
+from winnow.serve.texts import writable
 from winnow.serve.vault import Vault
 
 Data = SealedTable | SealedCounts | SealedBaskets
@@ -52,16 +56,12 @@ class KnownPlans:
         self._held: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What the key stands for; made where it is not known, by each who waits for it."""
+    def known(self, key: Hashable) -> Any:
+        """What the key stands for; None: it is not known."""
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
-                known: T = self._held[key]
-                return known
-        made = make()
-        self.put(key, made)
-        return made
+            return self._held.get(key)
 
     def put(self, key: Hashable, made: Any) -> None:
         """Remember it; the one that nobody asked for the longest goes."""
@@ -109,16 +109,43 @@ class OpenDataset:
 
     def schema(self) -> dict[str, Any]:
         """The schema of a table as plain data."""
-        return {} if self.table is None else self.table.schema.to_dict()
+        return {} if self.table is None else dict(writable(self.table.schema.to_dict()))
 
     def labels(self) -> dict[str, list[Any]]:
         """The public values of each column, or the public items."""
         data = self.data
         if isinstance(data, SealedTable):
-            return {column.name: _plain(column.labels) for column in data.schema.columns}
+            return {writable(each.name): _plain(each.labels) for each in data.schema.columns}
         if isinstance(data.labels, Sealed):
             return {}
         return {self.declared.item or "item": _plain(data.labels)}
+
+    @cached_property
+    def label_widths(self) -> dict[str, int]:
+        """How many bytes the longest public label of each column has, as JSON writes it."""
+        table = self.table
+        held: dict[str, Any] = dict(self.labels())
+        if table is not None:
+            held = {column.name: column.labels for column in table.schema.columns}
+        return {
+            name: max((len(json.dumps(label, default=str)) for label in labels), default=0)
+            for name, labels in held.items()
+        }
+
+    @cached_property
+    def outline(self) -> bytes:
+        """All that is public, for a process that plans and never sees the data.
+
+        What is sealed refuses to be written down, so that nothing private can be in it.
+        """
+        return pickle.dumps((self.name, self.declared, _public_part(self.stand_in)))
+
+    @classmethod
+    def of_outline(cls, outline: bytes) -> OpenDataset:
+        """The dataset with the stand-in where the data would be."""
+        name, declared, public = pickle.loads(outline)
+        made_up = _filled(*public)
+        return cls(name, declared, made_up, made_up, "")
 
 
 def open_dataset(
@@ -190,9 +217,7 @@ def stand_in(data: Data) -> Data:
     """Made-up data with the same public facts: every row alike, every count 0, no basket."""
     match data:
         case SealedTable():
-            number = np.array([1 if data.n is None else data.n], np.int64)
-            codes = tuple(np.zeros(1, np.int32) for _ in data.schema.columns)
-            return replace(data, rows=Sealed(Rows(codes, number), "rows"))
+            return _table_like(data, data.n)
         case SealedCounts():
             if isinstance(data.labels, Sealed):
                 labels: Any = Sealed(["made up"], "items")
@@ -208,6 +233,43 @@ def stand_in(data: Data) -> Data:
                 data=Sealed(empty, "baskets"),
                 labels=known if isinstance(data.labels, Sealed) else data.labels,
             )
+
+
+def _table_like(table: SealedTable, rows: int | None) -> SealedTable:
+    """So many rows, all alike."""
+    number = np.array([1 if rows is None else rows], np.int64)
+    codes = tuple(np.zeros(1, np.int32) for _ in table.schema.columns)
+    return replace(table, rows=Sealed(Rows(codes, number), "rows"))
+
+
+def _public_part(data: Data) -> tuple[Data, int | None]:
+    """Data without what is sealed, and their number of rows where it is public."""
+    match data:
+        case SealedTable():
+            return replace(data, rows=_NOTHING), data.n
+        case SealedCounts():
+            return replace(data, values=_NOTHING, labels=_public_labels(data.labels)), None
+        case SealedBaskets():
+            return replace(data, data=_NOTHING, labels=_public_labels(data.labels)), None
+
+
+def _public_labels(labels: Any) -> Any:
+    return _NOTHING if isinstance(labels, Sealed) else labels
+
+
+_NOTHING: Any = None
+"""In the place of what is sealed."""
+
+
+def _filled(public: Data, rows: int | None) -> Data:
+    """A stand-in, made anew of what is public."""
+    match public:
+        case SealedTable():
+            return _table_like(public, rows)
+        case SealedCounts() | SealedBaskets():
+            private = public.labels is _NOTHING
+            sealed: Any = Sealed(["made up"], "items") if private else public.labels
+            return stand_in(replace(public, labels=sealed))
 
 
 class Catalogue:
@@ -281,4 +343,4 @@ def fitting(opened: OpenDataset, kind: str) -> None:
 
 
 def _plain(labels: Any) -> list[Any]:
-    return [each if isinstance(each, Value) else str(each) for each in labels]
+    return [writable(each if isinstance(each, Value) else str(each)) for each in labels]

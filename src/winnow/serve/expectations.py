@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-import msgspec
-
 from winnow import plan
 from winnow.core.mechanism import sizing_accountant
 from winnow.core.padding import SPARE
@@ -22,14 +20,12 @@ from winnow.read.crossing import SealedTable
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection
 from winnow.serve import bodies
-from winnow.serve.datasets import OpenDataset, fitting
+from winnow.serve.datasets import OpenDataset
 from winnow.serve.orders import (
     MEMORY,
     chosen_of,
     counts_of,
-    kind_of,
     moved_by,
-    order_key,
     table_of,
     workload_of,
 )
@@ -58,18 +54,6 @@ class Expected:
 
 def expected(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
     """What to expect of an order; of a wanted error, the epsilon that brings it."""
-    fitting(opened, kind_of(order))
-    if (order.epsilon is None) is (order.error is None):
-        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
-    key = ("expected", order_key(order), budget.accountant)
-    found = opened.plans.find(key, lambda: _expected(opened, order, budget))
-    if order.epsilon is None:  # what comes of this error is what comes of its epsilon
-        same = msgspec.structs.replace(order, epsilon=found.epsilon, error=None)
-        opened.plans.put(("expected", order_key(same), budget.accountant), found)
-    return found
-
-
-def _expected(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
     match order:
         case bodies.SelectOrder():
             return _selection(opened, order)

@@ -42,6 +42,16 @@ HEADERS: dict[str, str] = {
 """On every answer; pages have a policy of their own."""
 
 
+_RECEIVE = "winnow.receive"
+
+
+async def has_left(scope: MutableMapping[str, Any]) -> None:
+    """Return when whoever sent the request, which was read whole, has gone."""
+    receive: Receive = scope[_RECEIVE]
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 class Gate:
     """The outermost application."""
 
@@ -70,6 +80,7 @@ class Gate:
         except ConnectionError:
             return
         arrival = time.monotonic()
+        scope[_RECEIVE] = receive
         answer = _Answer()
         if refused is not None:
             answer.problem(refused.problem)

@@ -9,49 +9,41 @@
 Killed anywhere between, the same request is done again when the server starts: before the charge it
 is charged now; after it, the ledger knows the charge, and the key brings the same noise. The data
 have to be the same, too; where they are not, the release ends as failed, and stays charged. What
-failed for another reason is tried again when the server starts.
+failed for another reason is tried again when the server starts. Principals are served in turn, and
+a release that waits for a store that is away keeps no other one waiting.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import secrets
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from winnow.core.released import Released
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import Unit
 from winnow.errors import BudgetExceeded, DataError, LedgerError, ParameterError, WinnowError
+from winnow.foreign import instead
 from winnow.privacy import Event
 from winnow.privacy.ledger import RecordedBudget
-from winnow.release.synthetic import SyntheticDistribution
 from winnow.serve import bodies, orders, replies
 from winnow.serve.claims import other_body
+from winnow.serve.config import Limits
 from winnow.serve.datasets import Catalogue, OpenDataset
-from winnow.serve.expectations import expected
+from winnow.serve.documents import Document, document_of
+from winnow.serve.planning import OrderPlans, Wait
 from winnow.serve.problems import Refusal, refusal_of
 from winnow.serve.requests import DONE, FAILED, REFUSED, RUNNING, Request, Requests
+from winnow.serve.sizes import check_size
+from winnow.serve.turns import Timetable, Turns, check_places
 from winnow.serve.vault import Vault
 
 Steps = Callable[[str], None]
 """Called between the steps of a release, for tests that end the process there."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a release leaves behind: a document, and files to download."""
-
-    document: dict[str, Any]
-    files: dict[str, str]
 
 
 class Jobs:
@@ -62,24 +54,32 @@ class Jobs:
         requests: Requests,
         catalogue: Catalogue,
         vault: Vault,
+        plans: OrderPlans,
+        limits: Limits,
         *,
-        at_once: int,
-        waiting: int,
         log: Callable[[str, BaseException], str],
         step: Steps = lambda _: None,
     ) -> None:
         self._requests, self._catalogue, self._vault = requests, catalogue, vault
-        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="release")
-        self._most = waiting + at_once
-        self._log, self._step = log, step
+        self._plans, self._limits, self._log, self._step = plans, limits, log, step
         self._lock = threading.Lock()
-        self._slots = [0.0] * at_once
-        """When each slot is free, by the public times of what is in it."""
-        self._held: dict[str, float | None] = {}
-        """Releases that have not appeared: when they will, or None while that is open."""
-        self._closing = threading.Event()
+        self._timetable = Timetable(limits.jobs)
+        self._held: dict[str, tuple[str, float | None]] = {}
+        """Releases that have not appeared: whose, and when they will, or None while it is open."""
+        self._pauses: dict[str, float] = {}
+        """Of releases that wait for the store: how long they waited the last time."""
+        self._turns: Turns[Request] = Turns(
+            lambda request: self._finish(request), limits.jobs, "release"
+        )
 
-    def order(self, opened: OpenDataset, order: bodies.AnyOrder, who: str, key: str) -> Request:
+    def order(
+        self,
+        opened: OpenDataset,
+        order: bodies.AnyOrder,
+        who: str,
+        key: str,
+        wait: Wait | None = None,
+    ) -> Request:
         """Accept a release, or find the one that its key names; a refusal costs nothing."""
         body = msgspec.json.encode(order).decode()
         digest = body_digest(opened.name, "release", body)
@@ -87,14 +87,14 @@ class Jobs:
         if before is not None:
             return same_request(before, digest)
         orders.epsilon_of(order)
-        budget = self._catalogue.budget(opened.name, who)
-        planned = expected(opened, order, budget)
-        priced = orders.price(self._catalogue, opened, order, who)
+        accountant = self._catalogue.budget(opened.name, who).accountant
+        planned = self._plans.plan(opened, order, accountant, who, wait or Wait())
+        priced = orders.price(self._catalogue, opened, planned.event, who)
         if priced.refused:
             raise Refusal("budget", priced.refused)
         identity = secrets.token_hex(16)
         now = self._requests.now()
-        due = self._reserve(identity, now, planned.seconds) - now
+        due = self._reserve(who, identity, now, planned.expected.seconds) - now
         written = WrittenKey.fresh()
         sealed = self._vault.seal(written.secret, identity)
         request = Request(
@@ -105,13 +105,13 @@ class Jobs:
             self._step("before the request is written")
             accepted = self._requests.accept(request)
             if accepted.id != identity:  # the same key came at the same moment
-                self._ended(identity, now)
+                self._give_back(who, identity)
                 return same_request(accepted, digest)
             self._charge(accepted, written, priced.event, opened.protected)
         except BaseException:
-            self._ended(identity, now)
+            self._give_back(who, identity)
             raise
-        self._pool.submit(self._finish, accepted)
+        self._turns.put(who, accepted)
         return accepted
 
     def _charge(self, request: Request, key: WrittenKey, event: Event, unit: Unit) -> None:
@@ -132,62 +132,78 @@ class Jobs:
         ledger, who = self._catalogue.ledger, request.principal
         return RecordedBudget(ledger, request.dataset, analyst=who, request=request.id, written=key)
 
-    def _reserve(self, identity: str, now: float, seconds: float) -> float:
-        """The public time of a job: after those before it, whatever they really take.
+    def _reserve(self, who: str, identity: str, now: float, seconds: float) -> float:
+        """The public time of a job: in fair turns with the others, whatever they really take.
 
         So is whether there is room: a job takes its place until it appears.
         """
         with self._lock:
             self._held = {
-                name: until for name, until in self._held.items() if until is None or until > now
+                name: (owner, until)
+                for name, (owner, until) in self._held.items()
+                if until is None or until > now
             }
-            if len(self._held) >= self._most:
-                raise Refusal("busy", "as many releases as may wait are waiting; try again later")
-            self._held[identity] = None
-            slot = min(range(len(self._slots)), key=self._slots.__getitem__)
-            self._slots[slot] = max(now, self._slots[slot]) + seconds
-            return self._slots[slot]
+            limits = self._limits
+            mine = sum(owner == who for owner, _ in self._held.values())
+            most = limits.waiting_jobs + limits.jobs
+            check_places(mine, limits.jobs_each, len(self._held), most, "releases")
+            self._held[identity] = who, None
+            return self._timetable.add(who, identity, seconds, now)
 
-    def _ended(self, identity: str, shown: float | None) -> None:
+    def _give_back(self, who: str, identity: str) -> None:
+        """A release that was not accepted needs no place and no time."""
         with self._lock:
-            self._held[identity] = shown
+            self._held.pop(identity, None)
+            self._timetable.remove(who, identity, self._requests.now())
+
+    def _ended(self, request: Request, shown: float | None) -> None:
+        with self._lock:
+            self._held[request.id] = request.principal, shown
 
     def resume(self, dataset: str) -> int:
         """Do what was begun and had not appeared before the server ended, on one dataset."""
         found = self._requests.begin_again(dataset)
         for request in found:
-            self._ended(request.id, request.shown)  # complete or not, it has its place until then
+            self._ended(request, request.shown)  # complete or not, it has its place until then
             if request.shown is None:
-                self._pool.submit(self._finish, request)
+                self._turns.put(request.principal, request)
         return len(found)
 
-    def close(self) -> None:
-        """Wait for what runs; what waits is done when the server starts again."""
-        self._closing.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def close(self, seconds: float | None = None) -> bool:
+        """Wait so long for what runs; whether all of it ended. The next start does the rest."""
+        return self._turns.close(seconds)
 
     def _finish(self, request: Request) -> None:
         """One release, from its charge to its result; nothing leaves this thread but the store.
 
-        Where the ledger or the store cannot be used, the same release is tried again later.
+        Only where the ledger or the store is away the same release is tried again later, and
+        others are done meanwhile. Whatever else is wrong with it, it ends as failed.
         """
-        pause, done = _PAUSE, False
-        while not done and not self._closing.is_set():
+        try:
             try:
                 self._complete(request)
-                done = True
+            except LedgerError:
+                raise
             except Exception as error:
-                self._log("a release waits until it can be written down", error)
-                self._closing.wait(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                identity = self._log("a release could not be written down", error)
+                self._write(request, FAILED, json.dumps(_failure(identity)), {})
+            self._pauses.pop(request.id, None)
+        except Exception as error:
+            pause = self._pauses.get(request.id, _PAUSE)
+            self._pauses[request.id] = min(2 * pause, _LONGEST_PAUSE)
+            self._log("a release waits until it can be written down", error)
+            self._turns.put(request.principal, request, pause)
 
     def _complete(self, request: Request) -> None:
-        state, document, files = self._outcome(request)
+        state, text, files = self._outcome(request)
         self._step("before the result is written")
-        shown = self._shown(request)
-        self._requests.finish(request.id, state, json.dumps(document), shown, files)
-        self._ended(request.id, shown)
+        self._write(request, state, text, files)
         self._step("after the result is written")
+
+    def _write(self, request: Request, state: str, text: str, files: dict[str, str]) -> None:
+        shown = self._shown(request)
+        self._requests.finish(request.id, state, text, shown, files)
+        self._ended(request, shown)
 
     def _shown(self, request: Request) -> float:
         """When the result appears: at its due time, or at twice, four times as long."""
@@ -196,23 +212,22 @@ class Jobs:
             wait *= 2
         return request.accepted + wait
 
-    def _outcome(self, request: Request) -> tuple[str, dict[str, Any], dict[str, str]]:
+    def _outcome(self, request: Request) -> tuple[str, str, dict[str, str]]:
         try:
-            result = self._released(request)
-            return DONE, result.document, result.files
+            document = self._released(request)
+            return DONE, document.text, document.files
         except LedgerError:
             raise
         except WinnowError as error:
             told = refusal_of(error)
             if told is not None:
-                return REFUSED, {"problem": str(told)}, {}
+                return REFUSED, json.dumps({"problem": str(told)}), {}
             failure: Exception = error
         except Exception as error:
             failure = error
-        identity = self._log("a release failed", failure)
-        return FAILED, {"problem": f"the server failed; the owner finds it under {identity}"}, {}
+        return FAILED, json.dumps(_failure(self._log("a release failed", failure))), {}
 
-    def _released(self, request: Request) -> Result:
+    def _released(self, request: Request) -> Document:
         opened = self._catalogue.get(request.dataset)
         if opened is None or request.tape is None:
             raise DataError(f"the dataset {request.dataset!r} of a release is not open")
@@ -222,66 +237,28 @@ class Jobs:
                 "complete; on other data it would be another release"
             )
         order = msgspec.json.decode(request.body, type=bodies.AnyOrder)
+        most = self._limits.result_bytes
+        with instead(lambda error: DataError(str(error)), ParameterError):
+            check_size(opened, order, most)  # the limit may be another than when it was ordered
         key = WrittenKey(self._vault.unseal(request.tape, request.id))
         budget = self._budget(request, key)
         released = orders.run(opened, order, budget, key)
         margin = orders.margin_of(opened, order, budget, released.receipt.mechanism)
         seed = int.from_bytes(hashlib.blake2b(key.secret, person=b"winnow-sample").digest()[:8])
-        return result_of(released, seed, margin)
+        document = document_of(released, seed, margin)
+        document.check(most)
+        return document
 
 
 _PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds until a release is tried again, doubled each time."""
-_MOST_ROWS = 100_000
-"""Of a synthetic table to download."""
 
 
-def result_of(released: Released[Any], seed: int, margin: int | None = None) -> Result:
-    """What is shown of a release; a distribution is shown by its rows and its answers."""
-    value, files = released.value, {}
-    if isinstance(value, SyntheticDistribution):
-        rows = min(value.total, _MOST_ROWS)
-        files["synthetic.csv"] = _csv(value.sample(rows, seed=seed))
-        shown: Any = {
-            "method": getattr(value, "method", "mwem"),
-            "total": value.total,
-            "rows": rows,
-            "columns": list(value.schema.names),
-            "measurements": len(value.measurements),
-        }
-        if hasattr(value, "to_columns"):
-            files["answers.csv"] = _csv(value.to_columns())
-    else:
-        shown = value.to_dict() if hasattr(value, "to_dict") else value
-        if hasattr(value, "to_columns"):
-            files["table.csv"] = _csv(value.to_columns())
-    document = {
-        "value": shown,
-        "guarantee": released.guarantee.to_dict(),
-        "receipt": released.receipt.to_dict(),
-        "downloads": sorted(files),
-        "margin": margin,
+def _failure(identity: str) -> dict[str, str]:
+    return {
+        "problem": "the server failed, and what was charged stays charged; the owner finds it "
+        f"under {identity}"
     }
-    return Result(json.loads(json.dumps(document, default=_plain)), files)
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
-
-
-def _csv(columns: Any) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(map(_escaped, column) for column in columns.values()), strict=True))
-    return text.getvalue()
-
-
-def _escaped(value: Any) -> Any:
-    """A label that a spreadsheet would run as a formula gets a quote before it."""
-    if isinstance(value, str) and value[:1] in "=+-@\t\r":
-        return f"'{value}"
-    return value.item() if hasattr(value, "item") else value
 
 
 def body_digest(dataset: str, what: str, body: str) -> str:

@@ -23,7 +23,6 @@ from winnow.errors import BudgetExceeded, ParameterError, WinnowError
 from winnow.itemsets.verb import frequent_itemsets
 from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
-from winnow.privacy.ledger import RecordedBudget
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
 from winnow.read.counts import SealedCounts
@@ -49,10 +48,21 @@ class _Priced(WinnowError):
         self.event = event
 
 
-class _Pricing(RecordedBudget):
-    """A budget that charges nothing and says what was to be charged."""
+class Pricing(Budget):
+    """A budget that charges nothing and says what was to be charged.
 
-    def charge(self, event: Event, *, unit: Unit = PERSON, session: str = "") -> Grant:
+    Of a budget a verb asks the accountant, and nothing else, before it charges.
+    """
+
+    def __init__(self, accountant: str) -> None:
+        self._accountant = accountant
+
+    @property
+    def accountant(self) -> str:
+        """How the charges of the dataset are added up."""
+        return self._accountant
+
+    def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
         """End the call."""
         raise _Priced(event)
 
@@ -92,12 +102,8 @@ def run(
     return _call(opened.data, order, budget, key)
 
 
-def price(catalogue: Catalogue, opened: OpenDataset, order: bodies.AnyOrder, who: str) -> Price:
-    """What an order would be charged to an analyst now; nothing is charged."""
-    fitting(opened, kind_of(order))
-    budget = _Pricing(catalogue.ledger, opened.name, analyst=who)
-    key = ("event", order_key(order), budget.accountant)
-    event = opened.plans.find(key, lambda: _event(opened, order, budget))
+def price(catalogue: Catalogue, opened: OpenDataset, event: Event, who: str) -> Price:
+    """What an event would cost an analyst now; nothing is charged."""
     account = catalogue.ledger.dataset(opened.name)
     cost = account.cap.cost(event, account.used)
     refused = ""
@@ -110,8 +116,8 @@ def price(catalogue: Catalogue, opened: OpenDataset, order: bodies.AnyOrder, who
     return Price(event, stated_at_least(cost.size or cost.rho), refused)
 
 
-def _event(opened: OpenDataset, order: bodies.AnyOrder, budget: _Pricing) -> Event:
-    """What the verb would charge; of a budget it asks the accountant, and nothing else."""
+def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Event:
+    """What the verb would charge."""
     event = None
     try:
         _call(opened.stand_in, order, budget, None)

@@ -56,7 +56,9 @@ class Visit:
         """What an endpoint of the API answers to this visitor."""
         endpoint = self.require(name)
         asked = Call(self.server.service, self.who, path, query or {}, body, key)
-        return await self.server.run(endpoint.run, asked, long=endpoint.pace == "long")
+        if endpoint.pace == "long":
+            return await self.server.run_long(self.request, endpoint, asked)
+        return await self.server.run(endpoint.run, asked)
 
     def require(self, name: str) -> Endpoint:
         """An endpoint that this visitor may use; others are refused before a form is read."""

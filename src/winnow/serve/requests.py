@@ -46,6 +46,11 @@ _REQUEST = (
 )
 
 
+_BRIEF = _REQUEST.replace(
+    "result", "CASE WHEN kind <> 'questions' AND state = 'done' THEN NULL ELSE result END"
+)
+"""Without what was released, which may be large; only whoever shows it reads it."""
+
 INSERT = f"INSERT INTO {{requests}} ({_REQUEST}) VALUES ({', '.join('?' * 14)})"
 
 
@@ -90,14 +95,15 @@ class Requests:
     def requested_in(self, view: View, principal: str, key: str) -> Request | None:
         """The request that a principal made under a key, inside a transaction."""
         row = view.one(
-            f"SELECT {_REQUEST} FROM {{requests}} WHERE principal = ? AND key = ?", principal, key
+            f"SELECT {_BRIEF} FROM {{requests}} WHERE principal = ? AND key = ?", principal, key
         )
         return None if row is None else Request(*row)
 
-    def request(self, identity: str) -> Request | None:
-        """The request of an id."""
+    def request(self, identity: str, *, brief: bool = False) -> Request | None:
+        """The request of an id, with or without what was released."""
+        columns = _BRIEF if brief else _REQUEST
         row = self._store.read(
-            lambda view: view.one(f"SELECT {_REQUEST} FROM {{requests}} WHERE id = ?", identity)
+            lambda view: view.one(f"SELECT {columns} FROM {{requests}} WHERE id = ?", identity)
         )
         return None if row is None else Request(*row)
 
@@ -109,7 +115,7 @@ class Requests:
         condition, values = ("", ()) if principal is None else ("AND principal = ? ", (principal,))
         rows = self._store.read(
             lambda view: view.all(
-                f"SELECT {_REQUEST} FROM {{requests}} WHERE kind {which} {condition}"
+                f"SELECT {_BRIEF} FROM {{requests}} WHERE kind {which} {condition}"
                 f"ORDER BY accepted DESC LIMIT {int(most)}",
                 *values,
             )
@@ -169,7 +175,7 @@ class Requests:
                 now, RUNNING, dataset,
             )  # fmt: skip
             rows = view.all(
-                f"SELECT {_REQUEST} FROM {{requests}} {which} (shown IS NULL OR shown > ?) "
+                f"SELECT {_BRIEF} FROM {{requests}} {which} (shown IS NULL OR shown > ?) "
                 "ORDER BY due, id",
                 dataset, now,
             )  # fmt: skip

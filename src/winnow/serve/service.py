@@ -12,9 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-import msgspec
-
-from winnow.errors import WinnowError
 from winnow.privacy import describe, from_json
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.accounts import Dataset
@@ -22,16 +19,17 @@ from winnow.privacy.ledger.locks import Hold
 from winnow.privacy.rounding import stated_at_least, stated_at_most
 from winnow.serve import bodies, orders, replies
 from winnow.serve.accounts import Accounts
-from winnow.serve.alone import each_done, held_alone
+from winnow.serve.alone import UNENDED, each_done, held_alone
 from winnow.serve.config import Config
 from winnow.serve.datasets import RELEASES, Catalogue, OpenDataset
-from winnow.serve.expectations import expected
 from winnow.serve.jobs import Jobs, Steps, job_of, release_of
+from winnow.serve.planning import OrderPlans, PlanWorkers, Wait, plan_answer
 from winnow.serve.principals import Principal, check_may_make, parse_scopes
 from winnow.serve.problems import LOG, Refusal, log_failure
 from winnow.serve.questions import Actor, kept_answers, state_file
 from winnow.serve.requests import Request, Requests
 from winnow.serve.store import ServerStore
+from winnow.serve.turns import PrincipalPlaces
 from winnow.serve.vault import Vault
 
 _LOOK_AGAIN = 2.0
@@ -48,7 +46,13 @@ _PAST = 50
 class Service:
     """One server's state: store, ledger, datasets, jobs and sessions."""
 
-    def __init__(self, config: Config, *, step: Steps = lambda _: None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        step: Steps = lambda _: None,
+        workers: PlanWorkers | None = None,
+    ) -> None:
         config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.config = config
         self.vault = Vault.open(config.path(config.key), create=True)
@@ -57,16 +61,18 @@ class Service:
         key = config.path(config.ledger_key) if config.ledger_key else None
         self.ledger = Ledger.open(config.place(config.ledger), key_file=key, create=True)
         self.catalogue = Catalogue(config.home, self.vault, self.ledger, log_failure)
-        self.jobs = Jobs(
-            self.requests,
-            self.catalogue,
-            self.vault,
-            at_once=config.limits.jobs,
-            waiting=config.limits.waiting_jobs,
-            log=log_failure,
-            step=step,
+        limits = config.limits
+        self.workers = workers or PlanWorkers(
+            limits.plans, seconds=limits.plan_seconds, megabytes=limits.plan_mb
         )
+        self._own_workers = workers is None
+        self.plans = OrderPlans(self.workers, limits.result_bytes)
+        self.jobs = Jobs(
+            self.requests, self.catalogue, self.vault, self.plans, limits,
+            log=log_failure, step=step,
+        )  # fmt: skip
         self.actors: dict[str, Actor] = {}
+        self._asking = PrincipalPlaces(limits.questions_each, None, "requests with questions")
         self.turn: Callable[[], None] = lambda: None  # waits until questions may be worked on
         self._alone: list[Hold] = []
         self._stopping = threading.Event()
@@ -84,19 +90,32 @@ class Service:
         self.store.note("server", "start")
         self._looking.start()
 
-    def stop(self) -> None:
-        """Finish what runs, close the sessions; what waits is done at the next start.
+    def stop_plans(self) -> None:
+        """End all plans: whoever waits for one is told so."""
+        if self._own_workers:
+            self.workers.close()
 
-        What cannot be ended or written down any more (a lost connection) is logged.
+    def stop(self, seconds: float | None = None) -> bool:
+        """Wait so long for what runs, and close the sessions; whether all of it ended.
+
+        The rest is done at the next start: whatever is cut off here survives it. What cannot be
+        ended or written down any more (a lost connection) is logged.
         """
+        end = None if seconds is None else time.monotonic() + seconds
         self._stopping.set()
-        if self._looking.is_alive():
-            self._looking.join()
-        steps = [self.jobs.close, *(actor.close for actor in self.actors.values())]
-        steps += [self.requests.keep_served, lambda: self.store.note("server", "stop")]
-        steps += [hold.release for hold in self._alone]
-        each_done(steps, "the server could not end as it should")
+        closing = [threading.Thread(target=each_done, args=([actor.close], UNENDED), daemon=True)
+                   for actor in self.actors.values()]  # fmt: skip
+        for thread in closing:
+            thread.start()
+        ended: list[bool] = []
+        each_done([self.stop_plans, lambda: ended.append(self.jobs.close(seconds))], UNENDED)
+        for thread in (*closing, *([self._looking] if self._looking.is_alive() else [])):
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
+            ended.append(not thread.is_alive())
+        steps = [self.requests.keep_served, lambda: self.store.note("server", "stop")]
+        each_done([*steps, *(hold.release for hold in self._alone)], UNENDED)
         self._alone = []
+        return all(ended)
 
     def _look(self) -> None:
         tidied = -math.inf
@@ -108,7 +127,7 @@ class Service:
                 if time.monotonic() > tidied + _TIDY:
                     self.forget_answers()
                     tidied = time.monotonic()
-            except WinnowError as error:
+            except Exception as error:  # whatever it is, there is another look
                 log_failure("datasets or old answers could not be looked for", error)
 
     def forget_answers(self) -> None:
@@ -198,51 +217,29 @@ class Service:
             self.catalogue.shares(name) if owner else [],
         )
 
-    def plan(self, who: Principal, name: str, body: bodies.PlanBody) -> replies.PlanAnswer:
+    def plan(
+        self, who: Principal, name: str, body: bodies.PlanBody, wait: Wait
+    ) -> replies.PlanAnswer:
         """What a release would bring and cost; nothing is read or spent."""
-        opened, order = self.dataset(who, name), body.order
+        opened = self.dataset(who, name)
         analyst = who.name if who.role == "analyst" else ""
-        budget = self.catalogue.budget(name, analyst)
-        found = expected(opened, order, budget)
-        asked = msgspec.structs.replace(order, epsilon=found.epsilon, error=None)
-        priced = orders.price(self.catalogue, opened, asked, analyst)
-        curve: list[tuple[float, float | None]] = []
-        for size in body.curve:
-            at = msgspec.structs.replace(order, epsilon=size, error=None)
-            curve.append((size, expected(opened, at, budget).error))
+        accountant = self.catalogue.budget(name, analyst).accountant
+        planned = self.plans.plan(opened, body.order, accountant, who.name, wait, body.curve)
+        priced = orders.price(self.catalogue, opened, planned.event, analyst)
         used = self.catalogue.used(name, analyst)
-        after = msgspec.structs.replace(
-            used,
-            spent=used.spent + priced.cost,
-            left=max(0.0, used.left - priced.cost),
-        )
-        return replies.PlanAnswer(
-            orders.kind_of(order),
-            found.epsilon,
-            orders.delta_of(order),
-            found.error,
-            found.says,
-            curve,
-            found.seconds,
-            not priced.refused,
-            priced.refused,
-            priced.cost,
-            None if priced.refused else after,
-            describe(priced.event),
-            found.details,
-        )
+        return plan_answer(body, planned, priced, used)
 
     def release(
-        self, who: Principal, name: str, body: bodies.ReleaseBody, key: str
+        self, who: Principal, name: str, body: bodies.ReleaseBody, key: str, wait: Wait
     ) -> replies.JobAnswer:
         """Pay for a release; the job that brings it."""
         opened = self.dataset(who, name)
-        request = self.jobs.order(opened, body.order, who.name, key)
+        request = self.jobs.order(opened, body.order, who.name, key, wait)
         return job_of(request, self.requests.now())
 
     def job(self, who: Principal, identity: str) -> replies.JobAnswer:
         """How far a release is, by public times."""
-        return job_of(self._request(who, identity), self.requests.now())
+        return job_of(self._request(who, identity, brief=True), self.requests.now())
 
     def job_list(self, who: Principal) -> replies.JobList:
         """My releases, or everyone's for an owner."""
@@ -268,8 +265,8 @@ class Service:
             raise Refusal("not-found")
         return content
 
-    def _request(self, who: Principal, identity: str) -> Request:
-        found = self.requests.request(identity)
+    def _request(self, who: Principal, identity: str, *, brief: bool = False) -> Request:
+        found = self.requests.request(identity, brief=brief)
         mine = found is not None and (who.role == "owner" or found.principal == who.name)
         if found is None or not mine or found.kind == "questions":
             raise Refusal("not-found")
@@ -283,7 +280,9 @@ class Service:
         actor = self.actors.get(name)
         if actor is None:
             raise Refusal("invalid", f"the dataset {name!r} takes no questions; see its releases")
-        return actor.ask(who.name, key, body.questions)
+        return self._asking.until_done(
+            f"{who.name} {name}", lambda: actor.ask(who.name, key, body.questions)
+        )
 
     def past_answers(self, who: Principal) -> replies.PastList:
         """My latest questions with their answers, or everyone's for an owner."""

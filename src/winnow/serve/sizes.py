@@ -1,0 +1,129 @@
+"""How large the result of an order can be, from public numbers: cells, labels and k.
+
+What would be larger than the server shows is refused before it is planned, charged or drawn. Where
+labels or how many there are of them are private, only the result itself can tell: see ``Document``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from winnow.core.schema import Schema
+from winnow.core.sealed import Sealed
+from winnow.errors import ParameterError
+from winnow.read.crossing import SealedTable
+from winnow.serve import bodies
+from winnow.serve.datasets import OpenDataset
+
+MOST_ROWS = 100_000
+"""Of a synthetic table to download."""
+_NUMBER = 45
+"""Bytes of a number with the name of its field, as JSON writes it."""
+_FIELDS = 4
+"""Of an estimate: itself, its standard error, and both ends of its interval."""
+
+
+@dataclass(frozen=True)
+class ResultSize:
+    """How many answers a result has, and about how many bytes they take."""
+
+    answers: int
+    bytes: int
+
+
+def check_size(opened: OpenDataset, order: bodies.AnyOrder, most: int) -> None:
+    """Refuse an order whose result is larger than this many bytes."""
+    size = size_of(opened, order)
+    if size.bytes > most:
+        raise ParameterError(
+            f"the result would have {size.answers:,} answers and about {size.bytes / 1e6:,.0f} MB, "
+            f"and this server shows at most {most / 1e6:,.0f} MB (limits.result_mb); ask for "
+            "fewer or smaller tables, or in several releases"
+        )
+
+
+def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
+    """The size of the result of an order; labels that are private count as nothing."""
+    match order:
+        case bodies.SelectOrder() | bodies.TopKOrder():
+            number = order.k or 1
+            return ResultSize(number, number * (_width(opened, order.column) + _NUMBER))
+        case bodies.ItemsetsOrder():
+            number = order.k * (2**order.size if order.with_subsets else 1)
+            width = order.size * (_width(opened, None) + _FIELDS)
+            return ResultSize(number, number * (width + _NUMBER))
+        case bodies.TablesOrder():
+            if not isinstance(opened.stand_in, SealedTable):
+                return _item_table(opened)
+            numbers = _FIELDS * (1 + 2 * len(order.values))
+            return _answers(opened, order.by, numbers)
+        case bodies.QueriesOrder() | bodies.WideOrder():
+            answers = _answers(opened, order.workload, _FIELDS + 1)
+            rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)
+            synthetic = rows * sum(width + 1 for width in _widths(opened).values())
+            return ResultSize(answers.answers, max(answers.bytes, synthetic))
+        case never:
+            assert_never(never)
+
+
+def _item_table(opened: OpenDataset) -> ResultSize:
+    labels: Any = getattr(opened.stand_in, "labels", ())
+    number = 0 if isinstance(labels, Sealed) else len(labels)
+    return ResultSize(number, number * (_width(opened, None) + _FIELDS * _NUMBER))
+
+
+def _answers(
+    opened: OpenDataset, pieces: Sequence[bodies.WorkloadPiece], numbers: int
+) -> ResultSize:
+    """Rows of tables: what each says of its columns, and its numbers."""
+    assert isinstance(opened.stand_in, SealedTable)
+    schema, widths = opened.stand_in.schema, _widths(opened)
+    named = {name: 2 * width + 2 * len(name) + 8 for name, width in widths.items()}
+    answers = size = 0
+    for piece in pieces:
+        number, columns = _piece(schema, piece)
+        widest = sorted((named[name] for name in columns[1]), reverse=True)[: columns[0]]
+        answers += number
+        size += number * (sum(widest) + len(named) + numbers * _NUMBER)
+    return ResultSize(answers, size)
+
+
+def _piece(schema: Schema, piece: bodies.WorkloadPiece) -> tuple[int, tuple[int, Sequence[str]]]:
+    """How many answers it has; each is about so many of these columns."""
+    names = schema.names
+    if piece.marginals is not None:
+        return _cells(schema.shape, piece.marginals), (piece.marginals, names)
+    if piece.table is not None:
+        shape = [schema.column(name).cardinality for name in piece.table]
+        return math.prod(shape), (len(shape), piece.table)
+    if piece.prefixes is not None:
+        return schema.column(piece.prefixes).cardinality, (1, [piece.prefixes])
+    if piece.ranges is not None:
+        codes = schema.column(piece.ranges).cardinality
+        return codes * (codes + 1) // 2, (1, [piece.ranges])
+    return len(piece.where or ()), (len(names), names)
+
+
+def _cells(shape: Sequence[int], ways: int) -> int:
+    """The cells of all tables of so many columns, without a list of the tables.
+
+    It is the elementary symmetric polynomial of the numbers of values.
+    """
+    sums = [1] + [0] * ways
+    for cells in shape:
+        for number in range(ways, 0, -1):
+            sums[number] += cells * sums[number - 1]
+    return sums[ways]
+
+
+def _width(opened: OpenDataset, column: str | None) -> int:
+    """The longest public label of a column, or of the items."""
+    widths = _widths(opened)
+    return widths.get(column, 0) if column is not None else max(widths.values(), default=0)
+
+
+def _widths(opened: OpenDataset) -> dict[str, int]:
+    return opened.label_widths
