@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from serve.served import COLOURS, SCHEMA, config_of, write_data
+from serve.served import COLOURS, SCHEMA, config_of, shared_workers, write_data
 from winnow.answers.settings import METHODS
 from winnow.errors import BudgetExceeded, WinnowError
 from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, words
@@ -20,6 +20,7 @@ from winnow.select.crossing import Selection
 from winnow.serve import bodies, orders
 from winnow.serve.datasets import RELEASES, OpenDataset
 from winnow.serve.declarations import Declaration
+from winnow.serve.planning import Wait
 from winnow.serve.principals import Principal
 from winnow.serve.replies import PlanAnswer
 from winnow.serve.service import Service
@@ -90,7 +91,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         name: Declaration(**{"epsilon": 1e6, "delta": 0.5} | given)
         for name, given in DATASETS.items()
     }
-    started = Service(config_of(folder, datasets=declared))
+    started = Service(config_of(folder, datasets=declared), workers=shared_workers())
     started.start()
     yield started
     started.stop()
@@ -174,7 +175,7 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
 def plan_of(service: Service, name: str, order: bodies.AnyOrder) -> PlanAnswer | None:
     """The plan; None: it is refused in public, and so is the release, which is planned first."""
     try:
-        return service.plan(OWNER, name, bodies.PlanBody(order=order))
+        return service.plan(OWNER, name, bodies.PlanBody(order=order), Wait())
     except WinnowError as refused:
         if not refused.public:
             raise
@@ -205,7 +206,7 @@ def test_counts_that_cost_half_of_epsilon_double_the_bound_of_a_plan(
         order = bodies.TopKOrder(
             epsilon=epsilon, k=3, delta=delta, mechanism=mechanism, with_counts=with_counts
         )
-        planned = service.plan(OWNER, "listed items", bodies.PlanBody(order=order))
+        planned = service.plan(OWNER, "listed items", bodies.PlanBody(order=order), Wait())
         assert planned.error is not None
         return planned.error
 
