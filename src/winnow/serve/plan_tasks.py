@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
-from winnow.privacy import Event
+import msgspec
+
+from winnow.privacy import Event, from_json, to_json
 from winnow.serve import bodies
 from winnow.serve.expectations import Expected
 
@@ -61,6 +63,49 @@ class OutOfMemory:
 
 
 Answer = list[Made] | Refused | Failed | OutOfMemory
+
+
+class _Plain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer as plain data: a server reads nothing from its processes that could be code."""
+
+    kind: str
+    made: list[tuple[Expected, dict[str, Any] | None]] = []
+    word: str = ""
+    text: str = ""
+
+
+_DECODER = msgspec.msgpack.Decoder(_Plain)
+
+
+def answer_bytes(answer: Answer) -> bytes:
+    """What a process answers, for its server."""
+    match answer:
+        case Refused(word, detail):
+            plain = _Plain("refused", word=word, text=detail)
+        case Failed(text):
+            plain = _Plain("failed", text=text)
+        case OutOfMemory():
+            plain = _Plain("memory")
+        case made:
+            events = [None if each.event is None else to_json(each.event) for each in made]
+            expected = [each.expected for each in made]
+            plain = _Plain("made", list(zip(expected, events, strict=True)))
+    return msgspec.msgpack.encode(plain, enc_hook=float)
+
+
+def answer_of(content: bytes) -> Answer:
+    """The answer that a process wrote."""
+    plain = _DECODER.decode(content)
+    if plain.kind == "refused":
+        return Refused(plain.word, plain.text)
+    if plain.kind == "failed":
+        return Failed(plain.text)
+    if plain.kind == "memory":
+        return OutOfMemory()
+    return [
+        Made(expected, None if event is None else from_json(event))
+        for expected, event in plain.made
+    ]
 
 
 def read_frame(source: IO[bytes]) -> bytes | None:

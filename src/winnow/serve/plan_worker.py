@@ -30,6 +30,7 @@ from winnow.serve.plan_tasks import (
     PlanTask,
     Refused,
     Step,
+    answer_bytes,
     read_frame,
     write_frame,
 )
@@ -47,7 +48,7 @@ def serve(memory: int) -> None:
     write_frame(target, b"ready")
     while True:
         answer = _answer(pickle.loads(inbox.get()), known)
-        write_frame(target, pickle.dumps(answer))
+        write_frame(target, answer_bytes(answer))
         if isinstance(answer, OutOfMemory):
             os._exit(1)
 

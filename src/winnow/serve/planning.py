@@ -27,13 +27,13 @@ from winnow.serve.datasets import OpenDataset, fitting
 from winnow.serve.expectations import Expected
 from winnow.serve.orders import Price, delta_of, kind_of, order_key
 from winnow.serve.plan_tasks import (
-    Answer,
     Failed,
     Made,
     OutOfMemory,
     PlanTask,
     Refused,
     Step,
+    answer_of,
     read_frame,
     write_frame,
 )
@@ -255,8 +255,7 @@ class _Worker:
         if content is None:
             raise self.kill(_too_large())
         self._known.add(mark)
-        answer: Answer = pickle.loads(content)
-        match answer:
+        match answer_of(content):
             case Refused(word, detail):
                 raise Refusal(word, detail)
             case Failed(text):
