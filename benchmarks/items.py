@@ -21,7 +21,7 @@ import numpy as np
 from _common import arguments, report, save
 from winnow.topk.errors import best_order, l_infinity
 from winnow.topk.plan.known import COUNTS, simplest
-from winnow.topk.table import TopKOptions, choose, top_k_named
+from winnow.topk.table import Facts, TopKOptions, choose, top_k_named
 
 ITEMS = (2, 3, 5, 8, 13, 20, 35, 60)
 SIZES = (5, 10, 20, 50, 100)
@@ -90,6 +90,7 @@ def settings(counts: np.ndarray) -> list[dict[str, Any]]:
                 taken = choose(
                     "auto", epsilon=epsilon, delta=delta, k=k, ordered=kind == "lists" or False,
                     options=TopKOptions(max_items_per_user=most), public=True,
+                    facts=Facts(COUNTS, len(counts)),
                 ).mechanism.name.split(",")[0].split(" ")[0]  # fmt: skip
                 rows.append({"k": k, "epsilon": epsilon, "items": most, "kind": kind,
                              "delta": delta, "taken": taken, "errors": found})  # fmt: skip

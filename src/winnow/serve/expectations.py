@@ -16,6 +16,7 @@ from winnow import plan
 from winnow.core.mechanism import rounds_accountant, sizing_accountant
 from winnow.core.padding import SPARE
 from winnow.errors import ParameterError
+from winnow.mechanisms import TOP_K, row_named
 from winnow.privacy.budget import Budget
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable
@@ -32,7 +33,7 @@ from winnow.serve.orders import (
     workload_of,
 )
 from winnow.topk.plan.rows import TopKRow
-from winnow.topk.table import TopKOptions, choose
+from winnow.topk.table import Facts, TopKOptions, choose
 
 FLOOR = 1.0
 """No release appears earlier, in seconds: reading and writing take their time, too."""
@@ -136,14 +137,14 @@ def _top_k(opened: OpenDataset, order: bodies.TopKOrder, budget: Budget) -> Expe
     def planned(epsilon: float) -> TopKRow:
         chosen = choose(
             order.mechanism, epsilon=epsilon, delta=order.delta, k=order.k, ordered=None,
-            options=options, public=True,
-        ).mechanism  # fmt: skip
-        word = chosen.name.replace(",", " ").split()[0]
+            options=options, public=True, facts=Facts(found.utility, found.size),
+        )  # fmt: skip
+        word = chosen.word
         made = plan.top_k(
             [0] * found.size,
             k=order.k,
             epsilon=epsilon,
-            delta=order.delta if word.startswith(("peel-gumbel", "oneshot-app")) else 0.0,
+            delta=order.delta if row_named(TOP_K, word).needs_delta else 0.0,
             mechanism=word,
             max_items_per_user=most,
             sensitivity=moved_by(data),

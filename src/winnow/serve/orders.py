@@ -215,12 +215,13 @@ def margin_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, ran: 
     if not isinstance(order, bodies.TopKOrder) or not order.with_counts:
         return None
     counted = counts_of(opened.stand_in, order.column)
-    public, most = True, None
+    most, found_items = None, isinstance(counted, SealedCounts) and not counted.domain_known
     if isinstance(counted, SealedCounts):
-        public, most = counted.domain_known, counted.max_items_per_user
+        most = counted.max_items_per_user
+    items = None if found_items else _scores(opened.stand_in, order.column).size
     found = chosen(
-        order.mechanism, epsilon_of(order), order.delta, order.k, None, public, None, None, False,
-        None, most, True, rounds_accountant(budget),
+        order.mechanism, epsilon_of(order), order.delta, order.k, None, not found_items, None,
+        None, False, None, most, True, rounds_accountant(budget), counted.utility, items,
     ).mechanism  # fmt: skip
     return counts_margin(found, counted.utility) if found.name == ran else None
 
