@@ -15,7 +15,7 @@ import pytest
 
 import winnow as wn
 from winnow.core.utility import Utility
-from winnow.topk.choice import Noise, least, library, predicted, undominated
+from winnow.topk.choice import PlannedNoise, least, library, predicted, undominated
 from winnow.topk.errors import best_order, l_infinity
 from winnow.topk.plan.known import COUNTS, simplest
 from winnow.topk.predicted import Profile, blocks, of_noise
@@ -167,9 +167,11 @@ def _permute_and_flip(chances: np.ndarray) -> np.ndarray:
 
 
 def test_dominance_leaves_what_pairs_do_not_decide() -> None:
-    one, half = Noise("exponential", 10.0), Noise("laplace", 5.0)
-    assert set(undominated({"oneshot": one, "laplace": Noise("laplace", 10.0)})) == {"oneshot"}
-    assert set(undominated({"oneshot": one, "laplace": Noise("laplace", 9.9)})) == {
+    one, half = PlannedNoise("exponential", 10.0), PlannedNoise("laplace", 5.0)
+    assert set(undominated({"oneshot": one, "laplace": PlannedNoise("laplace", 10.0)})) == {
+        "oneshot"
+    }
+    assert set(undominated({"oneshot": one, "laplace": PlannedNoise("laplace", 9.9)})) == {
         "oneshot",
         "laplace",
     }
@@ -230,7 +232,7 @@ def test_an_option_keeps_the_choice_to_mechanisms_that_take_it() -> None:
 
 
 def test_an_unknown_number_of_items_is_averaged_over() -> None:
-    noises = {"joint": Noise("joint", 2.0), "laplace": Noise("laplace", 1.0)}
+    noises = {"joint": PlannedNoise("joint", 2.0), "laplace": PlannedNoise("laplace", 1.0)}
     assert least(noises, None, 10, 1.0, ordered=True) == "laplace"
 
 

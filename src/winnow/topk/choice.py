@@ -48,7 +48,7 @@ USUAL_ITEMS = (100, 3_000, 100_000)
 
 
 @dataclass(frozen=True)
-class Noise:
+class PlannedNoise:
     """What is known of a mechanism before it runs: how its noise scales, in people."""
 
     law: str
@@ -88,7 +88,7 @@ def library(d: int, k: int) -> tuple[Profile, ...]:
     )
 
 
-def predicted(profile: Profile, noise: Noise, *, ordered: bool) -> Predicted:
+def predicted(profile: Profile, noise: PlannedNoise, *, ordered: bool) -> Predicted:
     """What to expect of a mechanism on a profile, by formula."""
     if noise.law == "joint":
         return of_joint(profile, 1 / noise.scale, ordered=ordered)
@@ -97,7 +97,7 @@ def predicted(profile: Profile, noise: Noise, *, ordered: bool) -> Predicted:
     return of_noise(profile, noise.law, noise.scale, ordered=ordered)
 
 
-def undominated(noises: Mapping[str, Noise]) -> dict[str, Noise]:
+def undominated(noises: Mapping[str, PlannedNoise]) -> dict[str, PlannedNoise]:
     """What dominance leaves of the mechanisms."""
     left = dict(noises)
     if "peel-permute-and-flip" in left:  # k = 1
@@ -112,7 +112,7 @@ def undominated(noises: Mapping[str, Noise]) -> dict[str, Noise]:
 
 
 def mean_losses(
-    noises: Mapping[str, Noise], d: int, k: int, unit: float, *, ordered: bool
+    noises: Mapping[str, PlannedNoise], d: int, k: int, unit: float, *, ordered: bool
 ) -> dict[str, float]:
     """What each mechanism loses against the best of a profile, in the mean over the library.
 
@@ -127,7 +127,9 @@ def mean_losses(
     return dict(zip(noises, losses.tolist(), strict=True))
 
 
-def least(noises: Mapping[str, Noise], d: int | None, k: int, unit: float, *, ordered: bool) -> str:
+def least(
+    noises: Mapping[str, PlannedNoise], d: int | None, k: int, unit: float, *, ordered: bool
+) -> str:
     """The mechanism to take, of those given in the order in which they are preferred.
 
     ``unit`` is an error that matters to nobody.

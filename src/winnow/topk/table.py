@@ -22,7 +22,7 @@ from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.crossing import UnknownDomain
 
 if TYPE_CHECKING:
-    from winnow.topk.choice import Noise
+    from winnow.topk.choice import PlannedNoise
 
 AUTO = "auto"
 PUBLIC = words(TOP_K, private_labels=False)
@@ -246,14 +246,14 @@ def _noises(
     ordered: bool | None,
     options: TopKOptions,
     facts: Facts,
-) -> dict[str, Noise]:
+) -> dict[str, PlannedNoise]:
     """The noise of every mechanism that may run, in people, and the preferred ones first.
 
     Where counts are wanted, too, they are free with noise on every count; the others have half of
     epsilon left. Noise for a delta is sized by zero-concentrated DP here, which is quick, and by
     the accountant of the release when it runs.
     """
-    from winnow.topk.choice import Noise
+    from winnow.topk.choice import PlannedNoise
     from winnow.topk.mechanisms.canonical import Canonical
 
     utility, most = facts.utility, options.max_items_per_user
@@ -262,25 +262,27 @@ def _noises(
     each = float(share) * person
     people, found = utility.relation.people, {}
     if most is not None:
-        found["laplace"] = Noise("laplace", people * most / float(epsilon))
-    found["joint"] = Noise("joint", 2 * float(utility.width) / each)
+        found["laplace"] = PlannedNoise("laplace", people * most / float(epsilon))
+    found["joint"] = PlannedNoise("joint", 2 * float(utility.width) / each)
     if ordered is False:
         bare = replace(options, with_counts=False)
         canonical = top_k_named("canonical", epsilon=share, delta=0, k=k, options=bare)
         assert isinstance(canonical, Canonical)
         gamma = float(exact("gamma", canonical.gamma))
-        found["canonical"] = Noise("canonical", 1 / float(canonical.scale(utility)) / person, gamma)
+        found["canonical"] = PlannedNoise(
+            "canonical", 1 / float(canonical.scale(utility)) / person, gamma
+        )
     one = "peel-permute-and-flip" if k == 1 and options.noise is None else "oneshot"
-    found[one] = Noise("exponential", 2 * k * half_width / each)
+    found[one] = PlannedNoise("exponential", 2 * k * half_width / each)
     if facts.items is not None:
-        found["gamma"] = Noise("uniform", (facts.items + 1) * half_width / each)
+        found["gamma"] = PlannedNoise("uniform", (facts.items + 1) * half_width / each)
     if exact("delta", delta) > 0 and options.accountant != "pure":
         round_epsilon = max(float(share) / k, math.sqrt(8 * float(zcdp_rho(share, delta)) / k))
         scale = 2 * half_width / (round_epsilon * person)
-        found["peel-gumbel"] = Noise("gumbel", scale, spends_delta=True)
+        found["peel-gumbel"] = PlannedNoise("gumbel", scale, spends_delta=True)
         if most is not None:
             spread = math.sqrt(people * most / (2 * float(zcdp_rho(epsilon, delta))))
-            found["gaussian"] = Noise("gaussian", spread, spends_delta=True)
+            found["gaussian"] = PlannedNoise("gaussian", spread, spends_delta=True)
     return {word: found[word] for word in _fitting(list(found), options)}
 
 
