@@ -155,7 +155,7 @@ def of_noise(profile: Profile, law: str, scale: float, *, ordered: bool) -> Pred
     threshold = float(np.interp(-math.log(profile.k), expected, grid))
     chance = noise.above((threshold - counts) / scale)
     last = profile.inside
-    recall = float(sizes[:last] @ chance[:last] / max(profile.k, sizes @ chance))
+    recall = float(sizes[:last] @ chance[:last] / max(float(profile.k), float(sizes @ chance)))
     if not ordered:
         return Predicted(_of_sets(profile, chance), recall)
     thresholds = np.interp(-np.log(profile.ranks[places] - 0.5), expected, grid)
@@ -241,7 +241,7 @@ class _UniformList:
         begun = np.interp(better, allowed, ranks, left=0.0)
         here = np.arange(len(places))[:, None]
         lost = np.exp(np.minimum(gone[here] - gone[start], 0.0))
-        return np.maximum(better - begun, 0.0) * lost
+        return np.asarray(np.maximum(better - begun, 0.0) * lost)
 
     def above(self) -> float:
         """How far above its place an item stands, at the most, in the mean."""
@@ -272,7 +272,7 @@ def of_canonical(profile: Profile, scale: float, gamma: float) -> Predicted:
     growth = np.clip(inside - _log_sets(first, held, k), 1e-9, 700.0)
     numbers = np.diff(np.append(held, k))
     log_sets = inside + np.log(-np.expm1(-growth)) + np.log(numbers)[:, None]
-    missed = profile.at(held + 1.0)[:, None]
+    missed = profile.at(held.astype(np.float64) + 1.0)[:, None]
     end, own = (first + 1 + last) / 2, profile.counts[profile.inside - 1]
     loss = (1 - gamma) * missed - gamma * profile.at(end) - (1 - 2 * gamma) * own
     logs = log_sets - scale * loss
