@@ -263,7 +263,6 @@ def _noises(
     people, found = utility.relation.people, {}
     if most is not None:
         found["laplace"] = PlannedNoise("laplace", people * most / float(epsilon))
-    found["joint"] = PlannedNoise("joint", 2 * float(utility.width) / each)
     if ordered is False:
         bare = replace(options, with_counts=False)
         canonical = top_k_named("canonical", epsilon=share, delta=0, k=k, options=bare)
@@ -272,6 +271,7 @@ def _noises(
         found["canonical"] = PlannedNoise(
             "canonical", 1 / float(canonical.scale(utility)) / person, gamma
         )
+    found["joint"] = PlannedNoise("joint", 2 * float(utility.width) / each)
     one = "peel-permute-and-flip" if k == 1 and options.noise is None else "oneshot"
     found[one] = PlannedNoise("exponential", 2 * k * half_width / each)
     if facts.items is not None:
