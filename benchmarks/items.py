@@ -3,8 +3,8 @@
 Lists and sets, without a delta and with 1e-6; k from 5 to 100, L from 2 to 60. The largest error,
 in the mean over some draws, of one draw over lists or sets (joint, canonical), of noise on every
 count (laplace, gaussian, oneshot) and of peel-gumbel. The automatic choice (``winnow.topk.choice``)
-was made on profiles of its own. The sizes of these were widened once after a look at the results, by
-the figures of other generated settings; the counts of ``--data`` (topk_counts) decided nothing.
+was made on profiles of its own. The sizes of these were widened once after a look at the results,
+by the figures of other generated settings; those of ``--data`` (topk_counts) decided nothing.
 Run: python benchmarks/items.py --data DIR
 """
 
