@@ -166,6 +166,14 @@ def _permute_and_flip(chances: np.ndarray) -> np.ndarray:
     return found
 
 
+def test_one_score_that_is_not_monotone_may_have_less_noise_by_laplace() -> None:
+    """Permute-and-flip has twice the noise there, and noise for one item has not."""
+    counts = list(range(300))
+    for monotone, word in ((True, "peel-permute-and-flip"), (False, "laplace")):
+        found = wn.top_k(counts, k=1, epsilon=0.5, monotone=monotone, max_items_per_user=1, seed=1)
+        assert found.receipt.mechanism.startswith(word)
+
+
 def test_dominance_leaves_what_pairs_do_not_decide() -> None:
     one, half = PlannedNoise("exponential", 10.0), PlannedNoise("laplace", 5.0)
     assert set(undominated({"oneshot": one, "laplace": PlannedNoise("laplace", 10.0)})) == {

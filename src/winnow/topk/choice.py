@@ -101,14 +101,15 @@ def predicted(profile: Profile, noise: PlannedNoise, *, ordered: bool) -> Predic
 def undominated(noises: Mapping[str, PlannedNoise]) -> dict[str, PlannedNoise]:
     """What dominance leaves of the mechanisms."""
     left = dict(noises)
-    if "peel-permute-and-flip" in left:  # k = 1
-        for word in ("joint", "canonical", "laplace", "gamma"):
+    one = "peel-permute-and-flip" if "peel-permute-and-flip" in left else "oneshot"
+    if one != "oneshot":  # k = 1
+        for word in ("joint", "canonical"):
             left.pop(word, None)
-    if "oneshot" in left and "laplace" in left:
-        if left["laplace"].scale >= left["oneshot"].scale:
+    if one in left and "laplace" in left:
+        if left["laplace"].scale >= left[one].scale:
             left.pop("laplace")
-        elif left["oneshot"].scale >= 2 * left["laplace"].scale:
-            left.pop("oneshot")
+        elif left[one].scale >= 2 * left["laplace"].scale:
+            left.pop(one)
     return left
 
 
