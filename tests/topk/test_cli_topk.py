@@ -72,7 +72,7 @@ def test_the_table_shows_items_guarantee_and_receipt(votes: Path) -> None:
     assert result.exit_code == 0 and result.stderr == ""
     shown = " ".join(result.stdout.split())
     assert "rank item" in shown and "1 [red]oak[/red]" in shown and "2 elm" in shown
-    for part in ("1-DP, add or remove one person", "joint, k=2", "a list in order with k=2"):
+    for part in ("1-DP, add or remove one person", "joint, k=2", "the least error"):
         assert part in shown
     assert "operating system" in shown
     assert SECRET not in result.stdout
@@ -86,7 +86,7 @@ def test_json_is_the_release_and_nothing_else(votes: Path) -> None:
     assert released["value"] == ["[red]oak[/red]", "elm"]
     assert released["guarantee"]["epsilon"] == 0.5 and released["guarantee"]["delta"] == 0
     receipt = released["receipt"]
-    assert receipt["event"] == {"type": "BoundedRange", "epsilon": 0.5, "relation": "add-remove"}
+    assert receipt["event"] == {"type": "PureDP", "epsilon": 0.5, "relation": "add-remove"}
     assert receipt["reason"] and receipt["randomness"] == "os" and receipt["exact"] is True
     assert SECRET not in result.stdout
 
@@ -535,7 +535,7 @@ REFUSED = {
     ),
     "any order of a list": ([*V, "-k", 1, "--mechanism", "joint", "--any-order"], "--any-order"),
     "any order of a log": ([*L, "-k", 1, "--delta", 1e-6, "--any-order"], "--any-order"),
-    "noise": ([*V, "-k", 1, "--noise", "gumbel"], "has its own noise"),
+    "noise": ([*V, "-k", 1, "--mechanism", "joint", "--noise", "gumbel"], "has its own noise"),
     "gamma": ([*V, "-k", 1, "--gamma", 0.5], "is for canonical"),
     "rounded": ([*V, "-k", 1, "--rounded"], "is for canonical"),
     "gamma range": (

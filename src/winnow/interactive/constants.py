@@ -116,6 +116,8 @@ class InteractivePlan(InNotebook):
     """Of the noise of ``max_queries`` independent answers, for when updates run out."""
     fallback_noise: float = 0.0
     """No noise of these is larger, with the same probability for all noise of the session."""
+    typical: float = 1.0
+    """The mean error of an answer to expect, by which methods are compared."""
 
     @property
     def bound(self) -> float:

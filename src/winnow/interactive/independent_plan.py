@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from winnow.core.checks import count, positive, probability
 from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.errors import ParameterError
-from winnow.interactive.constants import InteractivePlan, InteractiveRequest
+from winnow.interactive.constants import InteractiveRequest
 from winnow.interactive.independent_answers import IndependentAnswers, answer_bound
-from winnow.interactive.sizing import plan_interactive, rows_of
+from winnow.interactive.sizing import rows_of
+from winnow.interactive.warm_start import MEAN_OF_NORMAL
 from winnow.privacy import Calibration, Event, Guarantee, calibrate, from_json, to_json
 
 
@@ -42,6 +43,11 @@ class IndependentPlan(InNotebook):
         return spread / self.rows
 
     @property
+    def typical(self) -> float:
+        """The mean error of one answer."""
+        return min(1.0, MEAN_OF_NORMAL * self.deviation)
+
+    @property
     def adaptive(self) -> bool:
         """The bound holds for questions that depend on earlier answers."""
         return True
@@ -61,12 +67,14 @@ class IndependentPlan(InNotebook):
             "guarantee": self.guarantee.to_dict(),
             "bound": self.bound,
             "deviation": self.deviation,
+            "typical": self.typical,
         }
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> IndependentPlan:
         """The plan that ``to_dict`` described."""
-        content = {n: v for n, v in document.items() if n not in ("bound", "deviation")}
+        derived = ("bound", "deviation", "typical")
+        content = {n: v for n, v in document.items() if n not in derived}
         content["event"] = from_json(content["event"])
         content["guarantee"] = Guarantee(**content["guarantee"])
         return cls(**content)
@@ -104,19 +112,6 @@ def plan_independent(request: InteractiveRequest) -> IndependentPlan:
     return IndependentPlan(
         rows, width, queries, beta, multiplier, noise, event, found.guarantee, found.accountant
     )
-
-
-def plan_beside(single: IndependentPlan, request: InteractiveRequest) -> InteractivePlan:
-    """The plan of the session with a hypothesis that independent answers are compared with.
-
-    Without a fallback that the plan would take, where it is this that makes usual errors larger
-    than those of independent answers: who has few questions to ask is hardly ever in need of it.
-    """
-    plan = plan_interactive(request)
-    chosen = plan.fallback_multiplier is not None and isinstance(request.fallback, str)
-    if chosen and plan.usual >= single.bound:
-        return plan_interactive(replace(request, fallback=0))
-    return plan
 
 
 def _noise(request: InteractiveRequest, queries: int) -> Calibration:

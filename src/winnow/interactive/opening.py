@@ -19,7 +19,7 @@ from winnow.errors import BudgetError, DataError, InputError, LedgerError, Param
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.independent import Independent
 from winnow.interactive.independent_answers import OpenAnswers
-from winnow.interactive.independent_plan import IndependentPlan, plan_beside, plan_independent
+from winnow.interactive.independent_plan import IndependentPlan, plan_independent
 from winnow.interactive.journal import Journal
 from winnow.interactive.mechanism import OpenRounds
 from winnow.interactive.session import Interactive
@@ -55,16 +55,16 @@ def chosen_plan(
     )  # fmt: skip
     single = plan_independent(_for_independent(bare, budget))
     try:
-        weights = plan_beside(single, _for_weights(request, budget))
+        weights = plan_interactive(_for_weights(request, budget))
     except InputError:
         return _useful(single), "recommended: multiplicative weights would learn nothing here"
     compared = (
-        f"recommended: usual errors up to {{:.3g}} against {{:.3g}} for {request.max_queries:,} "
-        "questions"
+        f"recommended: a mean error of about {{:.3g}} against {{:.3g}} for "
+        f"{request.max_queries:,} questions"
     )
-    if weights.usual < single.bound:
-        return weights, compared.format(weights.usual, single.bound)
-    return _useful(single), compared.format(single.bound, weights.usual)
+    if weights.typical < single.typical or single.bound >= 1:
+        return weights, compared.format(weights.typical, single.typical)
+    return _useful(single), compared.format(single.typical, weights.typical)
 
 
 def _useful(plan: IndependentPlan) -> IndependentPlan:

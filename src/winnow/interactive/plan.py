@@ -2,7 +2,8 @@
 
 Both error bounds hold for all k answers at once with probability 1 - beta. Independent Gaussian
 noise grows with sqrt(k), multiplicative weights with log k: few questions are better answered
-one by one, very many from a hypothesis.
+one by one, very many from a hypothesis. What is recommended has the smaller mean error to expect:
+a bound on all errors of a hypothesis is far above what its answers usually miss.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from winnow.core.schema import Schema, cells_text
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
-from winnow.interactive.independent_plan import IndependentPlan, plan_beside, plan_independent
+from winnow.interactive.independent_plan import IndependentPlan, plan_independent
 from winnow.interactive.listed import universe_of
+from winnow.interactive.sizing import plan_interactive
 from winnow.interactive.warm_start import AUTO
 
 INTERACTIVE, INDEPENDENT = "multiplicative weights", "independent Gaussian noise"
@@ -29,7 +31,7 @@ NEITHER = "neither: nothing would be learned"
 
 @dataclass(frozen=True)
 class InteractiveComparison(InNotebook):
-    """Two ways to answer k questions under the same budget, and which has the smaller bound."""
+    """Two ways to answer k questions under the same budget, and which has the smaller errors."""
 
     cells: int
     n: int
@@ -63,12 +65,23 @@ class InteractiveComparison(InNotebook):
         return 1.0 if self.session is None else self.session.usual
 
     @property
+    def interactive_typical(self) -> float:
+        """The mean error of an answer from the hypothesis, to expect."""
+        return 1.0 if self.session is None else self.session.typical
+
+    @property
+    def independent_typical(self) -> float:
+        """The mean error of an answer with independent noise."""
+        return self.independent.typical
+
+    @property
     def recommended(self) -> str:
-        """What usually has the smaller errors, if they are below all of the rows."""
-        if min(self.interactive_usual, self.independent_bound) >= 1:
+        """What has the smaller mean error, if its bound is below all of the rows."""
+        useless = self.independent_bound >= 1
+        if self.interactive_usual >= 1 and useless:
             return NEITHER
-        better = self.interactive_usual < self.independent_bound
-        return INTERACTIVE if better else INDEPENDENT
+        better = self.interactive_typical < self.independent_typical or useless
+        return INTERACTIVE if better and self.session is not None else INDEPENDENT
 
     @property
     def recommended_method(self) -> str:
@@ -91,7 +104,9 @@ class InteractiveComparison(InNotebook):
             "relation": self.relation,
             "interactive_bound": self.interactive_bound,
             "interactive_usual": self.interactive_usual,
+            "interactive_typical": self.interactive_typical,
             "independent_deviation": self.independent_deviation,
+            "independent_typical": self.independent_typical,
             "independent_bound": self.independent_bound,
             "recommended": self.recommended,
             "method": self.recommended_method,
@@ -103,11 +118,12 @@ class InteractiveComparison(InNotebook):
         updates = "-" if self.session is None else f"{self.session.updates:,}"
         fresh = "-" if self.session is None else f"{min(1.0, self.session.noise):.3g}"
         return [
-            ["method", "error bound", "usually", "updates"],
+            ["method", "error bound", "usually", "mean error", "updates"],
             [
                 INTERACTIVE,
                 f"{self.interactive_bound:.3g}",
                 f"{self.interactive_usual:.3g} (fresh: {fresh})",
+                f"{self.interactive_typical:.3g}",
                 updates,
             ],
             [
@@ -115,6 +131,7 @@ class InteractiveComparison(InNotebook):
                 f"{min(1.0, self.independent_bound):.3g}",
                 f"{min(1.0, self.independent_bound):.3g} "
                 f"(deviation {min(1.0, self.independent_deviation):.3g})",
+                f"{self.independent_typical:.3g}",
                 "-",
             ],
         ]
@@ -183,7 +200,7 @@ def interactive(
             asked[share] = options.pop(share, AUTO)
     independent = plan_independent(InteractiveRequest(**asked))
     try:
-        session = plan_beside(independent, InteractiveRequest(**asked, **options))
+        session = plan_interactive(InteractiveRequest(**asked, **options))
     except InputError:
         if options:
             raise

@@ -76,6 +76,12 @@ def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
     one_of(CALIBRATIONS, calibration=request.calibration)
     if isinstance(request.warm_start, str):
         return warm_start.better_start(request, plan_interactive)
+    plan = _planned(request)
+    return replace(plan, typical=warm_start.typical_error(plan, request))
+
+
+def _planned(request: InteractiveRequest) -> InteractivePlan:
+    """The plan at given shares of the charge."""
     if isinstance(request.fallback, str):
         one_of((warm_start.AUTO,), fallback=request.fallback)
         request = replace(request, fallback=0)

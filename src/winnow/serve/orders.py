@@ -229,12 +229,14 @@ def chosen_of(
     counted: SealedCounts | SealedScores, order: bodies.TopKOrder, epsilon: float, budget: Budget
 ) -> Choice:
     """The mechanism that the verb takes for an order at this epsilon, from public numbers."""
-    public, most = True, None
+    public, most, listed = True, None, counted
     if isinstance(counted, SealedCounts):
         public, most = counted.domain_known, counted.max_items_per_user
+        listed = counted.to_scores() if public else counted
+    size = listed.size if isinstance(listed, SealedScores) else None
     return chosen(
         order.mechanism, epsilon, order.delta, order.k, None, public, None, None, False, None,
-        most, order.with_counts, rounds_accountant(budget),
+        most, order.with_counts, rounds_accountant(budget), counted.utility, size,
     )  # fmt: skip
 
 

@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import probability
 from winnow.core.frames import Columns, Framed, labelled
 from winnow.core.notebook import MOST_ROWS, Card, InNotebook, columns_card, number_text
 from winnow.core.saving import check_target, save_columns, write_json
 from winnow.errors import ParameterError
-from winnow.tables.errors import quantile
 from winnow.tables.estimates import Layer
 from winnow.tables.fit import nonnegative
+from winnow.tables.intervals import Estimates, Means, Ratio
 from winnow.tables.parts import TablePart
 from winnow.tables.values import ValueColumn
 
 Floats = NDArray[np.float64]
-_HALF = 0.5
-"""Counts are whole, and so is the noise: an interval reaches half a unit further."""
 
 
 def _digits(errors: Floats, *, counts: bool) -> int:
@@ -34,31 +31,6 @@ def _digits(errors: Floats, *, counts: bool) -> int:
     if counts and least >= 1:
         return 0
     return min(max(1 - math.floor(math.log10(least)), 0), 6)
-
-
-@dataclass(frozen=True, eq=False)
-class Estimates:
-    """Unbiased estimates with their standard errors."""
-
-    estimate: Floats
-    standard_error: Floats
-    law: str
-    unit: float = 1.0
-    """The step between possible values."""
-
-    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """The ends of intervals that hold the truth with probability ``level``, or more.
-
-        Each for itself, or, with ``simultaneous``, all of this table at once.
-        """
-        probability(level=level)
-        missed = 1 - float(level)
-        if simultaneous:  # Sidak's inequality for normal errors, the union bound for others
-            size = max(1, self.estimate.size)
-            missed = missed / size if self.law == "laplace" else -math.expm1(math.log(level) / size)
-        reach = quantile(missed, self.law) * self.standard_error
-        reach = reach + np.where(self.standard_error > 0, _HALF * self.unit, 0.0)
-        return self.estimate - reach, self.estimate + reach
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,11 +67,11 @@ class ReleasedTable(InNotebook, Framed, Estimates):
         return {each.name: self._sum(number) for number, each in enumerate(self.owner.values)}
 
     @cached_property
-    def means(self) -> dict[str, Estimates]:
-        """The mean of each column of values in each cell, with errors of a ratio.
+    def means(self) -> dict[str, Means]:
+        """The mean of each column of values in each cell, with the interval of a ratio.
 
-        Where the noisy count is not above twice its standard error the mean says nothing: it
-        is nan, and so is its error.
+        A mean lies in the range that the schema declares. Where there are too few rows for the
+        noise it is the middle of that range and its interval the whole of it (``unknown``).
         """
         return {each.name: self._mean(number) for number, each in enumerate(self.owner.values)}
 
@@ -110,14 +82,18 @@ class ReleasedTable(InNotebook, Framed, Estimates):
         error = np.hypot(unit * layer.deviation(self.place), middle * self.standard_error)
         return Estimates(estimate, error, self.law, unit)
 
-    def _mean(self, number: int) -> Estimates:
+    def _mean(self, number: int) -> Means:
         values, layer = self.owner.values[number], self.owner.layers[number + 1]
-        unit, middle = float(values.unit), float(values.middle)
-        known = self.estimate > 2 * self.standard_error
-        rows = np.where(known, self.estimate, np.nan)
-        ratio = unit * layer.estimate(self.part) / rows  # the mean, seen from the middle
-        error = np.hypot(unit * layer.deviation(self.place), ratio * self.standard_error) / rows
-        return Estimates(middle + ratio, error, self.law, 0.0)
+        unit = float(values.unit)
+        ratio = Ratio(
+            unit * layer.estimate(self.part),
+            unit * layer.deviation(self.place),
+            unit,
+            self.estimate,
+            self.standard_error,
+            unit * max(map(abs, values.values.weights)),
+        )
+        return Means.of(ratio, self.law, float(values.middle))
 
     def to_columns(self, level: float = 0.95) -> Columns:
         """One row for each answer: its labels, estimate, standard error and interval."""
@@ -155,9 +131,7 @@ class ReleasedTable(InNotebook, Framed, Estimates):
                                   (estimate, np.floor(low * unit) / unit,
                                    np.ceil(high * unit) / unit), strict=True):  # fmt: skip
                 rounded = np.round(held, digits) + 0.0  # no -0
-                found[name] = np.array(
-                    ["-" if value != value else f"{value:,.{digits}f}" for value in rounded]
-                )
+                found[name] = np.array([f"{value:,.{digits}f}" for value in rounded])
             found[each[1]] = np.array([number_text(value) for value in error.tolist()])
         return {name: found[name] for name in names}
 
@@ -229,8 +203,21 @@ class ReleasedTables(InNotebook, Framed):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of sums and means has to know: which values are middles of bins."""
-        return tuple(each.note for each in self.values if each.note)
+        """What a reader of sums and means has to know: middles of bins, means nobody knows."""
+        bins = [each.note for each in self.values if each.note]
+        return (*bins, *(note for each in self.values if (note := self._unknown(each.name))))
+
+    def _unknown(self, name: str) -> str:
+        """How many means of a column say nothing, and why; empty: all of them say something."""
+        held = [table.means[name].unknown() for table in self.tables]
+        many, size = sum(int(each.sum()) for each in held), sum(each.size for each in held)
+        if not many:
+            return ""
+        return (
+            f"{many:,} of {size:,} means of {name} have the whole declared range as their 95 % "
+            "interval: too few rows for the noise. They stand for nothing; larger groups or a "
+            "larger epsilon help."
+        )
 
     def table(self, *columns: str) -> ReleasedTable:
         """The table of these columns; its axes are in the order in which it was asked for."""

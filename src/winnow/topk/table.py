@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from winnow.core.checks import Real, delta_range, exact, kept, positive
 from winnow.core.laws import Law
@@ -19,6 +20,9 @@ from winnow.privacy import Guarantee, Promise, zcdp_rho
 from winnow.select.crossing import Selection
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.crossing import UnknownDomain
+
+if TYPE_CHECKING:
+    from winnow.topk.choice import PlannedNoise
 
 AUTO = "auto"
 PUBLIC = words(TOP_K, private_labels=False)
@@ -72,6 +76,15 @@ class TopKOptions:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """What is public of the counts and helps to choose."""
+
+    utility: Utility
+    items: int | None = None
+    """How many there are on the public list; None: not known yet."""
+
+
+@dataclass(frozen=True)
 class Choice:
     """The mechanism that will run, and why, where it was chosen automatically."""
 
@@ -114,7 +127,7 @@ def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95)
     return max(0, math.ceil(b * math.log(2 / ((1 - confidence) * (1 + q)))) - 1)
 
 
-@kept(Law)
+@kept(Law, Utility)
 def chosen(
     mechanism: str,
     epsilon: Real,
@@ -129,12 +142,14 @@ def chosen(
     max_items_per_user: int | None,
     with_counts: bool,
     accountant: str,
+    utility: Utility,
+    items: int | None,
 ) -> Choice:
     """``choose`` by its parameters, all of them public."""
     options = TopKOptions(noise, gamma, rounded, reach, max_items_per_user, with_counts, accountant)
     return choose(
         mechanism, epsilon=epsilon, delta=delta, k=k, ordered=ordered, options=options,
-        public=public,
+        public=public, facts=Facts(utility, items),
     )  # fmt: skip
 
 
@@ -147,13 +162,15 @@ def choose(
     ordered: bool | None,
     options: TopKOptions,
     public: bool,
+    facts: Facts,
 ) -> Choice:
     """The mechanism for a public list of items, or for labels that are private themselves."""
     reason = ""
     if mechanism == AUTO:
         mechanism, reason = (
-            _automatic(k, epsilon, delta, ordered, options) if public else _private(options)
+            _automatic(k, epsilon, delta, ordered, options, facts) if public else _private(options)
         )
+        ordered = True if ordered is None else ordered
         if not row_named(TOP_K, mechanism).needs_delta:
             delta = 0.0  # allowed, and not needed
     if not public:
@@ -218,68 +235,92 @@ def _row(mechanism: str, delta: Real, options: TopKOptions, *, private: bool) ->
     return row
 
 
-@dataclass(frozen=True)
-class _Weights:
-    """What a unit of planned noise means for the largest error, mechanism by mechanism."""
-
-    one_draw: float
-    """Of k people, for one draw over all lists or sets; that of laplace counts in full."""
-    gaussian: float
-    peeling: float
+def _fitting(words: Sequence[str], options: TopKOptions) -> list[str]:
+    """The mechanisms that take what the user said; all of them where none does."""
+    said = {name for name, value in options.said().items() if value not in (None, False)}
+    fit = [word for word in words if said <= set(row_named(TOP_K, word).options)]
+    return fit or list(words)
 
 
-_LISTS, _SETS = _Weights(0.25, 0.5, 0.8), _Weights(0.12, 0.7, 0.8)
-"""Found on made-up counts, and compared on real ones (``benchmarks/items.py``). That of lists by
-one draw is .25 because .3 did worse on the real ones: for lists they are no blind validation."""
+def _noises(
+    k: int,
+    epsilon: Real,
+    delta: Real,
+    ordered: bool | None,
+    options: TopKOptions,
+    facts: Facts,
+) -> dict[str, PlannedNoise]:
+    """The noise of every mechanism that may run, in people, and the preferred ones first.
 
-
-def _planned(
-    k: int, epsilon: Real, delta: Real, ordered: bool | None, options: TopKOptions
-) -> dict[str, float]:
-    """The noise of each mechanism in units of 1/epsilon people, as it shows in the error.
-
-    One draw over all lists or sets pays for k, peeling for sqrt(k), noise on every count for the
-    items L of a person, and Gaussian noise for sqrt(L). Where counts are wanted, too, they are
-    free with noise on every count; the others have half of epsilon left.
+    Where counts are wanted, too, they are free with noise on every count; the others have half of
+    epsilon left. Noise for a delta is sized by zero-concentrated DP here, which is quick, and by
+    the accountant of the release when it runs.
     """
-    weights, one = (_SETS, "canonical") if ordered is False else (_LISTS, "joint")
-    most, halved = options.max_items_per_user, 2.0 if options.with_counts else 1.0
-    found = {} if most is None else {"laplace": float(most)}
-    found[one] = halved * weights.one_draw * k
+    from winnow.topk.choice import PlannedNoise
+    from winnow.topk.mechanisms.canonical import Canonical
+
+    utility, most = facts.utility, options.max_items_per_user
+    person, half_width = float(utility.one_sided), float(utility.half_width)
+    share = exact("epsilon", epsilon) / (2 if options.with_counts else 1)
+    each = float(share) * person
+    people, found = utility.relation.people, {}
+    if most is not None:
+        found["laplace"] = PlannedNoise("laplace", people * most / float(epsilon))
+    if ordered is False:
+        bare = replace(options, with_counts=False)
+        canonical = top_k_named("canonical", epsilon=share, delta=0, k=k, options=bare)
+        assert isinstance(canonical, Canonical)
+        gamma = float(exact("gamma", canonical.gamma))
+        found["canonical"] = PlannedNoise(
+            "canonical", 1 / float(canonical.scale(utility)) / person, gamma
+        )
+    found["joint"] = PlannedNoise("joint", 2 * float(utility.width) / each)
+    one = "peel-permute-and-flip" if k == 1 and options.noise is None else "oneshot"
+    found[one] = PlannedNoise("exponential", 2 * k * half_width / each)
+    if facts.items is not None:
+        found["gamma"] = PlannedNoise("uniform", (facts.items + 1) * half_width / each)
     if exact("delta", delta) > 0 and options.accountant != "pure":
-        normal = float(epsilon) / math.sqrt(2 * float(zcdp_rho(epsilon, delta)))
-        found["peel-gumbel"] = halved * weights.peeling * normal * math.sqrt(k) / 2
+        round_epsilon = max(float(share) / k, math.sqrt(8 * float(zcdp_rho(share, delta)) / k))
+        scale = 2 * half_width / (round_epsilon * person)
+        found["peel-gumbel"] = PlannedNoise("gumbel", scale, spends_delta=True)
         if most is not None:
-            found["gaussian"] = weights.gaussian * normal * math.sqrt(most)
-    return found
+            spread = math.sqrt(people * most / (2 * float(zcdp_rho(epsilon, delta))))
+            found["gaussian"] = PlannedNoise("gaussian", spread, spends_delta=True)
+    return {word: found[word] for word in _fitting(list(found), options)}
 
 
 def _automatic(
-    k: int, epsilon: Real, delta: Real, ordered: bool | None, options: TopKOptions
+    k: int,
+    epsilon: Real,
+    delta: Real,
+    ordered: bool | None,
+    options: TopKOptions,
+    facts: Facts,
 ) -> tuple[str, str]:
-    """The mechanism with the least planned noise, and the reason for the receipt.
+    """The mechanism with the least error to expect, by public numbers, and why.
 
-    Public numbers only: which mechanism is best depends on the counts, too, and no rule that does
-    not see them is right everywhere. A person with one item is a case of its own: canonical then
-    has half the noise for sets, and laplace beats everything for lists.
+    ``winnow.topk.choice`` says how: dominance, then predicted errors on a public library.
     """
+    from winnow.topk.choice import least
+
     positive(epsilon=epsilon)
     delta_range(delta=delta)
-    most = options.max_items_per_user
-    if most == 1 and (ordered is not False or options.with_counts):
-        return "laplace", "at most 1 item per person"
-    planned = _planned(k, epsilon, delta, ordered, options)
-    if most == 1:
-        planned = {"canonical": planned["canonical"]}
-    word = min(planned, key=lambda each: planned[each])
-    items = counted(most or 0, "item")
-    return word, {
-        "laplace": f"at most {items} per person, few for k={k}: noise on every count",
-        "gaussian": f"at most {items} per person, and delta > 0: Gaussian noise on every count",
-        "peel-gumbel": f"delta > 0 and k={k} is large: composition over k rounds wins",
-        "canonical": "a set is enough: one draw over all subsets",
-        "joint": f"a list in order with k={k}: one draw over all sequences",
+    noises = _noises(k, epsilon, delta, ordered, options, facts)
+    unit = max(1.0, 1.0 / float(epsilon))
+    word = least(noises, facts.items, k, unit, ordered=ordered is not False)
+    items = counted(options.max_items_per_user or 0, "item")
+    if k == 1 and word == "peel-permute-and-flip":
+        return word, "one item: permute-and-flip is never worse than the exponential mechanism"
+    way = {
+        "laplace": f"noise on every count, for at most {items} per person",
+        "gaussian": f"Gaussian noise on every count, for at most {items} per person and a delta",
+        "peel-gumbel": f"k={k} rounds, composed with a delta",
+        "canonical": "one draw over all sets",
+        "joint": f"one draw over all lists of k={k}",
+        "oneshot": f"noise for k={k} on every count",
+        "gamma": "noise in the largest error, for few items",
     }[word]
+    return word, f"{way}: the least error on public profiles of counts"
 
 
 def _private(options: TopKOptions) -> tuple[str, str]:

@@ -147,6 +147,7 @@ def top_k(
     choice = chosen(
         mechanism, epsilon, delta, k, ordered, not isinstance(sealed, SealedCounts), noise, gamma,
         rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget),
+        sealed.utility, sealed.size if isinstance(sealed, SealedScores) else None,
     )  # fmt: skip
     return release_chosen(choice, sealed, budget=budget, seed=seed)
 

@@ -238,17 +238,16 @@ def topk(
     read = named_by(file)
     _check_targets([*read, *([] if items is None else [items])], out, plot, request)
     public = None if items is None else read_items(items, line_breaks=text.line_breaks)
-    choice = request.choice(public=labels == "public" or public is not None)
-    how: dict[str, Any] = {
-        "ordered": getattr(choice.mechanism, "ordered", True),
-        "margin": request.margin(choice),
-    }
+    choice = request.choice(
+        public=labels == "public" or public is not None,
+        items=None if public is None else len(public),
+    )
     if public is not None and k > len(public):
         raise DataError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         if count is not None:
-            released = from_counts(
+            released, choice = from_counts(
                 file,
                 item,
                 count,
@@ -268,6 +267,11 @@ def topk(
             if memory is not None:
                 how_to_count["memory"] = memory
             released = from_log(file, item, user, how_to_count, request, choice, seed, budget)
+
+    how: dict[str, Any] = {
+        "ordered": getattr(choice.mechanism, "ordered", True),
+        "margin": request.margin(choice),
+    }
 
     def show() -> None:
         passed = threshold_text(choice, request.utility)

@@ -16,13 +16,22 @@ from winnow.core.utility import Utility
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
 from winnow.privacy import Budget
-from winnow.read.counts import private_counts
+from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.files import STDIN, read_scores
 from winnow.read.records import csv_records, lines_of, text_of
-from winnow.read.scores import seal_scores
+from winnow.read.scores import SealedScores, seal_scores
 from winnow.topk.crossing import UnknownDomain
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
-from winnow.topk.table import AUTO, PRIVATE, PUBLIC, Choice, TopKOptions, choose, counts_margin
+from winnow.topk.table import (
+    AUTO,
+    PRIVATE,
+    PUBLIC,
+    Choice,
+    Facts,
+    TopKOptions,
+    choose,
+    counts_margin,
+)
 from winnow.topk.verb import release_chosen
 
 
@@ -51,8 +60,12 @@ class TopKRequest:
         one_way = not isinstance(self.sensitivity, tuple)
         return Utility.declare(self.sensitivity, monotone=one_way, relation=self.relation)
 
-    def choice(self, *, public: bool) -> Choice:
-        """The mechanism that will run; a request that cannot be met is refused here."""
+    def choice(self, *, public: bool, items: int | None = None) -> Choice:
+        """The mechanism that will run; a request that cannot be met is refused here.
+
+        ``items`` is their number on a public list. Without it an automatic choice is for an
+        unknown number, and is made again when the list was read.
+        """
         count(k=self.k)
         positive(epsilon=self.epsilon)
         delta_range(delta=self.delta)
@@ -75,6 +88,7 @@ class TopKRequest:
                 self.accountant,
             ),
             public=public,
+            facts=Facts(self.utility, items),
         )
 
     def _check_words(self, public: bool) -> None:
@@ -190,8 +204,11 @@ def from_counts(
     *,
     text: TextOptions = PLAIN_TEXT,
     header: bool = False,
-) -> Released[list[Any]]:
-    """A top k of ready counts, whose items are public or were found in the data."""
+) -> tuple[Released[list[Any]], Choice]:
+    """A top k of ready counts, whose items are public or were found in the data.
+
+    With it comes the choice, which is made again for as many public items as there are.
+    """
     names, counts = read_scores(
         file,
         label_column=item,
@@ -206,12 +223,13 @@ def from_counts(
             "give counts of people"
         )
     utility, most = request.utility, request.max_items_per_user
-    sealed = (
-        private_counts(names, counts, utility, most)
-        if isinstance(choice.mechanism, UnknownDomain)
-        else seal_scores(counts, utility, labels=names, copy=False)
-    )
-    return release_chosen(choice, sealed, budget=budget, seed=seed)
+    sealed: SealedCounts | SealedScores
+    if isinstance(choice.mechanism, UnknownDomain):
+        sealed = private_counts(names, counts, utility, most)
+    else:
+        sealed = seal_scores(counts, utility, labels=names, copy=False)
+        choice = request.choice(public=True, items=sealed.size)
+    return release_chosen(choice, sealed, budget=budget, seed=seed), choice
 
 
 def from_log(
