@@ -22,7 +22,8 @@ from winnow.core.noisy_top.class_noise import SpreadLaplace
 from winnow.core.noisy_top.ranked import Without
 from winnow.core.noisy_top.ranking import Ranking
 from winnow.core.noisy_top.rounds import Block, Universe, levels, reach_of
-from winnow.core.noisy_top.support_classes import Block as Counts, SupportClasses
+from winnow.core.noisy_top.support_classes import Block as Counts
+from winnow.core.noisy_top.support_classes import SupportClasses
 from winnow.core.tape import BitStream, Tape
 
 Integers = NDArray[np.int64]

@@ -295,8 +295,9 @@ class _Race:
             pair = int(self._words[place]), int(self._further[place])
             self._add(number, self._first, self._start + place, block.raced, pair)
         item = self._next
-        pair = int(self._later.words(item, 1)[0]), int(
-            self._later.extension(np.array([item]), 0)[0, 0]
+        pair = (
+            int(self._later.words(item, 1)[0]),
+            int(self._later.extension(np.array([item]), 0)[0, 0]),
         )
         self._next += 1
         self._add(number, self._later, item, block.to_come, pair)
@@ -309,9 +310,7 @@ class _Race:
         self._low[number] = bound(-math.log(clock) - _ERROR, -1.0) - behind - error
         self._high[number] = bound(-math.log(clock) + _ERROR, 1.0) - behind + error
 
-    def _add(
-        self, number: int, tape: Tape, item: int, divisor: int, pair: tuple[int, int]
-    ) -> None:
+    def _add(self, number: int, tape: Tape, item: int, divisor: int, pair: tuple[int, int]) -> None:
         """One more part of the clock of a block."""
         self._clocks.setdefault(number, []).append((tape, item, divisor))
         minus_log = noise_of_one(Law.GUMBEL, *pair)
