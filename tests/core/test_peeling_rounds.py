@@ -220,7 +220,7 @@ def test_one_item_more_costs_no_more_bits(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_round_reads_few_bits_whatever_the_number_of_items(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At most 40 blocks with a clock of 160 bits in a round, and some tries: k = 50 of a million."""
+    """At most 40 blocks with a clock of 160 bits a round, and some tries: k = 50 of a million."""
     counted = Counted(monkeypatch)
     for counts in (np.full(10**6, 100), np.arange(10**6) // 100):
         assert counted.of(counts, 50) <= 64 * 40 * 160

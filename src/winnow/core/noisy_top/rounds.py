@@ -26,7 +26,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -216,7 +216,7 @@ class _Race:
 
     def __init__(self, universe: Universe, tape: Tape, scale: Fraction) -> None:
         self._blocks, self._scale, self._rate = universe.blocks, scale, float(scale)
-        self._uppers = np.array([block.upper for block in self._blocks], universe.kind)
+        self._uppers: Any = np.array([block.upper for block in self._blocks], universe.kind)
         self._empty = np.zeros(len(self._blocks), bool)
         self._first, self._later = tape.child("first"), tape.child("later")
         self._stream = tape.child("members").stream()
