@@ -12,7 +12,7 @@ from reference.audited import FALSE_ALARM, chi_square_p_value
 from reference.inside import Tape
 from winnow.core.noisy_top import rounds
 from winnow.core.noisy_top.count_classes import CountClasses
-from winnow.core.noisy_top.rounds import Block, Universe, in_blocks, peeled
+from winnow.core.noisy_top.rounds import ScoreBlock, Universe, in_blocks, peeled
 from winnow.core.tape import BitStream
 
 HALF = Fraction(1, 2)
@@ -64,7 +64,7 @@ class Given:
 def split_up(scores: list[int], k: int, parts: list[tuple[list[int], int]]) -> Universe:
     """Blocks that were chosen by hand: positions, and a bound on their scores."""
     best = sorted(range(len(scores)), key=lambda place: -scores[place])[:k]
-    blocks = [Block(Given(scores, places), len(places), upper) for places, upper in parts]
+    blocks = [ScoreBlock(Given(scores, places), len(places), upper) for places, upper in parts]
     return Universe(blocks, np.dtype(np.int64), best, [scores[place] for place in best])
 
 
@@ -122,7 +122,7 @@ def test_twins_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         broken.setattr(rounds._Race, "_falls", lambda self, block, place: True)
         assert p_value([4, 3, 3, 2, 2], 2, 1500, "one block") < FALSE_ALARM
     with monkeypatch.context() as broken:
-        broken.setattr(Block, "turn_down", lambda self, place: None)
+        broken.setattr(ScoreBlock, "turn_down", lambda self, place: None)
         assert p_value([3, 1, 1, 1, 1], 1, 6000, "one block") < FALSE_ALARM
 
 

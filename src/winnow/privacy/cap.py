@@ -250,10 +250,7 @@ class Cap:
         yield from _at(event, zcdp, self._convertible(used, zcdp.delta))
 
     def _last_ways(self, event: Event, zcdp: ZcdpCost, used: Amount) -> Iterator[Amount]:
-        """The event for half of what delta is left, and for all: where nothing else fits.
-
-        So whoever asks for the epsilon and the delta that are left gets them.
-        """
+        """For half of what delta is left, or all: whoever asks for what is left gets it."""
         for split in self._open(used, zcdp.delta):
             for way in split:
                 if way.size is not None and way.pool is not None:
@@ -264,9 +261,8 @@ class Cap:
     def _convertible(self, used: Amount, own: Fraction) -> Fraction:
         """The delta at which the next rho is turned into an epsilon; 0: none is left for it.
 
-        At most a quarter of what is left of a quarter of delta, a power of two so that sums stay
-        short numbers: the epsilon grows by the root of a logarithm only, and there is always
-        something left.
+        A quarter of what is left of a quarter of delta, as a power of two so that sums stay short:
+        the epsilon grows by the root of a logarithm only, and there is always something left.
         """
         pools = [way.pool for way in self._split_of(used) if way.pool is not None]
         whole = min(self._delta / 4, max(pools, default=ZERO))

@@ -21,9 +21,8 @@ from winnow.core.noisy_top.best_class import LargestNoise, Winner, best_members
 from winnow.core.noisy_top.class_noise import SpreadLaplace
 from winnow.core.noisy_top.ranked import Without
 from winnow.core.noisy_top.ranking import Ranking
-from winnow.core.noisy_top.rounds import Block, Universe, levels, reach_of
-from winnow.core.noisy_top.support_classes import Block as Counts
-from winnow.core.noisy_top.support_classes import SupportClasses
+from winnow.core.noisy_top.rounds import ScoreBlock, Universe, levels, reach_of
+from winnow.core.noisy_top.support_classes import Block, SupportClasses
 from winnow.core.tape import BitStream, Tape
 
 Integers = NDArray[np.int64]
@@ -111,7 +110,7 @@ class CountClasses:
         for which, end in zip(firsts, [*firsts[1:], len(level)], strict=True):
             before = self.ends[which - 1] if which else 0
             members = _Ranks(self, before)
-            blocks.append(Block(members, self.ends[end - 1] - before, int(self.counts[which])))
+            blocks.append(ScoreBlock(members, self.ends[end - 1] - before, int(self.counts[which])))
         return Universe(blocks, self.counts.dtype, ranks, best)
 
 
@@ -173,7 +172,7 @@ class DescendingCounts:
 
 def noisy_members(
     classes: CountClasses, tape: Tape, noise: LargestNoise, scale: Fraction
-) -> Iterator[Winner[Counts]]:
+) -> Iterator[Winner[Block]]:
     """All candidates by decreasing ``scale`` count + noise, each by its class."""
     if not classes.size:  # where nobody is, nothing is drawn, as from counts in memory
         return iter(())

@@ -70,7 +70,7 @@ class Members(Protocol):
         ...
 
 
-class Block:
+class ScoreBlock:
     """Items whose scores are at most ``upper``. Private."""
 
     __slots__ = ("gone", "left", "members", "raced", "tried", "upper")
@@ -109,7 +109,7 @@ class Block:
 class Universe:
     """All items in blocks, and the best k of them. Private."""
 
-    blocks: list[Block]
+    blocks: list[ScoreBlock]
     kind: np.dtype[np.int64] | np.dtype[np.float64]
     """Of the scores."""
     best: Sequence[int]
@@ -168,11 +168,11 @@ def in_blocks(scores: Scores, scale: Fraction, k: int) -> Universe:
         firsts = np.flatnonzero(np.append(True, level[1:] != level[:-1])).tolist()
         for first, end in zip(firsts, [*firsts[1:], len(above)], strict=True):
             members = _Positions(scores, above[first:end])
-            blocks.append(Block(members, end - first, values[first]))
+            blocks.append(ScoreBlock(members, end - first, values[first]))
     return Universe(blocks, scores.dtype, best.tolist(), values)
 
 
-def _others(scores: Scores, last: Number, above: int, scale: Fraction, k: int) -> list[Block]:
+def _others(scores: Scores, last: Number, above: int, scale: Fraction, k: int) -> list[ScoreBlock]:
     """Blocks of the items up to the k-th largest score, by level, without sorting them."""
     reach = reach_of(len(scores), k)
     cut = _below(last, Fraction(reach) / scale)
@@ -182,7 +182,7 @@ def _others(scores: Scores, last: Number, above: int, scale: Fraction, k: int) -
     blocks = []
     far = len(scores) - above - len(near)
     if far:
-        blocks.append(Block(_Positions(scores, None, cut), far, cut))
+        blocks.append(ScoreBlock(_Positions(scores, None, cut), far, cut))
     if scores.min() == last:
         sizes = [len(near)]
     else:
@@ -194,7 +194,7 @@ def _others(scores: Scores, last: Number, above: int, scale: Fraction, k: int) -
         if size:
             # a level is known to a relative 2^-50
             upper = _below(last, number * (1 - Fraction(1, 2**40)) / scale)
-            blocks.append(Block(_Positions(scores, near[start : start + size]), size, upper))
+            blocks.append(ScoreBlock(_Positions(scores, near[start : start + size]), size, upper))
         start += size
     return blocks
 
@@ -264,7 +264,7 @@ class _Race:
         self._empty[number] = block.left == 1
         return block.take(place)
 
-    def _falls(self, block: Block, place: int) -> bool:
+    def _falls(self, block: ScoreBlock, place: int) -> bool:
         """The coin of an item."""
         score, most = block.members.score(place), min(block.upper, self._best)
         if score == most:
