@@ -173,34 +173,36 @@ def in_blocks(scores: Scores, scale: Fraction, k: int) -> Universe:
 
 
 def _others(scores: Scores, last: Number, above: int, scale: Fraction, k: int) -> list[ScoreBlock]:
-    """Blocks of the items up to the k-th largest score, by level, without sorting them."""
-    reach = reach_of(len(scores), k)
-    cut = _below(last, Fraction(reach) / scale)
+    """Blocks of the items up to the k-th largest score, by level, without sorting them.
+
+    Each bound is a score of its block, so that a draw is the same for integers and for floats.
+    """
+    cut = _below(last, Fraction(reach_of(len(scores), k)) / scale)
     near = np.flatnonzero(scores >= cut)
     if above:
         near = near[scores[near] <= last]
     blocks = []
     far = len(scores) - above - len(near)
     if far:
-        blocks.append(ScoreBlock(_Positions(scores, None, cut), far, cut))
-    if scores.min() == last:
-        sizes = [len(near)]
-    else:
-        level = levels(last, scores[near], scale).astype(np.uint8)
-        sizes = np.bincount(level).tolist()
-        near = near[np.argsort(level, kind="stable")]
-    start = 0
-    for number, size in enumerate(sizes):
-        if size:
-            # a level is known to a relative 2^-50
-            upper = _below(last, number * (1 - Fraction(1, 2**40)) / scale)
-            blocks.append(ScoreBlock(_Positions(scores, near[start : start + size]), size, upper))
-        start += size
+        least = scores.min()
+        upper = scores.max(where=scores < cut, initial=least).item()
+        blocks.append(ScoreBlock(_Positions(scores, None, cut), far, upper))
+    elif scores.min() == last:
+        return [ScoreBlock(_Positions(scores, near), len(near), last)]
+    level = levels(last, scores[near], scale).astype(np.uint8)
+    near = near[np.argsort(level, kind="stable")]
+    sizes = np.bincount(level)
+    sizes = sizes[sizes > 0]
+    starts = np.append(0, np.cumsum(sizes)[:-1])
+    uppers = np.maximum.reduceat(scores[near], starts).tolist()
+    for start, size, upper in zip(starts.tolist(), sizes.tolist(), uppers, strict=True):
+        members = _Positions(scores, near[start : start + size])
+        blocks.append(ScoreBlock(members, size, upper))
     return blocks
 
 
 def _below(top: Number, gap: Fraction) -> Number:
-    """A score so far below another one, or a little less far."""
+    """The least score that lies no further below another one than this."""
     exact = Fraction(top) - gap
     if isinstance(top, int):
         return max(math.ceil(exact), -(2**63))
