@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from reference.adaptive_adversary import Floats, Law, discrete_gaussian
 from winnow import Budget, BudgetExceeded, GuaranteeError, InputError, Relation
 from winnow.privacy import (
+    AnyOf,
     ApproxDP,
     BoundedRange,
     Compose,
@@ -31,6 +32,7 @@ from winnow.privacy import (
     zcdp_delta,
     zcdp_rho,
 )
+from winnow.privacy.accountants import epsilon_at
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.refusals import scaled
 
@@ -122,16 +124,51 @@ def test_every_path_ends_within_one_of_the_ways_of_the_proof(charges: list[Event
     own = sum((cost.delta for cost in costs), Fraction(0))
     rho = sum((cost.rho for cost in costs), Fraction(0))
     used = budget._used()
-    pure = sum((pure_cost(e).epsilon for e in budget.events if not _gaussian(e)), Fraction(0))
-    converted_only = used.converted == 0 and not any(map(_gaussian, budget.events))
-    mixed = own <= delta / 2 and used.converted <= delta / 4
+    pooled = own + used.converted
     composed = Fraction(zcdp_delta(rho, 1)) if costs else Fraction(0)
     alone = all(cost.delta == 0 for cost in costs[1:]) and own + composed <= delta
+    within_rho = rho <= Fraction(repr(zcdp_rho(1, delta / 4)))
     assert (
-        (mixed and (used.size <= 1 or rho <= Fraction(repr(zcdp_rho(1, delta / 4)))))
-        or (converted_only and pure <= 1 and own <= delta)
+        (own <= delta / 2 and pooled <= 3 * delta / 4 and (used.size <= 1 or within_rho))
+        or (used.size <= 1 and pooled <= delta)
         or alone
     )
+
+
+@given(st.lists(any_event, min_size=1, max_size=12))
+def test_every_charge_is_counted_at_an_epsilon_and_a_delta_that_hold(charges: list[Event]) -> None:
+    """Pure sums, or what rho implies: recomputed for each charge, while epsilons still count."""
+    budget = Budget(1, 1e-5)
+    for event in charges:
+        before = budget._used()
+        with suppress(BudgetExceeded):
+            budget.charge(event)
+            after = budget._used()
+            size, converted = after.size - before.size, after.converted - before.converted
+            if after.size > 1:
+                return
+            cost = zcdp_cost(event)
+            assert after.delta - before.delta >= cost.delta and converted >= 0
+            if converted:
+                assert Fraction(zcdp_delta(cost.rho, size)) <= converted * (1 + Fraction(1, 10**9))
+            else:
+                assert size >= pure_cost(event).epsilon
+
+
+def test_the_epsilon_of_choices_is_that_of_the_dearest_for_the_same_delta() -> None:
+    """Laplace noise, then a pure or a Gaussian release, each with epsilon 1 - 1/40."""
+    delta, rest = Fraction(1, 10**6), Fraction(39, 40)
+    gaussian = DiscreteGaussian(2 * zcdp_rho(rest, delta), 10**6, ADD)
+    choice = AnyOf((PureDP(rest, ADD), gaussian))
+    whole = Compose((DiscreteLaplace(40, ADD), choice))
+    epsilon = epsilon_at(whole, delta)
+    assert epsilon is not None and 1 <= epsilon <= 1 + Fraction(1, 10**9)
+    dearer = AnyOf((PureDP(2, ADD), gaussian))
+    assert epsilon_at(dearer, delta) == 2
+    assert epsilon_at(gaussian, Fraction(0)) is None
+    two = epsilon_at(Compose((gaussian, AnyOf((PureDP(1, ADD), gaussian)))), delta)
+    half = epsilon_at(gaussian, delta / 2)
+    assert two is not None and half is not None and half < two <= 2 * half
 
 
 def _gaussian(event: Event) -> bool:

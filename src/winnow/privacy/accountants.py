@@ -1,9 +1,10 @@
-"""From add-remove to substitution: the explicit conversion, and the only direction there is."""
+"""What events cost: by pure sums, as zCDP, for a delta, and under substitution."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -252,6 +253,51 @@ def zcdp_cost(event: Event) -> ZcdpCost:
             return ZcdpCost(zcdp.rho, zcdp.delta + exact("delta", delta))
         case _:
             refuse_unknown(event)
+
+
+def epsilon_at(event: Event, delta: Fraction) -> Fraction | None:
+    """The least epsilon of an event by sums, for a delta besides its own; None: none is known.
+
+    Guarantee: the event is (epsilon, own + delta)-DP, own being the delta in its ``pure_cost`` or
+    ``zcdp_cost``. It is the least of three: its pure epsilon; what its rho implies for delta; and,
+    part by part, basic composition [Dwork-Roth 2014, Thm 3.16]. In a composition the parts with a
+    pure epsilon add that, and the others share delta evenly. Of several choices the dearest
+    counts, each for all of delta: given what was released before, the run is one of them.
+    """
+    ways: list[Fraction] = []
+    with suppress(GuaranteeError):
+        ways.append(pure_cost(event).epsilon)
+    if at_most(delta) > 0:
+        whole = zcdp_epsilon(zcdp_cost(event).rho, delta)
+        if math.isfinite(whole):
+            ways.append(Fraction(whole))
+        parts = _epsilon_of_parts(event, delta)
+        if parts is not None:
+            ways.append(parts)
+    return min(ways, default=None)
+
+
+def _epsilon_of_parts(event: Event, delta: Fraction) -> Fraction | None:
+    match event:
+        case Compose(events):
+            known: list[Fraction | None] = []
+            others = []
+            for part in events:
+                try:
+                    known.append(pure_cost(part).epsilon)
+                except GuaranteeError:
+                    others.append(part)
+            known += [epsilon_at(part, delta / len(others)) for part in others]
+            each = [epsilon for epsilon in known if epsilon is not None]
+            return sum(each, ZERO) if len(each) == len(events) else None
+        case AnyOf(events):
+            choices = [epsilon_at(part, delta) for part in events]
+            each = [epsilon for epsilon in choices if epsilon is not None]
+            return max(each) if len(each) == len(events) else None
+        case Truncated(inner, _):
+            return epsilon_at(inner, delta)
+        case _:
+            return None
 
 
 def randomized_response_rho(epsilon: Fraction) -> Fraction:

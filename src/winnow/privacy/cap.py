@@ -18,18 +18,22 @@ Why the cap holds. Fix neighbours and the output laws P, Q of the whole interact
 - combined: both sums are kept, and a charge is granted while *either* stays within its
   limit. Every path then ends within the sum of epsilons (set A) or, if not, within the sum
   of rhos (set Z). Leave out, at every step, the mass that the event itself loses (its own
-  delta): at most d on every path, for both sums alike, as the truncation of an event does
-  not depend on how it is counted. An event without a pure epsilon is counted in A as
-  (epsilon_i, delta_i), any pair that its rho implies; let the delta_i add up to at most c.
-  On A what is left is at most e^epsilon Q up to mass c, as under pure. On Z it is what the
-  interaction that stops where rho passes its limit would also have done, so it is at most
-  e^epsilon Q up to zcdp_delta(limit, epsilon). For every set S of outcomes
+  delta): the truncation of an event does not depend on how it is counted. An event may be
+  counted in A at any (epsilon_i, delta_i) that holds for what its own truncation leaves
+  (``epsilon_at``); leave that mass delta_i out as well, on the beginning of a path that lies in
+  A. Both masses come from one pool: on every path their sum is at most d, so P~ loses at most d.
+  On A it is at most e^epsilon Q, as under pure. On Z it is no more than what the interaction
+  that stops where rho passes its limit would also have done (leaving more of P out only lowers
+  the integral of P~^a Q~^(1-a)), so at most e^epsilon Q up to zcdp_delta(limit, epsilon). For
+  every set S of outcomes
 
-      P(S) <= d + P~(S and A) + P~(S and Z) <= e^epsilon Q(S) + d + c + zcdp_delta(limit).
+      P(S) <= d + P~(S and A) + P~(S and Z) <= e^epsilon Q(S) + d + zcdp_delta(limit).
 
   Sums only grow along a path, so that every beginning of a path in A (in Z) is in A (in Z).
-  How delta splits into the three parts may depend on the first event charged, which is
-  chosen before anything was released, and on nothing later. (An event that is an interaction
+  Which pair an event is counted at depends on the event and on the sums so far, which follow
+  from what was released; the bound is about the sums, however the pairs were chosen. How delta
+  splits into the pool and composition may depend on the first event charged, which is chosen
+  before anything was released, and on nothing later. (An event that is an interaction
   itself, such as a session, is charged as a whole when it begins. Others may come in between:
   pure, approximate and zCDP bounds compose concurrently as well [Vadhan-Zhang 2023].)
 
@@ -40,7 +44,6 @@ is about one a: that rule is not known to be a filter.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -54,6 +57,7 @@ from winnow.errors import BudgetExceeded, GuaranteeError, ParameterError, Relati
 from winnow.privacy.accountants import (
     ZERO,
     ZcdpCost,
+    epsilon_at,
     pure_cost,
     randomized_response_rho,
     zcdp_cost,
@@ -102,13 +106,16 @@ class Limit:
     size: Fraction | None
     delta: Fraction
     rho: Fraction | None = None
-    converted: Fraction = ZERO
+    pool: Fraction | None = None
+    """The most delta of events and of conversions together; None: nothing is converted."""
 
     def admits(self, amount: Amount) -> bool:
         """Whether no part that is counted passes its limit."""
-        if self.size is not None and (amount.size > self.size or amount.converted > self.converted):
+        if self.size is not None and amount.size > self.size:
             return False
         if self.rho is not None and amount.rho > self.rho:
+            return False
+        if self.pool is not None and amount.delta + amount.converted > self.pool:
             return False
         return amount.delta <= self.delta
 
@@ -118,7 +125,7 @@ class Limit:
             None if self.size is None else self.size * part,
             self.delta * part,
             None if self.rho is None else self.rho * part,
-            self.converted if part else ZERO,  # its pieces are too large for a small part
+            self.pool if part else ZERO,  # conversions are too large for a small part
         )
 
 
@@ -227,33 +234,39 @@ class Cap:
         zcdp = zcdp_cost(event)
         if self.accountant == "zcdp":
             return Amount(zcdp.rho, zcdp.delta)
-        ways = [*self._converted(zcdp, used), *self._added(event, zcdp)]
-        ways.sort(key=lambda cost: cost.size)
+        ways = sorted(self._ways(event, zcdp, used), key=lambda cost: cost.size)
         if not ways:  # more than there is: from now on only rho counts
             ways = [Amount(self.limit.size + 1, zcdp.delta, zcdp.rho)]
-        return next((cost for cost in ways if self.follows(used, used + cost)), ways[0])
+        for cost in (*ways, *self._last_ways(event, zcdp, used)):
+            if self.follows(used, used + cost):
+                return cost
+        return ways[0]
 
-    def _added(self, event: Event, zcdp: ZcdpCost) -> Iterator[Amount]:
-        """The event at its own pure epsilon, where it has one."""
+    def _ways(self, event: Event, zcdp: ZcdpCost, used: Amount) -> Iterator[Amount]:
+        """The event at its own pure epsilon, and at one for a small part of what delta is left."""
         with suppress(GuaranteeError):
             pure = pure_cost(event)
             yield Amount(pure.epsilon, max(pure.delta, zcdp.delta), zcdp.rho)
+        yield from _at(event, zcdp, self._convertible(used, zcdp.delta))
 
-    def _converted(self, zcdp: ZcdpCost, used: Amount) -> Iterator[Amount]:
-        """The event at an epsilon that its rho implies, for a delta of what is kept for that."""
-        at = self._convertible(used)
-        epsilon = zcdp_epsilon(zcdp.rho, at) if at else math.inf
-        if math.isfinite(epsilon):
-            yield Amount(Fraction(epsilon), zcdp.delta, zcdp.rho, at)
+    def _last_ways(self, event: Event, zcdp: ZcdpCost, used: Amount) -> Iterator[Amount]:
+        """For half of what delta is left, or all: whoever asks for what is left gets it."""
+        for split in self._open(used, zcdp.delta):
+            for way in split:
+                if way.size is not None and way.pool is not None:
+                    left = way.pool - used.delta - used.converted - zcdp.delta
+                    yield from _at(event, zcdp, left / 2)
+                    yield from _at(event, zcdp, left)
 
-    def _convertible(self, used: Amount) -> Fraction:
+    def _convertible(self, used: Amount, own: Fraction) -> Fraction:
         """The delta at which the next rho is turned into an epsilon; 0: none is left for it.
 
-        At most a quarter of what is left, a power of two so that sums stay short numbers: the
-        epsilon grows by the root of a logarithm only, and there is always something left.
+        A quarter of what is left of a quarter of delta, as a power of two so that sums stay short:
+        the epsilon grows by the root of a logarithm only, and there is always something left.
         """
-        whole = max((way.converted for way in self._split_of(used)), default=ZERO)
-        left = whole - used.converted
+        pools = [way.pool for way in self._split_of(used) if way.pool is not None]
+        whole = min(self._delta / 4, max(pools, default=ZERO))
+        left = min(whole, max(pools, default=ZERO) - used.delta - own) - used.converted
         if left <= whole * _LEAST_CONVERTED:
             return ZERO
         quarter, power = left / 4, Fraction(1)
@@ -319,8 +332,9 @@ class Cap:
             for way in split:
                 if not way.admits(replace(used, size=ZERO, rho=ZERO, converted=ZERO)):
                     continue
-                deltas.append(way.delta - used.delta)
-                if way.size is not None and used.converted <= way.converted:
+                pool = way.delta if way.pool is None else way.pool - used.converted
+                deltas.append(min(way.delta, pool) - used.delta)
+                if way.size is not None:
                     sizes.append(way.size - used.size)
                 if way.rho is not None:
                     sizes.append(_pure_epsilon(way.rho - used.rho))
@@ -341,21 +355,29 @@ class Cap:
 
 
 def _combined(epsilon: Fraction, delta: Fraction) -> tuple[Split, ...]:
-    """Ways to split delta: for events with one of their own, for conversions, for composition.
+    """Ways to split delta: for events with one of their own and conversions, for composition.
 
-    The first is for any mixture, the second, pure sums alone, for a first charge whose own delta
-    takes nearly all; ``Cap._composed_only`` for one that takes nearly all of rho. So one
+    The first is for any mixture, the second, sums of epsilon alone, for a first charge that needs
+    nearly all of delta itself; ``Cap._composed_only`` for one that takes nearly all of rho. So one
     release that asks for the whole (epsilon, delta) of a cap always fits it.
     """
 
     half, quarter = delta / 2, delta / 4
-    composed = Limit(None, half, _rho(epsilon, quarter))
-    return (Limit(epsilon, half, None, quarter), composed), (Limit(epsilon, delta),)
+    pool = delta - quarter
+    composed = Limit(None, half, _rho(epsilon, quarter), pool)
+    return (Limit(epsilon, half, None, pool), composed), (Limit(epsilon, delta, None, delta),)
 
 
 @lru_cache(maxsize=256)
 def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return exact("rho", zcdp_rho(epsilon, delta))
+
+
+def _at(event: Event, zcdp: ZcdpCost, delta: Fraction) -> Iterator[Amount]:
+    """The event at the epsilon that it has for a delta besides its own."""
+    epsilon = epsilon_at(event, delta) if delta > 0 else None
+    if epsilon is not None:
+        yield Amount(epsilon, zcdp.delta, zcdp.rho, delta)
 
 
 def _has_epsilon(event: Event) -> bool:

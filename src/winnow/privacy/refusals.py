@@ -100,5 +100,9 @@ def refusal(
         mend = f"{unit} {text_down(asked * part, 3)} would fit"
     else:
         mend = f"{text_down(part, 2)} of the epsilon that was asked for would fit"
+    if not exactly and unit == "epsilon" and left and own_left:
+        mend += (
+            f"; all of what is left goes to whoever asks with delta={text_down(own_left)} or less"
+        )
     what = f"{unit} {text_up(asked)}" if exactly or asked <= cap else "more"
     return f"{describe(event)} asks for {what}, and {rest}; {mend}"

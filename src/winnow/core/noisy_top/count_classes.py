@@ -7,6 +7,7 @@ names a class and a uniform place in it.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from winnow.core.noisy_top.best_class import LargestNoise, Winner, best_members
 from winnow.core.noisy_top.class_noise import SpreadLaplace
 from winnow.core.noisy_top.ranked import Without
 from winnow.core.noisy_top.ranking import Ranking
+from winnow.core.noisy_top.rounds import ScoreBlock, Universe, levels, reach_of
 from winnow.core.noisy_top.support_classes import Block, SupportClasses
 from winnow.core.tape import BitStream, Tape
 
@@ -92,6 +94,45 @@ class CountClasses:
         """The largest counts, at most so many of them, largest first."""
         capped = np.minimum(np.array(self.sizes, np.int64), most)
         return np.repeat(self.counts, capped)[:most]
+
+    def in_blocks(self, scale: Fraction, k: int) -> Universe:
+        """The candidates by rank, in blocks of similar counts, for rounds of permute-and-flip."""
+        ranks = list(range(k))
+        best = [self.count_at(rank) for rank in ranks]
+        above = int(np.count_nonzero(self.counts > best[-1]))
+        reach = math.ceil(reach_of(self.size, k))
+        level = levels(best[0], self.counts, scale)
+        level[above:] = np.minimum(levels(best[-1], self.counts[above:], scale), reach)
+        first = np.append(True, level[1:] != level[:-1])
+        first[above] = True
+        firsts = np.flatnonzero(first).tolist()
+        blocks = []
+        for which, end in zip(firsts, [*firsts[1:], len(level)], strict=True):
+            before = self.ends[which - 1] if which else 0
+            members = _Ranks(self, before)
+            blocks.append(ScoreBlock(members, self.ends[end - 1] - before, int(self.counts[which])))
+        return Universe(blocks, self.counts.dtype, ranks, best)
+
+
+class _Ranks:
+    """Consecutive ranks; only places that were exchanged are kept."""
+
+    def __init__(self, classes: CountClasses, first: int) -> None:
+        self._classes, self._first = classes, first
+        self._moved: dict[int, int] = {}
+
+    def item(self, place: int) -> int:
+        """The rank that stands at a place."""
+        return self._first + self._moved.get(place, place)
+
+    def score(self, place: int) -> int:
+        """The count at that rank."""
+        return self._classes.count_at(self.item(place))
+
+    def swap(self, one: int, other: int) -> None:
+        """Exchange two places."""
+        moved = self._moved
+        moved[one], moved[other] = moved.get(other, other), moved.get(one, one)
 
 
 class ClassRanking(Ranking):

@@ -83,8 +83,6 @@ class Filter:
     scale: float
     k: int
     counts: LogCounts | None
-    apart: Integers | None = None
-    """Places, ascending, that take no part."""
     best: float = -np.inf
     """A noisy score that k items are certain to reach."""
     _limit: float = np.inf
@@ -118,9 +116,6 @@ class Filter:
         found += rounded.view(np.int32)
         if not words.min():
             found[words == 0] = -np.inf  # the noise has no bound yet
-        if self.apart is not None:
-            first_of, last_of = np.searchsorted(self.apart, (first, first + size))
-            found[self.apart[first_of:last_of] - first] = np.inf
         return found
 
     def _margin(self, part: slice | Integers) -> Floats:

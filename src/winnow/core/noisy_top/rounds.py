@@ -1,241 +1,361 @@
-"""Rounds of permute-and-flip, each winner taken out, by one scan of the scores.
+"""Rounds of permute-and-flip, each winner taken out, from blocks of similar scores.
 
 Round t reports the largest  scale x score_i + E_it  among the items that are left, all E_it
-independent and exponential. Drawing all of them would take k scans. Two kinds of items differ in
-how their noise is drawn, and which is which follows from the scores alone:
+independent and exponential. With M the best score that is left, and in units of the noise:
 
-- some k of the best have a place on the tape for every round;
-- of any other item the scan draws the largest of its k noises, by one word (``filter``, with
-  k candidates in a group). Its clocks are -ln F(E_it), independent and Exp(1), and come in the
-  order of size: X_1 = A_1/k, X_j = X_(j-1) + A_j/(k - j + 1), A_j independent and Exp(1) [Renyi].
-  The j-th falls into a round that is uniform among those that have none yet.
+- only an item with  score_i + E_it >= M  can win, and the best one is such an item;
+- let c be any number from score_i to M. Draw  c + E  and a coin that falls with probability
+  e^(score_i - c). That the coin falls and  c + E >= M  has the probability e^(score_i - M), which
+  is that of  score_i + E >= M,  and what lies above M is exponential either way. So the winner is
+  the largest  c + E  whose coin falls.
 
-The scan keeps all items that may have a noise above a bar, and bounds all others by it. Pairs of
-an item and a round below the bar are not drawn at all. If every winner lies above the bar, no
-other pair could have won, and the list is the one of k scans; else the bar is lowered. Where the
-bar lies changes nothing: every noise has its own address.
+Items are put in blocks, with one c for each block: its upper bound, or M where that is less. So
+in a block the noise alone decides who comes first. The first of m items has the clock
+(-ln F(E) of the largest noise) A_1/m, the next one is later by A_2/(m - 1), and so on, with A_j
+independent and Exp(1) [Renyi]; who it is, is uniform. A round takes the block whose next item is
+the largest, until a coin falls. Scores of one block differ by about one unit of the noise, so
+that two or three tries are enough, and blocks are few: a round costs the same for a thousand
+items and for a million.
+
+How items are put in blocks changes no law: the proof holds for any blocks and any bounds.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from winnow.core.arithmetic import Arithmetic, Interval, exp, log
-from winnow.core.bounded import clock_interval, noise, noise_interval
+from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.bounded import clock_interval, noise, noise_of_one
 from winnow.core.laws import Law
-from winnow.core.noisy_top.filter import Filter, Floats, Integers, Scores, gaps_to
-from winnow.core.noisy_top.grid import largest
-from winnow.core.noisy_top.log_counts import LogCounts
-from winnow.core.tape import CHUNK, Tape
+from winnow.core.noise import bernoulli_exp
+from winnow.core.noisy_top.filter import Floats, Integers, Scores, gaps_to
+from winnow.core.tape import Tape
 
 _LAW = Law.EXPONENTIAL
-_ERROR = 2.0**-34
-"""On the noise of a clock, times ``moved``: each A is known to a relative 2^-38 by stage 1."""
+_ROUNDS = 32
+"""So many rounds have their first clocks drawn at once, for the blocks as they are then: a call
+for one round costs as much as one for fifty, and an item that leaves in between costs a try."""
+
+_PAIRS = 1 << 18
+"""So many clocks are drawn at once at most, whatever k: a bound on memory."""
+
+_SPARE = 8.0
+"""Items of which one wins in k rounds with probability e^-8 at most are one block."""
+
+_ERROR = 2.0**-36
+"""On -ln of a clock that is a sum: every part is known to a relative 2^-38."""
+
+Number = int | float
 
 
-class _FarApart:
-    """Items of a tape that are far apart: all their bits come from its second key."""
+class Members(Protocol):
+    """The items of a block, at places from 0 that can be exchanged."""
 
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
+    def item(self, place: int) -> int:
+        """The name of the item at a place."""
+        ...
 
-    def clocks(self, items: Integers) -> Floats:
-        """An Exp(1) clock of each, to a relative 2^-38; NaN where too few bits are known."""
-        rows = self._tape.extension(items, 0)
-        return _clocks((rows[:, 0] >> np.uint64(32)).astype(np.uint32), rows[:, 1])
+    def score(self, place: int) -> Number:
+        """The score of the item at a place."""
+        ...
 
-    def bits(self, item: int, count: int) -> int:
-        """The first bits of an item, as ``Tape.bits``."""
-        value = have = level = 0
-        while have < count:
-            high, low = (int(part) for part in self._tape.extension(np.array([item]), level)[0])
-            value = (value << 96) | (high >> 32 << 64) | low
-            have, level = have + 96, level + 1
-        return value >> (have - count)
+    def swap(self, one: int, other: int) -> None:
+        """Exchange two places."""
+        ...
 
-    def below(self, items: Integers, bound: int, taken: list[set[int]]) -> list[int]:
-        """A uniform number below the bound for each item, among those not taken yet."""
-        mask, found = (1 << (bound - 1).bit_length()) - 1, [-1] * len(items)
-        missing, level = list(range(len(items))), 0
-        while missing:
-            rows = self._tape.extension(items[missing], level).view(np.uint32)
-            for place, row in zip(missing, rows.tolist(), strict=True):
-                for word in row:
-                    if word & mask < bound and word & mask not in taken[place]:
-                        found[place] = word & mask
-                        break
-            missing, level = [place for place in missing if found[place] < 0], level + 1
+
+class ScoreBlock:
+    """Items whose scores are at most ``upper``. Private."""
+
+    __slots__ = ("gone", "left", "members", "raced", "tried", "upper")
+
+    def __init__(self, members: Members, size: int, upper: Number) -> None:
+        self.members, self.upper = members, upper
+        self.left = size
+        """So many items are not taken out; they stand at the first places."""
+        self.raced = size
+        """So many clocks race: also those of items that were taken out since these were drawn."""
+        self.tried = self.gone = 0
+        """In this round: items whose coins did not fall, and clocks of items that are out."""
+
+    @property
+    def to_come(self) -> int:
+        """How many clocks have not come yet in this round."""
+        return self.raced - self.tried - self.gone
+
+    def turn_down(self, place: int) -> None:
+        """The clock at a place has come and has not won."""
+        untried = self.left - self.tried
+        if place < untried:
+            self.members.swap(place, untried - 1)
+            self.tried += 1
+        else:
+            self.gone += 1
+
+    def take(self, place: int) -> int:
+        """Take the item at a place out."""
+        self.left -= 1
+        self.members.swap(place, self.left)
+        return self.members.item(self.left)
+
+
+@dataclass(frozen=True)
+class Universe:
+    """All items in blocks, and the best k of them. Private."""
+
+    blocks: list[ScoreBlock]
+    kind: np.dtype[np.int64] | np.dtype[np.float64]
+    """Of the scores."""
+    best: Sequence[int]
+    """The names of the best k items, in descending order of their scores; equals in any."""
+    scores: Sequence[Number]
+    """Their scores."""
+
+
+def levels(top: Number, scores: Scores, scale: Fraction) -> Floats:
+    """How many whole units of the noise each score lies below the top."""
+    return np.floor(float(scale) * gaps_to(top, scores))
+
+
+def reach_of(size: int, k: int) -> float:
+    """So many units of the noise below the k-th largest score hardly anything wins."""
+    return math.log(size) + math.log(k) + _SPARE
+
+
+class _Positions:
+    """Positions in an array of scores; where they are given by a bound, listed when asked for."""
+
+    def __init__(self, scores: Scores, places: Integers | None, below: Number = 0) -> None:
+        self._scores, self._known, self._below = scores, places, below
+
+    @property
+    def _places(self) -> Integers:
+        if self._known is None:
+            self._known = np.flatnonzero(self._scores < self._below)
+        return self._known
+
+    def item(self, place: int) -> int:
+        """The position that stands at a place."""
+        return int(self._places[place])
+
+    def score(self, place: int) -> Number:
+        """The score at that position."""
+        found: Number = self._scores[self._places[place]].item()
         return found
 
-
-def _clocks(words: NDArray[np.uint32], extension: NDArray[np.uint64]) -> Floats:
-    z, error = noise(Law.GUMBEL, words, extension, None)  # -ln of the clock
-    return np.where(np.isfinite(error), exp(-z), np.nan)
-
-
-def leaders(scores: Scores, k: int) -> Integers:
-    """Positions of k good scores or some more, ascending; a function of the scores alone."""
-    columns = 1 << (4 * k).bit_length()
-    rows = scores[: len(scores) - len(scores) % columns].reshape(-1, columns)
-    if len(rows) > 3:
-        edge = np.partition(rows.max(axis=0), columns - k)[columns - k]
-        above = np.flatnonzero(scores > edge)
-        if len(above) <= 8 * k:
-            level = np.flatnonzero(scores == edge)[: max(0, k - len(above))]
-            return np.sort(np.concatenate([above, level]))
-    return np.sort(largest(scores, k))
+    def swap(self, one: int, other: int) -> None:
+        """Exchange two places."""
+        places = self._places
+        places[one], places[other] = places[other], places[one]
 
 
-class _Peeling:
-    """The pairs of items and rounds above a bar. Private."""
+def in_blocks(scores: Scores, scale: Fraction, k: int) -> Universe:
+    """Blocks of an array: fewer than k items above the k-th largest score, others, what is far."""
+    last = np.partition(scores, len(scores) - k)[len(scores) - k].item()
+    above = np.flatnonzero(scores > last)
+    above = above[np.argsort(scores[above])[::-1]]
+    best = np.concatenate([above, np.flatnonzero(scores == last)[: k - len(above)]])
+    values = scores[best].tolist()
+    blocks = _others(scores, last, len(above), scale, k)
+    if len(above):
+        level = levels(values[0], scores[above], scale)
+        firsts = np.flatnonzero(np.append(True, level[1:] != level[:-1])).tolist()
+        for first, end in zip(firsts, [*firsts[1:], len(above)], strict=True):
+            members = _Positions(scores, above[first:end])
+            blocks.append(ScoreBlock(members, end - first, values[first]))
+    return Universe(blocks, scores.dtype, best.tolist(), values)
 
-    def __init__(self, scores: Scores, tape: Tape, scale: Fraction, k: int, wanted: int) -> None:
-        self._scores, self._scale, self._k = scores, scale, k
-        self._top = scores.max()
-        self._first, self._direct = tape.child("first"), tape.child("direct")
-        self._tape = tape
-        self._leaders = leaders(scores, k)
-        self._levels: list[_FarApart] = []
-        size = len(self._leaders)
-        ids = np.arange(k * size)
-        z, error = noise(
-            _LAW, self._direct.words(0, len(ids)), self._direct.extension(ids, 0)[:, 0], None
-        )
-        behind = self._behind(self._leaders)
-        self._values = z.reshape(k, size) - behind
-        self._errors = error.reshape(k, size) + 2.0**-49 * behind
-        self._pairs: list[list[tuple[int, int, float, float]]] = [[] for _ in range(k)]
-        """For each round: item, how many of its clocks come before, noisy score, error."""
-        self._find(wanted)
 
-    def _behind(self, places: Integers) -> Floats:
-        return float(self._scale) * gaps_to(self._top, self._scores[places])
+def _others(scores: Scores, last: Number, above: int, scale: Fraction, k: int) -> list[ScoreBlock]:
+    """Blocks of the items up to the k-th largest score, by level, without sorting them.
 
-    def _find(self, wanted: int) -> None:
-        """One scan for the other items, and the pairs of those that it keeps."""
-        group, size = LogCounts.of_integers([self._k]), len(self._scores)
-        counts = LogCounts(np.broadcast_to(group.approx, size), np.broadcast_to(group.error, size))
-        scan = Filter(self._scores, _LAW, float(self._scale), wanted, counts, self._leaders)
-        # one leader at least is left in every round, and no noise is negative
-        scan.reach(-float(self._behind(self._leaders).max()) * (1.0 + 2.0**-48))
-        kept = []
-        for chunk, words in enumerate(self._first.chunks(0, size)):
-            found = scan.add(chunk * CHUNK, words)
-            if found is not None:
-                kept.append(found)
-        self._bar = scan.best
-        if not kept:
+    Each bound is a score of its block, so that a draw is the same for integers and for floats.
+    """
+    cut = _below(last, Fraction(reach_of(len(scores), k)) / scale)
+    near = np.flatnonzero(scores >= cut)
+    if above:
+        near = near[scores[near] <= last]
+    blocks = []
+    far = len(scores) - above - len(near)
+    if far:
+        least = scores.min()
+        upper = scores.max(where=scores < cut, initial=least).item()
+        blocks.append(ScoreBlock(_Positions(scores, None, cut), far, upper))
+    elif scores.min() == last:
+        return [ScoreBlock(_Positions(scores, near), len(near), last)]
+    level = levels(last, scores[near], scale).astype(np.uint8)
+    near = near[np.argsort(level, kind="stable")]
+    sizes = np.bincount(level)
+    sizes = sizes[sizes > 0]
+    starts = np.append(0, np.cumsum(sizes)[:-1])
+    uppers = np.maximum.reduceat(scores[near], starts).tolist()
+    for start, size, upper in zip(starts.tolist(), sizes.tolist(), uppers, strict=True):
+        members = _Positions(scores, near[start : start + size])
+        blocks.append(ScoreBlock(members, size, upper))
+    return blocks
+
+
+def _below(top: Number, gap: Fraction) -> Number:
+    """The least score that lies no further below another one than this."""
+    exact = Fraction(top) - gap
+    if isinstance(top, int):
+        return max(math.ceil(exact), -(2**63))
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return -math.inf
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+class _Race:
+    """The noise of all blocks, round after round. Private."""
+
+    def __init__(self, universe: Universe, tape: Tape, scale: Fraction) -> None:
+        self._blocks, self._scale, self._rate = universe.blocks, scale, float(scale)
+        self._uppers: Any = np.array([block.upper for block in self._blocks], universe.kind)
+        self._empty = np.zeros(len(self._blocks), bool)
+        self._first, self._later = tape.child("first"), tape.child("later")
+        self._stream = tape.child("members").stream()
+        self._drawn = 0  # of the first clocks
+        self._row = self._rows = 0
+        self._next = 0  # of the later ones
+
+    def _draw(self) -> None:
+        """The first clocks of some rounds."""
+        for block in self._blocks:
+            block.raced = block.left
+        size = len(self._blocks)
+        self._rows, self._row = max(1, min(_ROUNDS, _PAIRS // size)), 0
+        count = self._rows * size
+        self._start, self._drawn = self._drawn, self._drawn + count
+        self._words = self._first.words(self._start, count)
+        ids = np.arange(self._start, self._drawn)
+        self._further = self._first.extension(ids, 0)[:, 0]
+        logs = np.array([math.log(max(block.left, 1)) for block in self._blocks])
+        logs = np.tile(logs, self._rows)
+        z, error = noise(_LAW, self._words, self._further, logs, 2.0**-49 * (1.0 + logs))
+        self._noise, self._errors = z.reshape(-1, size), error.reshape(-1, size)
+
+    def winner(self, best: Number) -> int:
+        """The winner of one round, taken out; ``best`` is the best score that is left."""
+        if self._row == self._rows:
+            self._draw()
+        self._best = best
+        self._clocks: dict[int, list[tuple[Tape, int, int]]] = {}
+        self._sums: dict[int, float] = {}
+        touched = []
+        self._bounds()
+        while True:
+            number = self._leading()
+            block = self._blocks[number]
+            place = self._stream.below(block.to_come)
+            if place < block.left - block.tried and self._falls(block, place):
+                break
+            block.turn_down(place)
+            touched.append(block)
+            self._go_on(number)
+        self._row += 1
+        for each in touched:
+            each.tried = each.gone = 0
+        self._empty[number] = block.left == 1
+        return block.take(place)
+
+    def _falls(self, block: ScoreBlock, place: int) -> bool:
+        """The coin of an item."""
+        score, most = block.members.score(place), min(block.upper, self._best)
+        if score == most:
+            return True
+        return bernoulli_exp(self._stream, self._scale * (Fraction(most) - Fraction(score)))
+
+    def _bounds(self) -> None:
+        """Bounds on the largest c + E of every block, relative to the best score."""
+        error = self._errors[self._row]
+        gaps = np.where(self._uppers > self._best, 0.0, gaps_to(self._best, self._uppers))
+        self._behind = behind = self._rate * gaps
+        centre, error = self._noise[self._row] - behind, error + 2.0**-49 * behind
+        known = np.isfinite(error)
+        self._low = np.where(known, centre - error, -np.inf)
+        self._high = np.where(known, centre + error, np.inf)
+        # an overflowing product is a score that lies further behind than any float noise
+        self._high[np.isposinf(behind)] = -1e300
+        self._low[self._empty] = self._high[self._empty] = -np.inf
+
+    def _go_on(self, number: int) -> None:
+        """The next clock of a block."""
+        block = self._blocks[number]
+        if block.left == block.tried:
+            self._low[number] = self._high[number] = -np.inf
             return
-        items, words = scan.last(kept)
-        if len(items) > wanted:  # the scan tightens its bound now and then only
-            lows = scan.lows(items, words)
-            self._bar = max(self._bar, float(np.partition(lows, -wanted)[-wanted]))
-        clock = _clocks(words, self._first.extension(items, 0)[:, 0]) / self._k
-        taken: list[set[int]] = [set() for _ in items]
-        for level in range(self._k):
-            behind = self._behind(items)
-            z, moved = _LAW.formulas.largest(-log(np.where(clock > 0, clock, 1.0)))
-            z = np.where(clock > 0, z, 0.0)
-            error = np.where(clock > 0, _ERROR * moved + 2.0**-48 * behind, np.inf)
-            open_ones = np.flatnonzero(~(z - behind + error < self._bar))
-            items, clock = items[open_ones], clock[open_ones]
-            taken = [taken[place] for place in open_ones.tolist()]
-            if not len(items):
-                return
-            rounds = _FarApart(self._tape.child(f"round-{level}")).below(items, self._k, taken)
-            value, error = (z - behind)[open_ones], error[open_ones]
-            pairs = zip(items.tolist(), value.tolist(), error.tolist(), strict=True)
-            for place, (item, centre, off) in enumerate(pairs):
-                taken[place].add(rounds[place])
-                self._pairs[rounds[place]].append((item, level, centre, off))
-            self._levels.append(_FarApart(self._tape.child(f"level-{level + 1}")))
-            if level + 1 < self._k:
-                clock = clock + self._levels[level].clocks(items) / (self._k - level - 1)
+        if number not in self._clocks:
+            place = self._row * len(self._blocks) + number
+            pair = int(self._words[place]), int(self._further[place])
+            self._add(number, self._first, self._start + place, block.raced, pair)
+        item = self._next
+        pair = (
+            int(self._later.words(item, 1)[0]),
+            int(self._later.extension(np.array([item]), 0)[0, 0]),
+        )
+        self._next += 1
+        self._add(number, self._later, item, block.to_come, pair)
+        clock = self._sums[number]
+        if not 0.0 < clock < math.inf:
+            self._low[number], self._high[number] = -np.inf, np.inf
+            return
+        behind = float(self._behind[number])
+        bound, error = _LAW.formulas.largest_bound, 2.0**-49 * behind
+        self._low[number] = bound(-math.log(clock) - _ERROR, -1.0) - behind - error
+        self._high[number] = bound(-math.log(clock) + _ERROR, 1.0) - behind + error
 
-    def winners(self) -> list[int] | None:
-        """The winners of all rounds; None: one of them lies below the bar."""
-        chosen: list[int] = []
-        out: set[int] = set()
-        left = np.ones(len(self._leaders), bool)
-        for number in range(self._k):
-            values = np.where(left, self._values[number], -np.inf)
-            pairs = [pair for pair in self._pairs[number] if pair[0] not in out]
-            places = [*range(len(values)), *(-1 - i for i in range(len(pairs)))]
-            centre = np.concatenate([values, [pair[2] for pair in pairs]])
-            error = np.concatenate([self._errors[number], [pair[3] for pair in pairs]])
-            low, high = centre - error, centre + error
-            low = np.where(np.isfinite(error), low, -np.inf)
-            high = np.where(np.isfinite(error) | (centre == -np.inf), high, np.inf)
-            best = int(low.argmax())
-            close = np.flatnonzero(high >= max(low[best], self._bar))
-            winner = best
-            if len(close) != 1 or low[best] < self._bar:
-                found = self._decide(number, [places[place] for place in close], pairs)
-                if found is None:
-                    return None
-                winner = int(close[found])
-            place = places[winner]
-            if place >= 0:
-                left[place] = False
-                chosen.append(int(self._leaders[place]))
-            else:
-                chosen.append(pairs[-1 - place][0])
-                out.add(chosen[-1])
-        return chosen
+    def _add(self, number: int, tape: Tape, item: int, divisor: int, pair: tuple[int, int]) -> None:
+        """One more part of the clock of a block."""
+        self._clocks.setdefault(number, []).append((tape, item, divisor))
+        minus_log = noise_of_one(Law.GUMBEL, *pair)
+        part = math.nan if minus_log is None else math.exp(-minus_log) / divisor
+        self._sums[number] = self._sums.get(number, 0.0) + part
 
-    def _decide(
-        self, number: int, places: list[int], pairs: list[tuple[int, int, float, float]]
-    ) -> int | None:
-        """Which of a few pairs of a round is the largest, exactly; None: none is above the bar."""
-        bar = Fraction(self._bar) if np.isfinite(self._bar) else None
+    def _leading(self) -> int:
+        """The block with the largest c + E, exactly."""
+        first = int(self._low.argmax())
+        close = np.flatnonzero(self._high >= self._low[first]).tolist()
+        if len(close) == 1:
+            return first
         digits, bits = 40, 128
-        while places:
+        while True:
             a = Arithmetic(digits)
-            values = [self._exact(a, bits, number, place, pairs) for place in places]
-            line = None if bar is None else a.fraction(bar)
-            if line is not None and all(value.hi < line.lo for value in values):
-                return None
-            first = max(range(len(places)), key=lambda i: values[i].lo)
-            others = [value.hi for i, value in enumerate(values) if i != first]
-            clear = line is None or values[first].lo >= line.hi
-            if clear and all(values[first].lo > hi for hi in others):
-                return first
+            values = [self._exact(a, bits, number) for number in close]
+            least = max(value.lo for value in values)
+            close = [n for n, value in zip(close, values, strict=True) if value.hi >= least]
+            if len(close) == 1:
+                return int(close[0])
             digits, bits = 2 * digits, 2 * bits
-        return None
 
-    def _exact(
-        self,
-        a: Arithmetic,
-        bits: int,
-        number: int,
-        place: int,
-        pairs: list[tuple[int, int, float, float]],
-    ) -> Interval:
-        """A noisy score, relative to the best score."""
-        if place >= 0:
-            item = int(self._leaders[place])
-            address = number * len(self._leaders) + place
-            z = noise_interval(a, _LAW, self._direct, address, bits)
-        else:
-            item, level = pairs[-1 - place][:2]
-            clock = a.times(clock_interval(a, self._first, item, bits), Fraction(1, self._k))
-            for before in range(level):
-                step = clock_interval(a, self._levels[before], item, bits)
-                clock = a.add(clock, a.times(step, Fraction(1, self._k - before - 1)))
-            z = _LAW.formulas.largest_within(a, a.negate(a.ln(clock)))
-        gap = Fraction(self._scores[item].item()) - Fraction(self._top.item())
-        return a.add(z, a.fraction(self._scale * gap))
+    def _exact(self, a: Arithmetic, bits: int, number: int) -> Interval:
+        """c + E of the next item of a block, relative to the best score."""
+        block = self._blocks[number]
+        first = (self._first, self._start + self._row * len(self._blocks) + number, block.raced)
+        clock = a.fraction(Fraction(0))
+        for tape, item, divisor in self._clocks.get(number, [first]):
+            part = clock_interval(a, tape, item, bits)
+            clock = a.add(clock, a.times(part, Fraction(1, divisor)))
+        z = _LAW.formulas.largest_within(a, a.negate(a.ln(clock)))
+        gap = max(Fraction(0), Fraction(self._best) - Fraction(block.upper))
+        return a.subtract(z, a.fraction(self._scale * gap))
 
 
-def peeled(scores: Scores, tape: Tape, scale: Fraction, k: int, wanted: int = 0) -> list[int]:
-    """The winners of k rounds of permute-and-flip, each taken out; `wanted` is a matter of time."""
-    wanted = wanted or k * (k.bit_length() + 7)
-    while True:
-        with np.errstate(all="ignore"):
-            found = _Peeling(scores, tape, scale, k, wanted).winners()
-        if found is not None:
-            return found
-        wanted *= 4
+def peeled(universe: Universe, tape: Tape, scale: Fraction) -> list[int]:
+    """The winners of k rounds of permute-and-flip, each taken out; k is that of the universe."""
+    race, chosen, out = _Race(universe, tape, scale), [], set()
+    front = 0
+    with np.errstate(all="ignore"):
+        for _ in universe.best:
+            while universe.best[front] in out:
+                front += 1
+            chosen.append(race.winner(universe.scores[front]))
+            out.add(chosen[-1])
+    return chosen

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.laws import Law
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn
-from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.filter import Scores
-from winnow.core.noisy_top.ranked import Without
-from winnow.core.noisy_top.rounds import peeled
+from winnow.core.noisy_top.rounds import in_blocks, peeled
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -34,10 +32,6 @@ from winnow.privacy import (
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, TopKList, check_scale, check_size
 from winnow.select.mechanism import ExponentialMechanism
-from winnow.select.ranked import RankedNoisyMax
-
-ONE_BY_ONE = 1 << 13
-"""Up to so many items every round of permute-and-flip reads all scores; beyond, one scan does."""
 
 
 @lru_cache(maxsize=256)
@@ -90,22 +84,12 @@ class PeelPermuteAndFlip(TopKList):
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         scale = self.scale(utility)
-        if len(scores) > ONE_BY_ONE and self.k > 1:
-            return peeled(scores, tape, scale, self.k)
-        left, places = scores.copy(), np.arange(len(scores))
-        chosen = []
-        for last in range(len(scores) - 1, len(scores) - 1 - self.k, -1):
-            round_tape = tape.child(f"round-{last}")
-            winner = noisy_top(left[: last + 1], round_tape, Law.EXPONENTIAL, scale)[0]
-            chosen.append(int(places[winner]))
-            left[winner], places[winner] = left[last], places[last]
-        return chosen
+        return peeled(in_blocks(scores, scale, self.k), tape, scale)
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        once = RankedNoisyMax(exact("epsilon", self.epsilon) / self.k, Law.EXPONENTIAL)
-        universe = Without(classes)
-        rounds = [once.take(universe, utility, tape.child(f"round-{r}")) for r in range(self.k)]
-        return Drawn([found[1] for found in rounds if found is not None])
+        scale = self.scale(utility)
+        ranks = peeled(classes.in_blocks(scale, self.k), tape, scale)
+        return Drawn(classes.places(ranks))
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,151 @@
+"""Whoever asks for what is left of a budget gets it: each verb, at exactly (epsilon, delta)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import winnow as wn
+from winnow.audit.replay.commands import shown
+from winnow.privacy import Gaussian, PureDP
+from winnow.privacy.ledger import Ledger, RecordedBudget
+
+EPSILON, DELTA = 1.0, 1e-6
+ITEMS = [f"i{number}" for number in range(12)]
+SCHEMA = {"a": 3, "b": 4, "c": 2}
+RNG = np.random.default_rng(1)
+ROWS = {name: RNG.integers(0, codes, 300) for name, codes in SCHEMA.items()}
+BASKETS = [[item for item in ITEMS if RNG.random() < 0.4] or ["i0"] for _ in range(300)]
+COUNTS = RNG.integers(0, 300, 40)
+POINTS = RNG.normal(size=(200, 2)).clip(-1, 1)
+
+
+def table() -> wn.SealedTable:
+    return wn.read_table(ROWS, schema=SCHEMA, unit="row", relation="add-remove")
+
+
+def items(known: bool) -> wn.SealedBaskets:
+    return wn.read_baskets(BASKETS, unit="basket", items=ITEMS if known else None)
+
+
+Verb = Callable[..., Any]
+
+PURE: dict[str, Verb] = {
+    "select": lambda **ask: wn.select(COUNTS, **ask),
+    "above": lambda **ask: wn.above(COUNTS, threshold=100, **ask),
+    "open_above": lambda **ask: wn.open_above(threshold=100, **ask),
+    "open_selection": lambda **ask: wn.open_selection(**ask),
+    "max_inner_product": lambda **ask: wn.max_inner_product(
+        np.eye(4), np.ones(4), sensitivity=1, **ask
+    ),
+}
+"""They take no delta, or none by default."""
+
+VERBS: dict[str, Verb] = {
+    "top_k": lambda **ask: wn.top_k(COUNTS, k=5, **ask),
+    "top_k, with counts": lambda **ask: wn.top_k(COUNTS, k=5, with_counts=True, **ask),
+    "tabulate": lambda **ask: wn.tabulate(table(), ["a", "b"], **ask),
+    "tabulate, several": lambda **ask: wn.tabulate(table(), [["a", "b"], ["b", "c"]], **ask),
+    "release": lambda **ask: wn.release(table(), wn.marginals(2), **ask),
+    "release, mwem": lambda **ask: wn.release(
+        table(), wn.marginals(2), method="mwem", rounds=3, **ask
+    ),
+    "release_wide": lambda **ask: wn.release_wide(table(), wn.marginals(2), rounds=2, **ask),
+    "open_interactive": lambda **ask: wn.open_interactive(
+        table(), max_queries=20, rows=300, **ask
+    ),
+    "boost": lambda **ask: wn.boost(
+        np.where(POINTS > 0, 1, -1).T, np.where(POINTS[:, 0] > 0, 1, -1), rounds=3, **ask
+    ),
+    "solve_lp": lambda **ask: wn.solve_lp(
+        [[1, 0], [0, 1]], [100, 90], [1, 1], private="scalar", sensitivity=1, opt=90, **ask
+    ),
+    "learn": lambda **ask: wn.learn(
+        POINTS, np.where(POINTS[:, 0] > 0, "yes", "no"), classes=["no", "yes"],
+        schema={name: {"range": [-1, 1], "bins": 4} for name in "xy"}, relation="add-remove", **ask,
+    ),
+} | {
+    f"frequent_itemsets, {'public' if known else 'private'} items, k={k}{', counts' * counted}": (
+        lambda known=known, k=k, counted=counted, **ask: wn.frequent_itemsets(
+            items(known), size=2, k=k, with_counts=counted, **ask
+        )
+    )
+    for known in (True, False) for k in (None, 5) for counted in (False, True)
+}  # fmt: skip
+
+
+def left_to_ask(budget: wn.Budget) -> dict[str, Any]:
+    return {"epsilon": budget.left.amount, "delta": budget.left.delta, "budget": budget, "seed": 1}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_budget_serves_each_verb_once_at_exactly_its_cap(verb: str) -> None:
+    VERBS[verb](epsilon=EPSILON, delta=DELTA, budget=wn.Budget(EPSILON, DELTA), seed=1)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_budget_that_is_partly_used_serves_each_verb_at_what_is_left(verb: str) -> None:
+    for used in (PureDP(3, "add-remove"), Gaussian(6, "add-remove")):
+        budget = wn.Budget(5, DELTA)
+        budget.charge(used)
+        VERBS[verb](**left_to_ask(budget))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_ledger_serves_each_verb_once_at_exactly_its_cap(verb: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "ledger", create=True)
+    ledger.open_dataset("data", epsilon=EPSILON, delta=DELTA)
+    budget = RecordedBudget(ledger, "data")
+    VERBS[verb](epsilon=EPSILON, delta=DELTA, budget=budget, seed=1)
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("command", ["tabulate", "release", "itemsets", "topk"])
+def test_the_command_gets_what_the_ledger_says_is_left(command: str, tmp_path: Path) -> None:
+    """After a charge of 3 of epsilon 5, all of it is asked for with --epsilon and --delta."""
+    rows = tmp_path / "rows.csv"
+    lines = zip(*(ROWS[name].tolist() for name in SCHEMA), strict=True)
+    rows.write_text("\n".join(["a,b,c", *(",".join(map(str, line)) for line in lines)]))
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(SCHEMA))
+    baskets = tmp_path / "baskets.txt"
+    baskets.write_text("\n".join(" ".join(basket) for basket in BASKETS))
+    public = tmp_path / "items.txt"
+    public.write_text("\n".join(ITEMS))
+    one, baskets_of = "--one-row-per-person", ["--one-basket-per-person"]
+    asked: dict[str, list[object]] = {
+        "tabulate": [rows, "--schema", schema, "--by", "a,b", one],
+        "release": [rows, "--schema", schema, "--workload", "marginals:2", "--json", one],
+        "itemsets": [baskets, "--items", public, "--size", 2, "-k", 5, *baskets_of],
+        "topk": [rows, "--item", "b", "-k", 2, one],
+    }
+    ledger = Ledger.open(tmp_path / "l.db", create=True)
+    ledger.open_dataset("d", epsilon=5, delta=DELTA)
+    ledger.charge("d", PureDP(3, "add-remove"))
+    left = RecordedBudget(ledger, "d").left
+    record = ["--ledger", tmp_path / "l.db", "--dataset", "d", "--relation", "add-remove"]
+    whole = ["--epsilon", left.amount, "--delta", left.delta, "--seed", 1]
+    done = shown(command, *asked[command], *record, *whole)
+    assert done.exit == 0, done
+
+
+def test_a_refusal_says_with_which_delta_all_of_what_is_left_fits() -> None:
+    budget = wn.Budget(5, DELTA)
+    budget.charge(PureDP(3, "add-remove"))
+    with pytest.raises(wn.BudgetExceeded, match="whoever asks with delta=5e-07 or less"):
+        wn.tabulate(table(), ["a", "b"], epsilon=2, delta=DELTA, budget=budget, seed=1)
+    wn.tabulate(table(), ["a", "b"], epsilon=2, delta=5e-7, budget=budget, seed=1)
+
+
+@pytest.mark.parametrize("verb", PURE)
+def test_what_takes_no_delta_gets_all_of_epsilon(verb: str) -> None:
+    for delta in (0, DELTA):
+        PURE[verb](epsilon=EPSILON, budget=wn.Budget(EPSILON, delta), seed=1)
+    budget = wn.Budget(5, DELTA)
+    budget.charge(PureDP(3, "add-remove"))
+    PURE[verb](epsilon=budget.left.amount, budget=budget, seed=1)
