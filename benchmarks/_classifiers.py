@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
-from _common import report
+from _common import opened, report
 from _wide_data import Codes, books, movies, retail, steam, supermarket
-from winnow.core.opening import open_sealed
 
 EPSILONS, SEEDS, DELTA = (0.1, 1.0, 10.0), tuple(range(5)), 1e-6
 OTHERS_SEEDS = SEEDS[:3]
@@ -119,7 +118,7 @@ def figures(said: Any, truth: Any) -> tuple[float, float]:
 def numbers(frame: Any, schema: dict[str, Any], target: str) -> tuple[Any, Any]:
     """Codes in [0, 1] for ordered columns, 0 and 1 for each value of the others; and classes."""
     table = wn.read_table(frame, schema=schema)
-    held, weights = open_sealed(table.rows)  # equal rows stand there once
+    held, weights = opened(table.rows)  # equal rows stand there once
     codes = [np.repeat(column, weights) for column in held]
     columns = []
     for place, name in enumerate(table.schema.names):
@@ -180,7 +179,7 @@ def boosted(frame: Any, test: Any, schema: dict[str, Any], target: str) -> Any:
 def _codes(frame: Any, schema: dict[str, Any], target: str, ordered: list[bool]) -> Any:
     """Codes as numbers or as texts, row by row in the order of ``numbers``; and classes."""
     table = wn.read_table(frame, schema=schema)
-    held, weights = open_sealed(table.rows)
+    held, weights = opened(table.rows)
     by_name = {n: np.repeat(c, weights) for n, c in zip(table.schema.names, held, strict=True)}
     classes = by_name.pop(target)
     columns = [

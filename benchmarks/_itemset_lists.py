@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import winnow as wn
-from _common import report
+from _common import opened, report
 from _itemset_bases import recall_of_bases
 from winnow.core.noisy_top.ranked import at_rank
-from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.table import AUTO, choose
@@ -106,7 +105,7 @@ def lists(
     for name, read in sources(folder).items():
         if name in LARGE and only not in (None, "private items"):
             continue
-        baskets = open_sealed(read().data)
+        baskets = opened(read().data)
         for setting, cases in SETTINGS.items():
             if only not in (None, setting) or (name in LARGE and setting != "private items"):
                 continue
@@ -155,7 +154,7 @@ def small_epsilons(folder: Path, seed: int) -> list[dict[str, Any]]:
     for name, read in sources(folder).items():
         if name in LARGE:
             continue
-        ranks = ItemsetRanks(open_sealed(read().data), SIZE, known_items=True)
+        ranks = ItemsetRanks(opened(read().data), SIZE, known_items=True)
         for k in LISTS:
             for epsilon in SMALL:
                 row = {case[0]: recall(ranks, case, k, epsilon, seed) for case in OF_SMALL}

@@ -12,13 +12,13 @@ from scipy.sparse import csr_matrix
 
 import winnow as wn
 from _common import report
+from winnow.core.run import single_run
 from winnow.core.tape import Tape
 from winnow.lp.calibration import LpBudget, plan_lp
 from winnow.lp.crossing.rows import seal_rows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.problem import OwnedProblem, Simplex, Target
 from winnow.plots.figures import STYLES, as_file, new_figure
-from winnow.privacy import single_use_grant
 
 ALPHA, DELTA = 0.5, 1e-6
 EPSILONS = [0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]
@@ -115,8 +115,8 @@ def columns(m: int, d: int, each: int, epsilon: float, rounds: int) -> dict[str,
             mechanism = ConstraintPrivateLp(
                 plan.selection_epsilon, times, m // 20, (-1, 0), (-1, -1), selection=selection
             )
-            grant = single_use_grant(mechanism.promise(relation).event)
-            run = mechanism.open(rows, grant, Tape.seeded(1), relation=relation)
+            key, _ = single_run(mechanism, relation, Tape.seeded(1))
+            run = mechanism.drawn(rows, key)
             start = time.process_time()
             run.solve(problem.simplex.scale(opt), plan.step)
             spans.append(time.process_time() - start)

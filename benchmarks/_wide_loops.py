@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
+from _common import opened
 from winnow import SealedTable, Workload
-from winnow.core.opening import open_sealed
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.privacy import zcdp_rho
 from winnow.read.crossing import true_counts
@@ -42,7 +42,7 @@ class Truth:
     def of(self, columns: Columns) -> np.ndarray:
         if columns not in self._known:
             alone = Workload(self.table.schema, (MarginalPart(self.table.schema, columns),))
-            self._known[columns] = open_sealed(true_counts(self.table, alone)).astype(np.float64)
+            self._known[columns] = opened(true_counts(self.table, alone)).astype(np.float64)
         return self._known[columns]
 
     def noisy(self, columns: Columns, sigma: float, generator: np.random.Generator) -> NoisyTable:

@@ -25,11 +25,10 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
-from _common import arguments, report, save
+from _common import arguments, opened, report, save
 from _itemset_lists import SETTINGS, lists, small_epsilons
 from winnow.core.baskets import Baskets
 from winnow.core.noisy_top.ranked import Without, at_rank
-from winnow.core.opening import open_sealed
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.table import itemset_mechanism
@@ -129,7 +128,7 @@ def against_miner(folder: Path, draws: int) -> list[dict[str, Any]]:
     rows = []
     for name, read in sources(folder).items():
         took, sealed = cpu(read)
-        baskets = open_sealed(sealed.data)
+        baskets = opened(sealed.data)
         for size in (2, 3, 4):
             timed(name, baskets, size, 1)  # loads the kernels
             rows.append({**timed(name, baskets, size, draws), "reading, CPU s": took})
@@ -297,7 +296,7 @@ def main() -> None:
         save(options.out, document)
         return
     document["against a miner"] = against_miner(options.data, draws)
-    groceries = open_sealed(sources(options.data)["groceries"]().data)
+    groceries = opened(sources(options.data)["groceries"]().data)
     document["lists"] = lists(options.data, options.seed, options.quick, [])
     document["small epsilon"] = small_epsilons(options.data, options.seed)
     epsilons = [round(float(e), 4) for e in np.geomspace(0.004, 0.4, 6 if options.quick else 13)]

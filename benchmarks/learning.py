@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 import winnow as wn
 from _classifiers import compared, fresh, tables
-from _common import arguments, report, save
-from winnow.core.opening import open_sealed
+from _common import arguments, opened, report, save
 from winnow.core.tape import Tape
 from winnow.learn.crossing.rows import labelled_table, rule_scores
 from winnow.learn.kernels.rule_counts import correct_by_rule
@@ -82,9 +81,9 @@ def accuracies(folder: Path, kind: str, draws: int, seed: int) -> dict[str, Any]
     train, test, schema = adult(folder)
     sealed = wn.read_table(train, schema=schema)
     rules = parse(kind).over(sealed.schema.subset([n for n in schema if n != TARGET]))
-    scores = open_sealed(rule_scores(labelled_table(sealed, TARGET), rules).values)
+    scores = opened(rule_scores(labelled_table(sealed, TARGET), rules).values)
     held = wn.read_table(test, schema=schema)
-    on_test = open_sealed(rule_scores(labelled_table(held, TARGET), rules).values) / len(test)
+    on_test = opened(rule_scores(labelled_table(held, TARGET), rules).values) / len(test)
     best, root = int(np.argmax(scores)), Tape.seeded(seed)
     rows = []
     for name, options in MECHANISMS.items():
@@ -175,7 +174,7 @@ def timings(folder: Path | None, quick: bool) -> list[dict[str, Any]]:
 
 def _case(table: wn.SealedTable, target: str, kind: str) -> tuple[RuleClass, Any, Any, Counts]:
     features = [name for name in table.schema.names if name != target]
-    rows = open_sealed(labelled_table(table, target).rows)
+    rows = opened(labelled_table(table, target).rows)
     rules = parse(kind).over(table.schema.subset(features))
     return rules, rows.codes, rows.positive, rows.weights
 

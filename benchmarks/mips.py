@@ -30,14 +30,15 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
-from _common import arguments, best_time, report, save
+from _common import arguments, best_time, opened, report, save
 from winnow import IndexedExponential, Sealed, SealedVectors, SlackExponential, Utility, Workload
-from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.tape import Tape
 from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem
 from winnow.inner_product.vectors import SealedQuery, seal_query
 from winnow.privacy import BoundedRange, Repeat
-from winnow.release.crossing.lazy_selection import LazySelector
+from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
 from winnow.release.kernels.distribution import Distribution
 
 CELLS = 3000
@@ -86,7 +87,8 @@ def envelope_time(
     counts: np.ndarray, distribution: Distribution, epsilon_0: float, n: int, rounds: int
 ) -> float:
     """The mean time of a selection of wn.release, over rounds that go on from this state."""
-    selector = LazySelector(Sealed(counts, "counts"), distribution.workload, epsilon_0)
+    key, _ = single_run(LazyExponential(epsilon_0), Relation.ADD_REMOVE, Tape.seeded(0))
+    selector = LazySelector(Sealed(counts, "counts"), distribution.workload, epsilon_0, key=key)
     tape, spent = Tape.seeded(1), 0.0
     selector.draw(distribution, tape)  # what is done once
     for _ in range(ROUNDS):
@@ -102,7 +104,7 @@ def looked_at(vectors: SealedVectors, query: SealedQuery, scale: float) -> dict[
     """Recall and c of the best sqrt(m) that the index proposes for both signs."""
     grid = InnerProductGrid.of(query.utility, signed=True)
     problem = InnerProductProblem(
-        open_sealed(vectors.content), open_sealed(query.values), grid.power, signed=True
+        opened(vectors.content), opened(query.values), grid.power, signed=True
     )
     k = math.isqrt(problem.size - 1) + 1
     proposed, bound = problem.propose(k, NONE)
@@ -134,9 +136,10 @@ def measured(
     # a round with slack has 1.5 times the epsilon, of which a third pays for the index
     slack = SlackExponential(1.5 * epsilon_0, signed=True, slack=epsilon_0 / 4)
     seeds = count()
+    key, _ = single_run(mechanism, private.relation, Tape.seeded(0))
     found = {
         "selection_s": best_time(
-            lambda: mechanism.drawn(vectors, private, Tape.seeded(next(seeds))),
+            lambda: mechanism.drawn(vectors, private, key, Tape.seeded(next(seeds))),
             repeats,
             clock=time.process_time,
         )
@@ -145,7 +148,7 @@ def measured(
         scale = float(mechanism.scale(InnerProductGrid.of(private.utility, signed=True).utility))
         found |= looked_at(vectors, private, scale)
         found["slack_selection_s"] = best_time(
-            lambda: slack.drawn(vectors, private, Tape.seeded(next(seeds))),
+            lambda: slack.drawn(vectors, private, key, Tape.seeded(next(seeds))),
             repeats,
             clock=time.process_time,
         )

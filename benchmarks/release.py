@@ -33,13 +33,14 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
-from _common import arguments, best_time, report, save
+from _common import arguments, best_time, opened, report, save
 from winnow import Sealed, Workload
-from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.tape import Tape
 from winnow.privacy import calibrate_rounds, paper_round_epsilon
 from winnow.read.crossing import true_counts
-from winnow.release.crossing.lazy_selection import LazySelector
+from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
 from winnow.release.kernels.distribution import Distribution
 
 ADULT = {
@@ -90,7 +91,8 @@ def mwem(
 
 def lazy(workload: Workload, counts: np.ndarray, epsilon: float, seed: int) -> Select:
     """Our exact selection."""
-    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon)
+    key, _ = single_run(LazyExponential(epsilon), Relation.ADD_REMOVE, Tape.seeded(0))
+    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon, key=key)
     tape = Tape.seeded(seed)
     return lambda distribution: selector.draw(distribution, tape)
 
@@ -192,7 +194,7 @@ def adult(folder: Path, name: str, columns: tuple[str, ...], seeds: int, quick: 
         columns=columns,
     )
     workload = wn.marginals(ways=[2, 3]).over(table.schema)
-    counts, n = open_sealed(true_counts(table, workload)), table.n
+    counts, n = opened(true_counts(table, workload)), table.n
     plan = calibrate_rounds(100, epsilon=1, delta=1e-3, relation="substitution", accountant="zcdp")
     epsilon, sigma = float(plan.selection_epsilon), float(plan.noise_multiplier)
     mwem(workload, counts, n, 5, lazy(workload, counts, epsilon, 1), lambda: 0.0, errors=False)
@@ -226,7 +228,7 @@ def adult(folder: Path, name: str, columns: tuple[str, ...], seeds: int, quick: 
     row["dense_seconds"] = dense_time(matrix)
     if name == "24k" and not quick:
         h = np.zeros(matrix.shape[1])
-        codes, weights = open_sealed(table.rows)
+        codes, weights = opened(table.rows)
         np.add.at(h, np.ravel_multi_index(codes, workload.schema.shape), weights / n)
         row["faiss"] = faiss_rows(matrix, h - 1 / len(h), n * epsilon / 2)
     del matrix
@@ -249,10 +251,9 @@ released = wn.release(table, workload, epsilon=1, delta=1e-3, rounds=rounds, see
 took = time.perf_counter() - start
 status = open("/proc/self/status").read()  # ru_maxrss would be that of the parent process
 peak = int(status.split("VmHWM:")[1].split()[0]) / 1e6
-from winnow.core.opening import open_sealed
 from winnow.read.crossing import true_counts
 import numpy as np
-off = np.abs(released.value.answers(workload) - open_sealed(true_counts(table, workload)) / table.n)
+off = np.abs(released.value.answers(workload) - true_counts(table, workload)._content / table.n)
 print(workload.schema.cells, workload.size, took, peak, off.max(), off.mean())
 """
 

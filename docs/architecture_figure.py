@@ -30,7 +30,7 @@ FILES = (
     ("verb", "check, choose, charge, call"),
     ("plan, settings, table", "from public numbers only"),
     ("mechanism", "parameters, guarantee, proof"),
-    ("crossing", "alone opens sealed data"),
+    ("crossing", "opens sealed data with a key"),
     ("kernels", "compiled loops, numbers only"),
 )
 INK, BLUE, RED = "#1f2933", "#0b3c6f", "#c8452c"

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from test_methods import DELTA, table
 
 import winnow as wn
-from reference.inside import Tape, unsafe_true_answers
+from reference.inside import unsafe_true_answers
+from reference.running import paid_key
 from winnow import Relation
 from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
 from winnow.answers.maxent import monotone
@@ -24,7 +25,6 @@ from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzS
 from winnow.core.sealed import Sealed
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Workload
-from winnow.privacy import single_use_grant
 from winnow.read.crossing import Rows, SealedTable
 
 
@@ -76,7 +76,7 @@ def test_whole_units_and_noise_are_charged_in_every_relation() -> None:
     for relation in Relation:
         assert mechanism.size(relation) == 9 * 5 / 20
     with pytest.raises(wn.ParameterError, match="up to 2 rows"):
-        MeasureLinear(QueriesStrategy(workload), 20).measure(table(people=2), None, None)  # type: ignore[arg-type]
+        MeasureLinear(QueriesStrategy(workload), 20).check(table(people=2))
 
 
 def test_laplace_noise_is_for_queries_only() -> None:
@@ -125,11 +125,10 @@ def test_answers_are_unbiased_with_the_stated_errors(name: str, relation: str) -
     truth = unsafe_true_answers(sealed, bound) * 5000
     request = AnswersRequest(bound, 1, DELTA, Relation(relation), 1, 5000)
     plan = choose(request, method).linear[method]
-    event = plan.mechanism.promise(sealed.relation).event
     scores = []
     for seed in range(60):
-        noisy = plan.mechanism.measure(sealed, single_use_grant(event), Tape.seeded(seed))
-        answers = plan.solution.answers(noisy.numbers.astype(float), 5000)
+        numbers = plan.mechanism.drawn(sealed, paid_key(plan.mechanism, sealed.relation, seed))
+        answers = plan.solution.answers(numbers.astype(float), 5000)
         errors = np.maximum(plan.deviation * plan.solution.deviations, 1e-6)
         scores.append((answers - truth) / errors)
     assert np.abs(np.mean(scores, axis=0)).max() < 6 / np.sqrt(60)

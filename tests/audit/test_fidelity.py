@@ -10,6 +10,7 @@ import pytest
 
 from reference.audited import Case, chi_square_p_value, counts, general, model_of
 from reference.inside import Law, Tape
+from reference.running import released
 from winnow import (
     Canonical,
     ExponentialMechanism,
@@ -46,7 +47,7 @@ def test_releases_have_the_exact_probabilities(mechanism: Selection) -> None:
     root, seen = Tape.seeded(5), Counter[tuple[int, ...]]()
     for draw in range(draws):
         tape = root.child(f"release-{draw}")
-        seen[tuple(mechanism.release(sealed, single_use_grant(event), tape).value)] += 1
+        seen[tuple(released(mechanism, sealed, single_use_grant(event), tape).value)] += 1
     model = model_of(mechanism, declared.utility)
     outcomes = list(map(tuple, model.outcomes(5).tolist()))
     observed = np.array([*(seen[outcome] for outcome in outcomes), 0])
@@ -62,7 +63,8 @@ def test_sparse_vector_releases_have_the_exact_probabilities() -> None:
     event = mechanism.promise(declared.relation).event
     root, seen = Tape.seeded(6), Counter[tuple[int, ...]]()
     for draw in range(draws):
-        answer = mechanism.release(sealed, single_use_grant(event), root.child(f"{draw}")).value
+        grant, tape = single_use_grant(event), root.child(f"{draw}")
+        answer = released(mechanism, sealed, grant, tape).value
         above = [int(i in answer.above) for i in range(answer.answered)]
         seen[(*above, *(-1,) * (4 - answer.answered))] += 1
     model = model_of(mechanism, declared.utility)

@@ -15,6 +15,7 @@ import numpy as np
 
 import winnow as wn
 from reference.inside import Law, Rows, group
+from reference.running import OpenedRun, plan_of, released, spent
 from winnow import (
     IndexedExponential,
     Joint,
@@ -27,7 +28,8 @@ from winnow import (
 )
 from winnow.answers.mechanism import MeasureLinear
 from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
-from winnow.inner_product.rounds import IndexedRounds, rounds_event
+from winnow.core.run import redeem
+from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
 from winnow.inner_product.vectors import seal_query
 from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.mechanism import MultiplicativeWeights
@@ -49,7 +51,7 @@ from winnow.release.crossing.rounds import SelectAndMeasure
 from winnow.release.crossing.run_parts import Task
 from winnow.release.kernels.distribution import uniform_distribution
 from winnow.release.mechanism import MeasureMarginals
-from winnow.select.crossing import FromClasses
+from winnow.select.crossing import FromClasses, SparseVectorStream
 from winnow.select.ranked import Repeated
 from winnow.tables.measured import NoisyForm, TableForm
 from winnow.tables.mechanism import MeasureTables
@@ -102,7 +104,8 @@ class Subject:
 
 
 def _released(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
-    return mechanism.release(*(data if isinstance(data, tuple) else (data,)), grant, tape)
+    private, *public = data if isinstance(data, tuple) else (data,)
+    return released(mechanism, private, grant, tape, *public)
 
 
 # --- those with a word ---
@@ -178,7 +181,10 @@ def _threshold() -> Iterator[Subject]:
                       ((made, scores(sensitivity=10**290)),))  # fmt: skip
 
     def opened(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
-        stream = mechanism.open(data.utility, grant, tape)
+        mechanism.check(data)
+        key, receipt = spent(mechanism, data.relation, grant, tape)
+        guarantee = mechanism.guarantee(mechanism.promise(data.relation))
+        stream = SparseVectorStream(mechanism, data.utility, guarantee, key, receipt)
         stream.ask(data)
         return stream
 
@@ -221,24 +227,31 @@ def vectors(turn: int = 0, relation: Relation = Relation.ADD_REMOVE, dimension: 
     return seal_vectors(VECTORS, index="flat"), seal_query(query, utility)
 
 
+def _searched(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+    candidates, query = data
+    plan = replace(
+        plan_of(mechanism, query.relation),
+        draw=lambda private, key: mechanism.labels(candidates, private, key),
+        check=lambda private: mechanism.check(candidates, private),
+    )
+    return redeem(plan, query, grant, tape)
+
+
 def _inner_products() -> Iterator[Subject]:
     for made in (IndexedExponential(1, 2), SlackExponential(1, 2, slack=Fraction(1, 10))):
-        yield Subject(f"inner products, {made.title}", made, vectors, _released,
+        yield Subject(f"inner products, {made.title}", made, vectors, _searched,
                       ((made, vectors(dimension=3)), (type(made)(1, 4), vectors())))  # fmt: skip
 
     def rounds(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
         candidates, query = data
-        run = IndexedRounds(mechanism, candidates, query.utility, 3, grant, tape)
+        key, receipt = spent(mechanism, query.relation, grant, tape)
+        run = IndexedRounds(mechanism.selection, candidates, query.utility, 3, key)
         run.next(query)
-        return run
+        return OpenedRun(run, receipt, key)
 
-    made = IndexedExponential(1, 2)
-
-    def event(relation: Relation) -> Any:
-        return rounds_event(made, Utility.declare(1, relation=relation), 3)
-
-    yield Subject("inner products, rounds", made, vectors, rounds, (),
-                  state=lambda run: run, event=event)  # fmt: skip
+    repeated = RepeatedSelection(IndexedExponential(1, 2), 3)
+    yield Subject("inner products, rounds", repeated, vectors, rounds, (),
+                  state=lambda opened: opened.run)  # fmt: skip
 
 
 def counted(turn: int = 0, relation: Relation = Relation.SUBSTITUTION) -> Any:
@@ -251,49 +264,54 @@ def _rounds() -> Iterator[Subject]:
         counts, relation = data
         first = Sealed(np.array([SECRET]), "rows")
         task = Task(counts, PAIRS, 2)
-        run = mechanism.open([task], grant, tape, relation=relation, total=first)
+        mechanism.check([task])
+        key, receipt = spent(mechanism, relation, grant, tape)
+        run = mechanism.open([task], key, relation=relation, total=first)
         run.tasks[0].next(uniform_distribution(PAIRS, 500))
-        return run
+        return OpenedRun(run, receipt, key)
 
     yield Subject("release, rounds", SelectAndMeasure(1, 2, 2, "gaussian", 3), counted, released,
                   ((SelectAndMeasure(1, 2, 3, "gaussian", 3), counted()),
-                   (SelectAndMeasure(1, HUGE, 2, "gaussian", 3), counted()),
-                   (SelectAndMeasure(1, 2, 2), counted())),
-                  state=lambda run: run.tasks[0], covers=(LazyExponential,))  # fmt: skip
+                   (SelectAndMeasure(1, HUGE, 2, "gaussian", 3), counted())),
+                  state=lambda opened: opened.run.tasks[0], covers=(LazyExponential,))  # fmt: skip
 
     def measured(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
         counts, relation = data
-        run = mechanism.open(counts, PAIRS, grant, tape, relation=relation)
+        mechanism.check(relation)
+        key, receipt = spent(mechanism, relation, grant, tape)
+        run = mechanism.open(counts, PAIRS, key, relation=relation)
         run.start(counts, PAIRS, (1,)).next([0], [np.full(6, 80.0)], [0.0])
-        return run
+        return OpenedRun(run, receipt, key)
 
-    refused = (
-        (MeasureMarginals(1, HUGE, 2, (3,)), counted()),
-        (MeasureMarginals(1, 2, 2, (3, 3)), counted()),
-    )
+    refused = ((MeasureMarginals(1, HUGE, 2, (3,)), counted()),)
     made = MeasureMarginals(1, 2, 2, (3,))
-    yield Subject("wide, rounds", made, counted, measured, refused, state=lambda run: run)
+    yield Subject("wide, rounds", made, counted, measured, refused, state=lambda opened: opened.run)
 
 
 def _sessions() -> Iterator[Subject]:
     def asked(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
-        run = mechanism.open(data, grant, tape)
+        mechanism.check(data.rows_per_person)
+        key, receipt = spent(mechanism, data.relation, grant, tape)
+        run = mechanism.open(data, key)
         run.ask(QUESTION, 30.0, 1.0)
         run.prior()
-        return run
+        return OpenedRun(run, receipt, key)
 
     made = MultiplicativeWeights(2, 1, 12, prior_multiplier=2)
     quiet = MultiplicativeWeights(2, Fraction(1, HUGE), 12)
     yield Subject("interactive, multiplicative weights", made, table, asked,
-                  ((quiet, table()),), state=lambda run: run)  # fmt: skip
+                  ((quiet, table()),), state=lambda opened: opened.run)  # fmt: skip
 
     def answered(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
-        run = mechanism.open(data, grant, tape)
+        mechanism.check(data.rows_per_person)
+        key, receipt = spent(mechanism, data.relation, grant, tape)
+        run = mechanism.open(data, key)
         run.answer([QUESTION])
-        return run
+        return OpenedRun(run, receipt, key)
 
     yield Subject("interactive, independent answers", IndependentAnswers(2, 1), table, answered,
-                  ((IndependentAnswers(2, HUGE), table()),), state=lambda run: run)  # fmt: skip
+                  ((IndependentAnswers(2, HUGE), table()),),
+                  state=lambda opened: opened.run)  # fmt: skip
 
 
 MATRIX = np.array([[1.0, 0.0], [0.0, 1.0]])
@@ -305,49 +323,44 @@ def offsets(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
 
 def owned(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
     rows = np.array([[1.0, 0.5]] * (4 - turn) + [[0.25, 1.0]])
-    return seal_rows(rows, [float(SECRET)] * len(rows)), relation
+    return seal_rows(rows, [float(SECRET)] * len(rows), relation)
 
 
 def _programs() -> Iterator[Subject]:
     def scalar(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
-        run = mechanism.open(data, grant, tape)
+        key, receipt = spent(mechanism, data.relation, grant, tape)
+        run = mechanism.drawn(data, key)
         run.solve(ConstraintRows.of(MATRIX), np.ones(2), 0.5)
-        return run
+        return OpenedRun(run, receipt, key)
 
     yield Subject("lp, scalar", ScalarPrivateLp(1, 2, check_multiplier=2), offsets, scalar, (),
-                  state=lambda run: run)  # fmt: skip
+                  state=lambda opened: opened.run)  # fmt: skip
 
     def constraint(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
-        rows, relation = data
-        run = mechanism.open(rows, grant, tape, relation=relation)
+        key, receipt = spent(mechanism, data.relation, grant, tape)
+        run = mechanism.drawn(data, key)
         run.solve(np.ones(2), 0.5, 0.1)
-        return run
+        return OpenedRun(run, receipt, key)
 
     made = ConstraintPrivateLp(1, 2, 2, (0, 1), (-1, 1), check_multiplier=2)
-    yield Subject("lp, constraint", made, owned, constraint, (), state=lambda run: run)
+    yield Subject("lp, constraint", made, owned, constraint, (), state=lambda opened: opened.run)
 
 
 def _tables() -> Iterator[Subject]:
-    def measured(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
-        return mechanism.measure(data, grant, tape)
-
     for law in ("gaussian", "laplace"):
         forms = tuple(NoisyForm(TableForm(((column, 0),), False), Fraction(9)) for column in (0, 1))
         made = MeasureTables(((0, flat(2)), (1, flat(3))), forms, law)
         several = replace(table(), rows_per_person=2)
-        yield Subject(f"tables, {law}", made, table, measured, ((made, several),))
+        yield Subject(f"tables, {law}", made, table, _released, ((made, several),), looks=True)
 
 
 def _linear() -> Iterator[Subject]:
-    def measured(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
-        return mechanism.measure(data, grant, tape)
-
     several = replace(table(), rows_per_person=2)
     matrix = MatrixStrategy(SCHEMA.shape, (0, 1), np.eye(6, dtype=np.int64))
     for strategy in (matrix, ToeplitzStrategy(SCHEMA.shape, 1), QueriesStrategy(PAIRS)):
         made = MeasureLinear(strategy, 9)
         title = f"linear, {strategy.title}"
-        yield Subject(title, made, table, measured, ((made, several),))
+        yield Subject(title, made, table, _released, ((made, several),), looks=True)
 
 
 def _additive() -> Iterator[Subject]:

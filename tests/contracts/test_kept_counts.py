@@ -23,6 +23,7 @@ import winnow as wn
 from contracts.test_engines import Put, put  # noqa: F401  # the sources of the engines' contract
 from reference.bounded_counts import bounded_counts
 from reference.inside import Sealed, Tape, open_sealed
+from reference.running import released
 from winnow.core.noisy_top.count_classes import Place
 from winnow.errors import DataError, ParameterError
 from winnow.read.engines import kept as engine
@@ -363,7 +364,7 @@ def test_of_equal_counts_any_may_take_part_wherever_they_are() -> None:
         seen: Counter[str] = Counter()
         for seed in range(400):
             grant = wn.Budget(5, 0.99).charge(mechanism.promise(utility.relation).event)
-            seen.update(mechanism.release(counts, grant, Tape.seeded(seed)).value)
+            seen.update(released(mechanism, counts, grant, Tape.seeded(seed)).value)
         assert set(seen) == set(labels)
         even = seen.total() / 6
         assert sum((n - even) ** 2 / even for n in seen.values()) < 25.7  # false alarms: 1e-4

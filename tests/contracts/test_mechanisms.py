@@ -25,6 +25,7 @@ from contracts.mechanisms import REFUSED, SECRET, SUBJECTS, Subject
 from contracts.watching import (
     CLAIMED,
     OPENED,
+    PUBLISHED,
     READ,
     REDEEMED,
     Log,
@@ -33,7 +34,9 @@ from contracts.watching import (
     watched_data,
 )
 from reference.inside import Tape
+from reference.running import spent
 from winnow import GrantError, InputError, Relation
+from winnow.core.sealed import PublicFact
 from winnow.privacy import PureDP, from_json, single_use_grant, to_json
 from winnow.select.open_selection import OpenSelection
 
@@ -60,7 +63,7 @@ def drawn(subject: Subject, turn: int = 0, relation: Relation = Relation.ADD_REM
 
 def before_the_charge(subject: Subject, log: Log) -> Log:
     """The log without the look at scores that some mechanisms may refuse."""
-    while subject.looks and log[:1] == [OPENED]:
+    while subject.looks and log[:1] == [PUBLISHED]:
         log = log[1:]
     return log
 
@@ -188,7 +191,7 @@ def test_audits_of_one_mechanism_are_run() -> None:
 
 def is_mechanism(made: type) -> bool:
     """A promise, and a way to draw."""
-    draws = any(hasattr(made, way) for way in ("release", "open", "measure", "draw", "rate"))
+    draws = any(hasattr(made, way) for way in ("drawn", "open", "draw", "rate"))
     return hasattr(made, "promise") and draws and not inspect.isabstract(made)
 
 
@@ -227,9 +230,9 @@ def test_what_a_verb_refuses_costs_nothing(call: Callable[..., Any]) -> None:
 def opened(grant: Any, tape: Any) -> OpenSelection:
     """A selection over parts: its data are held elsewhere, so it is no subject of the above."""
     made, utility = wn.LipschitzMechanism(1, "exponential", 2), wn.Utility.declare(1)
-    promised = made.promise(utility.relation)
     stated = wn.Guarantee(1.0, 0.0, utility.relation)
-    return OpenSelection(made, utility, (promised, stated), grant, tape, False)
+    key, receipt = spent(made, utility.relation, grant, tape)
+    return OpenSelection(made, utility, stated, key, receipt, single=False)
 
 
 def test_a_selection_over_parts_has_a_key_only_when_it_is_paid_for() -> None:
@@ -249,17 +252,34 @@ def test_a_selection_over_parts_has_a_key_only_when_it_is_paid_for() -> None:
             again()
 
 
-def test_every_place_that_spends_a_grant_is_under_the_contract() -> None:
-    """Whoever calls ``spend`` is run above; nobody else claims a tape and redeems a grant."""
+def files_that(*does: str) -> set[str]:
+    """The files of the package whose text calls one of these."""
     root = Path(wn.__file__).parent
-    spending = {
-        ".".join(("winnow", *path.relative_to(root).with_suffix("").parts))
+    return {
+        path.relative_to(root).as_posix()
         for path in root.rglob("*.py")
-        if "spend(" in path.read_text() and path.name != "audit.py"
-    } - {"winnow.core.mechanism"}
-    covered = {base.__module__ for made in registered() for base in made.__mro__}
-    covered |= {type(subject.state(drawn(subject))).__module__ for subject in SUBJECTS}
-    covered.add(OpenSelection.__module__)
-    assert spending <= covered, spending - covered
-    redeeming = [path.name for path in root.rglob("*.py") if ".redeem(" in path.read_text()]
-    assert redeeming == ["mechanism.py"]
+        if any(each in path.read_text() for each in does)
+    }
+
+
+def test_one_file_spends_grants_and_one_makes_keys() -> None:
+    """Sessions alone spend elsewhere: their charge has to be written down before it is used."""
+    assert files_that(".redeem(") == {"core/run.py"}
+    assert files_that("SPENT") == {"core/key.py", "core/run.py"}
+    assert files_that(" spend(", "=spend(") == {"core/run.py", "interactive/opening.py"}
+
+
+def test_only_keys_and_the_listed_facts_look_into_a_seal() -> None:
+    assert files_that("._content") == {"core/key.py", "core/sealed.py"}
+
+
+def test_every_public_fact_is_used_and_every_use_names_one() -> None:
+    root = Path(wn.__file__).parent
+    texts = {path: path.read_text() for path in root.rglob("*.py")}
+    for fact in PublicFact:
+        users = [p for p, text in texts.items() if f"PublicFact.{fact.name}" in text]
+        assert users, f"{fact.name} is listed and nobody tells it"
+        assert len(fact.value) > 30, f"{fact.name} does not say why it is public"
+    for path, text in texts.items():
+        if ".publish(" in text and path.name != "sealed.py":
+            assert "PublicFact." in text, f"{path.name} publishes without a listed fact"

@@ -10,9 +10,11 @@ import pytest
 
 from reference.inside import BitStream, Tape
 from winnow import GrantError, Sealed
+from winnow.core.key import Key
 from winnow.privacy import Event, single_use_grant
 
-CLAIMED, REDEEMED, READ, OPENED = "tape claimed", "grant redeemed", "tape read", "data opened"
+CLAIMED, REDEEMED, READ = "tape claimed", "grant redeemed", "tape read"
+OPENED, PUBLISHED = "data opened", "public fact told"
 Log = list[str]
 
 
@@ -72,13 +74,18 @@ class WatchedGrant:
 
 @contextmanager
 def watched_data(log: Log) -> Iterator[None]:
-    """While it lasts, every sealed value that is opened is written down."""
-    content = Sealed.__dict__["_content"]
+    """While it lasts, every value that a key opens, and every published fact, is written down."""
+    opening, publishing = Key.open, Sealed.publish
 
-    def read(sealed: Sealed[Any]) -> Any:
+    def opened(key: Key, sealed: Sealed[Any]) -> Any:
         log.append(OPENED)
-        return content.__get__(sealed)
+        return opening(key, sealed)
+
+    def published(sealed: Sealed[Any], fact: Any, tell: Any) -> Any:
+        log.append(PUBLISHED)
+        return publishing(sealed, fact, tell)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Sealed, "_content", property(read, content.__set__))
+        patch.setattr(Key, "open", opened)
+        patch.setattr(Sealed, "publish", published)
         yield

@@ -176,12 +176,12 @@ def test_progress_would_tell_the_time(table: Any) -> None:
 def test_predicted_times_grow_with_public_numbers_only(table: Any) -> None:
     from winnow.release.request import ReleaseRequest
     from winnow.release.settings import release_settings
-    from winnow.release.verb import release_seconds
+    from winnow.release.verb import run_seconds
 
     def seconds(**options: Any) -> float:
         asked: dict[str, Any] = {"workload": wn.marginals(ways=1), "schema": table.schema,
                                  "epsilon": 1.0, "rows": 100, "rounds": 2}  # fmt: skip
-        return release_seconds(release_settings(ReleaseRequest(**(asked | options))))
+        return run_seconds(release_settings(ReleaseRequest(**(asked | options))))
 
     assert seconds() < seconds(rounds=50) < seconds(rounds=500)
     assert seconds() < seconds(schema=wn.Schema.parse({"a": 100, "b": 100, "c": 10}))

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import winnow as wn
-from reference.inside import Tape, open_sealed
+from reference.inside import open_sealed
+from reference.running import paid_key
 from winnow import Utility
 from winnow.inner_product.boost import SmoothBoost
 from winnow.inner_product.crossing import SealedExamples, seal_examples
-from winnow.inner_product.rounds import IndexedRounds, rounds_event
-from winnow.privacy import Repeat, single_use_grant
+from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
+from winnow.privacy import Repeat
 
 
 def stumps() -> tuple[np.ndarray, np.ndarray]:
@@ -63,10 +64,8 @@ def test_rounds_are_charged_once_and_not_exceeded() -> None:
     examples = seal_examples(predictions, labels)
     utility = SealedExamples.utility(wn.Relation.ADD_REMOVE)
     mechanism = wn.IndexedExponential(0.5)
-    event = rounds_event(mechanism, utility, 2)
-    grant = single_use_grant(event)
-    run = IndexedRounds(mechanism, examples.predictions, utility, 2, grant, Tape.seeded(1))
-    assert grant.used
+    key = paid_key(RepeatedSelection(mechanism, 2), wn.Relation.ADD_REMOVE)
+    run = IndexedRounds(mechanism, examples.predictions, utility, 2, key)
     query = examples.weighed((), SmoothBoost(0.1).weights(0), wn.Relation.ADD_REMOVE)
     drawn = [run.next(query), run.next(query)]
     assert drawn[0] != drawn[1] or run.left == 0

@@ -14,10 +14,12 @@ import pytest
 
 import winnow as wn
 from reference.inside import Rows, group
+from reference.running import paid_key
 from winnow import GrantError, InputError, Schema, Sealed, SealedTable
 from winnow.errors import LedgerError
 from winnow.interactive import state_files
 from winnow.interactive.crossing import PrivateCounts
+from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.journal import Journal
 from winnow.interactive.questions import Question
 from winnow.privacy import Gaussian
@@ -313,7 +315,8 @@ def test_whether_a_question_is_refused_does_not_depend_on_the_number_of_rows() -
     units = np.full(SCHEMA.cells, grid)
     question = Question(SCHEMA, None, units, grid)
     for rows in (1, 2**40):
-        counts = PrivateCounts(table_of(rows))
+        table = table_of(rows)
+        counts = PrivateCounts(table, paid_key(IndependentAnswers(1, 1), table.relation))
         counts.check(question)
         assert counts.count(question) == grid * rows * (SCHEMA.cells + 1)
     with pytest.raises(InputError, match="too fine"):

@@ -16,6 +16,7 @@ import pytest
 import winnow as wn
 from reference.audited import chi_square_p_value, hockey_stick, model_of
 from reference.inside import Sealed, Tape, open_sealed
+from reference.running import paid_key, released
 from winnow.learn.additive import AdditiveFamily, balanced, variants_of
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled, rule_scores
@@ -104,7 +105,9 @@ def test_the_tables_have_the_noise_that_is_charged() -> None:
             (table - own).ravel()
             for seed in range(200)
             for table, own in zip(
-                model._tables(held, (2, 2), Tape.seeded(seed)), truth, strict=True
+                model._tables(held, (2, 2), paid_key(model, held.relation, seed)),
+                truth,
+                strict=True,
             )
         ]
     )
@@ -117,9 +120,9 @@ def test_the_tables_have_the_noise_that_is_charged() -> None:
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_every_cell_of_every_table_has_noise_of_its_own(law: str) -> None:
     """Of no rows the tables are the noise: with scales of 10^6 no two cells are alike."""
-    model = AdditiveModel(law, 10**6, 1, 2)
+    model, held = AdditiveModel(law, 10**6, 1, 2), labelled([], "substitution")
     for seed in range(10):
-        tables = model._tables(labelled([], "substitution"), (2, 2), Tape.seeded(seed))
+        tables = model._tables(held, (2, 2), paid_key(model, held.relation, seed))
         cells = np.concatenate([table.ravel() for table in tables])
         assert len(set(cells.tolist())) == 8
 
@@ -140,7 +143,7 @@ def test_the_choice_knows_what_rows_weigh_by_the_noisy_sizes(
     for even in (True, False):
         model = AdditiveModel("laplace", 1, 1, 2, even)
         grant = single_use_grant(model.promise(relation).event)
-        model.release(held, (2, 2), grant, Tape.seeded(1))
+        released(model, held, grant, Tape.seeded(1), (2, 2))
     assert [each.relation for each in seen] == [relation] * 2
     assert [each.one_sided for each in seen] == [3000, 3]
 
@@ -278,9 +281,9 @@ def test_a_budget_is_charged_once_before_the_tables_are_drawn() -> None:
     held = labelled(ROWS, "add-remove")
     model = AdditiveModel("laplace", 1, 1, 2)
     grant = single_use_grant(model.promise(held.relation).event)
-    model.release(held, (2, 2), grant, Tape.seeded(1))
+    released(model, held, grant, Tape.seeded(1), (2, 2))
     with pytest.raises(Exception, match=r"redeem|used|spent|grant"):
-        model.release(held, (2, 2), grant, Tape.seeded(2))
+        released(model, held, grant, Tape.seeded(2), (2, 2))
 
 
 def test_gaussian_tables_are_released_at_their_delta() -> None:

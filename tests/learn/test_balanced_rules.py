@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from reference.inside import Sealed, Tape
+from reference.inside import Sealed
+from reference.running import paid_key
 from winnow import Relation
 from winnow.learn.audit.balanced import BalancedModel, made
 from winnow.learn.crossing.balanced import BalancedRule
@@ -100,6 +101,7 @@ def test_draws_follow_the_law_that_is_enumerated(relation: Relation) -> None:
     expected = (law / law.sum())[[order.index(each) for each in said]]
     draws = 600
     drawn = np.bincount(
-        [rule.drawn(held, rules, Tape.seeded(seed)) for seed in range(draws)], minlength=4
+        [rule.drawn(held, rules, paid_key(rule, relation, seed)) for seed in range(draws)],
+        minlength=4,
     )
     assert ((drawn - draws * expected) ** 2 / (draws * expected)).sum() < 21.1

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import winnow as wn
-from reference.inside import Tape
+from reference.running import paid_key
 from winnow import Relation, Utility
 from winnow.lp.bounds import LpSetting
 from winnow.lp.calibration import LpBudget, plan_lp
@@ -18,7 +18,7 @@ from winnow.lp.crossing.rows import as_upper_rows, seal_offsets
 from winnow.lp.crossing.scalar import in_steps
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
-from winnow.privacy import guarantee_of, pure_cost, single_use_grant
+from winnow.privacy import guarantee_of, pure_cost
 
 SHIFTS = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], float)
 NEEDED = np.array([3000.0, 4200, 3800, 3500])
@@ -344,8 +344,7 @@ def test_no_more_solves_than_were_charged() -> None:
     utility = wn.Utility.declare(1)
     offsets = seal_offsets([12345.0, 1.0], 2, utility)
     mechanism = ScalarPrivateLp(1.0, 1)
-    event = mechanism.promise(wn.Relation.ADD_REMOVE).event
-    run = mechanism.open(offsets, single_use_grant(event), Tape.seeded(1))
+    run = mechanism.drawn(offsets, paid_key(mechanism, offsets.relation))
     from winnow.lp.kernels.scalar_program import ConstraintRows
 
     run.solve(ConstraintRows.of(np.eye(2)), np.ones(2), 0.1)

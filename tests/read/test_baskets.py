@@ -70,7 +70,7 @@ def test_a_user_has_at_most_so_many_baskets(tmp_path):
     baskets = wn.read_baskets(
         path, user="customer", max_baskets_per_user=1, basket="basket", item="item", salt="s"
     )
-    assert len(opened(baskets)) == 2 and baskets.unit == "user"
+    assert len(opened(baskets)) == 2 and baskets.whose == "user"
     assert baskets.utility.width == 1
     more = wn.read_baskets(
         path, user="customer", max_baskets_per_user=2, basket="basket", item="item", salt="s"

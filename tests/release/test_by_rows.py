@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import winnow as wn
+from reference.running import paid_key
 from winnow import Relation
 from winnow.core.sealed import Sealed
-from winnow.core.tape import Tape
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.privacy import (
     AnyOf,
@@ -22,7 +22,6 @@ from winnow.privacy import (
     from_json,
     guarantee_of,
     pure_cost,
-    single_use_grant,
     to_json,
     zcdp_cost,
 )
@@ -133,10 +132,10 @@ def test_the_noisy_number_of_rows_chooses_the_rounds_that_are_drawn(true: int) -
     schema = wn.Schema.parse({"a": 4})
     workload = wn.marginals(1).over(schema)
     counts = Sealed(np.array([true, 0, 0, 0], np.int64), "counts")
-    event, seen = GAUSSIAN.promise(ADD).event, set()
+    seen = set()
     for seed in range(20):
         run = GAUSSIAN.open(
-            [Task(counts, workload, 1)], single_use_grant(event), Tape.seeded(seed), relation=ADD,
+            [Task(counts, workload, 1)], paid_key(GAUSSIAN, ADD, seed), relation=ADD,
             total=Sealed(np.array([true], np.int64), "rows"),
         )  # fmt: skip
         taken = GAUSSIAN.taken(run.total or 0)

@@ -11,6 +11,7 @@ import pytest
 
 from reference import envelope as reference
 from reference.inside import Tape
+from reference.running import any_key
 from winnow import Schema, Sealed, Workload, marginals
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.workloads.bits import BitsPart, pack
@@ -71,7 +72,7 @@ def test_sums_are_those_of_the_reference_and_no_bound_is_below_a_score(
 ) -> None:
     """In whole numbers, through small steps, large ones, and changes of the unit of weight."""
     workload, counts, distribution = setting(queries, shape, tables=tables)
-    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon)
+    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon, key=any_key())
     rng, tape = np.random.default_rng(1), Tape.seeded(1)
     bits = distribution.dense[0].part
     inside = np.array([bits.row(j) for j in range(queries)]).astype(np.int64)
@@ -96,7 +97,7 @@ def test_sums_are_those_of_the_reference_and_no_bound_is_below_a_score(
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
 def test_the_law_holds_through_steps(tables: bool, epsilon: float) -> None:
     workload, counts, distribution = setting(150, (6, 5, 4), tables=tables, seed=2)
-    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon)
+    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon, key=any_key())
     rng, tape = np.random.default_rng(3), Tape.seeded(4)
     seen, expected = np.zeros((workload.size, 2)), np.zeros((workload.size, 2))
     for step in range(400):
@@ -118,7 +119,7 @@ def test_the_law_holds_through_steps(tables: bool, epsilon: float) -> None:
 def test_high_bounds_cost_time_only(slack: float) -> None:
     """Bounds far above the scores are lowered one by one, as far down as it takes."""
     workload, counts, distribution = setting(100, (6, 5, 4), seed=5)
-    selector = LazySelector(Sealed(counts, "counts"), workload, 0.1)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 0.1, key=any_key())
     tape, draws = Tape.seeded(6), 3000
     selector.draw(distribution, tape)
     sampler = sampler_of(selector)
@@ -136,7 +137,7 @@ def test_high_bounds_cost_time_only(slack: float) -> None:
 @pytest.mark.usefixtures("followed")
 def test_sums_that_are_wrong_are_noticed() -> None:
     workload, counts, distribution = setting(100, (6, 5, 4), seed=5)
-    selector = LazySelector(Sealed(counts, "counts"), workload, 1.0)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 1.0, key=any_key())
     tape = Tape.seeded(6)
     selector.draw(distribution, tape)
     held = sampler_of(selector)._followed
@@ -153,7 +154,7 @@ def test_queries_are_followed_once_too_many_had_to_be_looked_at(
     monkeypatch.setattr(clocked_sampler, "_MANY", 1)
     monkeypatch.setattr(clocked_sampler.FOLLOW, "_at", 1e9)
     workload, counts, distribution = setting(150, (6, 5, 4), seed=2)
-    selector = LazySelector(Sealed(counts, "counts"), workload, 0.1)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 0.1, key=any_key())
     tape, draws = Tape.seeded(7), 4000
     selector.draw(distribution, tape)
     held = selector._sampler
@@ -172,7 +173,7 @@ def test_queries_are_followed_once_too_many_had_to_be_looked_at(
 
 def test_many_queries_with_much_to_tell_apart_are_followed_from_the_start() -> None:
     workload, counts, distribution = setting(2100, (6, 5), seed=8, rows=50_000)
-    selector = LazySelector(Sealed(counts, "counts"), workload, 0.1)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 0.1, key=any_key())
     selector.draw(distribution, Tape.seeded(1))
     sampler_of(selector)
 
@@ -182,7 +183,7 @@ def test_the_size_of_the_buffer_has_no_influence() -> None:
     drawn = []
     for size in (3, 4096):
         workload, counts, distribution = setting(150, (6, 5, 4), seed=2)
-        selector = LazySelector(Sealed(counts, "counts"), workload, 0.1)
+        selector = LazySelector(Sealed(counts, "counts"), workload, 0.1, key=any_key())
         words = TapeWords(Tape.seeded(9), size)
         run = []
         for step in range(100):
@@ -200,7 +201,7 @@ def test_large_tables_are_drawn_from_in_wider_numbers(total: int) -> None:
     rng = np.random.default_rng(13)
     counts = np.rint(total * distribution.answers()).astype(np.int64)
     counts += rng.integers(-6, 7, workload.size)
-    selector = LazySelector(Sealed(counts, "counts"), workload, 0.3)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 0.3, key=any_key())
     seen, tape = np.zeros((workload.size, 2)), Tape.seeded(14)
     for _ in range(3000):
         query, sign = selector.draw(distribution, tape)

@@ -12,6 +12,7 @@ import pytest
 from reference import envelope as reference
 from reference.inside import Tape
 from reference.rigged_tape import RiggedTape
+from reference.running import any_key
 from winnow import GrantError, InputError, Schema, Sealed, Workload, marginals, prefixes
 from winnow.core.kernels import draw_state
 from winnow.core.kernels.draw_state import BOUND, SCORE, SIGN, WORD
@@ -90,7 +91,7 @@ def tally(selector: LazySelector, distribution: Distribution, tape: Tape, draws:
 @pytest.mark.parametrize("epsilon", [0.01, 0.04])
 def test_draws_follow_the_exponential_mechanism(name: str, epsilon: float) -> None:
     workload, counts, distribution = setting(name)
-    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon)
+    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon, key=any_key())
     seen = tally(selector, distribution, Tape.seeded(1))
     expected = DRAWS * reference.law(exponents(workload, counts, distribution, epsilon))
     assert reference.p_value(seen, expected) > REJECT
@@ -99,7 +100,8 @@ def test_draws_follow_the_exponential_mechanism(name: str, epsilon: float) -> No
 @pytest.mark.parametrize("name", ["marginals", "bits"])
 def test_a_wrong_scale_would_be_noticed(name: str) -> None:
     workload, counts, distribution = setting(name)
-    broken = LazySelector(Sealed(counts, "counts"), workload, 2 * 0.05)  # the factor 2 is missing
+    doubled = 2 * 0.05  # the factor 2 is missing
+    broken = LazySelector(Sealed(counts, "counts"), workload, doubled, key=any_key())
     seen = tally(broken, distribution, Tape.seeded(1))
     expected = DRAWS * reference.law(exponents(workload, counts, distribution, 0.05))
     assert reference.p_value(seen, expected) < REJECT
@@ -114,7 +116,7 @@ def test_blocks_under_a_low_parent_are_not_evaluated_and_the_law_stays() -> None
     drawn = rng.multinomial(ROWS, distribution.weights())
     codes = [np.repeat(code.ravel(), drawn) for code in np.indices(SCHEMA.shape)]
     counts = workload.counts(codes, np.ones(ROWS, np.int64))
-    selector = LazySelector(Sealed(counts, "counts"), workload, 1.0)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 1.0, key=any_key())
     seen = tally(selector, distribution, Tape.seeded(2))
     sampler = selector._sampler
     assert isinstance(sampler, BlockSampler)
@@ -127,7 +129,7 @@ def test_blocks_under_a_low_parent_are_not_evaluated_and_the_law_stays() -> None
 def test_blocks_that_are_not_evaluated_are_proposed_from_by_their_bound() -> None:
     """With no threshold nothing is evaluated beforehand but the highest block."""
     workload, counts, distribution = setting("marginals")
-    selector = LazySelector(Sealed(counts, "counts"), workload, 0.02)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 0.02, key=any_key())
     selector._open(distribution)
     sampler = selector._sampler
     assert isinstance(sampler, BlockSampler)
@@ -142,7 +144,7 @@ def test_blocks_that_are_not_evaluated_are_proposed_from_by_their_bound() -> Non
 def test_the_law_holds_through_steps_epochs_and_merges(name: str, epsilon: float) -> None:
     workload, counts, distribution = setting(name)
     rng = np.random.default_rng(7)
-    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon)
+    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon, key=any_key())
     tape = Tape.seeded(4)
     seen, expected = np.zeros((workload.size, 2)), np.zeros((workload.size, 2))
     slots = set()
@@ -160,7 +162,7 @@ def test_the_law_holds_through_steps_epochs_and_merges(name: str, epsilon: float
 @pytest.mark.parametrize("allowed", [0, 3])
 def test_the_law_holds_when_draws_end_in_a_full_scan(allowed: int) -> None:
     workload, counts, distribution = setting("bits")
-    selector = LazySelector(Sealed(counts, "counts"), workload, 0.1)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 0.1, key=any_key())
     tape = Tape.seeded(5)
     seen = np.zeros((workload.size, 2))
     for _ in range(DRAWS // 2):
@@ -204,7 +206,7 @@ def test_bad_bounds_cost_time_only() -> None:
 @pytest.mark.parametrize("name", ["prefixes", "bits"])
 def test_without_signal_all_signed_queries_are_equally_likely(name: str) -> None:
     workload, counts, distribution = setting(name)
-    selector = LazySelector(Sealed(counts, "counts"), workload, 1e-9)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 1e-9, key=any_key())
     seen = tally(selector, distribution, Tape.seeded(7), 5000)
     assert reference.p_value(seen, np.full(seen.shape, 5000 / seen.size)) > REJECT
 
@@ -212,7 +214,7 @@ def test_without_signal_all_signed_queries_are_equally_likely(name: str) -> None
 def test_draws_equal_the_slow_twin_bit_for_bit() -> None:
     workload, counts, distribution = setting("prefixes")
     epsilon = Fraction(1, 20)
-    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon)
+    selector = LazySelector(Sealed(counts, "counts"), workload, epsilon, key=any_key())
     tape, item = Tape.seeded(8), 0
     for step in range(300):
         values, mass = distribution.maintained_answers()
@@ -229,7 +231,7 @@ def test_the_size_of_the_buffer_has_no_influence(name: str) -> None:
     drawn = []
     for size in (3, 4096):
         workload, counts, distribution = setting(name)
-        selector = LazySelector(Sealed(counts, "counts"), workload, 0.1)
+        selector = LazySelector(Sealed(counts, "counts"), workload, 0.1, key=any_key())
         words = TapeWords(Tape.seeded(9), size)
         run = []
         for step in range(200):
@@ -251,7 +253,7 @@ def test_open_comparisons_are_decided_exactly(monkeypatch, name: str, inside: bo
     )
     tried = 0
     for seed in range(12):
-        selector = LazySelector(Sealed(counts, "counts"), workload, 0.05)
+        selector = LazySelector(Sealed(counts, "counts"), workload, 0.05, key=any_key())
         tape = Tape.seeded(seed)
         first = selector.draw(distribution, tape)
         sampler = selector._sampler
@@ -265,7 +267,7 @@ def test_open_comparisons_are_decided_exactly(monkeypatch, name: str, inside: bo
         if prefix[:32] != format(chance, "0140b")[:32]:
             continue
         calls.clear()
-        again = LazySelector(Sealed(counts, "counts"), workload, 0.05)
+        again = LazySelector(Sealed(counts, "counts"), workload, 0.05, key=any_key())
         second = again.draw(distribution, RiggedTape(seed, {at: prefix + ("1" * 20)}))
         assert calls == [inside]
         assert not inside or second == first
@@ -285,7 +287,7 @@ def _bits_of_exp(exponent: Fraction, bound: int, count: int) -> int:
 
 def test_a_violated_certificate_raises_and_says_nothing() -> None:
     workload, counts, distribution = setting("bits")
-    selector = LazySelector(Sealed(counts, "counts"), workload, 0.5)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 0.5, key=any_key())
     tape = Tape.seeded(11)
     selector.draw(distribution, tape)
     sampler = selector._sampler
@@ -299,7 +301,7 @@ def test_a_violated_certificate_raises_and_says_nothing() -> None:
 
 def test_a_violated_parent_bound_raises() -> None:
     workload, counts, distribution = setting("marginals")
-    selector = LazySelector(Sealed(counts, "counts"), workload, 0.5)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 0.5, key=any_key())
     selector._open(distribution)
     blocks = selector._sampler._blocks
     broken = blocks._replace(
@@ -321,7 +323,7 @@ def test_large_tables_are_drawn_from_in_wider_numbers(total: int) -> None:
     grids = workload.grids
     off = rng.integers(-6, 7, workload.size) * grids
     counts = np.rint(total * distribution.answers() * grids).astype(np.int64) + off
-    selector = LazySelector(Sealed(counts, "counts"), workload, 0.3)
+    selector = LazySelector(Sealed(counts, "counts"), workload, 0.3, key=any_key())
     seen = tally(selector, distribution, Tape.seeded(14), 3000)
     assert selector._sampler._clocked.references.dtype == np.int64
     x = 0.15 * (counts - total * grids * distribution.answers()) / grids
@@ -330,18 +332,20 @@ def test_large_tables_are_drawn_from_in_wider_numbers(total: int) -> None:
 
 def test_counts_are_clipped_and_parameters_are_checked() -> None:
     workload, counts, distribution = setting("bits")
-    selector = LazySelector(Sealed(counts + 2**62, "counts"), workload, 0.1)
+    selector = LazySelector(Sealed(counts + 2**62, "counts"), workload, 0.1, key=any_key())
     assert selector.draw(distribution, Tape.seeded(1))[1] == 1
     with pytest.raises(InputError, match="epsilon"):
-        LazySelector(Sealed(counts, "counts"), workload, 0)
+        LazySelector(Sealed(counts, "counts"), workload, 0, key=any_key())
     with pytest.raises(InputError, match="sensitivity"):
-        LazySelector(Sealed(counts, "counts"), workload, 1, 0)
-    eager = LazySelector(Sealed(counts, "counts"), workload, 1e9)
+        LazySelector(Sealed(counts, "counts"), workload, 1, 0, key=any_key())
+    eager = LazySelector(Sealed(counts, "counts"), workload, 1e9, key=any_key())
     with pytest.raises(InputError, match="lower epsilon"):  # before a charge
         eager.check(distribution.total)
     eager.draw(distribution, Tape.seeded(1))  # after it a smaller epsilon is drawn with
     with pytest.raises(InputError, match="another workload"):
-        LazySelector(Sealed(counts, "counts"), bits(60), 1).draw(distribution, Tape.seeded(1))
+        LazySelector(Sealed(counts, "counts"), bits(60), 1, key=any_key()).draw(
+            distribution, Tape.seeded(1)
+        )
     with pytest.raises(InputError, match="another workload"):  # not only when it is opened
         selector.draw(uniform_distribution(bits(60), ROWS), Tape.seeded(1))
     with pytest.raises(InputError, match="coarser grid"):
@@ -349,7 +353,7 @@ def test_counts_are_clipped_and_parameters_are_checked() -> None:
     tape = Tape.seeded(2)
     selector.draw(distribution, tape)
     with pytest.raises(GrantError, match="fresh tape"):
-        LazySelector(Sealed(counts, "counts"), workload, 1).draw(distribution, tape)
+        LazySelector(Sealed(counts, "counts"), workload, 1, key=any_key()).draw(distribution, tape)
     with pytest.raises(TypeError, match="private"):
         selector.__reduce_ex__(2)
     assert "4" not in repr(selector)

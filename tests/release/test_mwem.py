@@ -9,8 +9,8 @@ import pytest
 
 from reference.inside import Tape, discrete_gaussian
 from reference.mwem import mixture_rows, slow_mwem
+from reference.running import paid_key
 from winnow import InputError, Relation, Schema, Sealed, Workload, marginals, prefixes, queries
-from winnow.privacy import single_use_grant
 from winnow.release.crossing.rounds import SelectAndMeasure
 from winnow.release.crossing.run_parts import Measurement, Task
 from winnow.release.kernels.distribution import uniform_distribution
@@ -36,9 +36,10 @@ def run(
     codes = mixture_rows(3, SHAPE, N)
     counts = workload.counts(codes, np.ones(N, np.int64))
     mechanism = SelectAndMeasure(0.05, noise, rounds)
-    grant = single_use_grant(mechanism.promise(Relation.SUBSTITUTION).event)
     task = Task(Sealed(counts, "counts"), workload, rounds)
-    opened = mechanism.open([task], grant, Tape.seeded(seed), relation=Relation.SUBSTITUTION)
+    opened = mechanism.open(
+        [task], paid_key(mechanism, Relation.SUBSTITUTION, seed), relation=Relation.SUBSTITUTION
+    )
     distribution = uniform_distribution(workload, N)
     return mwem.fit(opened.tasks[0], distribution, workload, noise / N), workload
 
@@ -144,8 +145,9 @@ def test_errors_vanish_with_the_noise(update: str) -> None:
     counts = workload.counts(codes, np.ones(N, np.int64))
     mechanism = SelectAndMeasure(5.0, 0.1, 150)
     task = Task(Sealed(counts, "counts"), workload, 150)
-    grant = single_use_grant(mechanism.promise(Relation.SUBSTITUTION).event)
-    opened = mechanism.open([task], grant, Tape.seeded(1), relation=Relation.SUBSTITUTION)
+    opened = mechanism.open(
+        [task], paid_key(mechanism, Relation.SUBSTITUTION, 1), relation=Relation.SUBSTITUTION
+    )
     fit = mwem.fit(opened.tasks[0], uniform_distribution(workload, N), workload, 0.1 / N)
     error = np.abs(workload.answers(fit.weights) - counts / N).max()
     assert error < {"gap": 0.002, "hardt": 0.01, "sign": 0.1}[update]

@@ -8,9 +8,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from reference.inside import Tape
+from reference.running import paid_key
 from winnow import (
-    Budget,
     GrantError,
     InputError,
     Relation,
@@ -46,8 +45,8 @@ def open_run(
     **options: object,
 ) -> OpenRun:
     task = Task(Sealed(counts, "counts"), workload, mechanism.rounds)
-    grant = single_use_grant(mechanism.promise(HERE).event)
-    return mechanism.open([task], grant, Tape.seeded(seed), relation=HERE, **options)  # type: ignore[arg-type]
+    key = paid_key(mechanism, HERE, seed)
+    return mechanism.open([task], key, relation=HERE, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("relation", list(Relation))
@@ -129,19 +128,16 @@ def test_the_number_of_rows_is_measured_first_where_it_is_private() -> None:
 
 
 def test_a_refusal_charges_nothing_and_shows_no_count() -> None:
-    budget = Budget(10, relation=HERE)
     mechanism = SelectAndMeasure(1.0, 1e30, 1, "laplace")
-    grant = budget.charge(mechanism.promise(HERE).event)
     task = Task(Sealed(COUNTS, "counts"), WORKLOAD, 1)
     for wrong, named in (
-        (lambda: mechanism.open([task], grant, Tape.seeded(1), relation=HERE), "64 bits"),
+        (lambda: mechanism.check([task]), "64 bits"),
         (lambda: SelectAndMeasure(1.0, 2.0, 2).check([task]), "rounds"),
         (lambda: SelectAndMeasure(1e12, 2.0, 1).check([task], 1, 10**6), "epsilon"),
     ):
         with pytest.raises(InputError, match=named) as caught:
             wrong()
         assert "417" not in str(caught.value)
-    assert not grant.used
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ import pytest
 import winnow as wn
 from reference.audited import FALSE_ALARM, chi_square_p_value
 from reference.inside import Sealed, Tape
+from reference.running import paid_key
 from winnow import Relation
 from winnow.core.workloads.tables import marginals
 from winnow.errors import ParameterError
-from winnow.privacy import Compose, DiscreteLaplace, Gaussian, Repeat, single_use_grant
+from winnow.privacy import Compose, DiscreteLaplace, Gaussian, Repeat
 from winnow.release.audit.warm_start import (
     GAUSSIAN,
     LAPLACE,
@@ -52,14 +53,13 @@ def test_first_tables_have_the_noise_of_the_model(measurement: str) -> None:
     """False alarm below 1e-8; the seed is fixed."""
     mechanism = SelectAndMeasure(1.0, 2.0, 1, measurement, first=(0.75, 1.5))
     relation = Relation.SUBSTITUTION
-    promised, root, draws = mechanism.promise(relation), Tape.seeded(11), 1500
+    root, draws = Tape.seeded(11), 1500
     tables = single_columns(SCHEMA)
     found = []
     for draw in range(draws):
         run = mechanism.open(
             [Task(Sealed(np.full(6, 4), "counts"), WORKLOAD, 1)],
-            single_use_grant(promised.event),
-            root.child(f"draw-{draw}"),
+            paid_key(mechanism, relation, root.child(f"draw-{draw}")),
             relation=relation,
             first=Sealed(np.array([12, 12, 8, 8, 8]), "columns"),
             tables=tables,
@@ -181,12 +181,11 @@ def test_what_cannot_start_from_tables_is_refused(given: dict[str, object]) -> N
 
 def test_counts_of_first_tables_are_given_where_they_are_measured_only() -> None:
     mechanism = SelectAndMeasure(1.0, 2.0, 1, first=(3.0,))
-    grant = single_use_grant(mechanism.promise(Relation.SUBSTITUTION).event)
+    key = paid_key(mechanism, Relation.SUBSTITUTION)
     with pytest.raises(ParameterError, match="1 first tables"):
         mechanism.open(
             [Task(Sealed(np.full(6, 4), "counts"), WORKLOAD, 1)],
-            grant,
-            Tape.seeded(1),
+            key,
             relation=Relation.SUBSTITUTION,
         )
     with pytest.raises(ParameterError):

@@ -9,8 +9,11 @@ import pytest
 
 import winnow as wn
 from reference.inside import Tape
+from reference.running import released
 from winnow import Relation
+from winnow.core.run import single_run
 from winnow.privacy import BoundedRange, PureDP, Repeat, single_use_grant
+from winnow.select.crossing import SparseVectorStream
 from winnow.select.margin_search import (
     needed_margin,
     stopping_margin,
@@ -91,12 +94,18 @@ def test_large_margin_answers_for_any_number_of_candidates(size: int) -> None:
     assert np.all((picks >= 0) & (picks < size))
 
 
+def opened_stream(mechanism: wn.SparseVector, seed: int = 1) -> SparseVectorStream:
+    key, receipt = single_run(mechanism, ADD, Tape.seeded(seed))
+    guarantee = mechanism.guarantee(mechanism.promise(ADD))
+    return SparseVectorStream(mechanism, UTILITY, guarantee, key, receipt)
+
+
 def test_sparse_vector_finds_the_values_above_and_stops_at_the_cutoff() -> None:
     values = np.array([-500, 500, -500, 500, 500, -500])
     mechanism = wn.SparseVector(1.0, 0, cutoff=2)
     scores = wn.seal_scores(values, UTILITY, labels=list("abcdef"))
     grant = single_use_grant(mechanism.promise(ADD).event)
-    answer = mechanism.release(scores, grant, Tape.seeded(1)).value
+    answer = released(mechanism, scores, grant, Tape.seeded(1)).value
     assert answer.above == ["b", "d"]
     assert answer.answered == 4
 
@@ -105,10 +114,9 @@ def test_a_stream_of_questions_equals_the_list_on_the_same_tape() -> None:
     values = np.array([1, 4, -3, 9, 2, 8, 7, 3])
     mechanism = wn.SparseVector(0.7, 5, cutoff=3)
     event = mechanism.promise(ADD).event
-    whole = mechanism.release(
-        wn.seal_scores(values, UTILITY), single_use_grant(event), Tape.seeded(5)
-    ).value
-    stream = mechanism.open(UTILITY, single_use_grant(event), Tape.seeded(5))
+    scores = wn.seal_scores(values, UTILITY)
+    whole = released(mechanism, scores, single_use_grant(event), Tape.seeded(5)).value
+    stream = opened_stream(mechanism, 5)
     reports: list[bool] = []
     for value in values:
         if stream.exhausted:
@@ -120,7 +128,7 @@ def test_a_stream_of_questions_equals_the_list_on_the_same_tape() -> None:
 
 def test_an_exhausted_or_mismatched_stream_refuses() -> None:
     mechanism = wn.AboveThreshold(1.0, 0)
-    stream = mechanism.open(UTILITY, single_use_grant(mechanism.promise(ADD).event), Tape.seeded(1))
+    stream = opened_stream(mechanism)
     with pytest.raises(wn.InputError, match="another sensitivity"):
         stream.ask(wn.seal_scores([1], wn.Utility.declare(2.0)))
     answer = stream.ask(wn.seal_scores([10**6], UTILITY))
@@ -173,7 +181,7 @@ def test_a_forked_child_uses_no_budget_grant_or_stream_of_its_parent() -> None:
     event = mechanism.promise(ADD).event
     budget = wn.Budget(epsilon=2.0)
     grant = budget.charge(event)
-    stream = mechanism.open(UTILITY, single_use_grant(event), Tape.seeded(1))
+    stream = opened_stream(mechanism)
     tape, bits = Tape.fresh(), Tape.fresh().stream()
     attempts = (
         lambda: budget.charge(event),
@@ -201,9 +209,7 @@ def test_a_forked_child_uses_no_budget_grant_or_stream_of_its_parent() -> None:
 def test_threads_that_share_a_stream_get_at_most_cutoff_reports() -> None:
     mechanism = wn.SparseVector(1.0, 0, cutoff=3)
     for seed in range(10):
-        stream = mechanism.open(
-            UTILITY, single_use_grant(mechanism.promise(ADD).event), Tape.seeded(seed)
-        )
+        stream = opened_stream(mechanism, seed)
         reports: list[bool] = []
 
         def ask(stream=stream, reports=reports) -> None:
@@ -239,7 +245,7 @@ def test_parameters_out_of_range_are_refused_before_the_charge(make, sensitivity
     def attempt() -> None:
         mechanism = make()
         grants.append(single_use_grant(mechanism.promise(ADD).event))
-        mechanism.release(scores, grants[0], Tape.seeded(1))
+        released(mechanism, scores, grants[0], Tape.seeded(1))
 
     with pytest.raises(wn.InputError):
         attempt()

@@ -10,6 +10,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import Tape
+from reference.running import paid_key, released
 from winnow import Relation
 from winnow.privacy import pure_cost, single_use_grant
 from winnow.tables.audit import (
@@ -110,7 +111,8 @@ def test_noise_for_fewer_rows_of_a_person_is_refused_before_the_grant() -> None:
     several = sealed((2, 2), people((2, 2)), rows_per_person=2)
     grant = single_use_grant(mechanism.promise(several.relation).event)
     with pytest.raises(wn.ParameterError, match="up to 2 rows"):
-        mechanism.measure(several, grant, Tape.seeded(1))
+        released(mechanism, several, grant, Tape.seeded(1))
+    assert not grant.used
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
@@ -129,8 +131,7 @@ def test_the_crossing_moves_exactly_as_the_matrices_say(law: str) -> None:
 
     def drawn(histogram: np.ndarray) -> tuple[np.ndarray, ...]:
         table = sealed(shape, histogram)
-        event = mechanism.promise(table.relation).event
-        return mechanism.measure(table, single_use_grant(event), Tape.seeded(3)).numbers
+        return mechanism.drawn(table, paid_key(mechanism, table.relation, 3))
 
     for each, a, b in zip(mechanism.measured, drawn(one), drawn(other), strict=True):
         expected = table_matrix(mechanism, each, shape) @ (one - other)

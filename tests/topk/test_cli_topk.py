@@ -414,9 +414,7 @@ def test_a_target_that_cannot_be_written_is_refused_before_spending(
     votes: Path, monkeypatch: pytest.MonkeyPatch, given: list[Any], message: str
 ) -> None:
     monkeypatch.chdir(votes.parent)
-    monkeypatch.setattr(
-        "winnow.topk.cli.source.release_chosen", lambda *_, **__: pytest.fail("spent")
-    )
+    monkeypatch.setattr("winnow.core.plan.Plan.run", lambda *_, **__: pytest.fail("spent"))
     before = votes.read_bytes()
     result = run("topk", "votes.csv", *COUNTS, "-k", 2, "--epsilon", 1, *given)
     assert result.exit_code == 2 and result.stdout == ""
@@ -441,9 +439,7 @@ def test_a_plot_without_matplotlib_is_refused_before_spending(
     votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(
-        "winnow.topk.cli.source.release_chosen", lambda *_, **__: pytest.fail("spent")
-    )
+    monkeypatch.setattr("winnow.core.plan.Plan.run", lambda *_, **__: pytest.fail("spent"))
     asked = ("topk", votes, *COUNTS, "-k", 1, "--epsilon", 1, "--counts")
     result = run(*asked, "--plot", tmp_path / "top.png")
     assert result.exit_code == 2
@@ -609,7 +605,7 @@ def test_an_unexpected_error_does_not_show_its_text(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the count was {SECRET}")
 
-    monkeypatch.setattr("winnow.topk.cli.source.release_chosen", broken)
+    monkeypatch.setattr("winnow.core.plan.Plan.run", broken)
     result = run("topk", votes, *COUNTS, "-k", 1, "--epsilon", 1)
     assert result.exit_code == 1
     assert "unexpected RuntimeError" in result.stderr

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from reference.inside import Tape, open_sealed
+from reference.inside import open_sealed
+from reference.running import paid_key
 from winnow import Relation, Schema
-from winnow.privacy import guarantee_of, single_use_grant
+from winnow.privacy import guarantee_of
 from winnow.release.warm_start import first_parts
 from winnow.tables.estimates import layer_of
 from winnow.wide.at_once import AtOnce, closure, noise_of, white_tables
@@ -153,9 +154,8 @@ def test_white_tables_tell_what_the_subspaces_tell() -> None:
     plan = settled(public_rows=20_000, epsilon=3.0)
     assert isinstance(plan, AtOnce)
     strategy, table = plan.tables.strategy, people()
-    promised = strategy.mechanism.promise(Relation.SUBSTITUTION)
-    noisy = strategy.mechanism.measure(table, single_use_grant(promised.event), Tape.seeded(3))
-    layer = layer_of(strategy.geometry, strategy.mechanism, noisy.numbers, total=20_000)
+    numbers = strategy.mechanism.drawn(table, paid_key(strategy.mechanism, table.relation, 3))
+    layer = layer_of(strategy.geometry, strategy.mechanism, numbers, total=20_000)
     tables = white_tables(layer, SCHEMA)
     held = {each.columns for each in tables}
     assert held == {c for ways in (1, 2, 3) for c in combinations(range(4), ways)}

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.inside import Tape
+from reference.running import paid_key
 from winnow import GrantError, InputError, Relation, Schema, Sealed, marginals, queries
-from winnow.privacy import BoundedRange, Compose, Gaussian, Repeat, single_use_grant
+from winnow.privacy import BoundedRange, Compose, Gaussian, Repeat
 from winnow.release.crossing import tables as table_rounds
 from winnow.release.crossing.tables import STEPS
 from winnow.release.mechanism import MarginalRounds, MarginalRun, MeasureMarginals
@@ -34,13 +34,11 @@ UNIFORM = [np.full(size, 500 / size) for size in SIZES]
 
 
 def open_run(mechanism: MeasureMarginals, seed: int = 1, relation: Relation = HERE) -> MarginalRun:
-    grant = single_use_grant(mechanism.promise(relation).event)
     first = Sealed(SINGLES.counts(list(ROWS.T), np.ones(500, np.int64)), "counts")
     return mechanism.open(
         first if mechanism.first else None,
         SINGLES if mechanism.first else None,
-        grant,
-        Tape.seeded(seed),
+        paid_key(mechanism, relation, seed),
         relation=relation,
     )
 
@@ -257,10 +255,9 @@ def test_parameters_are_checked() -> None:
             MeasureMarginals(*parameters)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="64 bits"):
         MeasureMarginals(1, 1e30, 1).check(HERE)
+    two = MeasureMarginals(1, 1, 1, (1, 1))
     with pytest.raises(InputError, match="first tables"):
-        MeasureMarginals(1, 1, 1, (1, 1)).open(
-            None, None, single_use_grant(Gaussian(1, HERE)), Tape.seeded(1), relation=HERE
-        )
+        two.open(None, None, paid_key(two, HERE), relation=HERE)
     run = open_run(MeasureMarginals(1.0, 2.0, 2))
     with pytest.raises(InputError, match="one weight"):
         run.start(counts_of(ROWS), PAIRS, (1, 1))

@@ -20,13 +20,14 @@ from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.numerics import NOTHING, distance
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.tables import marginals
 from winnow.core.workloads.workload import Workload
-from winnow.privacy import DiscreteGaussian, guarantee_of, single_use_grant
+from winnow.privacy import DiscreteGaussian, guarantee_of
 from winnow.read.crossing import Rows, SealedTable
 from winnow.release.audit.rounds import as_twin
 from winnow.tables.audit import DELTA, outcomes, person_moves
@@ -137,9 +138,8 @@ def fidelity_of_numbers(law: str, noise: int, model: int, seed: int) -> AuditRes
     weights = 1 + np.arange(_DRAWN, dtype=np.int64) % 7
     rows = Rows((np.arange(_DRAWN, dtype=np.int32),), weights)
     table = SealedTable(schema, Sealed(rows, "made-up rows"))
-    promised = mechanism.promise(table.relation)
-    noisy = mechanism.measure(table, single_use_grant(promised.event), Tape.seeded(seed))
-    drawn = np.clip(noisy.numbers - weights, -40, 40)
+    key, _ = single_run(mechanism, table.relation, Tape.seeded(seed))
+    drawn = np.clip(mechanism.drawn(table, key) - weights, -40, 40)
     z = np.arange(-4000, 4001)
     mass = np.exp(-(z**2) / (2 * model)) if law == "gaussian" else np.exp(-np.abs(z) / model)
     expected = np.bincount(np.clip(z, -40, 40) + 40, mass / mass.sum()).astype(np.float64)
@@ -148,7 +148,7 @@ def fidelity_of_numbers(law: str, noise: int, model: int, seed: int) -> AuditRes
     return fidelity_result(
         f"{mechanism.title}: a number has the exact discrete {law.capitalize()} noise.",
         mechanism.name,
-        promised.citation,
+        mechanism.promise(table.relation).citation,
         p_value,
         f"{_DRAWN} numbers",
     )

@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 from winnow.answers.crossing import noisy_numbers
 from winnow.answers.strategies import LinearStrategy, QueriesStrategy
 from winnow.core.checks import one_of, set_counts
-from winnow.core.mechanism import spend
+from winnow.core.key import Key
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt
-from winnow.core.tape import Tape
 from winnow.errors import ParameterError
-from winnow.privacy import Grant, Promise, promise
+from winnow.privacy import Promise, promise
 from winnow.privacy.rounding import rounded_up
 from winnow.read.crossing import SealedTable, check_planned
-from winnow.tables.crossing import MOST_ROWS
+from winnow.tables.crossing import MOST_ROWS, check_rows
 
 LAWS = ("gaussian", "laplace")
 _LARGEST_NUMBER = 1 << 62
@@ -101,20 +99,14 @@ class MeasureLinear:
         cited = f"{made.citation}; matrix mechanism: Li-Miklau-Hay-McGregor-Rastogi 2015"
         return Promise(made.event, cited, made.statement)
 
-    def measure(self, table: SealedTable, grant: Grant, tape: Tape) -> NoisyNumbers:
-        """Spend the grant on all numbers at once."""
+    def check(self, table: SealedTable) -> None:
+        """Refuse what cannot be released, before anything is charged."""
         check_planned(table, self.rows_per_person)
-        receipt = spend(self.name, self.promise(table.relation), grant, tape)
-        numbers = noisy_numbers(table, self.strategy, self.noise, self.law, tape)
-        return NoisyNumbers(numbers, receipt)
+        check_rows(table)
 
-
-@dataclass(frozen=True, eq=False)
-class NoisyNumbers:
-    """Every number with its noise, and the receipt; public."""
-
-    numbers: NDArray[np.int64]
-    receipt: Receipt
+    def drawn(self, table: SealedTable, key: Key) -> NDArray[np.int64]:
+        """Every number with its noise."""
+        return noisy_numbers(table, self.strategy, self.noise, self.law, key)
 
 
 def moved(strategy: LinearStrategy, relation: Relation, rows_per_person: int) -> int:

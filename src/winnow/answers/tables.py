@@ -19,13 +19,12 @@ from winnow.answers.queries import cells_of, spoken_columns, squared_norms
 from winnow.answers.request import AnswersRequest
 from winnow.answers.value import AnsweredSynthetic, AnswerErrors
 from winnow.core.checks import exact
+from winnow.core.key import Key
 from winnow.core.process import parse_memory
-from winnow.core.released import Receipt
 from winnow.core.schema import cells_text
-from winnow.core.tape import Tape
 from winnow.core.workloads.forms import CodeRanges, WholeTable
 from winnow.errors import ParameterError
-from winnow.privacy import Grant, Guarantee
+from winnow.privacy import Guarantee
 from winnow.read.crossing import SealedTable
 from winnow.release.factors import Factor
 from winnow.tables.choice import TableSetting
@@ -200,13 +199,13 @@ def _seconds(request: AnswersRequest, joined: Sequence[Columns]) -> float:
 
 
 def measure_tables(
-    plan: TablesPlan, request: AnswersRequest, table: SealedTable, grant: Grant, tape: Tape
-) -> tuple[AnsweredSynthetic, Receipt]:
-    """Spend the grant, and make answers and a distribution of what was measured."""
+    plan: TablesPlan, request: AnswersRequest, table: SealedTable, key: Key
+) -> AnsweredSynthetic:
+    """Measure the tables, and make answers and a distribution of them."""
     settings = plan.settings
     assert settings is not None
-    noisy = plan.mechanism.measure(table, grant, tape)
-    layer = layer_of(settings.strategy.geometry, plan.mechanism, noisy.numbers, total=request.total)
+    numbers = plan.mechanism.drawn(table, key)
+    layer = layer_of(settings.strategy.geometry, plan.mechanism, numbers, total=request.total)
     rows = max(1, round(float(layer.details[()])))
     tables = ReleasedTables(settings.parts, (layer,), plan.mechanism.law)
     if plan.model is None:
@@ -227,8 +226,7 @@ def measure_tables(
     )
     rising = np.concatenate([np.full(p.size, is_rising(layer, p)) for p in settings.parts])
     rising = rising if not plan.whole else np.zeros(len(estimates), np.bool_)
-    found = with_errors(value, plan.prediction, plan.plain, plan.mechanism.law, rising)
-    return found, noisy.receipt
+    return with_errors(value, plan.prediction, plan.plain, plan.mechanism.law, rising)
 
 
 def measure_linear(
@@ -236,12 +234,11 @@ def measure_linear(
     plain: Prediction,
     request: AnswersRequest,
     table: SealedTable,
-    grant: Grant,
-    tape: Tape,
-) -> tuple[AnsweredSynthetic, Receipt]:
-    """The same with numbers that are no tables."""
-    noisy = plan.mechanism.measure(table, grant, tape)
-    numbers, solution, workload = noisy.numbers.astype(np.float64), plan.solution, request.workload
+    key: Key,
+) -> AnsweredSynthetic:
+    """Measure numbers that are no tables, and make answers and a distribution of them."""
+    numbers = plan.mechanism.drawn(table, key).astype(np.float64)
+    solution, workload = plan.solution, request.workload
     rows = request.total or max(1, round(solution.total(numbers)))
     columns, shape = solution.columns, request.schema.shape
     sizes = tuple(shape[c] for c in columns)
@@ -256,8 +253,7 @@ def measure_linear(
         estimates=solution.answers(numbers, request.total) / rows,
         standard_errors=plan.deviation * solution.deviations / rows,
     )
-    found = with_errors(value, plan.prediction, plain, plan.mechanism.law, rising)
-    return found, noisy.receipt
+    return with_errors(value, plan.prediction, plain, plan.mechanism.law, rising)
 
 
 def with_errors(

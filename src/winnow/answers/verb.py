@@ -12,11 +12,11 @@ from winnow.answers.request import AnswersRequest
 from winnow.answers.settings import MethodChoice, choose
 from winnow.answers.tables import measure_linear, measure_tables
 from winnow.core.checks import Real, one_of, rows_to_release
-from winnow.core.mechanism import grant_for
-from winnow.core.padding import SPARE, Padding, PadTo, check_progress
+from winnow.core.key import Key
+from winnow.core.padding import Padding, PadTo, check_progress
+from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
 from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
@@ -26,7 +26,6 @@ from winnow.read.crossing import SealedTable, sealed_table
 from winnow.release.mwem import TABLES
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.verb import accountant_of, release_mwem
-from winnow.tables.crossing import check_rows
 from winnow.wide.synthetic import WideSynthetic
 from winnow.wide.verb import release_wide
 
@@ -240,19 +239,23 @@ def _measured(
     seed: int | None,
 ) -> Released[SyntheticDistribution]:
     """One event of noise on whole numbers, then a fit."""
-    randomness = Randomness(seed)
-    plan = choice.tables if choice.method == "tables" else choice.linear[choice.method]
-    check_rows(table)
-    grant = grant_for(plan.mechanism.promise(table.relation).event, budget, table.unit)
-    with padding.held(lambda: SPARE * choice.taken.seconds):
-        if isinstance(plan, LinearPlan):
-            tape, plain = randomness.tape(), choice.tables.plain
-            value, receipt = measure_linear(plan, plain, request, table, grant, tape)
-        else:
-            value, receipt = measure_tables(plan, request, table, grant, randomness.tape())
-    receipt = replace(receipt, reason=f"{choice.reason}; {_ANSWERED}", held=padding.note)
-    released: Released[SyntheticDistribution] = Released(value, plan.guarantee, receipt)
-    return released.about(table.unit)
+    chosen = choice.tables if choice.method == "tables" else choice.linear[choice.method]
+
+    def answered(private: SealedTable, key: Key) -> SyntheticDistribution:
+        if isinstance(chosen, LinearPlan):
+            return measure_linear(chosen, choice.tables.plain, request, private, key)
+        return measure_tables(chosen, request, private, key)
+
+    plan = Plan(
+        mechanism=chosen.mechanism,
+        relation=table.relation,
+        guarantee=chosen.guarantee,
+        draw=answered,
+        check=chosen.mechanism.check,
+        reason=f"{choice.reason}; {_ANSWERED}",
+        seconds=choice.taken.seconds,
+    )
+    return plan.run(table, budget=budget, seed=seed, padding=padding)
 
 
 def _because(

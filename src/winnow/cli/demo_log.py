@@ -18,7 +18,6 @@ from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.topk.cli.source import TopKRequest, threshold_text
 from winnow.topk.cli.view import show_top
-from winnow.topk.verb import release_chosen
 
 NAME = "demo-ledger.db"
 
@@ -107,7 +106,7 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
     margin = request.margin(choice)
     salt = None if seed is None else f"seed {seed}"
     counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST, salt=salt)
-    top = release_chosen(choice, counts, budget=budget, seed=seed)
+    top = choice.plan(counts.relation).run(counts, budget=budget, seed=seed)
     how: dict[str, Any] = {"ordered": True, "margin": margin}
     passed = threshold_text(choice, request.utility)
     show_top(top, k=K, with_counts=True, threshold=passed, **how)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +15,7 @@ from winnow.errors import ParameterError
 from winnow.privacy import Event, Guarantee, describe, from_json, to_json
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,10 @@ class Released(InNotebook, Framed, Generic[T]):
     value: T
     guarantee: Guarantee
     receipt: Receipt
+
+    def map(self, change: Callable[[T], R]) -> Released[R]:
+        """Another view of what was released, under the same guarantee and receipt."""
+        return Released(change(self.value), self.guarantee, self.receipt)
 
     def about(self, unit: Unit) -> Released[T]:
         """The same with a guarantee that names the privacy unit, and what its schema notes."""

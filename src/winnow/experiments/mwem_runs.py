@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.noise import discrete_gaussian_array
+from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
@@ -33,7 +35,7 @@ from winnow.inner_product.index.building import build_index
 from winnow.inner_product.index.flat import Index
 from winnow.inner_product.kernels.lazy_gumbel import lazy_gumbel
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
-from winnow.release.crossing.lazy_selection import LazySelector
+from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
 from winnow.release.kernels.distribution import Distribution
 
 Floats = NDArray[np.float64]
@@ -162,7 +164,8 @@ def selection(instance: Instance, arm: str, epsilon: float, seed: int) -> Select
 
 def _lazy(instance: Instance, epsilon: float, seed: int) -> Select:
     counts = Sealed(instance.counts, "public counts")
-    selector = LazySelector(counts, instance.workload, epsilon)
+    key, _ = single_run(LazyExponential(epsilon), Relation.ADD_REMOVE, Tape.seeded(seed))
+    selector = LazySelector(counts, instance.workload, epsilon, key=key)
     tape = Tape.seeded(seed).child("select")
     return lambda distribution: selector.draw(distribution, tape)[0]
 

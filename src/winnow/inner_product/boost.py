@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact, probability
-from winnow.core.mechanism import grant_for, sizing_accountant
+from winnow.core.key import Key
+from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
-from winnow.core.unit import PERSON
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.inner_product.crossing import (
@@ -23,9 +22,10 @@ from winnow.inner_product.crossing import (
     SlackExponential,
     seal_examples,
 )
-from winnow.inner_product.rounds import IndexedRounds, rounds_event
-from winnow.inner_product.vectors import AUTO, EXACT, why
+from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
+from winnow.inner_product.vectors import AUTO, EXACT, SealedQuery, why
 from winnow.privacy import BoundedRange, Budget, Repeat, calibrate, guarantee_of
+from winnow.privacy.sizing import sizing_accountant
 
 
 @dataclass(frozen=True)
@@ -141,23 +141,26 @@ def boost(
         return SlackExponential(exact("epsilon", per_round) + 2 * c, slack=c)
 
     found = calibrate(
-        lambda per_round: rounds_event(mechanism(per_round), utility, rounds),
+        lambda per_round: RepeatedSelection(mechanism(per_round), rounds).promise(relation).event,
         epsilon=epsilon,
         delta=delta,
         accountant="best" if budget is None else sizing_accountant(budget, delta),
     )
     chosen = mechanism(found.parameter)
-    randomness = Randomness(seed)
     examples = seal_examples(predictions, labels, index=index, names=names)
-    first = examples.weighed((), booster.weights(0), relation)
-    chosen.check(examples.predictions, first)
-    event = rounds_event(chosen, utility, rounds)
-    grant = grant_for(event, budget, PERSON)
-    run = IndexedRounds(chosen, examples.predictions, utility, rounds, grant, randomness.tape())
-    value = booster.run(run, examples, relation)
-    receipt = replace(
-        run.receipt,
-        mechanism=f"{booster.name}; {run.receipt.mechanism}",
-        reason=why(index, examples.predictions.index),
+    vectors, repeated = examples.predictions, RepeatedSelection(chosen, rounds)
+
+    def vote(_: SealedQuery, key: Key) -> Ensemble:
+        return booster.run(IndexedRounds(chosen, vectors, utility, rounds, key), examples, relation)
+
+    plan = Plan(
+        mechanism=repeated,
+        relation=relation,
+        guarantee=found.guarantee,
+        draw=vote,
+        check=lambda query: chosen.check(vectors, query),
+        title=f"{booster.name}; {repeated.name}",
+        reason=why(index, vectors.index),
     )
-    return Released(value, found.guarantee, receipt)
+    first = examples.weighed((), booster.weights(0), relation)
+    return plan.run(first, budget=budget, seed=seed)

@@ -25,21 +25,19 @@ from numpy.typing import NDArray
 
 from winnow.core.borders import Border
 from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.key import Key
 from winnow.core.laws import Law
-from winnow.core.mechanism import spend
 from winnow.core.noisy_top.draw import noisy_top
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.released import Released
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
-from winnow.foreign import guarded
+from winnow.inner_product.index.prepared import PreparedVectors
 from winnow.inner_product.kernels.lazy_gumbel import lazy_gumbel
 from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem, LazyProblem
 from winnow.inner_product.vectors import EXACT, SealedQuery, SealedVectors, seal_vectors
-from winnow.privacy import Grant, Promise, guarantee_of, promise
+from winnow.privacy import Guarantee, Promise, guarantee_of, promise
 from winnow.select.crossing import check_scale
 
 
@@ -70,13 +68,16 @@ class SealedExamples:
         """
         if len(weights) != 2 * len(chosen) + 1 or weights.min() < 0 or weights.max() > 1:
             raise ValueError("weights must lie in [0, 1], one for each possible vote")
-        labels = open_sealed(self.labels)
-        table = open_sealed(self.predictions.content).vectors
-        votes = np.zeros(len(labels), np.int64)
-        for learner in chosen:
-            votes += labels * table[learner].astype(np.int64)
-        values = weights[votes + len(chosen)] * labels
-        return SealedQuery(Sealed(values, "a query vector"), len(values), self.utility(relation))
+
+        def weighed(private: tuple[NDArray[np.int8], PreparedVectors]) -> NDArray[np.float64]:
+            labels, predictions = private
+            votes = np.zeros(len(labels), np.int64)
+            for learner in chosen:
+                votes += labels * predictions.vectors[learner].astype(np.int64)
+            return np.asarray(weights[votes + len(chosen)] * labels, np.float64)
+
+        values = self.labels.beside(self.predictions.content).map(weighed, "a query vector")
+        return SealedQuery(values, self.predictions.dimension, self.utility(relation))
 
 
 def seal_examples(
@@ -171,42 +172,47 @@ class IndexedSelection(ABC):
         grid = InnerProductGrid.of(query.utility, signed=self.signed)
         check_scale(self.scale(grid.utility))
 
-    @guarded
-    def release(
+    def guarantee(self, promised: Promise) -> Guarantee:
+        """What the release states about itself."""
+        return guarantee_of(promised.event)
+
+    def labels(
         self,
         vectors: SealedVectors,
         query: SealedQuery,
-        grant: Grant,
-        tape: Tape,
+        key: Key,
         upper_bounds: NDArray[np.float64] | None = None,
-    ) -> Released[list[Any]]:
-        """Spend the grant on k draws; the value lists labels, with signs where those are asked.
+    ) -> list[Any]:
+        """The labels of k draws, with signs where those are asked for.
 
         `upper_bounds` certify <v_i, q> (with `signed`, its absolute value) for every candidate;
         a wrong one breaks the guarantee.
         """
-        self.check(vectors, query)
-        promised = self.promise(query.utility.relation)
-        guarantee = guarantee_of(promised.event)
-        receipt = spend(self.name, promised, grant, tape)
-        chosen = self.drawn(vectors, query, tape, upper_bounds)
+        chosen = self.drawn(vectors, query, key, key.tape, upper_bounds)
         value: list[Any] = [vectors.label(position % vectors.size) for position in chosen]
         if self.signed:
             signs = [1 if position < vectors.size else -1 for position in chosen]
             value = list(zip(value, signs, strict=True))
-        return Released(value, guarantee, receipt)
+        return value
 
     def drawn(
         self,
         vectors: SealedVectors,
         query: SealedQuery,
+        key: Key,
         tape: Tape,
         upper_bounds: NDArray[np.float64] | None = None,
     ) -> list[int]:
-        """The winners' positions, for ``release`` and for rounds: after the charge."""
+        """The winners' positions, for one draw out of several that the key pays for."""
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
             grid = InnerProductGrid.of(query.utility, signed=self.signed)
-            problem = self._problem(vectors, query, grid, upper_bounds)
+            problem = InnerProductProblem(
+                key.open(vectors.content),
+                key.open(query.values),
+                grid.power,
+                signed=self.signed,
+                upper_bounds=upper_bounds,
+            )
             return self.draw(problem, self.scale(grid.utility), tape)
 
     def draw(self, problem: LazyProblem, scale: Fraction, tape: Tape) -> list[int]:
@@ -242,17 +248,6 @@ class IndexedSelection(ABC):
         """
         lifted = float(scale) * (scores - level).astype(np.float64)
         return float(np.logaddexp.reduce(lifted)) > math.log(SCAN_FROM.at)
-
-    def _problem(
-        self, vectors: SealedVectors, query: SealedQuery, grid: InnerProductGrid, upper_bounds: Any
-    ) -> InnerProductProblem:
-        return InnerProductProblem(
-            open_sealed(vectors.content),
-            open_sealed(query.values),
-            grid.power,
-            signed=self.signed,
-            upper_bounds=upper_bounds,
-        )
 
 
 @dataclass(frozen=True)

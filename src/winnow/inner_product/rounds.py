@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import NoReturn
 
-from winnow.core.checks import count
-from winnow.core.mechanism import spend
-from winnow.core.tape import Tape
+from winnow.core.checks import set_counts
+from winnow.core.key import Key
+from winnow.core.relation import Relation
+from winnow.core.unit import counted
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError, SessionExhausted
 from winnow.inner_product.crossing import IndexedSelection
 from winnow.inner_product.vectors import SealedQuery, SealedVectors
-from winnow.privacy import Event, Grant, Repeat
+from winnow.privacy import Promise, Repeat
 
 
 class IndexedRounds:
@@ -31,18 +32,12 @@ class IndexedRounds:
         vectors: SealedVectors,
         utility: Utility,
         rounds: int,
-        grant: Grant,
-        tape: Tape,
+        key: Key,
     ) -> None:
-        promised = replace(
-            mechanism.promise(utility.relation), event=rounds_event(mechanism, utility, rounds)
-        )
-        times = "1 round" if rounds == 1 else f"{rounds} rounds"
         self.left = int(rounds)
         """How many draws are still allowed."""
         self._mechanism, self._vectors, self._utility = mechanism, vectors, utility
-        self.receipt = spend(f"{times} of {mechanism.name}", promised, grant, tape)
-        self._tape = tape
+        self._key = key
         self._lock = Lock()
 
     def next(self, query: SealedQuery) -> list[int]:
@@ -54,15 +49,29 @@ class IndexedRounds:
             if self.left == 0:
                 raise SessionExhausted("all rounds that were charged are drawn; charge more rounds")
             self.left -= 1
-            tape = self._tape.child(f"round-{self.left}")
-        return self._mechanism.drawn(self._vectors, query, tape)
+            tape = self._key.tape.child(f"round-{self.left}")
+        return self._mechanism.drawn(self._vectors, query, self._key, tape)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("rounds hold secret keys and cannot be pickled or copied")
 
 
-def rounds_event(mechanism: IndexedSelection, utility: Utility, rounds: int) -> Event:
-    """What all rounds together are charged."""
-    count(rounds=rounds)
-    event = mechanism.promise(utility.relation).event
-    return event if rounds == 1 else Repeat(event, rounds)
+@dataclass(frozen=True)
+class RepeatedSelection:
+    """What all rounds of an indexed selection are called and charged together."""
+
+    selection: IndexedSelection
+    rounds: int
+
+    def __post_init__(self) -> None:
+        set_counts(self, rounds="rounds")
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return f"{counted(self.rounds, 'round')} of {self.selection.name}"
+
+    def promise(self, relation: Relation) -> Promise:
+        """What all rounds together are charged, and why."""
+        each = self.selection.promise(relation)
+        return each if self.rounds == 1 else replace(each, event=Repeat(each.event, self.rounds))

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import one_of
+from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
+from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead
@@ -64,6 +66,12 @@ class SealedQuery:
     values: Sealed[NDArray[np.float64]]
     dimension: int = field(repr=False)
     utility: Utility
+    unit: Unit = PERSON
+
+    @property
+    def relation(self) -> Relation:
+        """Which datasets are neighbours."""
+        return self.utility.relation
 
 
 @guarded
@@ -87,7 +95,7 @@ def seal_vectors(
         return candidates
     one_of((AUTO, EXACT, *INDEX_NAMES), index=index)
     index = EXACT if index == AUTO else index
-    vectors = _matrix(candidates)
+    vectors = checked_vectors(candidates)
     size, dimension = vectors.shape
     if labels is not None:
         labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
@@ -114,7 +122,8 @@ def seal_query(query: Any, utility: Utility) -> SealedQuery:
     return SealedQuery(Sealed(np.array(values, np.float64), "a query vector"), len(values), utility)
 
 
-def _matrix(candidates: Any) -> NDArray[Any]:
+def checked_vectors(candidates: Any) -> NDArray[Any]:
+    """A matrix of finite numbers with a row for each candidate; anything else is refused."""
     vectors = _real_array(candidates, "the matrix of candidates")
     if vectors.ndim != 2:
         raise DataError(

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from winnow.core.checks import Real, count, exact
-from winnow.core.mechanism import grant_for
+from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
-from winnow.core.unit import PERSON
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
 from winnow.inner_product.crossing import IndexedExponential, IndexedSelection, SlackExponential
-from winnow.inner_product.vectors import AUTO, EXACT, SealedVectors, seal_query, seal_vectors, why
+from winnow.inner_product.vectors import (
+    AUTO,
+    EXACT,
+    SealedQuery,
+    SealedVectors,
+    seal_query,
+    seal_vectors,
+    why,
+)
 from winnow.privacy import Budget
 
 
@@ -89,13 +94,16 @@ def max_inner_product(
             f"head={head} is asked of an index, and index='exact' has none; leave out head="
         )
     bounds = None if upper_bounds is None else _bounds(upper_bounds, vectors)
-    randomness = Randomness(seed)
-    chosen.check(vectors, sealed_query)
-    grant = grant_for(chosen.promise(utility.relation).event, budget, PERSON)
-    released = chosen.release(vectors, sealed_query, grant, randomness.tape(), bounds)
-    receipt = replace(released.receipt, reason=why(index, vectors.index))
-    value = released.value if k is not None else released.value[0]
-    return Released(value, released.guarantee, receipt)
+    plan: Plan[SealedQuery, list[Any]] = Plan(
+        mechanism=chosen,
+        relation=utility.relation,
+        guarantee=chosen.guarantee(chosen.promise(utility.relation)),
+        draw=lambda private, key: chosen.labels(vectors, private, key, bounds),
+        check=lambda private: chosen.check(vectors, private),
+        reason=why(index, vectors.index),
+    )
+    released = plan.run(sealed_query, budget=budget, seed=seed)
+    return released if k is not None else released.map(lambda labels: labels[0])
 
 
 def _bounds(upper_bounds: Any, vectors: SealedVectors) -> np.ndarray[Any, np.dtype[np.float64]]:

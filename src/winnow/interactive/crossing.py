@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.borders import Border
+from winnow.core.key import Key
 from winnow.core.workloads.part import cell_counts, marginal_counts, sum_of
 from winnow.errors import ParameterError
 from winnow.interactive.kernels.product_sets import CellSets, KeptTables
@@ -31,9 +32,9 @@ WIDE_SUM = Border(
 class PrivateCounts:
     """A table laid out for counting: a histogram of all cells, or its distinct rows."""
 
-    def __init__(self, table: SealedTable) -> None:
+    def __init__(self, table: SealedTable, key: Key) -> None:
         self._schema = table.schema
-        self._codes, self._weights = all_rows(table)
+        self._codes, self._weights = key.open(all_rows(table))
         self._total = sum_of(self._weights)
         self._histogram: NDArray[np.int64] | None = None
         if table.schema.cells <= _DENSE:

@@ -15,17 +15,15 @@ from threading import Lock
 from typing import ClassVar, NoReturn, Protocol
 
 from winnow.core.checks import Real, exact, positive, set_counts
-from winnow.core.mechanism import receipt_of, spend
+from winnow.core.key import Key
 from winnow.core.noise import discrete_gaussian_of
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt
-from winnow.core.tape import Tape
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.interactive.crossing import PrivateCounts
 from winnow.interactive.kept import ELSEWHERE, Kept, Release
 from winnow.interactive.questions import Question
-from winnow.privacy import Grant, Promise, promise
+from winnow.privacy import Promise, promise
 from winnow.privacy.rounding import rounded_up, stated_at_most
 from winnow.read.crossing import SealedTable
 
@@ -99,23 +97,13 @@ class IndependentAnswers:
                 "questions, or use a coarser grid"
             )
 
-    def open(
-        self, table: SealedTable, grant: Grant, tape: Tape, keeper: AnswerKeeper | None = None
-    ) -> OpenAnswers:
-        """Spend the grant on all answers; questions are then asked one by one."""
-        self.check(table.rows_per_person)
-        promised = self.promise(table.relation)
-        receipt = spend(self.name, promised, grant, tape)
-        return OpenAnswers(self, table, tape, receipt, keeper)
+    def open(self, table: SealedTable, key: Key, keeper: AnswerKeeper | None = None) -> OpenAnswers:
+        """All answers; questions are then asked one by one."""
+        return OpenAnswers(self, table, key, keeper)
 
-    def reopen(
-        self, table: SealedTable, tape: Tape, keeper: AnswerKeeper, kept: Kept
-    ) -> OpenAnswers:
+    def reopen(self, table: SealedTable, key: Key, keeper: AnswerKeeper, kept: Kept) -> OpenAnswers:
         """Go on with answers that were charged before, behind everything that was written down."""
-        promised = self.promise(table.relation)
-        receipt = receipt_of(self.name, promised, tape, kept.record)
-        tape.claim()
-        run = OpenAnswers(self, table, tape, receipt, keeper)
+        run = OpenAnswers(self, table, key, keeper)
         run.go_on(kept.crossings)
         return run
 
@@ -127,16 +115,14 @@ class OpenAnswers:
         self,
         mechanism: IndependentAnswers,
         table: SealedTable,
-        tape: Tape,
-        receipt: Receipt,
+        key: Key,
         keeper: AnswerKeeper | None,
         counts: PrivateCounts | None = None,
     ) -> None:
-        self.receipt = receipt
         self._mechanism = mechanism
         self._rows_per_person = table.rows_per_person
-        self._counts = PrivateCounts(table) if counts is None else counts
-        self._tape = tape.child("answers")
+        self._counts = PrivateCounts(table, key) if counts is None else counts
+        self._tape = key.tape.child("answers")
         self._keeper = keeper
         self._lock = Lock()
         self._owner = Owner()

@@ -19,18 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
-from winnow.core.mechanism import receipt_of, spend
+from winnow.core.key import Key
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt
-from winnow.core.tape import Tape
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.interactive.crossing import PrivateCounts
 from winnow.interactive.independent_answers import IndependentAnswers, OpenAnswers
 from winnow.interactive.kept import ELSEWHERE, Kept, Release
 from winnow.interactive.questions import Question
-from winnow.privacy import Compose, Grant, Promise, promise
+from winnow.privacy import Compose, Promise, promise
 from winnow.read.crossing import SealedTable
 
 _LARGEST_NOISE = 2**50
@@ -166,21 +164,13 @@ class MultiplicativeWeights:
         if self.fallback is not None:
             self.fallback.check(rows_per_person, grid)
 
-    def open(
-        self, table: SealedTable, grant: Grant, tape: Tape, keeper: Keeper | None = None
-    ) -> OpenRounds:
-        """Spend the grant on the whole run; rounds are then asked for one by one."""
-        self.check(table.rows_per_person)
-        promised = self.promise(table.relation)
-        receipt = spend(self.name, promised, grant, tape)
-        return OpenRounds(self, table, tape, receipt, keeper)
+    def open(self, table: SealedTable, key: Key, keeper: Keeper | None = None) -> OpenRounds:
+        """The whole run; rounds are then asked for one by one."""
+        return OpenRounds(self, table, key, keeper)
 
-    def reopen(self, table: SealedTable, tape: Tape, keeper: Keeper, kept: Kept) -> OpenRounds:
+    def reopen(self, table: SealedTable, key: Key, keeper: Keeper, kept: Kept) -> OpenRounds:
         """Go on with a run that was charged before, behind everything that was written down."""
-        promised = self.promise(table.relation)
-        receipt = receipt_of(self.name, promised, tape, kept.record)
-        tape.claim()
-        run = OpenRounds(self, table, tape, receipt, keeper)
+        run = OpenRounds(self, table, key, keeper)
         run._position = run._reserved = kept.rounds
         run._left = max(0, self.updates - kept.crossings)
         if run.fallback is not None:
@@ -195,17 +185,15 @@ class OpenRounds:
         self,
         mechanism: MultiplicativeWeights,
         table: SealedTable,
-        tape: Tape,
-        receipt: Receipt,
+        key: Key,
         keeper: Keeper | None,
     ) -> None:
-        self.receipt = receipt
         self._mechanism = mechanism
         self._rows_per_person = table.rows_per_person
         self._relation = table.relation
-        self._counts = PrivateCounts(table)
-        self._rounds_tape = tape.child("rounds" if keeper is None else keeper.noise)
-        self._prior_tape = tape.child("prior")
+        self._counts = PrivateCounts(table, key)
+        self._rounds_tape = key.tape.child("rounds" if keeper is None else keeper.noise)
+        self._prior_tape = key.tape.child("prior")
         self._keeper = keeper
         self._lock = Lock()
         self._owner = Owner()
@@ -220,9 +208,7 @@ class OpenRounds:
         """Independent answers for questions that are not tested any more."""
         if mechanism.fallback is not None:
             kept = None if keeper is None else _FallbackKeeper(self)
-            self.fallback = OpenAnswers(
-                mechanism.fallback, table, tape, receipt, kept, self._counts
-            )
+            self.fallback = OpenAnswers(mechanism.fallback, table, key, kept, self._counts)
 
     @property
     def left(self) -> int:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import exact, one_of, probability
-from winnow.core.mechanism import grant_for
+from winnow.core.released import Receipt
+from winnow.core.run import charge, resumed, spend
 from winnow.core.schema import Schema
 from winnow.core.tape import Randomness
 from winnow.core.workloads.reductions import sample_cells
@@ -26,7 +27,7 @@ from winnow.interactive.session import Interactive
 from winnow.interactive.sizing import plan_interactive
 from winnow.interactive.state import CellState, ImplicitState, PointState, State, product_prior
 from winnow.interactive.warm_start import PAIRS, deviation_of, fitted_start
-from winnow.privacy import Budget, Grant
+from winnow.privacy import Budget, Grant, Promise
 from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession
 from winnow.privacy.ledger.locks import Hold
 from winnow.read.crossing import SealedTable
@@ -122,21 +123,26 @@ def opened_session(
     if state is None:
         hold = None if account is None else account.ledger.hold(account.dataset)
         try:
-            run = plan.mechanism.open(
-                table, grant_for(plan.event, budget, unit), Randomness(seed).tape(), None
-            )
+            tape = Randomness(seed).tape()
+            grant = charge(plan.event, budget, unit)
+            key, receipt = spend(plan.mechanism.name, _promised(plan, table), grant, tape)
+            run = plan.mechanism.open(table, key, None)
         except BaseException:
             if hold is not None:
                 hold.release()
             raise
-        return _session(plan, table, run, None, explicit=explicit, reason=reason, hold=hold)
+        return _session(
+            plan, table, run, receipt, None, explicit=explicit, reason=reason, hold=hold
+        )
     header = {"plan": _plain(plan), "explicit": explicit, "reason": reason}
     journal = Journal.create(state, table, header, seed, _address(account))
     grant = _charged(plan, journal, account, budget)
     try:
         journal.opened(grant.record)
-        run = plan.mechanism.open(table, grant, journal.tape(), journal)
-        return _session(plan, table, run, journal, explicit=explicit, reason=reason)
+        promised = _promised(plan, table)
+        key, receipt = spend(plan.mechanism.name, promised, grant, journal.tape())
+        run = plan.mechanism.open(table, key, journal)
+        return _session(plan, table, run, receipt, journal, explicit=explicit, reason=reason)
     except BaseException:
         journal.close(None)
         raise
@@ -148,10 +154,10 @@ def _charged(
     """The charge, under the name of the session; a refused one leaves no files behind."""
     try:
         if account is None:
-            return grant_for(plan.event, budget, plan.guarantee.unit)
+            return charge(plan.event, budget, plan.guarantee.unit)
         journal.bind(RecordedSession(account.ledger, account.dataset, journal.session))
         unit = plan.guarantee.unit
-        return account.charge(plan.event, unit=unit, session=journal.session)
+        return charge(plan.event, account, unit, session=journal.session)
     except LedgerError:  # the charge may be recorded all the same
         charged = True
         if account is not None:
@@ -184,9 +190,11 @@ def resumed_session(
         plan = _plan(dict(header["plan"]))
         kept = journal.go_on(recorded, plan.event)
         table = table.under(plan.event.relation)
-        run = plan.mechanism.reopen(table, journal.tape(), journal, kept)
+        promised = _promised(plan, table)
+        key, receipt = resumed(plan.mechanism.name, promised, journal.tape(), kept.record)
+        run = plan.mechanism.reopen(table, key, journal, kept)
         return _session(
-            plan, table, run, journal,
+            plan, table, run, receipt, journal,
             explicit=bool(header["explicit"]), reason=str(header["reason"]),
         )  # fmt: skip
     except BaseException:
@@ -194,6 +202,11 @@ def resumed_session(
         if recorded is not None:
             recorded.release()
         raise
+
+
+def _promised(plan: Plan, table: SealedTable) -> Promise:
+    """What the whole session is charged, and why."""
+    return plan.mechanism.promise(table.relation)
 
 
 def _address(account: RecordedBudget | None) -> dict[str, Any] | None:
@@ -259,6 +272,7 @@ def _session(
     plan: Plan,
     table: SealedTable,
     run: OpenRounds | OpenAnswers,
+    receipt: Receipt,
     journal: Journal | None,
     *,
     explicit: bool,
@@ -270,13 +284,13 @@ def _session(
     if isinstance(plan, IndependentPlan):
         assert isinstance(run, OpenAnswers)
         why = reason or f"as asked; {plan.max_queries} questions"
-        receipt = replace(run.receipt, reason=why, schema=notes)
+        receipt = replace(receipt, reason=why, schema=notes)
         session = Independent(plan, schema, run, receipt, journal, hold)
     else:
         assert isinstance(run, OpenRounds)
         why = f"{plan.calibration}; {plan.max_queries} questions"
         why = f"{why}; {reason}" if reason else why
-        receipt = replace(run.receipt, reason=why, schema=notes)
+        receipt = replace(receipt, reason=why, schema=notes)
         weights = _state(plan, schema, run, journal, explicit=explicit)
         session = Interactive(plan, schema, weights, run, receipt, journal, hold)
     if journal is not None:

@@ -9,28 +9,22 @@ from functools import partial
 from math import comb
 from typing import Any
 
-import numpy as np
-
 from winnow.core.baskets import Baskets
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.frames import CountedItems
-from winnow.core.mechanism import spend
+from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
 from winnow.core.noisy_top.count_classes import CountClasses
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.noisy_top.ranked import Ranked
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.released import Released
 from winnow.core.sealed import Sealed
 from winnow.core.tape import BitStream, Tape
-from winnow.core.utility import Utility
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.rules import ItemsetSupports, subsets_of
-from winnow.privacy import Grant, Guarantee, Promise, guarantee_of
+from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
 from winnow.read.kept import KeptBaskets, Snapshot, changed
@@ -99,12 +93,13 @@ class FrequentItemsets:
             return first
         return promise_with_counts(first, relation, self.counts_epsilon)
 
-    def guarantee(self, relation: Relation) -> Guarantee:
+    def guarantee(self, promised: Promise) -> Guarantee:
         """What the release states about itself."""
+        relation = promised.event.relation
         first = self.selection.guarantee(self.selection.promise(relation))
         if self.counts_epsilon is None:
             return first
-        together = guarantee_of(self.promise(relation).event, first.delta)
+        together = guarantee_of(promised.event, first.delta)
         total = exact("epsilon", first.epsilon) + exact("epsilon", self.counts_epsilon)
         if total >= exact("epsilon", together.epsilon):
             return together
@@ -155,31 +150,20 @@ class FrequentItemsets:
             raise ValueError("no counts are released")
         return moved / exact("epsilon", self.counts_epsilon)
 
-    @guarded
-    def release(self, baskets: SealedBaskets, grant: Grant, tape: Tape) -> Released[Any]:
-        """Spend the grant on one draw; the value lists itemsets as tuples of labels.
-
-        With `subsets` it is an ``ItemsetSupports``.
-        """
-        self.check(baskets)
-        relation = baskets.utility.relation
-        promised = self.promise(relation)
-        guarantee = self.guarantee(relation)
-        receipt = spend(self.name, promised, grant, tape)
-        with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
-            value = self._value(baskets, baskets.utility, tape)
-        return Released(value, guarantee, receipt)
-
-    def _value(self, baskets: SealedBaskets, utility: Utility, tape: Tape) -> Any:
-        content, names = open_sealed(baskets.data), baskets.labels
+    def drawn(self, baskets: SealedBaskets, key: Key) -> Any:
+        """Itemsets as tuples of labels; with `subsets` an ``ItemsetSupports``."""
+        content, names = key.open(baskets.data), baskets.labels
+        utility, tape = baskets.utility, key.tape
         mined: _InMemory | _InEngine
         if isinstance(content, KeptBaskets) and not self._joined(baskets):
-            content, found_names = content.brought()
-            names = Sealed(found_names, "items") if isinstance(names, Sealed) else names
+            content, brought_names = content.brought()
+            names = Sealed(brought_names, "items") if isinstance(names, Sealed) else names
         if isinstance(content, KeptBaskets):
             mined = _InEngine(content, self.size, None if isinstance(names, Sealed) else names)
+        elif isinstance(names, Sealed):
+            mined = _InMemory(content, self.size, key.open(names), known=False)
         else:
-            mined = _InMemory(content, self.size, names)
+            mined = _InMemory(content, self.size, names, known=True)
 
         def draw(ranked: Ranked) -> list[Found]:
             return self.selection.draw(ranked, utility, tape.child("selection"))
@@ -211,11 +195,8 @@ Draw = Callable[[Ranked], list[Found]]
 class _InMemory:
     """Itemsets of baskets in memory, mined; an item is its place among the labels."""
 
-    def __init__(
-        self, baskets: Baskets, size: int, labels: Sequence[Any] | Sealed[list[str]]
-    ) -> None:
-        known = not isinstance(labels, Sealed)
-        self._labels = open_sealed(labels) if isinstance(labels, Sealed) else labels
+    def __init__(self, baskets: Baskets, size: int, labels: Sequence[Any], *, known: bool) -> None:
+        self._labels = labels
         self._ranked = ItemsetRanks(baskets, size, known_items=known)
 
     def drawn(self, draw: Draw) -> list[Found]:

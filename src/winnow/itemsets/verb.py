@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from winnow.core.checks import Real, count, exact
-from winnow.core.mechanism import grant_for, rounds_accountant
 from winnow.core.padding import Padding
+from winnow.core.plan import plan_of
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 from winnow.itemsets.crossing import MOST_ITEMS, FrequentItemsets, universe
 from winnow.itemsets.table import choose
 from winnow.mechanisms import AUTO
 from winnow.privacy import Budget
+from winnow.privacy.sizing import rounds_accountant
 from winnow.read.baskets import SealedBaskets, read_baskets
 from winnow.topk.classes import RankedOptions
 from winnow.topk.mechanisms.ranked import items_moved
@@ -83,7 +82,6 @@ def frequent_itemsets(
         raise ParameterError("with_counts and with_subsets are True or False")
     counted = with_counts or with_subsets
     most = 1 if k is None else int(k)
-    randomness = Randomness(seed)
     if isinstance(baskets, SealedBaskets):
         if unit is not None or items is not None or max_items is not None:
             raise ParameterError(
@@ -114,14 +112,8 @@ def frequent_itemsets(
     chosen = FrequentItemsets(
         choice.selection, int(size), most, share if counted else None, with_subsets
     )
-    chosen.check(sealed)
-    grant = grant_for(chosen.promise(sealed.utility.relation).event, budget, sealed.protected)
-    with padding.held(lambda: 0.0):
-        released = chosen.release(sealed, grant, randomness.tape())
-    released = released.held(padding.note).about(sealed.protected)
-    if choice.reason:
-        released = replace(released, receipt=replace(released.receipt, reason=choice.reason))
+    plan = plan_of(chosen, sealed.relation, reason=choice.reason)
+    released = plan.run(sealed, budget=budget, seed=seed, padding=padding)
     if k is not None or with_subsets:
         return released
-    first = released.value[0] if released.value else None
-    return Released(first, released.guarantee, released.receipt)
+    return released.map(lambda itemsets: itemsets[0] if itemsets else None)

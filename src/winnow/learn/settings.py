@@ -39,6 +39,17 @@ _GUMBEL = math.pi / math.sqrt(6.0)
 
 
 @dataclass(frozen=True)
+class Given:
+    """The public numbers that sizes follow from."""
+
+    epsilon: Real
+    delta: Real
+    balanced: bool
+    rows: int | None
+    accountant: str
+
+
+@dataclass(frozen=True)
 class SizedModel:
     """An additive model within a budget, what it promises, and why its noise was taken."""
 
@@ -64,6 +75,7 @@ def sized_model(
     delta: Real,
     balanced: bool,
     accountant: str,
+    rows: int | None = None,
 ) -> SizedModel:
     """The noise with the smaller standard deviation: Laplace, or Gaussian where a delta allows."""
     positive(epsilon=epsilon)

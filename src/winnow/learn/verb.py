@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, one_of, probability
-from winnow.core.mechanism import grant_for, rounds_accountant
+from winnow.core.key import Key
+from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 from winnow.learn import bound as learning_bound
@@ -39,13 +39,15 @@ from winnow.learn.rules import Hypotheses, RuleClass
 from winnow.learn.settings import (
     AUTO,
     SIZES,
+    Given,
     balanced_rule,
     because,
     chosen_kind,
     sized_model,
     sized_rules,
 )
-from winnow.privacy import Budget
+from winnow.privacy import Budget, guarantee_of
+from winnow.privacy.sizing import rounds_accountant
 from winnow.select.crossing import Selection
 from winnow.select.table import selection_named
 from winnow.topk.mechanisms.noisy_counts import WithCounts
@@ -135,10 +137,12 @@ def learn(
             )
         labelled, features = featured_rows(X, y, asked, schema, classes, relation)
         labelled, even = weighed(labelled, class_weights), is_balanced(class_weights)
-        release = _boosted if asked.kind == BOOSTED else _additive
         public = public_rows_of(labelled, rows)
-        found = release(asked, labelled, features, epsilon, delta, even, public, budget, seed)
-        return _because(found, why)
+        given = Given(epsilon, delta, even, public, rounds_accountant(budget))
+        planned = (_boosted if asked.kind == BOOSTED else _additive)(
+            asked, labelled, features, given
+        )
+        return _because(planned.run(labelled, budget=budget, seed=seed), why)
     if is_balanced(class_weights):
         if mechanism not in (None, "permute-and-flip") or thresholds is not None or with_accuracy:
             raise ParameterError(
@@ -149,7 +153,8 @@ def learn(
         delta_range(delta=delta)
         labelled, rules = ruled_rows(X, y, hypotheses, schema, classes, relation)
         public = public_rows_of(labelled, rows)
-        return _because(_balanced(labelled, rules, epsilon, public, budget, seed), why)
+        planned = _balanced(labelled, rules, epsilon, public)
+        return _because(planned.run(labelled, budget=budget, seed=seed), why)
     chosen = mechanism or ("permute-and-flip" if thresholds is None else "large-margin")
     one_of(learning_bound.MECHANISMS, mechanism=chosen)
     share = exact("epsilon", epsilon) / 2 if with_accuracy else epsilon
@@ -159,7 +164,6 @@ def learn(
     selection: Selection = selection_named(
         chosen, epsilon=share, delta=delta, thresholds=thresholds
     )
-    randomness = Randomness(seed)
     problem = problem_of(X, y, hypotheses, schema, classes, relation, class_weights)
     by_class = problem.labelled.class_weights is not None
     if by_class and with_accuracy:
@@ -167,26 +171,23 @@ def learn(
             "with_accuracy counts rows and class_weights weigh them; leave out one of the two"
         )
     public_rows = public_rows_of(problem.labelled, rows)
-    running = WithCounts(selection, share, 1) if with_accuracy else selection
-    running.check(problem.scores)
-    utility = problem.scores.utility
-    grant = grant_for(running.promise(utility.relation).event, budget, problem.labelled.unit)
-    released = running.release(problem.scores, grant, randomness.tape())
-    number, correct = released.value[0] if with_accuracy else (released.value[0], None)
-    predictor = replace(
-        problem.predictor(number),
-        correct=correct,
-        rows=public_rows,
-        bound=None
-        if by_class
-        else _bound(problem, chosen, share, correct, public_rows, float(confidence)),
-    )
-    receipt = released.receipt
+    running: Selection = WithCounts(selection, share, 1) if with_accuracy else selection
+    reason = ""
     if mechanism is None:
         least = "it promises the least error: 2 Delta ln(|H|/eta)/epsilon, and needs no delta"
-        receipt = replace(receipt, reason=least if thresholds is None else "thresholds were given")
-    found = Released(predictor, released.guarantee, receipt).about(problem.labelled.unit)
-    return _because(found, why)
+        reason = least if thresholds is None else "thresholds were given"
+
+    def predictor(selected: list[Any]) -> Predictor:
+        number, correct = selected[0] if with_accuracy else (selected[0], None)
+        bound = None
+        if not by_class:
+            bound = _bound(problem, chosen, share, correct, public_rows, float(confidence))
+        made = problem.predictor(number)
+        return replace(made, correct=correct, rows=public_rows, bound=bound)
+
+    plan = plan_of(running, problem.scores.relation, reason=reason)
+    released = plan.run(problem.scores, budget=budget, seed=seed)
+    return _because(released.map(predictor), why)
 
 
 def _because(found: Released[Predictor], why: str) -> Released[Predictor]:
@@ -196,98 +197,72 @@ def _because(found: Released[Predictor], why: str) -> Released[Predictor]:
 
 
 def _boosted(
-    asked: Hypotheses,
-    labelled: SealedLabelled,
-    features: tuple[Feature, ...],
-    epsilon: Real,
-    delta: Real,
-    even: bool,
-    rows: int | None,
-    budget: Budget | None,
-    seed: int | None,
-) -> Released[Predictor]:
-    """Choose rule after rule, and make the vote."""
+    asked: Hypotheses, labelled: SealedLabelled, features: tuple[Feature, ...], given: Given
+) -> Plan[SealedLabelled, Predictor]:
+    """Rule after rule, and the vote."""
     rules = RuleClass(features, "conjunctions", asked.size)
-    sized = sized_rules(
-        labelled,
-        len(rules),
-        rows=rows,
-        rounds=asked.rounds,
-        epsilon=epsilon,
-        delta=delta,
-        balanced=even,
-        accountant=rounds_accountant(budget),
+    sized = sized_rules(labelled, len(rules), rounds=asked.rounds, **vars(given))
+
+    def vote(data: SealedLabelled, key: Key) -> Predictor:
+        numbers = sized.rules.drawn(data, rules, key)
+        return BoostedPredictor(
+            data.classes, numbers[0], len(rules), f"{BOOSTED}:{asked.size}", None, given.rows, None,
+            features, tuple(rules.rule(number) for number in numbers), numbers,
+        )  # fmt: skip
+
+    return Plan(
+        mechanism=sized.rules,
+        relation=labelled.relation,
+        guarantee=sized.guarantee,
+        draw=vote,
+        check=sized.rules.check,
+        reason=sized.reason,
     )
-    sized.rules.check(labelled)
-    randomness = Randomness(seed)
-    grant = grant_for(sized.rules.promise(labelled.relation).event, budget, labelled.unit)
-    released = sized.rules.release(labelled, rules, grant, randomness.tape())
-    numbers = released.value
-    predictor = BoostedPredictor(
-        labelled.classes, numbers[0], len(rules), f"{BOOSTED}:{asked.size}", None, rows, None,
-        features, tuple(rules.rule(number) for number in numbers), numbers,
-    )  # fmt: skip
-    receipt = replace(released.receipt, reason=sized.reason)
-    chosen: Released[Predictor] = Released(predictor, sized.guarantee, receipt)
-    return chosen.about(labelled.unit)
 
 
 def _additive(
-    asked: Hypotheses,
-    labelled: SealedLabelled,
-    features: tuple[Feature, ...],
-    epsilon: Real,
-    delta: Real,
-    even: bool,
-    rows: int | None,
-    budget: Budget | None,
-    seed: int | None,
-) -> Released[Predictor]:
-    """Measure, choose, and make the predictor."""
-    sized = sized_model(
-        labelled,
-        len(features),
-        epsilon=epsilon,
-        delta=delta,
-        balanced=even,
-        accountant=rounds_accountant(budget),
-    )
-    sized.model.check(labelled)
-    randomness = Randomness(seed)
-    grant = grant_for(sized.model.promise(labelled.relation).event, budget, labelled.unit)
+    asked: Hypotheses, labelled: SealedLabelled, features: tuple[Feature, ...], given: Given
+) -> Plan[SealedLabelled, Predictor]:
+    """Noisy tables, and one of the models that follow from them."""
+    sized = sized_model(labelled, len(features), **vars(given))
     shape = [feature.cardinality for feature in features]
-    released = sized.model.release(labelled, shape, grant, randomness.tape())
-    family, number = released.value
-    points, start = family.model(number)
-    size = len(family.variants)
-    predictor = AdditivePredictor(
-        labelled.classes, number, size, ADDITIVE, None, rows, None, features,
-        tuple(points.items()), tuple(start.tolist()),
-    )  # fmt: skip
-    receipt = replace(released.receipt, reason=sized.reason)
-    chosen: Released[Predictor] = Released(predictor, sized.guarantee, receipt)
-    return chosen.about(labelled.unit)
+
+    def model(data: SealedLabelled, key: Key) -> Predictor:
+        family, number = sized.model.drawn(data, shape, key)
+        points, start = family.model(number)
+        return AdditivePredictor(
+            data.classes, number, len(family.variants), ADDITIVE, None, given.rows, None, features,
+            tuple(points.items()), tuple(start.tolist()),
+        )  # fmt: skip
+
+    return Plan(
+        mechanism=sized.model,
+        relation=labelled.relation,
+        guarantee=sized.guarantee,
+        draw=model,
+        check=sized.model.check,
+        reason=sized.reason,
+    )
 
 
 def _balanced(
-    labelled: SealedLabelled,
-    rules: RuleClass,
-    epsilon: Real,
-    rows: int | None,
-    budget: Budget | None,
-    seed: int | None,
-) -> Released[Predictor]:
-    """Measure the classes, choose a rule, and make the predictor."""
-    choice = balanced_rule(epsilon)
-    choice.check(labelled)
-    randomness = Randomness(seed)
-    grant = grant_for(choice.promise(labelled.relation).event, budget, labelled.unit)
-    released = choice.release(labelled, rules, grant, randomness.tape())
-    predictor = replace(rule_predictor(labelled.classes, rules)(released.value), rows=rows)
+    labelled: SealedLabelled, rules: RuleClass, epsilon: Real, rows: int | None
+) -> Plan[SealedLabelled, Predictor]:
+    """The sizes of the classes, and a rule."""
+    choice, made = balanced_rule(epsilon), rule_predictor(labelled.classes, rules)
+
+    def rule(data: SealedLabelled, key: Key) -> Predictor:
+        return replace(made(choice.drawn(data, rules, key)), rows=rows)
+
     why = f"{SIZES} of epsilon for the sizes of the classes, the rest for the choice"
-    receipt = replace(released.receipt, reason=why)
-    chosen: Released[Predictor] = Released(predictor, released.guarantee, receipt)
-    return chosen.about(labelled.unit)
+    return Plan(
+        mechanism=choice,
+        relation=labelled.relation,
+        guarantee=guarantee_of(choice.promise(labelled.relation).event),
+        draw=rule,
+        check=choice.check,
+        reason=why,
+    )
 
 
 def _bound(

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import Real, exact, one_of
-from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
@@ -20,6 +19,7 @@ from winnow.lp.crossing.rows import as_upper_rows, checked_matrix
 from winnow.lp.kernels.lazy_columns import MOST_COLUMNS
 from winnow.lp.problem import OwnedProblem, ScalarProblem, Simplex, Target, check_model
 from winnow.privacy import Budget
+from winnow.privacy.sizing import sizing_accountant
 
 _LAZY_FROM = 4096
 _MOST_INDEXED = 1 << 27

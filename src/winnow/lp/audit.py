@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
-from winnow.privacy import single_use_grant
 from winnow.release.audit.rounds import as_twin
 
 Floats = NDArray[np.float64]
@@ -225,11 +225,12 @@ def scalar_fidelity(model: ScalarModel, draws: int, seed: int, *, lazy: bool = T
 def _chosen_rows(draws: int, seed: int, lazy: bool) -> NDArray[np.int64]:
     """How often each pair of rows was drawn: for the mechanism and for its broken twin."""
     rows, scale = ConstraintRows.of(MATRIX), np.ones(3)
-    root, event = Tape.seeded(seed), SCALAR.promise(Relation.ADD_REMOVE).event
+    root = Tape.seeded(seed)
     observed = np.zeros((4, 4), np.int64)
     for draw in range(draws):
         offsets = seal_offsets(SIDES, 4, UTILITY)
-        run = SCALAR.open(offsets, single_use_grant(event), root.child(f"draw-{draw}"))
+        key, _ = single_run(SCALAR, offsets.relation, root.child(f"draw-{draw}"))
+        run = SCALAR.drawn(offsets, key)
         _, chosen, _ = run.solve(rows, scale, STEP, lazy=lazy)
         observed[chosen[0], chosen[1]] += 1
     return observed
@@ -240,16 +241,11 @@ def constraint_fidelity(
 ) -> AuditResult:
     """How often each vertex was drawn in two rounds, against a model."""
     mechanism = replace(OWNED, selection=selection)
-    event = mechanism.promise(Relation.ADD_REMOVE).event
     root = Tape.seeded(seed)
     observed = np.zeros((3, 3), np.int64)
     for draw in range(draws):
-        run = mechanism.open(
-            seal_rows(MATRIX, SIDES),
-            single_use_grant(event),
-            root.child(f"draw-{draw}"),
-            relation=Relation.ADD_REMOVE,
-        )
+        key, _ = single_run(mechanism, Relation.ADD_REMOVE, root.child(f"draw-{draw}"))
+        run = mechanism.drawn(seal_rows(MATRIX, SIDES), key)
         times, _ = run.solve(SCALE, _OWNED_STEP)
         observed[int(times.argmax()), 2 - int(times[::-1].argmax())] += 1
     exact = joint(model.rounds(MATRIX, SIDES, SCALE))

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import Real
-from winnow.core.mechanism import grant_for
-from winnow.core.padding import SPARE, Padding, PadTo
+from winnow.core.key import Key
+from winnow.core.padding import Padding, PadTo
+from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
-from winnow.core.unit import PERSON
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.inner_product.crossing import IndexedExponential
-from winnow.inner_product.rounds import IndexedRounds, rounds_event
+from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
 from winnow.inner_product.vectors import seal_query
 from winnow.lp.arguments import (
     budget_of,
@@ -128,7 +127,6 @@ def solve_lp(
     simplex = Simplex(costs_of(c, matrix.shape[1]), maximise, number("bound", bound))
     target = Target.of(opt)
     kind = Relation.parse(relation)
-    randomness = Randomness(seed)
     asked = budget_of(epsilon, delta, kind, alpha, rounds, beta, accountant, budget)
     asked = searched(asked, target, searches, measure=measure, owned=owned)
     if owned:
@@ -142,8 +140,8 @@ def solve_lp(
             columns=upper.shape[1],
             rows=int(people.rows),
         )
-        sealed = seal_rows(upper, sides_in)
-        return _owned(people, sealed, asked, ways, labels, budget, randomness, padding)
+        sealed = seal_rows(upper, sides_in, kind)
+        return _owned(people, sealed, asked, ways, labels, budget, seed, padding)
     refuse("scalar", entries=entries, sides=sides, rows=rows, exceptions=exceptions)
     if sensitivity is None:
         raise ParameterError("sensitivity is missing; give the most that one person moves any b_i")
@@ -153,7 +151,7 @@ def solve_lp(
     plan = plan_lp(problem.setting(utility), asked)
     offsets = seal_offsets(sides_in, upper.shape[0], utility)
     if index is not None:
-        return _with_index(index, offsets, problem, plan, labels, budget, randomness, padding)
+        return _with_index(index, offsets, problem, plan, labels, budget, seed, padding)
     mechanism = ScalarPrivateLp(
         plan.selection_epsilon,
         plan.rounds,
@@ -161,16 +159,23 @@ def solve_lp(
         plan.check_multiplier,
         plan.measurement,
     )
-    mechanism.check(offsets, problem.largest, mixed=mixed)
-    grant = grant_for(mechanism.promise(kind).event, budget, PERSON)
-    with padding.held(lambda: lp_seconds(plan, _entries(upper), lazy=lazy is not False)):
-        run = mechanism.open(offsets, grant, randomness.tape(), mixed=mixed)
-        unit = 2.0 ** mechanism.grid(offsets, mixed=mixed).power
-        found = search(run, problem, plan, unit, lazy=lazy)
-    value = replace(
-        _solution(simplex, plan, labels, found), objective_misses=problem.missed(plan.violation)
+
+    def solved(private_sides: SealedOffsets, key: Key) -> LpSolution:
+        grid_step = 2.0 ** mechanism.grid(private_sides, mixed=mixed).power
+        run = mechanism.drawn(private_sides, key, mixed=mixed)
+        point = search(run, problem, plan, grid_step, lazy=lazy)
+        solution = _solution(simplex, plan, labels, point)
+        return replace(solution, objective_misses=problem.missed(plan.violation))
+
+    planned = Plan(
+        mechanism=mechanism,
+        relation=kind,
+        guarantee=plan.guarantee,
+        draw=solved,
+        check=lambda private_sides: mechanism.check(private_sides, problem.largest, mixed=mixed),
+        seconds=lp_seconds(plan, _entries(upper), lazy=lazy is not False),
     )
-    return Released(value, plan.guarantee, run.receipt).held(padding.note)
+    return planned.run(offsets, budget=budget, seed=seed, padding=padding)
 
 
 def _owned(
@@ -180,7 +185,7 @@ def _owned(
     selection: str,
     names: Any,
     budget: Budget | None,
-    randomness: Randomness,
+    seed: int | None,
     padding: Padding,
 ) -> Released[LpSolution]:
     """Every row is a person."""
@@ -196,13 +201,20 @@ def _owned(
         plan.measurement,
         selection,
     )
-    grant = grant_for(mechanism.promise(asked.relation).event, budget, PERSON)
+
+    def solved(private_rows: SealedRows, key: Key) -> LpSolution:
+        run = mechanism.drawn(private_rows, key)
+        return _solution(problem.simplex, plan, names, search_owned(run, problem, plan))
+
     entries = int(problem.rows) * len(problem.simplex.costs)
-    with padding.held(lambda: lp_seconds(plan, entries, lazy=False)):
-        run = mechanism.open(rows, grant, randomness.tape(), relation=asked.relation)
-        found = search_owned(run, problem, plan)
-    value = _solution(problem.simplex, plan, names, found)
-    return Released(value, plan.guarantee, run.receipt).held(padding.note)
+    planned = Plan(
+        mechanism=mechanism,
+        relation=asked.relation,
+        guarantee=plan.guarantee,
+        draw=solved,
+        seconds=lp_seconds(plan, entries, lazy=False),
+    )
+    return planned.run(rows, budget=budget, seed=seed, padding=padding)
 
 
 def _with_index(
@@ -212,7 +224,7 @@ def _with_index(
     plan: LpPlan,
     names: Any,
     budget: Budget | None,
-    randomness: Randomness,
+    seed: int | None,
     padding: Padding,
 ) -> Released[LpSolution]:
     """Rows selected over an index of (A_i, b_i) with the queries (x, -1)."""
@@ -225,16 +237,23 @@ def _with_index(
     if problem.mixed:
         utility = Utility(utility.relation, utility.one_sided, utility.one_sided)
     vectors = seal_offset_vectors(problem.rows.matrix.dense, offsets, index)
-    event = rounds_event(mechanism, utility, plan.rounds)
-    grant = grant_for(event, budget, PERSON)
-    entries = problem.rows.size * problem.rows.width
-    with padding.held(lambda: lp_seconds(plan, entries, lazy=False)):
-        run = IndexedRounds(mechanism, vectors, utility, plan.rounds, grant, randomness.tape())
-        found = by_choices(
+
+    def solved(_: SealedOffsets, key: Key) -> LpSolution:
+        run = IndexedRounds(mechanism, vectors, utility, plan.rounds, key)
+        selected = by_choices(
             lambda x: run.next(seal_query(np.append(x, -1.0), utility))[0], problem, plan
         )
-    value = _solution(problem.simplex, plan, names, found)
-    return Released(value, plan.guarantee, run.receipt).held(padding.note)
+        return _solution(problem.simplex, plan, names, selected)
+
+    entries = problem.rows.size * problem.rows.width
+    planned = Plan(
+        mechanism=RepeatedSelection(mechanism, plan.rounds),
+        relation=utility.relation,
+        guarantee=plan.guarantee,
+        draw=solved,
+        seconds=lp_seconds(plan, entries, lazy=False),
+    )
+    return planned.run(offsets, budget=budget, seed=seed, padding=padding)
 
 
 def _solution(simplex: Simplex, plan: LpPlan, names: Any, found: Found) -> LpSolution:
@@ -259,7 +278,7 @@ def _solution(simplex: Simplex, plan: LpPlan, names: Any, found: Found) -> LpSol
 def lp_seconds(plan: LpPlan, entries: int, *, lazy: bool) -> float:
     """The public time of a program with so many entries; lazy rounds look at few of them."""
     each = 1e-4 + 5e-10 * entries if lazy else 1e-3 + 1e-8 * entries
-    return SPARE * plan.budget.searches * (0.1 + 2e-8 * entries + plan.rounds * each)
+    return plan.budget.searches * (0.1 + 2e-8 * entries + plan.rounds * each)
 
 
 def _entries(rows: Any) -> int:

@@ -50,7 +50,7 @@ class SealedBaskets:
     labels: Sequence[Any] | Sealed[list[str]]
     """Of baskets that stay in their engine, private items are there, too, and not here."""
     utility: Utility
-    unit: str
+    whose: str
     """Whose presence is protected: 'basket' or 'user'."""
     max_items: int | None = None
     """The most items that a basket was left with; None: not bounded."""
@@ -61,11 +61,16 @@ class SealedBaskets:
     """Whether they are in memory however many they are; what an engine has may be left there."""
 
     @property
-    def protected(self) -> Unit:
+    def relation(self) -> Relation:
+        """Which datasets are neighbours."""
+        return self.utility.relation
+
+    @property
+    def unit(self) -> Unit:
         """The privacy unit, in the words of a guarantee."""
-        if self.unit == "basket":
+        if self.whose == "basket":
             return BASKET
-        return at_most(self.unit, self.max_baskets_per_user, "basket")
+        return at_most(self.whose, self.max_baskets_per_user, "basket")
 
     @property
     def items_known(self) -> bool:
@@ -78,7 +83,7 @@ class SealedBaskets:
             if isinstance(self.labels, Sealed)
             else f"{len(self.labels)} public items"
         )
-        return f"<sealed baskets of {what}, unit: {self.unit}>"
+        return f"<sealed baskets of {what}, unit: {self.whose}>"
 
 
 LAYOUTS = ("auto", "lines", "pairs", "indicators")

@@ -28,6 +28,11 @@ class SealedClasses:
     steps: Steps
     unit: Unit = PERSON
 
+    @property
+    def relation(self) -> Relation:
+        """Which datasets are neighbours."""
+        return self.utility.relation
+
     def __repr__(self) -> str:
         size = "an unknown universe" if self.total is None else f"{self.total} candidates"
         return f"<sealed classes of {size}>"

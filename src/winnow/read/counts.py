@@ -45,6 +45,11 @@ class SealedCounts:
     """Whose presence is protected."""
 
     @property
+    def relation(self) -> Relation:
+        """Which datasets are neighbours."""
+        return self.utility.relation
+
+    @property
     def domain_known(self) -> bool:
         """Whether the list of items is public."""
         return not isinstance(self.labels, Sealed)

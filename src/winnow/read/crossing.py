@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from winnow.core.borders import Border
 from winnow.core.notebook import Card, InNotebook
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
-from winnow.core.sealed import Sealed
+from winnow.core.sealed import PublicFact, Sealed
 from winnow.core.unit import ROW, Unit
 from winnow.core.utility import Utility
 from winnow.core.workloads.interval import IntervalPart
@@ -74,7 +73,8 @@ class SealedTable(InNotebook):
         number of rows.
         """
         if self.relation.size_is_public and self.rows_per_person == 1:
-            return sum_of(rows_for(self, [()]).of(()).weights)
+            fact = PublicFact.ROWS_UNDER_SUBSTITUTION
+            return number_of_rows(self).publish(fact, lambda number: number)
         return None
 
     @guarded
@@ -91,12 +91,14 @@ class SealedTable(InNotebook):
         """The table of some of its columns."""
         places = self.schema.positions(columns)
         schema = self.schema.subset(columns)
-        content = open_sealed(self.rows)
-        if isinstance(content, KeptRows):
-            return replace(self, schema=schema, rows=Sealed(_SomeColumns(content, places), "rows"))
-        codes, weights = content
-        rows = group(tuple(codes[i] for i in places), weights, schema.shape)
-        return replace(self, schema=schema, rows=Sealed(rows, "rows"))
+
+        def some(content: Rows | KeptRows) -> Rows | KeptRows:
+            if isinstance(content, KeptRows):
+                return _SomeColumns(content, places)
+            codes, weights = content
+            return group(tuple(codes[i] for i in places), weights, schema.shape)
+
+        return replace(self, schema=schema, rows=self.rows.map(some, "rows"))
 
     def _card(self) -> Card:
         card = replace(self.schema._card(), title=repr(self)[1:-1])
@@ -144,28 +146,37 @@ class RowsFor:
         return next(rows for held, rows in self._found.items() if wanted <= set(held))
 
 
-def rows_for(table: SealedTable, sets: Iterable[Sequence[int]] | None = None) -> RowsFor:
-    """The rows of a table for sets of its columns (None: all of them), opened.
+def rows_for(table: SealedTable, sets: Iterable[Sequence[int]] | None = None) -> Sealed[RowsFor]:
+    """The rows of a table for sets of its columns (None: all of them), sealed.
 
     Of a table that stays in its engine only the cells of these sets travel.
     """
-    content, width = open_sealed(table.rows), len(table.schema.columns)
-    every = tuple(range(width))
-    if not isinstance(content, KeptRows):
-        return RowsFor({every: content})
-    wanted = {every} if sets is None else {tuple(sorted(set(each))) for each in sets}
-    largest = [a for a in sorted(wanted) if not any(set(a) < set(b) for b in wanted)]
-    found = {}
-    nothing = np.empty(0, np.int32)  # to read a column that was not asked for is an error
-    for columns, (codes, weights) in zip(largest, content.tables(largest), strict=True):
-        held = dict(zip(columns, codes, strict=True))
-        found[columns] = Rows(tuple(held.get(i, nothing) for i in every), weights)
-    return RowsFor(found)
+    every = tuple(range(len(table.schema.columns)))
+
+    def collected(content: Rows | KeptRows) -> RowsFor:
+        if not isinstance(content, KeptRows):
+            return RowsFor({every: content})
+        wanted = {every} if sets is None else {tuple(sorted(set(each))) for each in sets}
+        largest = [a for a in sorted(wanted) if not any(set(a) < set(b) for b in wanted)]
+        by_columns = {}
+        nothing = np.empty(0, np.int32)  # to read a column that was not asked for is an error
+        for columns, (codes, weights) in zip(largest, content.tables(largest), strict=True):
+            held = dict(zip(columns, codes, strict=True))
+            by_columns[columns] = Rows(tuple(held.get(i, nothing) for i in every), weights)
+        return RowsFor(by_columns)
+
+    return table.rows.map(collected, "rows")
 
 
-def all_rows(table: SealedTable) -> Rows:
-    """All distinct rows; those of a table in an engine travel for it."""
-    return rows_for(table).of(range(len(table.schema.columns)))
+def all_rows(table: SealedTable) -> Sealed[Rows]:
+    """All distinct rows, sealed; those of a table in an engine travel for it."""
+    every = range(len(table.schema.columns))
+    return rows_for(table).map(lambda rows: rows.of(every), "rows")
+
+
+def number_of_rows(table: SealedTable) -> Sealed[int]:
+    """How many rows the table has, sealed."""
+    return rows_for(table, [()]).map(lambda rows: sum_of(rows.of(()).weights), "number of rows")
 
 
 class _SomeColumns(KeptRows):
@@ -206,24 +217,30 @@ def true_counts(table: SealedTable, workload: Workload) -> Sealed[Counts]:
                 "in the table's; bind the workload to the table's schema"
             )
     places = table.schema.positions(workload.schema.names)
-    kept = isinstance(open_sealed(table.rows), KeptRows) and workload.schema.cells > FEW_CELLS
+    kept = stays_in_engine(table) and workload.schema.cells > FEW_CELLS
     each = [_columns_of(part) if kept else range(len(places)) for part in workload.parts]
     sets = [[places[i] for i in columns] for columns in each]
-    rows = rows_for(table, sets)
-    # Grids stay below 2^31, so this refuses tables of four thousand million rows and more only.
-    if max(part.grid for part in workload.parts) * sum_of(rows.of(sets[0]).weights) >= 2**63:
-        raise DataError("counts in grid units do not fit 64 bits; use a coarser grid")
-    if kept:
-        parts = []
-        for part, wanted in zip(workload.parts, sets, strict=True):
-            codes, weights = rows.of(wanted)
-            parts.append(part.counts([codes[i] for i in places], weights))
-        counted = np.concatenate(parts)
-    else:
+
+    def counted(rows: RowsFor) -> Counts:
+        # Grids stay below 2^31, so this refuses tables of four thousand million rows and more only.
+        if max(part.grid for part in workload.parts) * sum_of(rows.of(sets[0]).weights) >= 2**63:
+            raise DataError("counts in grid units do not fit 64 bits; use a coarser grid")
+        if kept:
+            parts = []
+            for part, wanted in zip(workload.parts, sets, strict=True):
+                codes, weights = rows.of(wanted)
+                parts.append(part.counts([codes[i] for i in places], weights))
+            return _frozen(np.concatenate(parts))
         codes, weights = rows.of(places)
-        counted = workload.counts([codes[i] for i in places], weights)
-    counted.flags.writeable = False
-    return Sealed(counted, f"answers of {workload.size} queries")
+        return _frozen(workload.counts([codes[i] for i in places], weights))
+
+    return rows_for(table, sets).map(counted, f"answers of {workload.size} queries")
+
+
+def stays_in_engine(table: SealedTable) -> bool:
+    """Whether rows stay where they lie until a release asks for some of them."""
+    fact = PublicFact.KIND_OF_CONTENT
+    return table.rows.publish(fact, lambda content: isinstance(content, KeptRows))
 
 
 FEW_CELLS = 1 << 14
@@ -278,10 +295,12 @@ def column_counts(table: SealedTable, column: str) -> SealedCounts | SealedScore
     """
     (place,) = table.schema.positions([column])
     labels = table.schema.columns[place].labels
-    codes, weights = rows_for(table, [(place,)]).of((place,))
-    counted = bin_counts(codes[place].astype(np.int64), weights, len(labels))
-    counted.flags.writeable = False
-    values: Sealed[Scores | KeptCounts] = Sealed(counted, f"counts of {len(labels)} values")
+
+    def counted(rows: RowsFor) -> Scores | KeptCounts:
+        codes, weights = rows.of((place,))
+        return _frozen(bin_counts(codes[place].astype(np.int64), weights, len(labels)))
+
+    values = rows_for(table, [(place,)]).map(counted, f"counts of {len(labels)} values")
     utility = Utility.declare(table.rows_per_person, monotone=True, relation=table.relation)
     if table.rows_per_person == 1:
         return SealedCounts(values, labels, utility, max_items_per_user=1, unit=table.unit)
@@ -290,13 +309,17 @@ def column_counts(table: SealedTable, column: str) -> SealedCounts | SealedScore
 
 def fingerprint(table: SealedTable) -> bytes:
     """SHA-256 of the schema's names, and of the distinct rows and weights in their order."""
-    codes, weights = all_rows(table)
-    digest = hashlib.sha256(json.dumps([list(table.schema.names), len(weights)]).encode())
-    order = np.lexsort(codes[::-1]) if codes else np.arange(len(weights))
-    columns: list[NDArray[Any]] = [*codes, weights]
-    for column in columns:
-        digest.update(np.ascontiguousarray(column[order], "<i8").tobytes())
-    return digest.digest()
+
+    def digest_of(rows: Rows) -> bytes:
+        codes, weights = rows
+        digest = hashlib.sha256(json.dumps([list(table.schema.names), len(weights)]).encode())
+        order = np.lexsort(codes[::-1]) if codes else np.arange(len(weights))
+        columns: list[NDArray[Any]] = [*codes, weights]
+        for column in columns:
+            digest.update(np.ascontiguousarray(column[order], "<i8").tobytes())
+        return digest.digest()
+
+    return all_rows(table).publish(PublicFact.FINGERPRINT, digest_of)
 
 
 def fingerprint_of_files(files: Iterable[Path]) -> bytes:
@@ -313,6 +336,7 @@ def fingerprint_of_files(files: Iterable[Path]) -> bytes:
 
 def unsafe_true_answers(table: SealedTable, workload: Workload) -> NDArray[np.float64]:
     """The true answers of a workload as fractions of the true number of rows: NOT private."""
-    rows = max(1, int(all_rows(table).weights.sum()))
-    counts = open_sealed(true_counts(table, workload))
+    fact = PublicFact.UNSAFE_TRUE_ANSWERS
+    rows = max(1, number_of_rows(table).publish(fact, lambda number: number))
+    counts = true_counts(table, workload).publish(fact, lambda counts: counts)
     return np.asarray(counts / (workload.grids * rows), np.float64)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import one_of
+from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
@@ -42,6 +43,11 @@ class SealedScores:
     utility: Utility
     unit: Unit = PERSON
     """Whose presence is protected."""
+
+    @property
+    def relation(self) -> Relation:
+        """Which datasets are neighbours."""
+        return self.utility.relation
 
     def label(self, position: int) -> Any:
         """The public name of the candidate at a position, as a plain Python value."""

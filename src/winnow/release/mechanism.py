@@ -16,17 +16,15 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from winnow.core.checks import Real, count, exact, one_of, positive, set_counts
+from winnow.core.key import Key
 from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
-from winnow.core.mechanism import spend
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt
 from winnow.core.sealed import Sealed
-from winnow.core.tape import Tape
 from winnow.core.unit import counted
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, ParameterError, SessionExhausted
-from winnow.privacy import Compose, Grant, Promise, promise
+from winnow.privacy import Compose, Promise, promise
 from winnow.privacy.closed_plan import (
     rounds_event,
     stage_epsilon,
@@ -165,28 +163,24 @@ class MeasureMarginals:
         self,
         first: Sealed[Counts] | None,
         tables: Workload | None,
-        grant: Grant,
-        tape: Tape,
+        key: Key,
         *,
         relation: Relation,
         rows_per_person: int = 1,
     ) -> MarginalRun:
-        """Spend the grant on the whole run, and measure the first tables.
+        """Measure the first tables; rounds can then be started, once.
 
         ``first`` holds the counts of the marginals in ``tables``, one after another.
         """
-        self.check(relation, rows_per_person)
         if (0 if tables is None or first is None else len(tables.parts)) != len(self.first):
             raise ParameterError(
                 f"the run is for {len(self.first)} first tables; give their counts"
             )
-        promised = self.promise(relation)
-        receipt = spend(self.name, promised, grant, tape)
         measured: tuple[Counts, ...] = ()
         if first is not None and tables is not None:
             noises = [self.noise(each, relation, int(rows_per_person)) for each in self.first]
-            measured = first_tables(first, tables.offsets, noises, tape.child("first"))
-        return MarginalRun(self, measured, receipt, tape, relation, int(rows_per_person))
+            measured = first_tables(first, tables.offsets, noises, key)
+        return MarginalRun(self, measured, key, relation, int(rows_per_person))
 
 
 class MarginalRun:
@@ -196,16 +190,14 @@ class MarginalRun:
         self,
         mechanism: MeasureMarginals,
         first: tuple[Counts, ...],
-        receipt: Receipt,
-        tape: Tape,
+        key: Key,
         relation: Relation,
         rows_per_person: int,
     ) -> None:
         self.first = first
         """The noisy first tables; public."""
-        self.receipt = receipt
         self._mechanism = mechanism
-        self._tape = tape
+        self._key = key
         self._relation = relation
         self._rows_per_person = rows_per_person
         self._lock = Lock()
@@ -241,7 +233,7 @@ class MarginalRun:
                 np.asarray(candidates.offsets, np.int64),
                 np.array(weights, np.int64),
                 [(scales[each], noises[each]) for each in self._mechanism.stage_of_rounds()],
-                self._tape,
+                self._key,
             )
         )
 

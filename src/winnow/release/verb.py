@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, delta_range, exact, one_of, positive, probability
-from winnow.core.mechanism import grant_for, sizing_accountant
-from winnow.core.padding import SPARE, Padding, PadTo, check_progress
+from winnow.core.key import Key
+from winnow.core.padding import Padding, PadTo, check_progress
+from winnow.core.plan import Plan
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt, Released
+from winnow.core.released import Released
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
-from winnow.core.tape import Randomness, Tape
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload, bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.inner_product.vectors import seal_vectors
-from winnow.privacy import Budget, Grant
+from winnow.privacy import Budget
+from winnow.privacy.sizing import sizing_accountant
 from winnow.read.crossing import SealedTable, sealed_table, true_counts
 from winnow.release.crossing.lazy_selection import Search
 from winnow.release.crossing.rounds import SelectAndMeasure
@@ -132,7 +134,6 @@ def release_mwem(
                 "leave out update, rounds, step, groups and universe"
             )
     mwem = _mwem(update, step, replay, result)
-    randomness = Randomness(seed)
     request = ReleaseRequest(
         workload=workload,
         schema=table.schema,
@@ -159,16 +160,10 @@ def release_mwem(
         memory=memory,
     )
     planned = release_settings(request if alpha is None else promising(request, alpha))
-    if mwem is None:
-        fit, name = _open_tables(table, planned, progress)
-    else:
-        fit, name = _open_queries(table, planned, mwem, progress)
-    grant = grant_for(planned.event, budget, table.unit)
-    with padding.held(lambda: release_seconds(planned)):
-        value, receipt = fit(grant, randomness.tape())
-    receipt = replace(receipt, mechanism=f"{name}; {receipt.mechanism}", reason=planned.reason,
-                      held=padding.note)  # fmt: skip
-    return Released(value, planned.guarantee, receipt).about(table.unit)
+    plan = (
+        _tables_plan(planned, progress) if mwem is None else _queries_plan(planned, mwem, progress)
+    )
+    return plan.run(table, budget=budget, seed=seed, padding=padding)
 
 
 def promising(request: ReleaseRequest, alpha: Real) -> ReleaseRequest:
@@ -191,7 +186,7 @@ def promising(request: ReleaseRequest, alpha: Real) -> ReleaseRequest:
 BETA = 0.05
 """With this probability an error that was aimed at may be missed."""
 
-Fitted = Callable[[Grant, Tape], tuple[SyntheticDistribution, Receipt]]
+ReleasePlan = Plan[SealedTable, SyntheticDistribution]
 Progress = Callable[[int, int], None] | None
 
 
@@ -208,40 +203,46 @@ def _mwem(update: str, step: float | None, replay: int | None, result: str | Non
     return None
 
 
-def _open_queries(
-    table: SealedTable, planned: ReleaseSettings, mwem: Mwem, progress: Progress
-) -> tuple[Fitted, str]:
-    """Rounds over single queries, checked and ready to be paid for."""
+def _queries_plan(planned: ReleaseSettings, mwem: Mwem, progress: Progress) -> ReleasePlan:
+    """Rounds over single queries."""
     mechanism = planned.mechanism
     assert isinstance(mechanism, SelectAndMeasure)
-    tasks = [
-        Task(
-            true_counts(table, task.workload),
-            task.fitted,
-            task.rounds,
-            _search(table, task.workload, mechanism.index),
-        )
-        for task in planned.tasks
-    ]
-    total = _sealed_total(table, planned)
-    tables = single_columns(table.schema) if mechanism.first else None
-    first = None if tables is None else true_counts(table, tables)
-    mechanism.check(tasks, table.rows_per_person, planned.total)
 
-    def fit(grant: Grant, tape: Tape) -> tuple[SyntheticDistribution, Receipt]:
+    @lru_cache(maxsize=1)  # counted once, for the check and for the draw
+    def tasks_of(table: SealedTable) -> list[Task]:
+        return [
+            Task(
+                true_counts(table, task.workload),
+                task.fitted,
+                task.rounds,
+                _search(table, task.workload, mechanism.index),
+            )
+            for task in planned.tasks
+        ]
+
+    def synthesised(table: SealedTable, key: Key) -> SyntheticDistribution:
+        tables = single_columns(table.schema) if mechanism.first else None
         run = mechanism.open(
-            tasks,
-            grant,
-            tape,
+            tasks_of(table),
+            key,
             relation=planned.relation,
             rows_per_person=table.rows_per_person,
-            total=total,
-            first=first,
+            total=_sealed_total(table, planned),
+            first=None if tables is None else true_counts(table, tables),
             tables=tables,
         )
-        return synthesise(run, planned, mwem, progress), run.receipt
+        return synthesise(run, planned, mwem, progress)
 
-    return fit, mwem.name
+    return Plan(
+        mechanism=mechanism,
+        relation=planned.relation,
+        guarantee=planned.guarantee,
+        draw=synthesised,
+        check=lambda table: mechanism.check(tasks_of(table), table.rows_per_person, planned.total),
+        title=f"{mwem.name}; {mechanism.name}",
+        reason=planned.reason,
+        seconds=run_seconds(planned),
+    )
 
 
 def _search(table: SealedTable, workload: Workload, index: str | None) -> Search | None:
@@ -254,32 +255,40 @@ def _search(table: SealedTable, workload: Workload, index: str | None) -> Search
     return Search(vectors, true_counts(table, every))
 
 
-def _open_tables(
-    table: SealedTable, planned: ReleaseSettings, progress: Progress
-) -> tuple[Fitted, str]:
-    """Rounds over whole tables, checked and ready to be paid for."""
+def _tables_plan(planned: ReleaseSettings, progress: Progress) -> ReleasePlan:
+    """Rounds over whole tables."""
     mechanism = planned.mechanism
     assert isinstance(mechanism, MeasureMarginals)
-    counts, total = true_counts(table, planned.workload), _sealed_total(table, planned)
-    mechanism.check(planned.relation, table.rows_per_person)
 
-    def fit(grant: Grant, tape: Tape) -> tuple[SyntheticDistribution, Receipt]:
+    @lru_cache(maxsize=1)  # counted once, for the check and for the draw
+    def counts_of(table: SealedTable) -> Sealed[NDArray[np.int64]]:
+        return true_counts(table, planned.workload)
+
+    def check(table: SealedTable) -> None:
+        counts_of(table)
+        mechanism.check(planned.relation, table.rows_per_person)
+
+    def synthesised(table: SealedTable, key: Key) -> SyntheticDistribution:
+        total = _sealed_total(table, planned)
         run = mechanism.open(
             total,
             None if total is None else _everyone(table.schema),
-            grant,
-            tape,
+            key,
             relation=planned.relation,
             rows_per_person=table.rows_per_person,
         )
-        return synthesise_tables(run, counts, planned, progress), run.receipt
+        return synthesise_tables(run, counts_of(table), planned, progress)
 
-    return fit, "MWEM over whole tables"
-
-
-def release_seconds(planned: ReleaseSettings) -> float:
-    """A time that a release keeps to, from its plan."""
-    return SPARE * run_seconds(planned)
+    return Plan(
+        mechanism=mechanism,
+        relation=planned.relation,
+        guarantee=planned.guarantee,
+        draw=synthesised,
+        check=check,
+        title=f"MWEM over whole tables; {mechanism.name}",
+        reason=planned.reason,
+        seconds=run_seconds(planned),
+    )
 
 
 def run_seconds(planned: ReleaseSettings) -> float:

@@ -1,7 +1,6 @@
-"""The crossing for scores: check, charge, draw, release, in that order.
+"""Draws from sealed scores: what every selection mechanism has in common, and a stream.
 
-``Selection`` is what every selection mechanism has in common. ``SparseVectorStream`` asks value
-after value under one charge. Only these open sealed scores.
+``SparseVectorStream`` asks value after value under one charge.
 """
 
 from __future__ import annotations
@@ -18,25 +17,23 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.frames import CountedItems
-from winnow.core.mechanism import spend
+from winnow.core.key import Key
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.given import GivenRanks
-from winnow.core.noisy_top.keyed import Worker
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
-from winnow.core.opening import open_sealed
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
+from winnow.core.sealed import PublicFact
 from winnow.core.tape import BitStream, Tape
 from winnow.core.utility import Utility
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.foreign import guarded
-from winnow.privacy import Grant, Guarantee, Promise, guarantee_of
+from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.read.classes import SealedClasses
 from winnow.read.kept import KeptCounts, held
-from winnow.read.score_source import ScoreSource, answers
 from winnow.read.scores import SealedScores, seal_scores
 
 if TYPE_CHECKING:
@@ -76,30 +73,15 @@ class Selection(ABC):
         """What the release states about itself."""
         return guarantee_of(promised.event)
 
-    @guarded
-    def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[list[Any]]:
-        """Spend the grant on one draw; the value lists the selected labels.
+    def drawn(self, scores: SealedScores, key: Key) -> list[Any]:
+        """The selected labels, with their noisy counts where these are released.
 
         A set is listed in the candidates' own order: the order of the noisy scores is not
         covered by its theorem and must not leave.
         """
-        self.check(scores)
-        promised = self.promise(scores.utility.relation)
-        guarantee = self.guarantee(promised)
-        value, receipt = self._spend_on(scores, promised, grant, tape)
-        return Released(value, guarantee, receipt)
-
-    def _spend_on(
-        self, scores: SealedScores, promised: Promise, grant: Grant, tape: Tape
-    ) -> tuple[list[Any], Receipt]:
-        """The draw of ``release`` on scores that were checked, by its own promise."""
-        receipt = spend(self.name, promised, grant, tape)
-        with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
-            chosen, counts = self._selected(open_sealed(scores.values), scores.utility, tape)
-        value = [scores.label(position) for position in chosen]
-        if counts is not None:
-            value = self.pairs(zip(value, counts, strict=True))
-        return value, receipt
+        chosen, counts = self._selected(key.open(scores.values), scores.utility, key.tape)
+        labels = [scores.label(position) for position in chosen]
+        return labels if counts is None else self.pairs(zip(labels, counts, strict=True))
 
     @abstractmethod
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
@@ -111,7 +93,7 @@ class Selection(ABC):
     def _selected(
         self, content: Scores | KeptCounts, utility: Utility, tape: Tape
     ) -> tuple[list[int], list[Any] | None]:
-        """The same as ``_select``, also of counts that stay in an engine."""
+        """The selected positions and their noisy counts, also of counts that stay in an engine."""
         if not isinstance(content, KeptCounts):
             return self._select(content, utility, tape)
         chosen, counts = content.drawn(lambda classes: self._draw_classes(classes, utility, tape))
@@ -166,22 +148,20 @@ class FromClasses:
                 "out lowest=, or use another mechanism"
             )
 
-    @guarded
-    def release(self, classes: SealedClasses, grant: Grant, tape: Tape) -> Released[list[Any]]:
-        """Spend the grant on one draw; the value lists candidates, or fewer than asked for."""
-        self.check(classes)
-        promised = self.promise(classes.utility.relation)
-        guarantee = self.selection.guarantee(promised)
-        receipt = spend(self.name, promised, grant, tape)
-        with np.errstate(all="ignore"):
-            members = tape.child("members").stream()
-            ranks = GivenRanks(open_sealed(classes.source), classes.total, classes.steps, members)
-            utility = classes.steps.grid.utility
-            found = self.selection.draw(ranks, utility, tape.child("selection"))
-            value = [ranks.label(key) for _, key in found]
-        if not self.selection.ordered:
-            value = shuffled(value, tape.child("order").stream())
-        return Released(value, guarantee, receipt)
+    def guarantee(self, promised: Promise) -> Guarantee:
+        """What the release states about itself."""
+        return self.selection.guarantee(promised)
+
+    def drawn(self, classes: SealedClasses, key: Key) -> list[Any]:
+        """The selected candidates, or fewer than asked for."""
+        members = key.tape.child("members").stream()
+        ranks = GivenRanks(key.open(classes.source), classes.total, classes.steps, members)
+        utility = classes.steps.grid.utility
+        selected = self.selection.draw(ranks, utility, key.tape.child("selection"))
+        value = [ranks.label(candidate) for _, candidate in selected]
+        if self.selection.ordered:
+            return value
+        return shuffled(value, key.tape.child("order").stream())
 
 
 def shuffled(values: list[Any], stream: BitStream) -> list[Any]:
@@ -217,7 +197,7 @@ class TopKList(Selection):
 
 def check_in_memory(scores: SealedScores) -> None:
     """Refuse counts that stay in an engine, before anything is charged."""
-    held(open_sealed(scores.values))
+    scores.values.publish(PublicFact.REFUSED_DATA, held)
 
 
 def check_size(k: int, scores: SealedScores) -> None:
@@ -251,11 +231,6 @@ class Comparing(Protocol):
         """The noise scales of the threshold and of each value."""
 
 
-def contenders_of(source: ScoreSource, worker: Worker) -> list[bytes]:
-    """What the parts of a source answer, encrypted."""
-    return answers(open_sealed(source.engine), source, worker)
-
-
 class SparseVectorStream:
     """An open run of the sparse vector: ask until `exhausted`.
 
@@ -267,13 +242,14 @@ class SparseVectorStream:
         self,
         mechanism: Comparing,
         utility: Utility,
-        tape: Tape,
         guarantee: Guarantee,
+        key: Key,
         receipt: Receipt,
     ) -> None:
         self.guarantee = guarantee
         self.receipt = receipt
-        self._run = AboveRun(mechanism, utility, tape)
+        self._key = key
+        self._run = AboveRun(mechanism, utility, key.tape)
         self._lock = Lock()
         self._owner = Owner()
 
@@ -310,7 +286,7 @@ class SparseVectorStream:
                 raise SessionExhausted(
                     "this sparse vector has reached its cutoff; open a new one with a new charge"
                 )
-            reports = self._run.ask(held(open_sealed(scores.values)))
+            reports = self._run.ask(held(self._key.open(scores.values)))
         return Released([bool(report) for report in reports], self.guarantee, self.receipt)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

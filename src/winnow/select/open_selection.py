@@ -8,15 +8,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from winnow.core.mechanism import spend
+from winnow.core.key import Key
 from winnow.core.noisy_top.keyed import Worker
 from winnow.core.process import Owner
-from winnow.core.released import Released
-from winnow.core.tape import Tape
+from winnow.core.released import Receipt, Released
 from winnow.core.utility import Utility
 from winnow.errors import DataError, GrantError
 from winnow.foreign import guarded
-from winnow.privacy import Grant, Guarantee, Promise
+from winnow.privacy import Guarantee
+from winnow.read.score_source import ScoreSource, answers
 from winnow.select.mechanism import LipschitzMechanism
 
 
@@ -27,15 +27,16 @@ class OpenSelection:
         self,
         mechanism: LipschitzMechanism,
         utility: Utility,
-        stated: tuple[Promise, Guarantee],
-        grant: Grant,
-        tape: Tape,
+        guarantee: Guarantee,
+        key: Key,
+        receipt: Receipt,
+        *,
         single: bool,
     ) -> None:
-        self._receipt = spend(mechanism.name, stated[0], grant, tape)
-        self._guarantee, self._ordered, self._single = stated[1], mechanism.ordered, single
-        scale, key = mechanism.scale(utility), tape.child("keyed")._key
-        self._worker = Worker(key, tape.kind, mechanism.noise, scale, mechanism.kappa)
+        self._key, self._receipt = key, receipt
+        self._guarantee, self._ordered, self._single = guarantee, mechanism.ordered, single
+        scale, secret = mechanism.scale(utility), key.tape.child("keyed")._key
+        self._worker = Worker(secret, key.tape.kind, mechanism.noise, scale, mechanism.kappa)
         self._lock, self._owner = Lock(), Owner()
         self._open = True
 
@@ -43,6 +44,10 @@ class OpenSelection:
     def worker(self) -> Worker:
         """What the processes need that hold the candidates: the key of this draw."""
         return self._worker
+
+    def contenders(self, source: ScoreSource) -> list[bytes]:
+        """What the parts of a source answer, encrypted."""
+        return answers(self._key.open(source.engine), source, self._worker)
 
     @guarded
     def finish(self, parts: Iterable[bytes]) -> Released[Any]:
@@ -56,6 +61,7 @@ class OpenSelection:
             if not self._open:
                 raise GrantError("this selection was finished before; open another one")
             self._open = False
+            self._key.end()
         with np.errstate(all="ignore"):
             found = self._worker.winners(parts)
         if not found:

@@ -11,19 +11,18 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.frames import Columns, Framed, list_columns
+from winnow.core.key import Key
 from winnow.core.laws import Law
-from winnow.core.mechanism import spend
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.notebook import Card, InNotebook, columns_card
 from winnow.core.relation import Relation
-from winnow.core.released import Released
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
-from winnow.privacy import Grant, Promise, guarantee_of, promise
+from winnow.privacy import Guarantee, Promise, guarantee_of, promise
+from winnow.read.kept import held as in_memory
 from winnow.read.scores import SealedScores
-from winnow.select.crossing import AboveRun, SparseVectorStream, check_scale
+from winnow.select.crossing import AboveRun, check_scale
 
 
 @dataclass(frozen=True)
@@ -108,23 +107,15 @@ class SparseVector:
         for scale in self.scales(utility):
             check_scale(scale)
 
-    @guarded
-    def open(self, utility: Utility, grant: Grant, tape: Tape) -> SparseVectorStream:
-        """Spend the grant on a stream of questions that are asked one by one."""
-        self.check_scales(utility)
-        promised = self.promise(utility.relation)
-        guarantee = guarantee_of(promised.event)
-        receipt = spend(self.name, promised, grant, tape)
-        return SparseVectorStream(self, utility, tape, guarantee, receipt)
+    def guarantee(self, promised: Promise) -> Guarantee:
+        """What the whole run states about itself."""
+        return guarantee_of(promised.event)
 
-    @guarded
-    def release(self, scores: SealedScores, grant: Grant, tape: Tape) -> Released[AboveAnswer]:
-        """Spend the grant on a list of questions, asked in their order."""
-        self.check(scores)
-        stream = self.open(scores.utility, grant, tape)
-        reports = stream.ask(scores).value
+    def drawn(self, scores: SealedScores, key: Key) -> AboveAnswer:
+        """The labels of the values that were reported above, asked in their order."""
+        reports = AboveRun(self, scores.utility, key.tape).ask(in_memory(key.open(scores.values)))
         above = [scores.label(position) for position, report in enumerate(reports) if report]
-        return Released(AboveAnswer(above, len(reports)), stream.guarantee, stream.receipt)
+        return AboveAnswer(above, len(reports))
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int

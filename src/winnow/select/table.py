@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from winnow.core.checks import Real, exact, kept
 from winnow.core.laws import Law
+from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility, declared
 from winnow.errors import ParameterError
 from winnow.mechanisms import CLASSES, SELECT, row_named
-from winnow.privacy import Guarantee, Promise
+from winnow.read.scores import SealedScores
 from winnow.select.crossing import FromClasses
 from winnow.select.large_margin import LargeMargin
 from winnow.select.mechanism import LipschitzMechanism, NoisyTopWithLeads
@@ -74,8 +77,8 @@ def from_classes_named(
     return FromClasses(row.build(asked))
 
 
-Prepared = tuple[Utility, LipschitzMechanism | LargeMargin, Promise, Guarantee]
-"""All of a selection that follows from its parameters: utility, mechanism, and what it promises."""
+Prepared = tuple[Utility, LipschitzMechanism | LargeMargin, Plan[SealedScores, list[Any]]]
+"""All of a selection that follows from its parameters: utility, mechanism and plan."""
 
 
 @kept(Relation, Law)
@@ -102,5 +105,4 @@ def prepared(
         thresholds=thresholds,
         with_leads=with_leads,
     )
-    promised = chosen.promise(utility.relation)
-    return utility, chosen, promised, chosen.guarantee(promised)
+    return utility, chosen, plan_of(chosen, utility.relation)

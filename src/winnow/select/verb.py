@@ -6,10 +6,10 @@ from typing import Any
 
 from winnow.core.checks import Real, count
 from winnow.core.laws import Law
-from winnow.core.mechanism import grant_for
+from winnow.core.plan import plan_of
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
+from winnow.core.run import open_run
 from winnow.core.unit import PERSON
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError, RelationMismatch
@@ -19,12 +19,7 @@ from winnow.read.classes import SealedClasses
 from winnow.read.counts import SealedCounts
 from winnow.read.score_source import ScoreSource
 from winnow.read.scores import SealedScores, labels_word, refuse_found_labels, seal_scores
-from winnow.select.crossing import (
-    FromClasses,
-    SparseVectorStream,
-    check_scale,
-    contenders_of,
-)
+from winnow.select.crossing import SparseVectorStream, check_scale
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.select.open_selection import OpenSelection
 from winnow.select.sparse_vector import AboveAnswer, SparseVector
@@ -55,11 +50,8 @@ def above(
     unit = relation_of(values, relation)
     utility = Utility.declare(sensitivity, monotone=monotone, relation=unit)
     mechanism = SparseVector(epsilon, threshold, cutoff)
-    randomness = Randomness(seed)
     sealed = seal_scores(values, utility, labels=labels, copy=False)
-    mechanism.check(sealed)
-    grant = grant_for(mechanism.promise(utility.relation).event, budget, sealed.unit)
-    return mechanism.release(sealed, grant, randomness.tape())
+    return plan_of(mechanism, utility.relation).run(sealed, budget=budget, seed=seed)
 
 
 @guarded
@@ -80,10 +72,11 @@ def open_above(
     """
     utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
     mechanism = SparseVector(epsilon, threshold, cutoff)
-    randomness = Randomness(seed)
     mechanism.check_scales(utility)
-    grant = grant_for(mechanism.promise(utility.relation).event, budget, PERSON)
-    return mechanism.open(utility, grant, randomness.tape())
+    plan = plan_of(mechanism, utility.relation)
+    return SparseVectorStream(
+        mechanism, utility, plan.guarantee, *open_run(plan, PERSON, budget=budget, seed=seed)
+    )
 
 
 @guarded
@@ -109,17 +102,14 @@ def open_selection(
     if k is not None:
         count(k=k)
         k = int(k)
-    utility, chosen, promised, guarantee = prepared(
+    utility, chosen, plan = prepared(
         mechanism, epsilon, 0.0, k or 1, noise, None, sensitivity, monotone, relation
     )
     if not isinstance(chosen, LipschitzMechanism):
         raise ParameterError(f"{mechanism} needs all scores in one place; use permute-and-flip")
     check_scale(chosen.scale(utility))
-    randomness = Randomness(seed)
-    grant = grant_for(promised.event, budget, PERSON)
-    return OpenSelection(
-        chosen, utility, (promised, guarantee), grant, randomness.tape(), k is None
-    )
+    paid = open_run(plan, PERSON, budget=budget, seed=seed)
+    return OpenSelection(chosen, utility, plan.guarantee, *paid, single=k is None)
 
 
 @guarded
@@ -197,14 +187,13 @@ def select(
             thresholds=thresholds,
             growth=growth,
         )
-        found = release_from_classes(whole, scores, budget=budget, seed=seed)
-        first = found.value[0] if found.value else None
-        return Released(first, found.guarantee, found.receipt)
+        plan = plan_of(whole, scores.relation)
+        return plan.run(scores, budget=budget, seed=seed).map(lambda one: one[0] if one else None)
     if not isinstance(with_leads, bool):
         raise ParameterError("with_leads is True or False")
     if growth is not None:
         raise ParameterError("growth is for choosing among winnow.classes")
-    utility, chosen, promised, guarantee = prepared(
+    utility, _, planned = prepared(
         mechanism,
         epsilon,
         delta,
@@ -232,8 +221,7 @@ def select(
             budget=budget,
             seed=seed,
         )
-        return opened.finish(contenders_of(scores, opened.worker))
-    randomness = Randomness(seed)
+        return opened.finish(opened.contenders(scores))
     word = labels_word(labels)
     if word == "private":
         raise ParameterError(
@@ -252,21 +240,8 @@ def select(
         score_column=score_column,
         copy=False,  # they are released from before this call returns
     )
-    chosen.check(sealed)
-    grant = grant_for(promised.event, budget, sealed.unit)
-    value, receipt = chosen._spend_on(sealed, promised, grant, randomness.tape())
-    released: Released[Any] = Released(value if k is not None else value[0], guarantee, receipt)
-    return released.about(sealed.unit)
-
-
-def release_from_classes(
-    chosen: FromClasses, classes: SealedClasses, *, budget: Budget | None, seed: int | None
-) -> Released[list[Any]]:
-    """Check, charge and draw from given classes."""
-    randomness = Randomness(seed)
-    chosen.check(classes)
-    grant = grant_for(chosen.promise(classes.utility.relation).event, budget, classes.unit)
-    return chosen.release(classes, grant, randomness.tape())
+    released = planned.run(sealed, budget=budget, seed=seed)
+    return released if k is not None else released.map(lambda labels: labels[0])
 
 
 def refuse_declared_again(**given: Any) -> None:

@@ -98,7 +98,7 @@ class OpenDataset:
     def protected(self) -> Unit:
         """Whose presence is protected."""
         data = self.data
-        return data.protected if isinstance(data, SealedBaskets) else data.unit
+        return data.unit
 
     @property
     def unit(self) -> str:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from winnow import plan
-from winnow.core.mechanism import sizing_accountant
 from winnow.core.padding import SPARE
 from winnow.errors import ParameterError
 from winnow.privacy.budget import Budget
+from winnow.privacy.sizing import sizing_accountant
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable
 from winnow.read.scores import SealedScores

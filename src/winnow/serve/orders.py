@@ -13,7 +13,6 @@ from typing import Any, assert_never
 import msgspec
 
 from winnow.answers.verb import release
-from winnow.core.mechanism import rounds_accountant
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import PERSON, Unit
 from winnow.core.workloads.conditions import predicates, where
@@ -24,6 +23,7 @@ from winnow.itemsets.verb import frequent_itemsets
 from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
+from winnow.privacy.sizing import rounds_accountant
 from winnow.read.baskets import SealedBaskets
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, column_counts

@@ -20,10 +20,11 @@ from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.numerics import NOTHING, distance
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
-from winnow.privacy import DiscreteGaussian, guarantee_of, single_use_grant
+from winnow.privacy import DiscreteGaussian, guarantee_of
 from winnow.read.crossing import Rows, SealedTable
 from winnow.release.audit.rounds import as_twin
 from winnow.tables.measured import NoisyForm, SummedColumn, TableForm
@@ -273,9 +274,9 @@ def fidelity_of_tables(
     weights = 1 + np.arange(cells, dtype=np.int64) % 7
     schema = Schema.parse({"code": cells})
     table = SealedTable(schema, Sealed(Rows((codes,), weights), "made-up rows"))
-    event = mechanism.promise(table.relation).event
-    noisy = mechanism.measure(table, single_use_grant(event), Tape.seeded(seed))
-    drawn = np.clip(noisy.numbers[0] - weights, -40, 40)
+    key, _ = single_run(mechanism, table.relation, Tape.seeded(seed))
+    (noisy,) = mechanism.drawn(table, key)
+    drawn = np.clip(noisy - weights, -40, 40)
     z = np.arange(-4000, 4001)
     scale = float(model)
     mass = np.exp(-(z**2) / (2 * scale)) if law == "gaussian" else np.exp(-np.abs(z) / scale)

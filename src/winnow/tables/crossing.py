@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.key import Key
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
-from winnow.core.tape import Tape
-from winnow.core.workloads.part import marginal_counts, sum_of
+from winnow.core.sealed import PublicFact
+from winnow.core.workloads.part import marginal_counts
 from winnow.errors import DataError
-from winnow.read.crossing import Codes, SealedTable, rows_for
+from winnow.read.crossing import Codes, SealedTable, number_of_rows, rows_for
 from winnow.tables.measured import NoisyForm, SummedColumn
 from winnow.tables.trees import Tree
 
@@ -24,8 +25,12 @@ MOST_ROWS = 1 << 34
 
 def check_rows(table: SealedTable) -> None:
     """Refuse a table whose sums might leave 64 bits, before anything is charged."""
-    if sum_of(rows_for(table, [()]).of(()).weights) >= MOST_ROWS:
-        raise DataError("the table has 2^34 rows or more; tabulate parts of it")
+
+    def check(rows: int) -> None:
+        if rows >= MOST_ROWS:
+            raise DataError("the table has 2^34 rows or more; tabulate parts of it")
+
+    number_of_rows(table).publish(PublicFact.REFUSED_DATA, check)
 
 
 def noisy_tables(
@@ -34,18 +39,17 @@ def noisy_tables(
     measured: Sequence[NoisyForm],
     values: Sequence[SummedColumn],
     law: str,
-    tape: Tape,
-) -> list[Integers]:
-    """Every table with its noise; the caller has paid for it."""
-    check_rows(table)
-    rows = _Sums(table, trees, measured, values)
+    key: Key,
+) -> tuple[Integers, ...]:
+    """Every table with its noise."""
+    rows = _Sums(table, key, trees, measured, values)
     draw = discrete_gaussian_array if law == "gaussian" else discrete_laplace_array
     noisy = []
     for number, each in enumerate(measured):
         true = rows.of(each)
-        noise = draw(tape.child(f"table-{number}"), true.size, each.noise)
+        noise = draw(key.tape.child(f"table-{number}"), true.size, each.noise)
         noisy.append(true + noise.reshape(true.shape))
-    return noisy
+    return tuple(noisy)
 
 
 class _Sums:
@@ -54,6 +58,7 @@ class _Sums:
     def __init__(
         self,
         table: SealedTable,
+        key: Key,
         trees: Mapping[int, Tree],
         measured: Sequence[NoisyForm],
         values: Sequence[SummedColumn],
@@ -61,7 +66,7 @@ class _Sums:
         self._trees, self._values = trees, values
         self._shape = table.schema.shape
         sets = {(each.values, each.table.columns) for each in measured}
-        self._rows = rows_for(table, [self._looked_at(*each) for each in sets])
+        self._rows = key.open(rows_for(table, [self._looked_at(*each) for each in sets]))
         self._known: dict[tuple[int | None, Columns], Integers] = {}
         self._holding: dict[tuple[int | None, int], set[Columns]] = {}
         for which, columns in sorted(sets, key=lambda key: -len(key[1])):

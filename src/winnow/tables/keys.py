@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from winnow.core.checks import Real
-from winnow.core.mechanism import grant_for
+from winnow.core.plan import plan_of
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.schema import Schema
-from winnow.core.tape import Randomness
 from winnow.errors import ParameterError
 from winnow.privacy import Budget
 from winnow.read.counts import SealedCounts
@@ -56,38 +56,28 @@ def tabulate_keys(
             f"these counts are under {counts.utility.relation}; count under the relation that is "
             "asked for"
         )
-    tape = Randomness(seed).tape()
     if counts.domain_known:
         scores = counts.to_scores()
         public = NoisyCounts(epsilon, scores.size, most, with_counts=True)
-        promised = public.promise(counts.utility.relation)
-        public.check(scores)
-        grant = grant_for(promised.event, budget, counts.unit)
-        found = public.release(scores, grant, tape)
-        return _as_table(found, public.scale(counts.utility)).about(counts.unit)
+        pairs = plan_of(public, counts.relation).run(scores, budget=budget, seed=seed)
+        return pairs.map(partial(_as_table, scale=public.scale(counts.utility)))
     private = StabilityThreshold(epsilon, delta, MOST_KEYS, most, with_counts=True)
-    private.check(counts.utility)
-    event = private.promise(counts.utility.relation).event
-    found = private.release(counts, grant_for(event, budget, counts.unit), tape)
-    return _as_table(found, private.scale(counts.utility)).about(counts.unit)
+    pairs = plan_of(private, counts.relation).run(counts, budget=budget, seed=seed)
+    return pairs.map(partial(_as_table, scale=private.scale(counts.utility)))
 
 
-def _as_table(found: Released[list[Any]], scale: Fraction) -> Released[ReleasedTables]:
+def _as_table(pairs: list[Any], scale: Fraction) -> ReleasedTables:
     """Labels with noisy counts as a table, the labels in their own order."""
-    held = sorted(found.value, key=lambda pair: str(pair[0]))
-    if not held:
-        return Released(ReleasedTables((), (), "laplace"), found.guarantee, found.receipt)
-    labels = [label if isinstance(label, str) else str(label) for label, _ in held]
+    pairs = sorted(pairs, key=lambda pair: str(pair[0]))
+    if not pairs:
+        return ReleasedTables((), (), "laplace")
+    labels = [label if isinstance(label, str) else str(label) for label, _ in pairs]
     schema = Schema.parse({KEY: {"values": labels}})
     part = TablePart(schema, (0,))
-    tree = flat(len(held))
+    tree = flat(len(pairs))
     measured = NoisyForm(TableForm(((0, 0),), False), scale)
     mechanism = MeasureTables(((0, tree),), (measured,), "laplace")
     layer = layer_of(
-        Geometry((part,), {0: tree}), mechanism, [np.array([number for _, number in held])]
+        Geometry((part,), {0: tree}), mechanism, [np.array([number for _, number in pairs])]
     )
-    return Released(
-        ReleasedTables((part,), (layer,), "laplace"),
-        found.guarantee,
-        found.receipt,
-    )
+    return ReleasedTables((part,), (layer,), "laplace")

@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import one_of, set_counts
-from winnow.core.mechanism import spend
+from winnow.core.key import Key
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt
-from winnow.core.tape import Tape
 from winnow.errors import ParameterError
-from winnow.privacy import Grant, Promise, promise
+from winnow.privacy import Promise, promise
 from winnow.privacy.rounding import rounded_up
 from winnow.read.crossing import SealedTable, check_planned
-from winnow.tables.crossing import MOST_ROWS, noisy_tables
+from winnow.tables.crossing import MOST_ROWS, check_rows, noisy_tables
 from winnow.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.tables.sensitivity import (
     squared_pair,
@@ -151,20 +149,14 @@ class MeasureTables:
             cited = f"{noise.citation}; residual tables: Xiao-He-Zhang-Kifer 2023"
         return Promise(noise.event, cited, noise.statement)
 
-    def measure(self, table: SealedTable, grant: Grant, tape: Tape) -> NoisyTables:
-        """Spend the grant on all tables at once."""
+    def check(self, table: SealedTable) -> None:
+        """Refuse what cannot be released, before anything is charged."""
         check_planned(table, self.rows_per_person)
-        receipt = spend(self.name, self.promise(table.relation), grant, tape)
-        numbers = noisy_tables(table, self.by_column, self.measured, self.values, self.law, tape)
-        return NoisyTables(tuple(numbers), receipt)
+        check_rows(table)
 
-
-@dataclass(frozen=True, eq=False)
-class NoisyTables:
-    """Every measured table with its noise, and the receipt; public."""
-
-    numbers: tuple[NDArray[np.int64], ...]
-    receipt: Receipt
+    def drawn(self, table: SealedTable, key: Key) -> tuple[NDArray[np.int64], ...]:
+        """Every measured table with its noise."""
+        return noisy_tables(table, self.by_column, self.measured, self.values, self.law, key)
 
 
 def joint_size(

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from winnow.core.checks import Real
-from winnow.core.mechanism import grant_for, sizing_accountant
+from winnow.core.key import Key
+from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
+from winnow.privacy.sizing import sizing_accountant
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, sealed_table
-from winnow.tables.crossing import check_rows
 from winnow.tables.estimates import layer_of
 from winnow.tables.keys import tabulate_keys
 from winnow.tables.result import ReleasedTables
-from winnow.tables.settings import TableRequest, tables_settings
+from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 
 
 @guarded
@@ -70,7 +69,6 @@ def tabulate(
             table, epsilon=epsilon, delta=delta, relation=relation, budget=budget, seed=seed
         )
     table = sealed_table(table, relation)
-    randomness = Randomness(seed)
     planned = tables_settings(
         TableRequest(
             schema=table.schema,
@@ -87,16 +85,26 @@ def tabulate(
             memory=memory,
         )
     )
-    check_rows(table)
-    mechanism = planned.strategy.mechanism
-    promised = mechanism.promise(table.relation)
-    grant = grant_for(promised.event, budget, table.unit)
-    noisy = mechanism.measure(table, grant, randomness.tape())
-    geometry = planned.strategy.geometry
-    layers = [layer_of(geometry, mechanism, noisy.numbers, total=planned.total)]
-    layers += [
-        layer_of(geometry, mechanism, noisy.numbers, values=i) for i in range(len(planned.values))
-    ]
-    value = ReleasedTables(planned.parts, tuple(layers), mechanism.law, planned.values)
-    receipt = replace(noisy.receipt, reason=planned.reason)
-    return Released(value, planned.guarantee, receipt).about(table.unit)
+    return tables_plan(planned, table.relation).run(table, budget=budget, seed=seed)
+
+
+def tables_plan(planned: TablesSettings, relation: Relation) -> Plan[SealedTable, ReleasedTables]:
+    """The release of tables by the strategy that was chosen."""
+    mechanism, geometry = planned.strategy.mechanism, planned.strategy.geometry
+
+    def tables(table: SealedTable, key: Key) -> ReleasedTables:
+        numbers = mechanism.drawn(table, key)
+        layers = [layer_of(geometry, mechanism, numbers, total=planned.total)]
+        layers += [
+            layer_of(geometry, mechanism, numbers, values=i) for i in range(len(planned.values))
+        ]
+        return ReleasedTables(planned.parts, tuple(layers), mechanism.law, planned.values)
+
+    return Plan(
+        mechanism=mechanism,
+        relation=relation,
+        guarantee=planned.guarantee,
+        draw=tables,
+        check=mechanism.check,
+        reason=planned.reason,
+    )

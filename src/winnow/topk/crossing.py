@@ -1,4 +1,4 @@
-"""The crossing for counts: what is checked of them, and the release of private labels."""
+"""What is checked of counts before a charge, and draws among private labels."""
 
 from __future__ import annotations
 
@@ -12,39 +12,43 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.frames import CountedItems
-from winnow.core.mechanism import spend
+from winnow.core.key import Key
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.noisy_top.grid import check_grid
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.released import Released
-from winnow.core.sealed import Sealed
+from winnow.core.sealed import PublicFact, Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
-from winnow.foreign import guarded
-from winnow.privacy import Grant, Promise, guarantee_of
+from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
-from winnow.read.scores import SealedScores
+from winnow.read.scores import Scores, SealedScores
 
 
 def check_on_grid(scores: SealedScores) -> None:
     """Refuse scores that do not fit the public grid, before anything is charged."""
-    values = open_sealed(scores.values)
-    if not isinstance(values, KeptCounts):  # those are whole numbers of people
-        check_grid(values, scores.utility)
+
+    def check(values: Scores | KeptCounts) -> None:
+        if not isinstance(values, KeptCounts):  # those are whole numbers of people
+            check_grid(values, scores.utility)
+
+    scores.values.publish(PublicFact.REFUSED_DATA, check)
 
 
 def check_whole(scores: SealedScores, scale: Fraction) -> None:
     """Refuse scores or noise that do not add up to a 64-bit integer."""
-    values = open_sealed(scores.values)
-    if not isinstance(values, KeptCounts):
+
+    def check(values: Scores | KeptCounts) -> None:
+        if isinstance(values, KeptCounts):
+            return
         if values.dtype != np.int64:
             raise DataError("noisy counts are for whole numbers, and these scores are real")
         if max(int(values.max()), -int(values.min())) > 2**62:
             raise DataError("counts reach beyond 2^62; give them in larger units")
+
+    scores.values.publish(PublicFact.REFUSED_DATA, check)
     if not SMALLEST_SCALE < scale < 2**50:
         raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
@@ -78,8 +82,16 @@ class UnknownDomain(ABC):
         """What one release is charged, and why."""
 
     @abstractmethod
-    def check(self, utility: Utility) -> None:
+    def check_scales(self, utility: Utility) -> None:
+        """Refuse noise that cannot be drawn exactly."""
+
+    def check(self, counts: SealedCounts) -> None:
         """Refuse what cannot be released, before anything is charged."""
+        self.check_scales(counts.utility)
+
+    def guarantee(self, promised: Promise) -> Guarantee:
+        """What the release states about itself."""
+        return guarantee_of(promised.event, self.delta)
 
     @abstractmethod
     def _draw(
@@ -91,29 +103,20 @@ class UnknownDomain(ABC):
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         """The released places of counts that are known by their classes alone."""
 
-    @guarded
-    def release(self, counts: SealedCounts, grant: Grant, tape: Tape) -> Released[list[Any]]:
-        """Spend the grant on one draw; the value lists at most k labels in order."""
-        self.check(counts.utility)
-        promised = self.promise(counts.utility.relation)
-        guarantee = guarantee_of(promised.event, self.delta)
-        receipt = spend(self.name, promised, grant, tape)
-        with np.errstate(all="ignore"):
-            value, noisy = self._drawn(counts, tape)
-        if noisy is not None:
-            value = CountedItems(zip(value, noisy, strict=True))
-        return Released(value, guarantee, receipt)
+    def drawn(self, counts: SealedCounts, key: Key) -> list[Any]:
+        """At most k labels in order, with their noisy counts where these are released."""
+        labels, noisy = self._labels(counts, key)
+        return labels if noisy is None else CountedItems(zip(labels, noisy, strict=True))
 
-    def _drawn(self, counts: SealedCounts, tape: Tape) -> tuple[list[Any], list[int] | None]:
-        """The released labels, and their noisy counts where released."""
-        content, utility = open_sealed(counts.values), counts.utility
+    def _labels(self, counts: SealedCounts, key: Key) -> tuple[list[Any], list[int] | None]:
+        content, utility, tape = key.open(counts.values), counts.utility, key.tape
         if isinstance(content, KeptCounts):
             return content.drawn(lambda classes: self._draw_classes(classes, utility, tape))
         whole = np.asarray(content, np.int64)
         chosen, noisy = self._draw(whole, utility, tape)
         labels = counts.labels
         if isinstance(labels, Sealed):
-            labels = open_sealed(labels)
+            labels = key.open(labels)
         return [labels[position] for position in chosen], noisy
 
     def simulate(

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from winnow.core.checks import Real, delta_range, exact, kept, positive
 from winnow.core.laws import Law
+from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
 from winnow.core.unit import counted
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.mechanisms import TOP_K, MechanismRow, row_named, words
-from winnow.privacy import Guarantee, Promise, zcdp_rho
+from winnow.privacy import zcdp_rho
 from winnow.select.crossing import Selection
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.crossing import UnknownDomain
@@ -92,18 +93,16 @@ class Choice:
     reason: str = ""
     word: str = ""
     """What a user writes as ``mechanism`` to get the same."""
-    _promised: dict[Relation, tuple[Promise, Guarantee]] = field(
+    _plans: dict[Relation, Plan[Any, list[Any]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def promised(self, relation: Relation) -> tuple[Promise, Guarantee]:
-        """What a mechanism on a public list promises; worked out once."""
-        found = self._promised.get(relation)
-        if found is None:
-            assert isinstance(self.mechanism, Selection)
-            promised = self.mechanism.promise(relation)
-            found = self._promised[relation] = promised, self.mechanism.guarantee(promised)
-        return found
+    def plan(self, relation: Relation) -> Plan[Any, list[Any]]:
+        """The plan of one release, for scores or for counts with private labels; made once."""
+        if relation not in self._plans:
+            mechanism: Any = self.mechanism
+            self._plans[relation] = plan_of(mechanism, relation, reason=self.reason)
+        return self._plans[relation]
 
 
 def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95) -> int | None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from winnow.core.checks import Real, count
 from winnow.core.laws import Law
-from winnow.core.mechanism import grant_for, rounds_accountant
+from winnow.core.plan import plan_of
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
 from winnow.core.utility import declared
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
+from winnow.privacy.sizing import rounds_accountant
 from winnow.read.classes import SealedClasses
 from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.scores import (
@@ -25,9 +24,9 @@ from winnow.read.scores import (
     seal_scores,
 )
 from winnow.select.crossing import FromClasses
-from winnow.select.verb import refuse_declared_again, relation_of, release_from_classes
+from winnow.select.verb import refuse_declared_again, relation_of
 from winnow.topk.classes import RankedOptions, chosen_for_classes
-from winnow.topk.table import Choice, chosen
+from winnow.topk.table import chosen
 
 
 @guarded
@@ -112,8 +111,8 @@ def top_k(
             ),
             total=counts.total,
         )
-        found = release_from_classes(FromClasses(selection), counts, budget=budget, seed=seed)
-        return replace(found, receipt=replace(found.receipt, reason=reason))
+        plan = plan_of(FromClasses(selection), counts.relation, reason=reason)
+        return plan.run(counts, budget=budget, seed=seed)
     if isinstance(counts, SealedCounts):
         bound = counts.max_items_per_user
         if max_items_per_user is not None and max_items_per_user != bound:
@@ -149,29 +148,4 @@ def top_k(
         rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget),
         sealed.utility, sealed.size if isinstance(sealed, SealedScores) else None,
     )  # fmt: skip
-    return release_chosen(choice, sealed, budget=budget, seed=seed)
-
-
-def release_chosen(
-    choice: Choice,
-    sealed: SealedCounts | SealedScores,
-    *,
-    budget: Budget | None,
-    seed: int | None,
-) -> Released[list[Any]]:
-    """Check, charge, draw and release; the receipt says why this mechanism ran."""
-    randomness = Randomness(seed)
-    relation, unit = sealed.utility.relation, sealed.unit
-    mechanism: Any = choice.mechanism
-    if isinstance(sealed, SealedCounts):
-        mechanism.check(sealed.utility)
-        grant = grant_for(mechanism.promise(relation).event, budget, unit)
-        released: Released[list[Any]] = mechanism.release(sealed, grant, randomness.tape())
-        released = released.about(unit)
-        return replace(released, receipt=replace(released.receipt, reason=choice.reason))
-    mechanism.check(sealed)
-    promised, guarantee = choice.promised(relation)
-    grant = grant_for(promised.event, budget, unit)
-    value, receipt = mechanism._spend_on(sealed, promised, grant, randomness.tape())
-    guarantee = guarantee.about(unit)
-    return Released(value, guarantee, replace(receipt, reason=choice.reason, schema=unit.notes))
+    return choice.plan(sealed.relation).run(sealed, budget=budget, seed=seed)

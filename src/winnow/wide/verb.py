@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from winnow.core.checks import Real
-from winnow.core.mechanism import grant_for, sizing_accountant
-from winnow.core.padding import SPARE, Padding, PadTo, check_progress
+from winnow.core.key import Key
+from winnow.core.padding import Padding, PadTo, check_progress
+from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness, Tape
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
+from winnow.privacy.sizing import sizing_accountant
 from winnow.read.crossing import SealedTable, sealed_table, true_counts
-from winnow.tables.crossing import check_rows
 from winnow.tables.estimates import layer_of
 from winnow.wide.at_once import AtOnce, fit_at_once
 from winnow.wide.request import WideRequest
 from winnow.wide.rounds import fit_wide
 from winnow.wide.rules import SELECTION_SHARE
-from winnow.wide.settings import wide_settings
+from winnow.wide.settings import WideSettings, wide_settings
 from winnow.wide.synthetic import WideSynthetic
+
+Progress = Callable[[int, int], None] | None
 
 
 @guarded
@@ -42,7 +43,7 @@ def release_wide(
     accountant: str = "best",
     budget: Budget | None = None,
     memory: str | int = "4GB",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     pad_to: PadTo = None,
     seed: int | None = None,
 ) -> Released[WideSynthetic]:
@@ -71,7 +72,6 @@ def release_wide(
     padding = Padding(pad_to)
     check_progress(progress, pad_to)
     table = sealed_table(table, relation)
-    randomness = Randomness(seed)
     planned = wide_settings(
         WideRequest(
             workload=workload,
@@ -90,47 +90,56 @@ def release_wide(
             memory=memory,
         )
     )
-    if isinstance(planned, AtOnce):
-        return _at_once(table, planned, budget, randomness.tape(), padding)
-    first = true_counts(table, planned.first)
-    grant = grant_for(planned.rounds.event, budget, table.unit)
-    with padding.held(lambda: SPARE * planned.seconds):
-        run = planned.mechanism.open(
-            first,
+    plan = _at_once(planned, table) if isinstance(planned, AtOnce) else _rounds(planned, progress)
+    return plan.run(table, budget=budget, seed=seed, padding=padding)
+
+
+def _rounds(planned: WideSettings, progress: Progress) -> Plan[SealedTable, WideSynthetic]:
+    """Rounds of selection and measurement, each followed by a fit."""
+    mechanism = planned.mechanism
+
+    def fitted(table: SealedTable, key: Key) -> WideSynthetic:
+        run = mechanism.open(
+            true_counts(table, planned.first),
             planned.first,
-            grant,
-            randomness.tape(),
+            key,
             relation=planned.relation,
             rows_per_person=planned.rows_per_person,
         )
-        value = fit_wide(table, run, planned, progress)
-    receipt = replace(
-        run.receipt,
-        mechanism=f"graphical model; {run.receipt.mechanism}",
+        return fit_wide(table, run, planned, progress)
+
+    return Plan(
+        mechanism=mechanism,
+        relation=planned.relation,
+        guarantee=planned.rounds.guarantee,
+        draw=fitted,
+        check=lambda table: mechanism.check(table.relation, table.rows_per_person),
+        title=f"graphical model; {mechanism.name}",
         reason=planned.reason,
-        held=padding.note,
+        seconds=planned.seconds,
     )
-    return Released(value, planned.rounds.guarantee, receipt).about(table.unit)
 
 
-def _at_once(
-    table: SealedTable, planned: AtOnce, budget: Budget | None, tape: Tape, padding: Padding
-) -> Released[WideSynthetic]:
-    check_rows(table)
-    mechanism = planned.tables.strategy.mechanism
-    grant = grant_for(mechanism.promise(table.relation).event, budget, table.unit)
-    with padding.held(lambda: SPARE * planned.seconds):
-        noisy = mechanism.measure(table, grant, tape)
-        geometry = planned.tables.strategy.geometry
-        layer = layer_of(geometry, mechanism, noisy.numbers, total=planned.tables.total)
-        value = fit_at_once(planned, layer)
-    receipt = replace(
-        noisy.receipt,
-        mechanism=f"graphical model; {noisy.receipt.mechanism}",
+def _at_once(planned: AtOnce, table: SealedTable) -> Plan[SealedTable, WideSynthetic]:
+    """All tables in one measurement, then one fit."""
+    strategy = planned.tables.strategy
+    mechanism = strategy.mechanism
+
+    def fitted(private: SealedTable, key: Key) -> WideSynthetic:
+        numbers = mechanism.drawn(private, key)
+        layer = layer_of(strategy.geometry, mechanism, numbers, total=planned.tables.total)
+        return fit_at_once(planned, layer)
+
+    return Plan(
+        mechanism=mechanism,
+        relation=table.relation,
+        guarantee=planned.tables.guarantee,
+        draw=fitted,
+        check=mechanism.check,
+        title=f"graphical model; {mechanism.name}",
         reason=planned.reason,
-        held=padding.note,
+        seconds=planned.seconds,
     )
-    return Released(value, planned.tables.guarantee, receipt).about(table.unit)
 
 
 def _accountant(accountant: str, budget: Budget | None, delta: Real) -> str:

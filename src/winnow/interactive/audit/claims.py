@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.interactive.audit.fallback import (
@@ -43,7 +44,7 @@ from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
 from winnow.interactive.session import Interactive
 from winnow.interactive.state import CellState
-from winnow.privacy import Guarantee, single_use_grant
+from winnow.privacy import Guarantee
 from winnow.read.crossing import Rows, SealedTable, group
 from winnow.release.audit.rounds import as_twin, pairs
 
@@ -232,13 +233,12 @@ def simulated_kinds(draws: int, seed: int) -> Any:
     """How often each set of questions was answered freshly in real sessions."""
     table, root = table_of(TABLE), Tape.seeded(seed)
     plan = _plan()
-    promised = plan.mechanism.promise(Relation.SUBSTITUTION)
     asked = [Question(SCHEMA, {c: np.array([code]) for c, code in q.items()}) for q in QUESTIONS]
     observed = np.zeros(2 ** len(QUESTIONS), np.int64)
     for draw in range(draws):
-        grant = single_use_grant(promised.event)
-        rounds = plan.mechanism.open(table, grant, root.child(f"draw-{draw}"))
-        session = Interactive(plan, SCHEMA, CellState(SCHEMA), rounds, rounds.receipt)
+        key, receipt = single_run(plan.mechanism, table.relation, root.child(f"draw-{draw}"))
+        rounds = plan.mechanism.open(table, key)
+        session = Interactive(plan, SCHEMA, CellState(SCHEMA), rounds, receipt)
         kinds = [session.ask(question).kind == "fresh" for question in asked]
         observed[sum(1 << place for place, fresh in enumerate(kinds) if fresh)] += 1
     return observed

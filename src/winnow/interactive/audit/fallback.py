@@ -15,6 +15,7 @@ import numpy as np
 from winnow.audit.fidelity import fidelity_result
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
 from winnow.interactive.audit.independent import loss_of_sums, noise_p_value
@@ -25,7 +26,7 @@ from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
 from winnow.interactive.session import Interactive
 from winnow.interactive.state import CellState
-from winnow.privacy import Guarantee, single_use_grant, zcdp_cost, zcdp_delta
+from winnow.privacy import Guarantee, zcdp_cost, zcdp_delta
 from winnow.release.audit.rounds import as_twin
 
 EPSILON, UPDATES, STEPS = 0.2, 1, 16
@@ -110,8 +111,9 @@ def _noises(draws: int, seed: int) -> tuple[int, ...]:
     asked = [Question(_SCHEMA, {0: np.array([1, 2 + i])}) for i in range(ROUNDS)]
     found: list[int] = []
     for draw in range(draws):
-        run = plan.mechanism.open(table, single_use_grant(plan.event), root.child(f"{draw}"))
-        session = Interactive(plan, _SCHEMA, CellState(_SCHEMA), run, run.receipt)
+        key, receipt = single_run(plan.mechanism, table.relation, root.child(f"{draw}"))
+        run = plan.mechanism.open(table, key)
+        session = Interactive(plan, _SCHEMA, CellState(_SCHEMA), run, receipt)
         answers = map(session.ask, asked)
         found += [round(each.count) - COUNT for each in answers if each.kind == "independent"]
     return tuple(found)

@@ -19,6 +19,7 @@ from winnow.audit.result import AuditResult
 from winnow.audit.sampling import epsilon_lower_bound
 from winnow.core.noise import discrete_gaussian_array
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
 from winnow.interactive.audit.model import CODES, COUNT, ROWS, adversary_table
@@ -27,7 +28,7 @@ from winnow.interactive.independent_answers import IndependentAnswers
 from winnow.interactive.independent_plan import IndependentPlan
 from winnow.interactive.open_session import Answer
 from winnow.interactive.questions import Question
-from winnow.privacy import Guarantee, single_use_grant, zcdp_cost, zcdp_delta
+from winnow.privacy import Guarantee, zcdp_cost, zcdp_delta
 from winnow.release.audit.rounds import as_twin
 
 Floats = NDArray[np.float64]
@@ -167,9 +168,8 @@ def _answers(
     table, root, plan = adversary_table(count), Tape.seeded(seed), _plan()
     asked = [Question(_SCHEMA, {0: np.array([1, 2 + i])}) for i in range(QUERIES)]
     for draw in range(draws):
-        grant = single_use_grant(plan.event)
-        answers = plan.mechanism.open(table, grant, root.child(f"{draw}"))
-        session = kind(plan, _SCHEMA, answers, answers.receipt)
+        key, receipt = single_run(plan.mechanism, table.relation, root.child(f"{draw}"))
+        session = kind(plan, _SCHEMA, plan.mechanism.open(table, key), receipt)
         yield [session.ask(q).count for _ in range(repeats) for q in asked]
 
 

@@ -20,6 +20,7 @@ from winnow.audit.result import AuditResult
 from winnow.audit.sampling import epsilon_lower_bound
 from winnow.core.checks import exact
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
@@ -28,7 +29,7 @@ from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
 from winnow.interactive.session import Interactive
 from winnow.interactive.state import CellState
-from winnow.privacy import Guarantee, single_use_grant
+from winnow.privacy import Guarantee
 from winnow.privacy.capped import lost_mass, optimal_composition
 from winnow.read.crossing import Rows, SealedTable, group
 
@@ -294,13 +295,13 @@ def _tallies(
     plan: InteractivePlan, kind: type[Interactive], table: SealedTable, draws: int, seed: int
 ) -> tuple[Integers, Integers]:
     """How often each amount of evidence was found, in two halves."""
-    promised = plan.mechanism.promise(Relation.SUBSTITUTION)
     asked = [Question(_SCHEMA, {0: np.array([1, 2 + i])}) for i in range(ROUNDS)]
     root = Tape.seeded(seed)
     halves = np.zeros((2, _BINS), np.int64)
     for draw in range(draws):
-        rounds = plan.mechanism.open(table, single_use_grant(promised.event), root.child(f"{draw}"))
-        session = kind(plan, _SCHEMA, CellState(_SCHEMA), rounds, rounds.receipt)
+        key, receipt = single_run(plan.mechanism, table.relation, root.child(f"{draw}"))
+        rounds = plan.mechanism.open(table, key)
+        session = kind(plan, _SCHEMA, CellState(_SCHEMA), rounds, receipt)
         halves[draw % 2, _evidence(session, asked)] += 1
     return halves[0], halves[1]
 

@@ -15,6 +15,7 @@ import numpy as np
 from winnow.audit.fidelity import fidelity_result
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
@@ -22,7 +23,7 @@ from winnow.interactive.audit.independent import LEVEL, moved_delta, noise_p_val
 from winnow.interactive.crossing import PrivateCounts
 from winnow.interactive.mechanism import MultiplicativeWeights, prior_variance
 from winnow.interactive.warm_start import PAIRS
-from winnow.privacy import Compose, single_use_grant, zcdp_cost, zcdp_delta
+from winnow.privacy import Compose, zcdp_cost, zcdp_delta
 from winnow.read.crossing import Rows, SealedTable, group
 from winnow.release.audit.rounds import as_twin
 
@@ -86,7 +87,9 @@ def _moves(relation: Relation) -> list[int]:
 
 
 def _counts(*rows: tuple[int, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.concatenate(PrivateCounts(_table(*rows)).tables(PAIRS))
+    table = _table(*rows)
+    key, _ = single_run(mechanism(), table.relation, Tape.seeded(0))
+    return np.concatenate(PrivateCounts(table, key).tables(PAIRS))
 
 
 def _table(*rows: tuple[int, ...]) -> SealedTable:
@@ -119,10 +122,11 @@ def fidelity_of_tables(tables: int, draws: int, seed: int) -> AuditResult:
 @lru_cache(maxsize=4)
 def _noises(draws: int, seed: int) -> tuple[int, ...]:
     table, root = _table(), Tape.seeded(seed)
-    true, event = _counts(), mechanism().promise(Relation.SUBSTITUTION).event
+    true = _counts()
     found: list[int] = []
     for draw in range(draws):
-        rounds = mechanism().open(table, single_use_grant(event), root.child(f"{draw}"))
+        key, _ = single_run(mechanism(), table.relation, root.child(f"{draw}"))
+        rounds = mechanism().open(table, key)
         found += (np.concatenate(rounds.prior()) - true).tolist()
     return tuple(found)
 

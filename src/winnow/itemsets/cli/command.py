@@ -280,7 +280,7 @@ def itemsets(
         budget=budget,
     )
     found = counted(released)
-    with saved_then_shown(released, json, lambda: show_itemsets(found, with_counts, baskets.unit)):
+    with saved_then_shown(released, json, lambda: show_itemsets(found, with_counts, baskets.whose)):
         if out is not None:
             save(out, released.to_dict(), itemset_rows(found, with_counts))
         if plot is not None:

@@ -11,18 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact
-from winnow.core.mechanism import spend
+from winnow.core.key import Key
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.released import Released
-from winnow.core.tape import Tape
 from winnow.core.workloads.part import sum_of
 from winnow.errors import ParameterError
 from winnow.learn.additive import AdditiveFamily, balanced, variants_of
 from winnow.learn.crossing.rows import SealedLabelled, weighted
-from winnow.privacy import Compose, Grant, Promise, guarantee_of, promise
+from winnow.privacy import Compose, Promise, promise
 from winnow.select.crossing import check_scale
 from winnow.select.mechanism import PermuteAndFlip
 
@@ -101,30 +98,26 @@ class AdditiveModel:
         if not SMALLEST_SCALE < self.scale(labelled) < 2**40:
             raise ParameterError("epsilon is too small or too large for noisy tables of 64 bits")
 
-    def release(
-        self, labelled: SealedLabelled, shape: Sequence[int], grant: Grant, tape: Tape
-    ) -> Released[tuple[AdditiveFamily, int]]:
-        """Spend the grant; the models, and which of them was chosen."""
-        self.check(labelled)
-        promised = self.promise(labelled.relation)
-        receipt = spend(self.name, promised, grant, tape)
-        rows = open_sealed(labelled.rows)
-        family = AdditiveFamily.of(self._tables(labelled, shape, tape), self.deviation(labelled))
+    def drawn(
+        self, labelled: SealedLabelled, shape: Sequence[int], key: Key
+    ) -> tuple[AdditiveFamily, int]:
+        """The models, and which of them was chosen."""
+        rows = key.open(labelled.rows)
+        family = AdditiveFamily.of(self._tables(labelled, shape, key), self.deviation(labelled))
         weights = balanced(family.sizes) if self.balanced else labelled.class_weights
         weighed, of_rows = replace(labelled, class_weights=weights), weighted(rows, weights)
         scores = np.array(
             [sum_of(of_rows[said == rows.labels]) for said in family.predictions(rows.codes)],
             np.int64,
         )
-        chosen = self._selection._draw(scores, weighed.utility, tape.child("choice"))[0]
-        guarantee = guarantee_of(promised.event, self.delta)
-        return Released((family, int(chosen)), guarantee, receipt)
+        chosen = self._selection._draw(scores, weighed.utility, key.tape.child("choice"))[0]
+        return family, int(chosen)
 
     def _tables(
-        self, labelled: SealedLabelled, shape: Sequence[int], tape: Tape
+        self, labelled: SealedLabelled, shape: Sequence[int], key: Key
     ) -> list[NDArray[np.int64]]:
-        rows, classes = open_sealed(labelled.rows), len(labelled.classes)
-        cells, drawn = classes * sum(shape), tape.child("tables")
+        rows, classes = key.open(labelled.rows), len(labelled.classes)
+        cells, drawn = classes * sum(shape), key.tape.child("tables")
         noise = (
             discrete_gaussian_array(drawn, cells, self.variance(labelled))
             if self.law == "gaussian"

@@ -7,15 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from winnow.core.checks import Real, exact
-from winnow.core.mechanism import spend
-from winnow.core.opening import open_sealed
+from winnow.core.key import Key
 from winnow.core.relation import Relation
-from winnow.core.released import Released
-from winnow.core.tape import Tape
 from winnow.learn.crossing.rows import SealedLabelled, rule_scores
 from winnow.learn.crossing.sizes import ClassSizes
 from winnow.learn.rules import RuleClass
-from winnow.privacy import Compose, Grant, Promise, guarantee_of
+from winnow.privacy import Compose, Promise
 from winnow.select.crossing import check_scale
 from winnow.select.mechanism import PermuteAndFlip
 
@@ -81,19 +78,10 @@ class BalancedRule:
         check_scale(exact("epsilon", self.epsilon) / (2 * half))
         self.counted.check(labelled)
 
-    def release(
-        self, labelled: SealedLabelled, rules: RuleClass, grant: Grant, tape: Tape
-    ) -> Released[int]:
-        """Spend the grant; the number of the rule that was chosen."""
-        self.check(labelled)
-        promised = self.promise(labelled.relation)
-        receipt = spend(self.name, promised, grant, tape)
-        chosen = self.drawn(labelled, rules, tape)
-        return Released(chosen, guarantee_of(promised.event), receipt)
-
-    def drawn(self, labelled: SealedLabelled, rules: RuleClass, tape: Tape) -> int:
-        """The draw itself, for audits."""
-        weights = self.counted.drawn(labelled, tape.child("sizes"))
+    def drawn(self, labelled: SealedLabelled, rules: RuleClass, key: Key) -> int:
+        """The number of the rule that was chosen."""
+        tape = key.tape
+        weights = self.counted.drawn(labelled, key, tape.child("sizes"))
         weighed = replace(labelled, class_weights=weights)
-        scores: Any = open_sealed(rule_scores(weighed, rules).values)
+        scores: Any = key.open(rule_scores(weighed, rules).values)
         return int(self._selection._draw(scores, weighed.utility, tape.child("choice"))[0])

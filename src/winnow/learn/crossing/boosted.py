@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact
-from winnow.core.mechanism import spend
-from winnow.core.opening import open_sealed
+from winnow.core.key import Key
 from winnow.core.relation import Relation
-from winnow.core.released import Released
-from winnow.core.tape import Tape
 from winnow.core.unit import counted
 from winnow.errors import ParameterError
 from winnow.learn.boosted import GRID, step, still_wanted
@@ -21,7 +18,7 @@ from winnow.learn.crossing.rows import LabelledRows, SealedLabelled, of_class, t
 from winnow.learn.crossing.sizes import ClassSizes
 from winnow.learn.kernels.rule_counts import correct_by_rule
 from winnow.learn.rules import RuleClass
-from winnow.privacy import Compose, Event, Grant, Promise, Repeat, guarantee_of
+from winnow.privacy import Compose, Event, Promise, Repeat
 from winnow.select.crossing import check_scale
 from winnow.select.mechanism import ExponentialMechanism, LipschitzMechanism, PermuteAndFlip
 
@@ -100,23 +97,14 @@ class BoostedRules:
         if self.sizes is not None:
             ClassSizes(self.sizes).check(labelled)
 
-    def release(
-        self, labelled: SealedLabelled, rules: RuleClass, grant: Grant, tape: Tape
-    ) -> Released[tuple[int, ...]]:
-        """Spend the grant; the numbers of the rules that vote, in order."""
-        self.check(labelled)
-        promised = self.promise(labelled.relation)
-        receipt = spend(self.name, promised, grant, tape)
-        chosen = self.drawn(labelled, rules, tape)
-        return Released(chosen, guarantee_of(promised.event, self.delta), receipt)
-
-    def drawn(self, labelled: SealedLabelled, rules: RuleClass, tape: Tape) -> tuple[int, ...]:
-        """The draws themselves, for audits."""
+    def drawn(self, labelled: SealedLabelled, rules: RuleClass, key: Key) -> tuple[int, ...]:
+        """The numbers of the rules that vote, in order."""
+        tape = key.tape
         weights = labelled.class_weights or (GRID,) * 2
         if self.sizes is not None:
-            weights = ClassSizes(self.sizes).drawn(labelled, tape.child("sizes"))
+            weights = ClassSizes(self.sizes).drawn(labelled, key, tape.child("sizes"))
         utility = replace(labelled, class_weights=weights).utility
-        rows = open_sealed(labelled.rows)
+        rows = key.open(labelled.rows)
         margins = np.zeros(len(rows.labels), np.int64)
         chosen: list[int] = []
         for number in range(self.rounds):

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.sealed import Sealed
+from winnow.core.sealed import PublicFact, Sealed
 from winnow.core.unit import ROW, Unit
 from winnow.core.utility import Utility
 from winnow.core.workloads.part import sum_of
@@ -29,7 +28,7 @@ from winnow.foreign import shown
 from winnow.learn.features import UNKNOWN, Feature
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
 from winnow.learn.rules import RuleClass
-from winnow.read.crossing import SealedTable, all_rows
+from winnow.read.crossing import Rows, SealedTable, all_rows
 from winnow.read.scores import SealedScores
 
 Classes = tuple[Any, ...]
@@ -66,7 +65,8 @@ class SealedLabelled:
     def n(self) -> int | None:
         """The number of rows where it is public: one row per person, under substitution."""
         if self.relation.size_is_public and self.rows_per_person == 1:
-            return sum_of(open_sealed(self.rows).weights)
+            fact = PublicFact.ROWS_UNDER_SUBSTITUTION
+            return self.rows.publish(fact, lambda rows: sum_of(rows.weights))
         return None
 
     @property
@@ -109,13 +109,15 @@ def labelled_table(table: SealedTable, target: str, *, many: bool = False) -> Se
     column = table.schema.column(target)
     check_classes(target, column.cardinality, many=many)
     place = table.schema.position(target)
-    codes, weights = all_rows(table)
-    features = tuple(held for i, held in enumerate(codes) if i != place)
-    rows = LabelledRows(features, codes[place], weights)
+
+    def labelled(rows: Rows) -> LabelledRows:
+        features = tuple(codes for i, codes in enumerate(rows.codes) if i != place)
+        return LabelledRows(features, rows.codes[place], rows.weights)
+
+    rows = all_rows(table).map(labelled, "rows")
     return SealedLabelled(
-        Sealed(rows, "rows"), tuple(column.labels), table.relation, table.rows_per_person,
-        unit=table.unit,
-    )  # fmt: skip
+        rows, tuple(column.labels), table.relation, table.rows_per_person, unit=table.unit
+    )
 
 
 def labelled_arrays(
@@ -171,9 +173,12 @@ def numbers_of(labels: Any, classes: Classes) -> NDArray[np.int32]:
 
 def rule_scores(labelled: SealedLabelled, rules: RuleClass) -> SealedScores:
     """How many rows every rule gets right, sealed."""
-    rows = open_sealed(labelled.rows)
-    weights = weighted(rows, labelled.class_weights)
-    return _sealed(correct_by_rule(rules, rows.codes, rows.positive, weights), labelled)
+
+    def correct(rows: LabelledRows) -> NDArray[np.int64]:
+        weights = weighted(rows, labelled.class_weights)
+        return correct_by_rule(rules, rows.codes, rows.positive, weights)
+
+    return _scores(labelled, len(rules), correct)
 
 
 def weighted(rows: LabelledRows, class_weights: tuple[int, ...] | None) -> NDArray[np.int64]:
@@ -194,12 +199,9 @@ def times(rows: LabelledRows, each: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedScores:
-    """The same from a matrix of predictions, a row for each hypothesis: 0 or 1, or true."""
-    positive = open_sealed(labelled.rows).positive
-    if predicted.ndim != 2 or predicted.shape[1] != len(positive) or not len(predicted):
-        raise DataError(
-            "the predictions need one row for each hypothesis and one column for each label"
-        )
+    """How many rows every hypothesis gets right, by a matrix of predictions with a row for each."""
+    if predicted.ndim != 2 or not len(predicted):
+        raise DataError("the predictions need one row for each hypothesis")
     if predicted.size and predicted.dtype.kind not in "biu":  # an empty list has no type
         raise DataError(
             f"the predictions have the type {predicted.dtype}; give booleans, or 0 and 1"
@@ -208,21 +210,32 @@ def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedSc
         raise DataError(
             "a prediction is neither 0 nor 1; give booleans, or 1 for the positive class and 0"
         )
-    return _sealed(correct_by_row(predicted, positive), labelled)
+
+    def correct(rows: LabelledRows) -> NDArray[np.int64]:
+        if predicted.shape[1] != len(rows.labels):
+            raise DataError(
+                "the predictions need one row for each hypothesis and one column for each label"
+            )
+        return correct_by_row(predicted, rows.positive)
+
+    return _scores(labelled, len(predicted), correct)
 
 
 def function_scores(
     labelled: SealedLabelled, functions: Sequence[Callable[[Any], Any]], data: Any
 ) -> SealedScores:
-    """The same from functions of the data that return a class for every row."""
-    positive = open_sealed(labelled.rows).positive
-    correct = np.empty(len(functions), np.int64)
-    for i, function in enumerate(functions):
-        said = _said(i, function, data, labelled.classes)
-        if said.shape != positive.shape:
-            raise DataError(f"hypothesis {i} does not return one class for each row")
-        correct[i] = np.count_nonzero(said == positive)
-    return _sealed(correct, labelled)
+    """How many rows every hypothesis gets right, by functions that return a class for each row."""
+
+    def correct(rows: LabelledRows) -> NDArray[np.int64]:
+        numbers, positive = np.empty(len(functions), np.int64), rows.positive
+        for i, function in enumerate(functions):
+            predicted = _said(i, function, data, labelled.classes)
+            if predicted.shape != positive.shape:
+                raise DataError(f"hypothesis {i} does not return one class for each row")
+            numbers[i] = np.count_nonzero(predicted == positive)
+        return numbers
+
+    return _scores(labelled, len(functions), correct)
 
 
 def _said(
@@ -246,24 +259,35 @@ def accuracy_on_public(
     Nothing is protected. ``classify`` maps the codes of the columns without the target, in their
     order, and the number of rows to the numbers of classes. Classes without rows are left out.
     """
-    rows = open_sealed(labelled_table(table, target, many=True).rows)
-    total = sum_of(rows.weights)
-    if not total:
-        raise DataError("the test table has no rows; give at least one")
-    right = classify(rows.codes, len(rows.weights)) == rows.labels
-    of_classes = []
-    for number in range(table.schema.column(target).cardinality):
-        held = rows.labels == number
-        if own := sum_of(rows.weights[held]):
-            of_classes.append(sum_of(rows.weights[held & right]) / own)
-    return sum_of(rows.weights[right]) / total, sum(of_classes) / len(of_classes)
+
+    def shares(rows: LabelledRows) -> tuple[float, float]:
+        total = sum_of(rows.weights)
+        if not total:
+            raise DataError("the test table has no rows; give at least one")
+        right = classify(rows.codes, len(rows.weights)) == rows.labels
+        of_classes = []
+        for number in range(table.schema.column(target).cardinality):
+            of_class = rows.labels == number
+            if own := sum_of(rows.weights[of_class]):
+                of_classes.append(sum_of(rows.weights[of_class & right]) / own)
+        return sum_of(rows.weights[right]) / total, sum(of_classes) / len(of_classes)
+
+    return labelled_table(table, target, many=True).rows.publish(PublicFact.PUBLIC_TABLE, shares)
 
 
 def _binary(predicted: NDArray[Any]) -> bool:
     return bool(predicted.min(initial=0) >= 0 and predicted.max(initial=0) <= 1)
 
 
-def _sealed(correct: NDArray[np.int64], labelled: SealedLabelled) -> SealedScores:
-    correct.flags.writeable = False
-    what = f"numbers of correct rows of {len(correct)} hypotheses"
-    return SealedScores(Sealed(correct, what), len(correct), None, labelled.utility)
+def _scores(
+    labelled: SealedLabelled, size: int, correct: Callable[[LabelledRows], NDArray[np.int64]]
+) -> SealedScores:
+    """The number of correct rows of every hypothesis, sealed."""
+
+    def frozen(rows: LabelledRows) -> NDArray[np.int64]:
+        numbers = correct(rows)
+        numbers.flags.writeable = False
+        return numbers
+
+    values = labelled.rows.map(frozen, f"numbers of correct rows of {size} hypotheses")
+    return SealedScores(values, size, None, labelled.utility, labelled.unit)

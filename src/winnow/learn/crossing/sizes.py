@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from winnow.core.checks import Real, exact
+from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.workloads.part import sum_of
@@ -51,9 +51,9 @@ class ClassSizes:
         if not SMALLEST_SCALE < self.scale(labelled) < 2**40:
             raise ParameterError("epsilon is too small or too large for noisy sizes of 64 bits")
 
-    def drawn(self, labelled: SealedLabelled, tape: Tape) -> tuple[int, ...]:
+    def drawn(self, labelled: SealedLabelled, key: Key, tape: Tape) -> tuple[int, ...]:
         """The weights by sizes that are measured now."""
-        rows = open_sealed(labelled.rows)
+        rows = key.open(labelled.rows)
         noise = discrete_laplace_array(tape, len(labelled.classes), self.scale(labelled))
         true = [sum_of(rows.weights[rows.labels == c]) for c in range(len(labelled.classes))]
         noisy = [size + int(each) for size, each in zip(true, noise, strict=True)]

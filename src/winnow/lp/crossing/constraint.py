@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import exact
+from winnow.core.key import Key
 from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.noisy_top.draw import noisy_top
-from winnow.core.opening import open_sealed
-from winnow.core.released import Receipt
 from winnow.core.tape import Tape
 from winnow.errors import GrantError, SessionExhausted
 from winnow.inner_product.crossing import IndexedExponential
@@ -42,14 +41,12 @@ class ConstraintRun:
         self,
         mechanism: ConstraintPrivateLp,
         rows: SealedRows,
-        tape: Tape,
-        receipt: Receipt,
+        key: Key,
     ) -> None:
-        self.receipt = receipt
         self.left = mechanism.searches
         """How many solves are still paid for."""
-        self._mechanism, self._tape = mechanism, tape
-        matrix, sides = open_sealed(rows.content)
+        self._mechanism, self._tape = mechanism, key.tape
+        matrix, sides = key.open(rows.content)
         least, most = (float(end) for end in mechanism.sides)
         self._b = np.clip(sides, least, most)
         low, high = (float(end) for end in mechanism.entries)

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import one_of
-from winnow.core.opening import open_sealed
+from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
+from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
 from winnow.errors import DataError
 from winnow.foreign import instead
-from winnow.inner_product.index.building import INDEX_NAMES
-from winnow.inner_product.vectors import SealedVectors, seal_vectors
+from winnow.inner_product.index.building import INDEX_NAMES, build_index
+from winnow.inner_product.index.prepared import PreparedVectors
+from winnow.inner_product.vectors import SealedVectors, checked_vectors
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +29,12 @@ class SealedOffsets:
     values: Sealed[Floats]
     size: int
     utility: Utility
+    unit: Unit = PERSON
+
+    @property
+    def relation(self) -> Relation:
+        """Which datasets are neighbours."""
+        return self.utility.relation
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,8 @@ class SealedRows:
 
     content: Sealed[tuple[Any, Floats]]
     columns: int = field(repr=False)
+    relation: Relation = Relation.ADD_REMOVE
+    unit: Unit = PERSON
 
 
 def seal_offsets(b: Any, size: int, utility: Utility) -> SealedOffsets:
@@ -48,15 +58,23 @@ def seal_offsets(b: Any, size: int, utility: Utility) -> SealedOffsets:
 def seal_offset_vectors(matrix: Floats, offsets: SealedOffsets, index: str) -> SealedVectors:
     """Vectors (A_i, b_i) and an index over them, sealed together: both depend on b."""
     one_of(INDEX_NAMES, index=index)
-    return seal_vectors(np.column_stack([matrix, open_sealed(offsets.values)]), index=index)
+    width, size = matrix.shape[1] + 1, offsets.size
+
+    def prepared(sides: Floats) -> PreparedVectors:
+        vectors = checked_vectors(np.column_stack([matrix, sides]))
+        return PreparedVectors(vectors, build_index(index, vectors))
+
+    content = offsets.values.map(prepared, f"{size} vectors of rows and right-hand sides")
+    return SealedVectors(content, size, width, index, None)
 
 
-def seal_rows(matrix: Any, b: Any) -> SealedRows:
+def seal_rows(matrix: Any, b: Any, relation: Relation = Relation.ADD_REMOVE) -> SealedRows:
     """Seal a whole matrix (2-d array or scipy sparse) with its right-hand sides."""
     values = _vector(b, "b", empty=True)
     if matrix.shape[0] != len(values):
         raise DataError("A and b do not have one row for each other; give them one length")
-    return SealedRows(Sealed((matrix, values), "rows of a linear program"), int(matrix.shape[1]))
+    content = Sealed((matrix, values), "rows of a linear program")
+    return SealedRows(content, int(matrix.shape[1]), relation)
 
 
 def checked_matrix(matrix: Any, *, empty: bool = False) -> Any:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import count, exact
+from winnow.core.key import Key
 from winnow.core.measurement import MEASUREMENTS
-from winnow.core.opening import open_sealed
-from winnow.core.released import Receipt
 from winnow.core.tape import Tape
 from winnow.errors import GrantError, SessionExhausted
 from winnow.inner_product.problem import InnerProductGrid
@@ -37,14 +36,12 @@ class ScalarRun:
         mechanism: ScalarPrivateLp,
         offsets: SealedOffsets,
         grid: InnerProductGrid,
-        tape: Tape,
-        receipt: Receipt,
+        key: Key,
     ) -> None:
-        self.receipt = receipt
         self.left = mechanism.searches
         """How many solves are still paid for."""
-        self._mechanism, self._grid, self._tape = mechanism, grid, tape
-        self._private = open_sealed(offsets.values)
+        self._mechanism, self._grid, self._tape = mechanism, grid, key.tape
+        self._private = key.open(offsets.values)
         self._lock = Lock()
 
     def solve(

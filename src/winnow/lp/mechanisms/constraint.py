@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, one_of, positive, set_counts
-from winnow.core.mechanism import spend
+from winnow.core.key import Key
 from winnow.core.relation import Relation
-from winnow.core.tape import Tape
 from winnow.errors import ParameterError
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.problem import fineness_for
@@ -22,7 +21,7 @@ from winnow.lp.crossing.rows import SealedRows
 from winnow.lp.kernels.dense_projection import L1_ERROR
 from winnow.lp.kernels.owned_rows import SUM_ERROR
 from winnow.lp.mechanisms.charge import promise_of_rounds
-from winnow.privacy import Grant, Promise
+from winnow.privacy import Promise
 
 Floats = NDArray[np.float64]
 
@@ -146,10 +145,6 @@ class ConstraintPrivateLp:
         moved = delta + 2 * error
         return power, math.ceil(moved / Fraction(2) ** power) + 1
 
-    def open(
-        self, rows: SealedRows, grant: Grant, tape: Tape, *, relation: Relation
-    ) -> ConstraintRun:
-        """Spend the grant on the whole run."""
-        promised = self.promise(relation)
-        receipt = spend(self.name, promised, grant, tape)
-        return ConstraintRun(self, rows, tape, receipt)
+    def drawn(self, rows: SealedRows, key: Key) -> ConstraintRun:
+        """The whole run, to be asked for its solves while the key lasts."""
+        return ConstraintRun(self, rows, key)

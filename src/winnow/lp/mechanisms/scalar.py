@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
-from winnow.core.mechanism import spend
+from winnow.core.key import Key
 from winnow.core.relation import Relation
-from winnow.core.tape import Tape
 from winnow.errors import DataError, ParameterError
 from winnow.inner_product.problem import InnerProductGrid, fineness_for
 from winnow.lp.crossing.rows import SealedOffsets
 from winnow.lp.crossing.scalar import LARGEST_STEPS, ScalarRun
 from winnow.lp.mechanisms.charge import promise_of_rounds
-from winnow.privacy import Grant, Promise
+from winnow.privacy import Promise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -110,11 +109,6 @@ class ScalarPrivateLp:
                 "sensitivity, or scale the rows"
             )
 
-    def open(
-        self, offsets: SealedOffsets, grant: Grant, tape: Tape, *, mixed: bool = False
-    ) -> ScalarRun:
-        """Spend the grant on the whole run."""
-        promised = self.promise(offsets.utility.relation)
-        grid = self.grid(offsets, mixed=mixed)
-        receipt = spend(self.name, promised, grant, tape)
-        return ScalarRun(self, offsets, grid, tape, receipt)
+    def drawn(self, offsets: SealedOffsets, key: Key, *, mixed: bool = False) -> ScalarRun:
+        """The whole run, to be asked for its solves while the key lasts."""
+        return ScalarRun(self, offsets, self.grid(offsets, mixed=mixed), key)

@@ -14,13 +14,13 @@ from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.measured import enumerate_measured, of_neighbours
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
 from winnow.inner_product.vectors import seal_vectors
-from winnow.privacy import single_use_grant
 from winnow.release.crossing.lazy_selection import Search
 from winnow.release.crossing.rounds import SelectAndMeasure
 from winnow.release.crossing.run_parts import Task
@@ -226,7 +226,6 @@ def simulated(mechanism: SelectAndMeasure, draws: int, seed: int) -> Integers:
     codes = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
     counts = asked.counts(codes, TABLE)
     mwem = Mwem("hardt", STEP, 0, "average")
-    promised = mechanism.promise(Relation.SUBSTITUTION)
     search = None
     if mechanism.index is not None:
         vectors = seal_vectors(asked.matrix(), index=mechanism.index)
@@ -234,12 +233,8 @@ def simulated(mechanism: SelectAndMeasure, draws: int, seed: int) -> Integers:
     found = np.empty((draws, 3), np.int64)
     for draw in range(draws):
         task = Task(Sealed(counts, "made-up counts"), asked, mechanism.rounds, search)
-        run = mechanism.open(
-            [task],
-            single_use_grant(promised.event),
-            root.child(f"draw-{draw}"),
-            relation=Relation.SUBSTITUTION,
-        )
+        key, _ = single_run(mechanism, Relation.SUBSTITUTION, root.child(f"draw-{draw}"))
+        run = mechanism.open([task], key, relation=Relation.SUBSTITUTION)
         fit = mwem.fit(run.tasks[0], uniform_distribution(asked, TOTAL), asked, 0.0)
         one, two = fit.measurements
         signed = [m.query + (asked.size if m.sign < 0 else 0) for m in (one, two)]

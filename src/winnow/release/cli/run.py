@@ -14,12 +14,12 @@ from winnow.cli.files import refuse_overwriting
 from winnow.cli.options import PLAIN_TEXT, TextOptions
 from winnow.cli.universe import universe_file, universe_from
 from winnow.core.checks import count, rows_to_release
-from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.saving import check_target, receipt_path, save_columns, write_json, write_whole
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import bound_workload
 from winnow.errors import DataError, ParameterError, WinnowError
+from winnow.privacy.sizing import sizing_accountant
 from winnow.release.cli.view import workload_files, workload_of
 from winnow.release.mwem import TABLES
 from winnow.release.request import ReleaseRequest

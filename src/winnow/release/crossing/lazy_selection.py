@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact, positive
+from winnow.core.key import Key
 from winnow.core.laws import Law
 from winnow.core.noisy_top.proposals import TapeWords
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.core.workloads.workload import Workload
-from winnow.errors import DataError, ParameterError
+from winnow.errors import DataError, GrantError, ParameterError
 from winnow.inner_product.crossing import IndexedSelection
 from winnow.inner_product.problem import InnerProductGrid
 from winnow.inner_product.vectors import SealedQuery, SealedVectors
@@ -66,6 +66,11 @@ class LazyExponential:
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
 
+    @property
+    def name(self) -> str:
+        """What a receipt calls it."""
+        return self.title
+
     def promise(self, relation: Relation) -> Promise:
         """What one selection is charged, and why: it is the exponential mechanism."""
         return promise(Law.GUMBEL, "argmax", relation, epsilon=self.epsilon)
@@ -100,12 +105,13 @@ class LazySelector:
         workload: Workload,
         epsilon: Real,
         sensitivity: int = 1,
+        key: Key | None = None,
     ) -> None:
         count(sensitivity=sensitivity)
         self._mechanism = LazyExponential(epsilon)
         self._rate = self._mechanism.rate(int(sensitivity))
         self._workload = workload
-        self._sealed = counts
+        self._sealed, self._key = counts, key
         self._sampler: BlockSampler | ClockedSampler | None = None
         self._total = 0
         self._words: TapeWords | None = None
@@ -140,7 +146,7 @@ class LazySelector:
 
     def _open(self, distribution: Distribution) -> None:
         _check_total(self._workload, distribution.total)
-        counts = open_sealed(self._sealed)
+        counts = _paid(self._key).open(self._sealed)
         # A total that was measured may be large: a smaller epsilon than was paid for is private.
         rate = min(self._rate, Fraction(_LARGEST_EXPONENT - 1, distribution.total))
         limit = 2 * distribution.total * self._workload.grids
@@ -154,6 +160,13 @@ class LazySelector:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a selector holds private counts and cannot be pickled or copied")
+
+
+def _paid(key: Key | None) -> Key:
+    """The key of a selector that draws; one without a key only checks."""
+    if key is None:
+        raise GrantError("this selector was made to check, before the charge; it cannot draw")
+    return key
 
 
 def most_rows(workload: Workload) -> int:
@@ -192,9 +205,15 @@ class IndexedSelector:
     """
 
     def __init__(
-        self, search: Search, workload: Workload, mechanism: IndexedSelection, rows_per_person: int
+        self,
+        search: Search,
+        workload: Workload,
+        mechanism: IndexedSelection,
+        rows_per_person: int,
+        key: Key | None = None,
     ) -> None:
         self._search, self._workload, self._mechanism = search, workload, mechanism
+        self._key = key
         self._reach = Fraction(rows_per_person)
         self._turn = 0
 
@@ -212,10 +231,11 @@ class IndexedSelector:
         self.check(total)
         unit = 2.0 ** min(40, 50 - (2 * total).bit_length())
         said = np.rint(distribution.weights() * total * unit) / unit
-        gap = np.clip(open_sealed(self._search.cells), 0, 2 * total) - said
+        key = _paid(self._key)
+        gap = np.clip(key.open(self._search.cells), 0, 2 * total) - said
         query = SealedQuery(Sealed(gap, "a query vector"), len(gap), self._utility())
         tape = words.child(f"round-{self._turn}")
-        place = self._mechanism.drawn(self._search.vectors, query, tape)[0]
+        place = self._mechanism.drawn(self._search.vectors, query, key, tape)[0]
         return place % self._search.vectors.size, 1 if place < self._search.vectors.size else -1
 
     def _utility(self) -> Utility:

@@ -18,19 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact, one_of, positive, set_counts
+from winnow.core.key import Key
 from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
-from winnow.core.mechanism import spend
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
-from winnow.core.released import Receipt
 from winnow.core.sealed import Sealed
 from winnow.core.tape import BitStream, Tape
 from winnow.core.unit import counted
 from winnow.core.workloads.workload import Workload
 from winnow.errors import GrantError, ParameterError, SessionExhausted
 from winnow.inner_product.crossing import IndexedExponential, IndexedSelection, SlackExponential
-from winnow.privacy import AnyOf, Compose, Event, Grant, Promise, Repeat, promise
+from winnow.privacy import AnyOf, Compose, Event, Promise, Repeat, promise
 from winnow.release.crossing.lazy_selection import (
     IndexedSelector,
     LazySelector,
@@ -133,11 +131,11 @@ class SelectAndMeasure:
             return IndexedExponential(self.epsilon, signed=True)
         return SlackExponential(self.epsilon, signed=True, slack=self.slack)
 
-    def selector(self, task: Task, rows_per_person: int) -> Selector:
-        """What selects among the queries of a task."""
+    def selector(self, task: Task, rows_per_person: int, key: Key | None = None) -> Selector:
+        """What selects among the queries of a task; without a key it only checks."""
         if task.search is None:
-            return LazySelector(task.counts, task.workload, self.epsilon, rows_per_person)
-        return IndexedSelector(task.search, task.workload, self.searched(), rows_per_person)
+            return LazySelector(task.counts, task.workload, self.epsilon, rows_per_person, key)
+        return IndexedSelector(task.search, task.workload, self.searched(), rows_per_person, key)
 
     @property
     def name(self) -> str:
@@ -259,8 +257,7 @@ class SelectAndMeasure:
     def open(
         self,
         tasks: Sequence[Task],
-        grant: Grant,
-        tape: Tape,
+        key: Key,
         *,
         relation: Relation,
         rows_per_person: int = 1,
@@ -268,12 +265,11 @@ class SelectAndMeasure:
         first: Sealed[NDArray[np.int64]] | None = None,
         tables: Workload | None = None,
     ) -> OpenRun:
-        """Spend the grant on the whole run; rounds are then asked for one by one.
+        """Measure what comes first; rounds are then asked for one by one.
 
         ``total`` holds the number of rows, where it is measured first; ``first`` the counts of
         the marginals in ``tables``, one after another, where these are.
         """
-        self.check(tasks, rows_per_person)
         if (total is None) is not (self.total_multiplier is None):
             raise ParameterError(
                 "give the sealed number of rows where it is measured, and only there"
@@ -282,24 +278,24 @@ class SelectAndMeasure:
             raise ParameterError(
                 f"the run is for {len(self.first)} first tables; give their counts"
             )
-        promised = self.promise(relation)
-        receipt = spend(self.name, promised, grant, tape)
-        found = None
+        tape, found = key.tape, None
         if total is not None:
             noise = self._noise(tape.child("total").stream(), self.total_scale(rows_per_person))
-            found = int(open_sealed(total)[0]) + noise
+            found = int(key.open(total)[0]) + noise
         measured: tuple[Counts, ...] = ()
         if first is not None and tables is not None:
             noises = self.table_noises(relation, int(rows_per_person))
-            measured = first_tables(first, tables.offsets, noises, tape.child("first"))
+            measured = first_tables(first, tables.offsets, noises, key)
         chosen = self.taken(found or 0)
         if self.by_rows:
             tasks = with_rounds(tasks, self.rounds_of(found or 0))
         runs = tuple(
-            MeasuredRounds(_RoundsRun(chosen, task, tape.child(f"task-{i}"), int(rows_per_person)))
+            MeasuredRounds(
+                _RoundsRun(chosen, task, key, tape.child(f"task-{i}"), int(rows_per_person))
+            )
             for i, task in enumerate(tasks)
         )
-        return OpenRun(runs, found, receipt, measured)
+        return OpenRun(runs, found, measured)
 
     def _noise(self, stream: BitStream, scale: Fraction) -> int:
         return MEASUREMENTS[self.measurement].draw(stream, scale)
@@ -307,12 +303,11 @@ class SelectAndMeasure:
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run that was paid for: rounds to be asked for, the noisy total, and the receipt."""
+    """A run that was paid for: rounds to be asked for, and the noisy total."""
 
     tasks: tuple[MeasuredRounds, ...]
     total: int | None
     """The number of rows with noise, where it was measured; public, and perhaps below 0."""
-    receipt: Receipt
     first: tuple[Counts, ...] = ()
     """The noisy tables that were measured before the first round; public."""
 
@@ -358,13 +353,13 @@ class _RoundsRun:
     """True counts, the selector's keys and the place on the tape. Private."""
 
     def __init__(
-        self, mechanism: SelectAndMeasure, task: Task, tape: Tape, rows_per_person: int
+        self, mechanism: SelectAndMeasure, task: Task, key: Key, tape: Tape, rows_per_person: int
     ) -> None:
         self.left = task.rounds
         self.size = task.workload.size
         self._mechanism = mechanism
-        self._counts = open_sealed(task.counts)
-        self._selector = mechanism.selector(task, rows_per_person)
+        self._counts = key.open(task.counts)
+        self._selector = mechanism.selector(task, rows_per_person, key)
         self._offsets = [int(offset) for offset in task.workload.offsets]
         self._scales = [
             mechanism.noise_scale(rows_per_person * part.grid) for part in task.workload.parts

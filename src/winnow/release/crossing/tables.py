@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact
+from winnow.core.key import Key
 from winnow.core.laws import Law
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.core.noisy_top.draw import noisy_top
-from winnow.core.opening import open_sealed
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
@@ -107,13 +107,13 @@ class MeasuredTable:
 
 
 def first_tables(
-    counts: Sealed[Counts], offsets: Counts, noises: Sequence[TableNoise], tape: Tape
+    counts: Sealed[Counts], offsets: Counts, noises: Sequence[TableNoise], key: Key
 ) -> tuple[Counts, ...]:
     """Noisy tables that are measured before any selection, cut at the offsets; each its own noise.
 
     Every table has a stream of its own: no two share a random number.
     """
-    tables = np.split(open_sealed(counts), offsets[1:-1])
+    tables, tape = np.split(key.open(counts), offsets[1:-1]), key.tape.child("first")
     return tuple(
         true + noise.draw(tape.child(f"table-{number}"), len(true))
         for number, (true, noise) in enumerate(zip(tables, noises, strict=True))
@@ -133,16 +133,16 @@ class TableRounds:
         offsets: Counts,
         weights: Counts,
         rounds: Sequence[tuple[Fraction, TableNoise]],
-        tape: Tape,
+        key: Key,
     ) -> None:
         """``rounds``: for each what a score is multiplied with, and the noise of a table."""
         self.left = len(rounds)
         self.candidates = len(weights)
-        self._counts, self._offsets, self._weights = open_sealed(counts), offsets, weights
+        self._counts, self._offsets, self._weights = key.open(counts), offsets, weights
         self._most = LARGEST_SCORE // (STEPS * int(np.diff(offsets).max()))
         self._heaviest = int(weights.max())
         self._rounds = rounds
-        self._tape = tape
+        self._tape = key.tape
         self._round = 0
         self._known = np.zeros(len(weights), np.bool_)
         self._seen: dict[int, Floats] = {}

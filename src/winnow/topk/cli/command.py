@@ -201,8 +201,8 @@ def topk(
     from winnow.cli.files import are_large, named_by
     from winnow.cli.printing import counting
     from winnow.cli.recording import warn_of_other_labels
-    from winnow.core.mechanism import rounds_accountant
     from winnow.core.saving import write_whole
+    from winnow.privacy.sizing import rounds_accountant
     from winnow.topk.cli.source import (
         TopKRequest,
         check_source,

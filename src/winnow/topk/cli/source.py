@@ -32,7 +32,6 @@ from winnow.topk.table import (
     choose,
     counts_margin,
 )
-from winnow.topk.verb import release_chosen
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,7 @@ def from_counts(
     else:
         sealed = seal_scores(counts, utility, labels=names, copy=False)
         choice = request.choice(public=True, items=sealed.size)
-    return release_chosen(choice, sealed, budget=budget, seed=seed), choice
+    return choice.plan(sealed.relation).run(sealed, budget=budget, seed=seed), choice
 
 
 def from_log(
@@ -253,7 +252,7 @@ def from_log(
         **how_to_count,
     )
     sealed = counts.to_scores() if counts.domain_known else counts
-    return release_chosen(choice, sealed, budget=budget, seed=seed)
+    return choice.plan(sealed.relation).run(sealed, budget=budget, seed=seed)
 
 
 def check_source(

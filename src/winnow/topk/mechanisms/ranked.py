@@ -253,7 +253,7 @@ class RankedLimitedDomain(_AsExplicit):
 
     def check(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        self._explicit().check(utility)
+        self._explicit().check_scales(utility)
 
     def guarantee(self, promised: Promise) -> Guarantee:
         """What the release states about itself."""

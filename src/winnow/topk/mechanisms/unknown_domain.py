@@ -118,7 +118,7 @@ class LimitedDomain(UnknownDomain):
         needed = float(utility.width) * (1 + math.log(moved / b) / float(self._per_round()))
         return math.ceil(needed * (1 + 2.0**-40))
 
-    def check(self, utility: Utility) -> None:
+    def check_scales(self, utility: Utility) -> None:
         """Refuse what cannot be released, before anything is charged."""
         check_scale(self._per_round() / utility.width)
         if self.lead(utility) > 2**61:
@@ -222,7 +222,7 @@ class StabilityThreshold(UnknownDomain):
         beyond = b * math.log(1 / ((1 + q) * allowed))
         return 1 + max(0, math.ceil(beyond * (1 + 2.0**-40) + 2.0**-40))
 
-    def check(self, utility: Utility) -> None:
+    def check_scales(self, utility: Utility) -> None:
         """Refuse what cannot be released, before anything is charged."""
         if not SMALLEST_SCALE < self.scale(utility) < 2**50:
             raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")

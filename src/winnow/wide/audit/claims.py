@@ -13,9 +13,9 @@ from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.measured import enumerate_measured, of_neighbours
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.core.run import single_run
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
-from winnow.privacy import single_use_grant
 from winnow.release.audit.rounds import as_twin
 from winnow.release.crossing.tables import MeasuredTable
 from winnow.release.mechanism import MeasureMarginals
@@ -147,17 +147,11 @@ def simulated(
     """Rows of (selected table, its first count) for each round."""
     root = Tape.seeded(seed)
     counts = np.concatenate(setting.tables(_TABLE[setting.columns]))
-    event = mechanism.promise(Relation.SUBSTITUTION).event
     found = np.empty((draws, 2 * mechanism.rounds), np.int64)
     every = range(len(setting.sets))
     for draw in range(draws):
-        run = mechanism.open(
-            None,
-            None,
-            single_use_grant(event),
-            root.child(f"draw-{draw}"),
-            relation=Relation.SUBSTITUTION,
-        )
+        key, _ = single_run(mechanism, Relation.SUBSTITUTION, root.child(f"draw-{draw}"))
+        run = mechanism.open(None, None, key, relation=Relation.SUBSTITUTION)
         rounds = run.start(Sealed(counts, "made-up counts"), setting.workload, setting.weights)
         for i, said in enumerate(setting.start()):
             rounds.look(i, said)

@@ -1,0 +1,122 @@
+"""The one record between what a user asks for and noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, Protocol, TypeVar
+
+from winnow.core import run as running
+from winnow.core.key import Key
+from winnow.core.padding import Padding
+from winnow.core.relation import Relation
+from winnow.core.released import Released
+from winnow.core.unit import Unit
+from winnow.privacy import Budget, Event, Guarantee, Promise
+
+R = TypeVar("R", covariant=True)
+D = TypeVar("D", bound="Private")
+DrawnFrom = TypeVar("DrawnFrom", bound="Private", contravariant=True)
+
+
+class Private(Protocol):
+    """Sealed data: which datasets are their neighbours, and whom a guarantee protects."""
+
+    @property
+    def relation(self) -> Relation:
+        """Which datasets are neighbours."""
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence is protected."""
+
+
+class Mechanism(Protocol):
+    """Frozen public parameters, and what follows from them."""
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+
+    def promise(self, relation: Relation) -> Promise:
+        """What one release is charged, and why."""
+
+
+def _nothing_to_check(data: Any) -> None:
+    """Every dataset that the plan's types admit can be released."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan(Generic[D, R]):
+    """All of a release that is fixed before data are looked at.
+
+    It says what will be charged (``event``), what is promised (``guarantee``), which mechanism
+    draws and why. ``run`` charges it and releases what it draws. Whoever needs a price asks
+    ``event``; nothing else works one out.
+    """
+
+    mechanism: Mechanism
+    relation: Relation
+    guarantee: Guarantee
+    draw: Callable[[D, Key], R] = field(repr=False)
+    """Opens private data with the key of a spent grant; what it returns may be published."""
+    check: Callable[[D], None] = field(default=_nothing_to_check, repr=False)
+    """Refuses data that cannot be released, before anything is charged."""
+    title: str = ""
+    """What the receipt calls it, where that is not the mechanism's own name."""
+    reason: str = ""
+    """Why this mechanism runs, where Winnow chose it."""
+    seconds: float = 0.0
+    """About how long the draw takes, from public numbers."""
+
+    @cached_property
+    def promised(self) -> Promise:
+        """What the release is charged, with its citation and statement."""
+        return self.mechanism.promise(self.relation)
+
+    @property
+    def event(self) -> Event:
+        """What the release is charged."""
+        return self.promised.event
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls it."""
+        return self.title or self.mechanism.name
+
+    def run(
+        self,
+        data: D,
+        *,
+        budget: Budget | None = None,
+        seed: int | None = None,
+        padding: Padding | None = None,
+    ) -> Released[R]:
+        """Charge the budget, draw once, and release the result with its receipt."""
+        return running.run(self, data, budget=budget, seed=seed, padding=padding)
+
+
+class Drawing(Mechanism, Protocol[DrawnFrom, R]):
+    """A mechanism that needs nothing but its data to check and to draw."""
+
+    def check(self, data: DrawnFrom, /) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+
+    def drawn(self, data: DrawnFrom, key: Key, /) -> R:
+        """What may be published."""
+
+    def guarantee(self, promised: Promise, /) -> Guarantee:
+        """What the release states about itself."""
+
+
+def plan_of(mechanism: Drawing[D, R], relation: Relation, *, reason: str = "") -> Plan[D, R]:
+    """The plan of one draw by a mechanism, for data under a relation."""
+    return Plan(
+        mechanism=mechanism,
+        relation=relation,
+        guarantee=mechanism.guarantee(mechanism.promise(relation)),
+        draw=mechanism.drawn,
+        check=mechanism.check,
+        reason=reason,
+    )

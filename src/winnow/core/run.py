@@ -1,0 +1,129 @@
+"""The one way from a plan to a release: check, charge, spend, draw, write the receipt.
+
+A plan follows from public numbers alone. ``run`` charges it, and the spent grant gives the key
+that opens what is sealed, for one draw. Nothing else charges, spends or opens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from winnow.core.key import SPENT, Key
+from winnow.core.padding import SPARE, Padding
+from winnow.core.relation import Relation
+from winnow.core.released import Receipt, Released
+from winnow.core.tape import Randomness, Tape
+from winnow.core.unit import Unit
+from winnow.errors import GrantError, RelationMismatch
+from winnow.privacy import Budget, Event, Grant, Promise, single_use_grant
+from winnow.privacy.sizing import checked_budget
+
+if TYPE_CHECKING:
+    from winnow.core.plan import Mechanism, Plan, Private
+
+R = TypeVar("R")
+D = TypeVar("D", bound="Private")
+
+
+def run(
+    plan: Plan[D, R],
+    data: D,
+    *,
+    budget: Budget | None = None,
+    seed: int | None = None,
+    padding: Padding | None = None,
+) -> Released[R]:
+    """Check the data, charge the plan's event, draw once, and release the result.
+
+    ``padding`` is the clock of the call, where the result is to be held back.
+    """
+    randomness = Randomness(seed)
+    _check(plan, data)
+    grant = charge(plan.event, budget, data.unit)
+    return _released(plan, data, grant, randomness.tape(), padding or Padding(None))
+
+
+def redeem(plan: Plan[D, R], data: D, grant: Grant, tape: Tape) -> Released[R]:
+    """Release what is planned for a charge that was made before."""
+    _check(plan, data)
+    return _released(plan, data, grant, tape, Padding(None))
+
+
+def open_run(
+    plan: Plan[D, R], unit: Unit, *, budget: Budget | None = None, seed: int | None = None
+) -> tuple[Key, Receipt]:
+    """Charge a run that goes on after this call; its key lasts until the run ends it."""
+    randomness = Randomness(seed)
+    grant = charge(plan.event, budget, unit)
+    key, receipt = spend(plan.name, plan.promised, grant, randomness.tape())
+    return key, replace(receipt, reason=plan.reason)
+
+
+def _check(plan: Plan[D, R], data: D) -> None:
+    if data.relation is not plan.relation:
+        raise RelationMismatch(
+            f"the plan is for data under {plan.relation}, and these are under {data.relation}; "
+            "plan again for these"
+        )
+    plan.check(data)
+
+
+def _released(plan: Plan[D, R], data: D, grant: Grant, tape: Tape, padding: Padding) -> Released[R]:
+    with padding.held(lambda: SPARE * plan.seconds):
+        key, receipt = spend(plan.name, plan.promised, grant, tape)
+        try:
+            with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
+                value = plan.draw(data, key)
+        finally:
+            key.end()
+    receipt = replace(receipt, reason=plan.reason, held=padding.note)
+    return Released(value, plan.guarantee, receipt).about(data.unit)
+
+
+def charge(event: Event, budget: Budget | None, unit: Unit, **recorded: Any) -> Grant:
+    """The grant for an event about a unit, charged to the budget where there is one.
+
+    ``recorded`` is what a recorded budget writes beside the charge: the session it belongs to.
+    """
+    if budget is None:
+        return single_use_grant(event)
+    return checked_budget(budget).charge(event, unit=unit, **recorded)
+
+
+def spend(mechanism: str, promised: Promise, grant: Grant, tape: Tape) -> tuple[Key, Receipt]:
+    """Use up the tape and the grant for what was promised, once: the key, and the receipt.
+
+    The tape is claimed first: a tape that was used before must not cost a grant.
+    """
+    if grant.written and grant.written != tape.written:
+        raise GrantError(
+            "this charge stands for a draw from a key that was written down with it, and another "
+            "tape was given: it would be a second release; give that key in the place of seed="
+        )
+    receipt = receipt_of(mechanism, promised, tape, grant.record)
+    tape.claim()
+    grant.redeem(promised.event)
+    return Key(tape, spent=SPENT), receipt
+
+
+def resumed(mechanism: str, promised: Promise, tape: Tape, record: str) -> tuple[Key, Receipt]:
+    """The key of a run that goes on under a charge that its journal proves was made before."""
+    receipt = receipt_of(mechanism, promised, tape, record)
+    tape.claim()
+    return Key(tape, spent=SPENT), receipt
+
+
+def single_run(mechanism: Mechanism, relation: Relation, tape: Tape) -> tuple[Key, Receipt]:
+    """One run that nothing adds up with others: for audits, on made-up data."""
+    promised = mechanism.promise(relation)
+    return spend(mechanism.name, promised, single_use_grant(promised.event), tape)
+
+
+def receipt_of(mechanism: str, promised: Promise, tape: Tape, record: str) -> Receipt:
+    """The receipt of a mechanism that draws the stated law exactly."""
+    return Receipt(
+        mechanism, promised.event, promised.citation, tape.kind, exact=True, ledger=record
+    )
