@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -286,10 +285,3 @@ def _question(schema: Schema, part: Part, query: int) -> Question:
             return Question(schema, None, units, part.grid, part.bound, label)
         case never:
             assert_never(never)
-
-
-def set_size(question: Question) -> int:
-    """How many cells a product set holds, as a Python integer."""
-    assert question.codes is not None
-    held = {column: len(codes) for column, codes in question.codes.items()}
-    return math.prod(held.get(i, n) for i, n in enumerate(question.schema.shape))

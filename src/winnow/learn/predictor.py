@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -189,11 +189,6 @@ class ListedPredictor(Predictor):
                 f"{self.hypotheses:,} hypotheses on the new rows, one row each"
             )
         return np.asarray(rows[self.number], np.bool_).astype(np.intp)
-
-
-def with_bound(predictor: Predictor, bound: GeneralisationBound | None) -> Predictor:
-    """The predictor with its bound."""
-    return replace(predictor, bound=bound)
 
 
 @guarded

@@ -16,8 +16,6 @@ from winnow.privacy.ledger.keys import check_private
 from winnow.serve.declarations import Declaration, check_declaration
 from winnow.serve.line import on_this_machine
 
-DEFAULT_FILE = Path("winnow.toml")
-
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much one principal may ask, and how much waits at once."""

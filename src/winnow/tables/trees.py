@@ -67,11 +67,6 @@ class Tree:
         held = np.array(rows)
         return np.vstack([held[:-1] - held[1:], held[-1:] / self.padded])
 
-    def cell_energies(self) -> Floats:
-        """The same for one code; it is the same for every code."""
-        column = [*(self.share(level) for level in range(self.levels)), 1 / self.padded**2]
-        return np.array(column)[:, None]
-
     def sums(self, table: NDArray[np.int64], axis: int, level: int) -> Integers:
         """The sums over the blocks of a level along an axis of ``size`` codes."""
         turned = np.moveaxis(table, axis, 0)

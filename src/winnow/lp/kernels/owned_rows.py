@@ -9,7 +9,7 @@ columns are asked for with it: each is added up in the order of its rows.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,6 @@ Integers = NDArray[np.int64]
 _BLOCK = 1 << 22
 SUM_ERROR = 2.0**-30
 """(2^22 + 2^9) 2^-53, doubled: for up to 2^31 rows."""
-
-
-class OwnedRows(Protocol):
-    """What a round asks of the rows."""
-
-    def sums(self, y: Floats) -> Floats:
-        """sum_i y_i A_ij for all columns."""
-        ...
-
-    def add_column(self, j: int, factor: float, logs: Floats) -> None:
-        """Add factor times column j to the logs, in place."""
-        ...
 
 
 class DenseRows:
