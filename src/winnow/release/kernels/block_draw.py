@@ -16,26 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.kernels.compiled import bare, compiled_bare, inlined
-from winnow.core.kernels.draw_state import (
-    BEGIN,
-    BOUND,
-    CANDIDATE,
-    DONE,
-    DRAWING,
-    EVALUATIONS,
-    NEED_WORDS,
-    OWN,
-    PHASE,
-    SCORE,
-    SIGN,
-    TOP,
-    TOTAL,
-    UNDECIDED,
-    VIOLATED,
-    WORD,
-)
-from winnow.core.kernels.envelope import ACCEPT, REJECT, below, decide, exponent_bound
+from winnow.core.kernels.compiled import bare, inlined
+from winnow.core.kernels.draw_state import EVALUATIONS, OWN, TOP, TOTAL
+from winnow.core.kernels.envelope import exponent_bound
+from winnow.core.kernels.rejection import rejection
 
 BEST, STATE = OWN, OWN + 1
 """The largest bound that the last draw found; the number of entries of the state."""
@@ -165,7 +149,6 @@ def _begin(answers, scale, blocks, state):  # type: ignore[no-untyped-def]
             threshold = highest_left - blocks.depth
     state[BEST] = max(best, np.int32(0))
     weigh(blocks, state)
-    state[PHASE] = DRAWING
 
 
 @inlined
@@ -190,39 +173,39 @@ def propose(blocks, target, lowest):  # type: ignore[no-untyped-def]
     return b, i, max(blocks.bounds[i], lowest)
 
 
-def _draw(answers, scale, plain, words, place, state):  # type: ignore[no-untyped-def]
-    """One draw, or as far as the words and the filter reach: (status, next unused word).
-
-    `plain` is the record as a tuple: numba is slow to tell the type of a record.
-    """
-    blocks = QueryBlocks(*plain)
-    if state[PHASE] == BEGIN:
-        _begin(answers, scale, blocks, state)
-    while True:
-        lowest = np.int32(state[TOP] - blocks.reach)
-        value, after = below(2 * state[TOTAL], words, place)
-        if value < 0 or after >= words.shape[0]:
-            return NEED_WORDS, place
-        b, i, bound = propose(blocks, value >> 1, lowest)
-        score = _score(answers, scale, blocks, i)
-        if exponent_bound(score, blocks.per_unit) > bound:
-            return VIOLATED, place
-        sign = 1 - 2 * (value & 1)
-        verdict = decide(words[after], sign * score, blocks.beta, bound)
-        place = after + 1
-        if verdict != ACCEPT and not blocks.evaluated[b]:
-            before = blocks.block_bounds[b]
-            _evaluate(answers, scale, blocks, b, state)
-            if before >= state[TOP]:  # what was largest may be smaller now
-                weigh(blocks, state)
-            else:
-                weight = weight_of(blocks, b, lowest)
-                state[TOTAL] += weight - blocks.weights[b]
-                blocks.weights[b] = weight
-        if verdict != REJECT:
-            state[CANDIDATE], state[SIGN], state[BOUND] = i, sign, bound
-            state[SCORE], state[WORD] = score, after
-            return DONE if verdict == ACCEPT else UNDECIDED, place
+@inlined
+def _record(plain):  # type: ignore[no-untyped-def]
+    return QueryBlocks(*plain)
 
 
-draw = compiled_bare(_draw)
+@inlined
+def _start(blocks, answers, state):  # type: ignore[no-untyped-def]
+    _begin(answers[0], answers[1], blocks, state)
+
+
+@inlined
+def _proposed(blocks, target, state):  # type: ignore[no-untyped-def]
+    return propose(blocks, target, np.int32(state[TOP] - blocks.reach))
+
+
+@inlined
+def _scored(blocks, answers, i, state):  # type: ignore[no-untyped-def]
+    return _score(answers[0], answers[1], blocks, i)
+
+
+@inlined
+def _looked_at(blocks, answers, b, i, score, state):  # type: ignore[no-untyped-def]
+    """Evaluate the block of a candidate that was proposed in vain."""
+    if blocks.evaluated[b]:
+        return
+    before = blocks.block_bounds[b]
+    _evaluate(answers[0], answers[1], blocks, b, state)
+    if before >= state[TOP]:  # what was largest may be smaller now
+        weigh(blocks, state)
+    else:
+        weight = weight_of(blocks, b, np.int32(state[TOP] - blocks.reach))
+        state[TOTAL] += weight - blocks.weights[b]
+        blocks.weights[b] = weight
+
+
+draw = rejection(_record, _start, _proposed, _scored, _looked_at)

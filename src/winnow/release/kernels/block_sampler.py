@@ -83,7 +83,7 @@ class BlockSampler:
         scale = self._units / mass
         while True:
             status, words.place = self._draw(
-                answers, scale, self._plain, words.buffer, words.place, state
+                self._plain, (answers, scale), words.buffer, words.place, state
             )
             if status == NEED_WORDS:
                 words.refill()

@@ -23,26 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.kernels.compiled import bare, compiled_bare
-from winnow.core.kernels.draw_state import (
-    BEGIN,
-    BOUND,
-    CANDIDATE,
-    DONE,
-    DRAWING,
-    EVALUATIONS,
-    NEED_WORDS,
-    OWN,
-    PHASE,
-    SCORE,
-    SIGN,
-    TOP,
-    TOTAL,
-    UNDECIDED,
-    VIOLATED,
-    WORD,
-)
-from winnow.core.kernels.envelope import ACCEPT, REJECT, below, decide, exponent_bound
+from winnow.core.kernels.compiled import bare, compiled_bare, inlined
+from winnow.core.kernels.draw_state import BEGIN, EVALUATIONS, OWN, PHASE, TOP, TOTAL
+from winnow.core.kernels.envelope import exponent_bound
+from winnow.core.kernels.rejection import rejection
 from winnow.release.kernels.bit_planes import GROUP, GROUPS, PLANES, compress, to_numbers
 from winnow.release.kernels.block_draw import propose, weigh
 from winnow.release.kernels.dense import masked_sum
@@ -256,39 +240,39 @@ def _tighten(followed, b, i, bound, lowest, state):  # type: ignore[no-untyped-d
     state[TOTAL] -= less
 
 
-def _draw(plain, plain_answers, words, place, state):  # type: ignore[no-untyped-def]
-    """One draw, or as far as the words and the filter reach: (status, next unused word)."""
-    followed = Followed(*plain)
-    maintained, scale, whole = plain_answers
+@inlined
+def _record(plain):  # type: ignore[no-untyped-def]
+    return Followed(*plain)
+
+
+@inlined
+def _start(followed, answers, state):  # type: ignore[no-untyped-def]
+    weigh(followed, state)
+
+
+@inlined
+def _proposed(followed, target, state):  # type: ignore[no-untyped-def]
+    return propose(followed, target, np.int32(state[TOP] - followed.reach))
+
+
+@inlined
+def _scored(followed, answers, i, state):  # type: ignore[no-untyped-def]
+    maintained, scale, whole = answers
     table = followed.counts.shape[0] - followed.bits.shape[0]
-    if state[PHASE] == BEGIN:
-        weigh(followed, state)
-        state[PHASE] = DRAWING
-    while True:
-        lowest = np.int32(state[TOP] - followed.reach)
-        value, after = below(2 * state[TOTAL], words, place)
-        if value < 0 or after >= words.shape[0]:
-            return NEED_WORDS, place
-        b, i, bound = propose(followed, value >> 1, lowest)
-        if i < table:
-            answer = np.int64(np.rint(maintained[i] * scale))
-        else:
-            answer = masked_sum(followed.bits[i - table], whole)
-        score = followed.counts[i] - answer
-        state[EVALUATIONS] += 1
-        own = np.int32(exponent_bound(score, followed.per_unit))
-        if own > bound:
-            return VIOLATED, place
-        sign = 1 - 2 * (value & 1)
-        verdict = decide(words[after], sign * score, followed.beta, bound)
-        place = after + 1
-        if verdict != ACCEPT and own < followed.bounds[i]:
-            _tighten(followed, b, i, own, lowest, state)
-        if verdict != REJECT:
-            state[CANDIDATE], state[SIGN], state[BOUND] = i, sign, bound
-            state[SCORE], state[WORD] = score, after
-            return DONE if verdict == ACCEPT else UNDECIDED, place
+    if i < table:
+        answer = np.int64(np.rint(maintained[i] * scale))
+    else:
+        answer = masked_sum(followed.bits[i - table], whole)
+    state[EVALUATIONS] += 1
+    return followed.counts[i] - answer
+
+
+@inlined
+def _looked_at(followed, answers, b, i, score, state):  # type: ignore[no-untyped-def]
+    own = np.int32(exponent_bound(score, followed.per_unit))
+    if own < followed.bounds[i]:
+        _tighten(followed, b, i, own, np.int32(state[TOP] - followed.reach), state)
 
 
 follow = compiled_bare(_follow)
-draw = compiled_bare(_draw)
+draw = rejection(_record, _start, _proposed, _scored, _looked_at)
