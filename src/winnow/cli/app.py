@@ -21,7 +21,8 @@ from typer.core import TyperCommand
 
 from winnow._version import __version__
 from winnow.cli import audit, demo, ledger, reproduce, schema
-from winnow.cli.reporting import options_of_command, report, weak_promises
+from winnow.cli.derived import parameters, record_in, typed
+from winnow.cli.reporting import options_of_command, report, reported, weak_promises
 from winnow.inner_product import cli as inner_product
 from winnow.interactive.cli import command as ask
 from winnow.interactive.cli import plan as plan_interactive
@@ -45,8 +46,13 @@ def unbundled(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(command, include_extras=True)
     shown: list[Parameter] = []
     bundles: dict[str, type[Any]] = {}
+    requests: dict[str, type[Any]] = {}
     for name, parameter in signature(command).parameters.items():
-        if is_dataclass(hints[name]):
+        record = record_in(hints[name])
+        if record is not None:
+            requests[name] = record
+            shown += [each.replace(kind=parameter.kind) for each in parameters(record)]
+        elif is_dataclass(hints[name]):
             bundles[name] = hints[name]
             shown += _options(hints[name], parameter.kind)
         else:
@@ -56,8 +62,13 @@ def unbundled(command: Callable[..., None]) -> Callable[..., None]:
     def called(**given: Any) -> None:
         for name, bundle in bundles.items():
             given[name] = bundle(**{f.name: given.pop(f.name) for f in fields(bundle)})
+        with reported():
+            for name, record in requests.items():
+                given[name] = typed(record, given)
         command(**given)
 
+    # In a signature what has no default comes first; the help keeps this order.
+    shown.sort(key=lambda parameter: parameter.default is not Parameter.empty)
     called.__signature__ = signature(command).replace(parameters=shown)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return called

@@ -1,0 +1,128 @@
+"""The options of a command, read off the fields of a request and of its methods.
+
+A command has a parameter ``asked: Typed[TopK]``; ``unbundled`` shows Typer one option for each
+field of the request and of its methods. The command calls it with what it adds:
+``asked(budget=budget)`` is the request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import Parameter
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
+
+import typer
+
+from winnow.core.options import Field, Methods, Option, options
+
+T = TypeVar("T")
+_NAMED = re.compile(r"\b([a-z_]+)=(?=[\s,.;:)]|$)")
+
+
+@dataclass(frozen=True)
+class Typed(Generic[T]):
+    """What was typed of a request; to call it adds the rest."""
+
+    record: type[T]
+    said: dict[str, Any]
+
+    def __call__(self, **more: Any) -> T:
+        """The request."""
+        return self.record(**{**self.said, **more})
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.said[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def record_in(annotation: Any) -> type[Any] | None:
+    """The request of ``Typed[TopK]``; None of anything else."""
+    return get_args(annotation)[0] if get_origin(annotation) is Typed else None
+
+
+def parameters(record: type[Any]) -> Iterator[Parameter]:
+    """One for each option of a request and of its methods."""
+    flags = {field.name: flag_of(field) for field in offered(record)}
+    for field in offered(record):
+        if not isinstance(field.option, Methods):
+            yield _parameter(field, spelled(field.option.help, flags), field.option)
+            continue
+        words = f"{', '.join(field.words)}. {field.option.help}"
+        about = Option("", "NAME", panel=field.option.panel)
+        yield _parameter(field, spelled(words, flags), about)
+        for own, takers in of_methods(field.option):
+            assert isinstance(own.option, Option)
+            text = f"For {' and '.join(takers)}: {own.option.help[:1].lower()}{own.option.help[1:]}"
+            text += f" One of: {', '.join(own.words)}." if own.words else ""
+            shown = Option("", own.option.metavar, flag=own.option.flag, panel=field.option.panel)
+            yield _parameter(own, spelled(text, flags), shown, maybe=True)
+
+
+def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
+    """Take from what a command was given what belongs to the request."""
+    said: dict[str, Any] = {}
+    for field in offered(record):
+        value = given.pop(field.name)
+        if isinstance(field.option, Methods):
+            own = {each.name: given.pop(each.name) for each, _ in of_methods(field.option)}
+            value = field.option.build(value, {n: v for n, v in own.items() if v is not None})
+        elif field.simple == list[str]:
+            value = [] if value is None else [part.strip() for part in value.split(",")]
+        said[field.name] = value
+    return Typed(record, said)
+
+
+def offered(record: type[Any]) -> list[Field]:
+    """The options that a command has."""
+    return [
+        field
+        for field in options(record)
+        if isinstance(field.option, Methods) or "command" in field.option.where
+    ]
+
+
+def of_methods(methods: Methods) -> Iterator[tuple[Field, list[str]]]:
+    """The options of all methods, each once, with the words of those that take it."""
+    listed: dict[str, Field] = {}
+    for made in methods.of:
+        for field in options(made):
+            first = listed.setdefault(field.name, field)
+            if first.option != field.option:
+                raise TypeError(f"{field.name} means several things to the methods of one verb")
+    for name, field in listed.items():
+        yield field, methods.takers(name)
+
+
+def flag_of(field: Field) -> str:
+    """How a command spells an option."""
+    own = field.option.flag if isinstance(field.option, Option) else ""
+    return own or f"--{field.name.replace('_', '-')}"
+
+
+def spelled(help: str, flags: dict[str, str]) -> str:
+    """A help text in the words of a command: --delta, not delta=."""
+
+    def flag(named: re.Match[str]) -> str:
+        return flags.get(named[1], f"--{named[1].replace('_', '-')}").split("/")[0]
+
+    return _NAMED.sub(flag, help)
+
+
+def _parameter(field: Field, help: str, about: Option, maybe: bool = False) -> Parameter:
+    kind = str if field.simple == list[str] else field.simple
+    default = None if maybe or field.default == () else field.default
+    if field.needed or field.name == "epsilon":  # a command has no other way to say it
+        default = Parameter.empty
+    shown = typer.Option(
+        flag_of(field),
+        metavar=about.metavar or None,
+        help=help,
+        rich_help_panel=about.panel or None,
+        show_default=default not in (None, False, Parameter.empty),
+    )
+    annotation = Annotated[kind | None if default is None else kind, shown]  # type: ignore[valid-type]
+    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,0 +1,305 @@
+"""Options, each written once: a field of a record with its type, its help and its range.
+
+A request (what is asked of a verb) and a method (how it is done) are frozen dataclasses. A field
+whose type is ``Annotated[..., Option(...)]`` is an option; the field that chooses the method is
+``Annotated[..., Methods(...)]``; others, such as ``budget``, are for Python alone. The verb, its
+plan, the command, the body over HTTP, the form and the client are read off these fields. Nothing
+heavy is imported here or by the files of the records: ``winnow --help`` reads them all.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from dataclasses import fields as dataclass_fields
+from functools import wraps
+from inspect import Parameter, signature
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    overload,
+)
+
+from winnow.errors import ParameterError
+from winnow.foreign import guarded, shown
+
+P = ParamSpec("P")
+A = TypeVar("A")
+S = TypeVar("S")
+T = TypeVar("T")
+R = TypeVar("R")
+
+AUTO = "auto"
+"""What a user writes who leaves the choice to Winnow."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a field means to whoever sets it. Its help names other options as ``delta=``."""
+
+    help: str
+    metavar: str = ""
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+    served: float | None = None
+    """The largest value that a server takes; the library takes any."""
+    flag: str = ""
+    """How a command spells it, where that is not the name with dashes."""
+    panel: str = ""
+    """Under which heading a command's help shows it."""
+    where: tuple[str, ...] = ("command", "body")
+    """Where it is offered besides Python."""
+
+
+@dataclass(frozen=True)
+class Methods:
+    """The option that chooses a method; a word means the method with its defaults."""
+
+    help: str
+    of: tuple[type[Method], ...]
+    panel: str = "Method"
+
+    @property
+    def by_word(self) -> dict[str, type[Method]]:
+        """The methods by the words that users write."""
+        return {each.word(): each for each in self.of}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What a user may write."""
+        return (AUTO, *self.by_word)
+
+    def takers(self, name: str) -> list[str]:
+        """The words of the methods that take an option."""
+        by_word = self.by_word.items()
+        return [word for word, each in by_word if name in {f.name for f in options(each)}]
+
+    def build(self, word: Any, said: Mapping[str, Any]) -> Method | str:
+        """The method of a word with what was said of it; what it does not take is refused."""
+        if word not in self.words:
+            raise ParameterError(
+                f"method={shown(word)} is unknown; choose one of: {', '.join(self.words)}"
+            )
+        made = self.by_word.get(word)
+        taken = set() if made is None else {field.name for field in options(made)}
+        for name, value in said.items():
+            if name not in taken:
+                takers = " and ".join(self.takers(name))
+                first = self.takers(name)[0] if self.takers(name) else ""
+                mend = f"choose it with method={first}" if made is None else f"{word} has none"
+                raise ParameterError(f"{name}={shown(value)} is for {takers}; {mend}")
+        return AUTO if made is None else made(**said)
+
+
+@dataclass(frozen=True)
+class Field:
+    """An option of a record."""
+
+    name: str
+    kind: Any
+    """Its type, without the option."""
+    option: Option | Methods
+    default: Any
+    """``MISSING``: it has to be given."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that it takes, where it takes words."""
+        if isinstance(self.option, Methods):
+            return self.option.words
+        return next((get_args(kind) for kind in self.kinds if get_origin(kind) is Literal), ())
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The types of its values, None left out."""
+        union = get_origin(self.kind) in (Union, UnionType)
+        parts = get_args(self.kind) if union else (self.kind,)
+        return tuple(part for part in parts if part is not NoneType)
+
+    @property
+    def simple(self) -> Any:
+        """What it is on a line or in JSON: words, a plain type, or a list of texts."""
+        if self.words:
+            return Literal[self.words]
+        return next((plain for plain in (bool, float, int, str) if plain in self.kinds), list[str])
+
+    @property
+    def needed(self) -> bool:
+        """Whether it has to be given."""
+        return self.default is MISSING
+
+
+class _Names(dict[str, Any]):
+    """The names of a module; one that is imported for mypy alone stands for any type."""
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name, Any)
+
+
+_READ: dict[Any, tuple[Field, ...]] = {}
+
+
+def options(record: type[Any]) -> tuple[Field, ...]:
+    """The options of a record, in the order of its fields; read once."""
+    if record not in _READ:
+        _READ[record] = tuple(_options(record))
+    return _READ[record]
+
+
+def _options(record: type[Any]) -> Iterator[Field]:
+    types: dict[str, Any] = {}
+    for base in reversed(record.__mro__):
+        names = _Names(vars(sys.modules[base.__module__]))
+        for name, kind in vars(base).get("__annotations__", {}).items():
+            types[name] = eval(kind, names) if isinstance(kind, str) else kind
+    for each in dataclass_fields(record):
+        if get_origin(types[each.name]) is Annotated:
+            plain, *about = get_args(types[each.name])
+            option = next((one for one in about if isinstance(one, Option | Methods)), None)
+            if option is not None:
+                yield Field(each.name, plain, option, each.default)
+
+
+def chooser(record: type[Any]) -> Field | None:
+    """The option of a request that chooses its method, where it has one."""
+    return next((f for f in options(record) if isinstance(f.option, Methods)), None)
+
+
+class Checked:
+    """A record whose options are checked when it is made: types, words and ranges."""
+
+    def __post_init__(self) -> None:
+        for field in options(type(self)):
+            value = getattr(self, field.name)
+            if isinstance(field.option, Methods):
+                if isinstance(value, str):
+                    object.__setattr__(self, field.name, field.option.build(value, {}))
+                elif not isinstance(value, Method):
+                    raise ParameterError(
+                        f"{field.name}={shown(value)} is no method; give one of "
+                        f"{', '.join(field.words)}, or an object such as "
+                        f"wn.{field.option.of[0].__name__}()"
+                    )
+            elif value is not None or field.default is not None:
+                _check(field, field.option, value)
+
+
+class Method(Checked):
+    """How a verb does its work, with its options; a word means the defaults.
+
+    A method of your own is a frozen dataclass that derives from the methods of its verb.
+    """
+
+    named: ClassVar[str] = ""
+    """The word, where it is not the name of the class with dashes."""
+
+    @classmethod
+    def word(cls) -> str:
+        """What a user writes: PeelGumbel is peel-gumbel."""
+        return cls.named or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+
+
+def _check(field: Field, option: Option, value: Any) -> None:
+    if field.words:
+        if value not in field.words:
+            raise ParameterError(
+                f"{field.name}={shown(value)} is unknown; choose one of: {', '.join(field.words)}"
+            )
+        return
+    if field.simple is bool:
+        if value not in (True, False) or not isinstance(value, bool):
+            raise ParameterError(f"{field.name}={shown(value)} is not True or False")
+        return
+    if field.simple not in (int, float):
+        return
+    bounds = (option.least, option.above, option.most, option.below)
+    if all(bound is None for bound in bounds):
+        return
+    number = _number(field, value)
+    for wrong, text in (
+        (option.least is not None and number < option.least, f"below {option.least}"),
+        (option.above is not None and number <= option.above, f"not above {option.above}"),
+        (option.most is not None and number > option.most, f"above {option.most}"),
+        (option.below is not None and number >= option.below, f"not below {option.below}"),
+    ):
+        if wrong:
+            raise ParameterError(f"{field.name}={value} is {text}; {_range(option)}")
+
+
+def _number(field: Field, value: Any) -> Any:
+    """The value, which has to be a finite number, and a whole one where that is asked for."""
+    from winnow.core.checks import count, exact
+
+    if field.simple is int:
+        count(**{field.name: value})
+        return int(value)
+    return exact(field.name, value)
+
+
+def _range(option: Option) -> str:
+    low = f"at least {option.least}" if option.least is not None else ""
+    low = f"above {option.above}" if option.above is not None else low
+    high = f"at most {option.most}" if option.most is not None else ""
+    high = f"below {option.below}" if option.below is not None else high
+    return f"give a number {' and '.join(part for part in (low, high) if part)}"
+
+
+@overload
+def takes(
+    record: Callable[P, T],
+) -> Callable[[Callable[[A, T], R]], Callable[Concatenate[A, P], R]]: ...
+
+
+@overload
+def takes(
+    record: Callable[P, T], of: type[object]
+) -> Callable[[Callable[[S, A, T], R]], Callable[Concatenate[S, A, P], R]]: ...
+
+
+def takes(record: Any, of: Any = None) -> Any:
+    """Let a function whose last parameter is a record be called with the record's fields.
+
+    So one dataclass is the signature of a verb, of its plan, of a session's method and of the
+    client's. ``of`` says that the function is a method of a class and has ``self`` first.
+    """
+
+    def decorated(function: Any) -> Any:
+        own = list(signature(function).parameters.values())[:-1]
+        parameters, first = _parameters(record), len(own)
+        whole = signature(function).replace(parameters=[*own, *parameters])
+        run = guarded(function)
+
+        @wraps(function)
+        def called(*given: Any, **said: Any) -> Any:
+            bound = whole.bind(*given, **said)  # a wrong name is a TypeError, as everywhere
+            asked = record(*bound.args[first:], **bound.kwargs)
+            return run(*bound.args[:first], asked)
+
+        called.__guarded__ = True  # type: ignore[attr-defined]
+        called.__signature__ = whole  # type: ignore[attr-defined]
+        called.__annotations__ = {p.name: p.annotation for p in (*own, *parameters)}
+        return called
+
+    return decorated
+
+
+def _parameters(record: type[Any]) -> list[Parameter]:
+    plain = {field.name: field.kind for field in options(record)}
+    return [
+        parameter.replace(annotation=plain.get(parameter.name, parameter.annotation))
+        for parameter in signature(record).parameters.values()
+    ]
