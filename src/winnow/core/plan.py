@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ from winnow.core.unit import Unit
 from winnow.privacy import Budget, Event, Guarantee, Promise
 
 R = TypeVar("R", covariant=True)
+S = TypeVar("S")
 D = TypeVar("D", bound="Private")
 DrawnFrom = TypeVar("DrawnFrom", bound="Private", contravariant=True)
 
@@ -84,6 +85,12 @@ class Plan(Generic[D, R]):
     def name(self) -> str:
         """What the receipt calls it."""
         return self.title or self.mechanism.name
+
+    def map(self, change: Callable[[R], S]) -> Plan[D, S]:
+        """The plan of another view of what is drawn, under the same charge."""
+        itself: Any = self
+        viewed: Plan[D, S] = replace(itself, draw=lambda data, key: change(itself.draw(data, key)))
+        return viewed
 
     def run(
         self,

@@ -1,0 +1,148 @@
+"""Options are written once: records check them, commands and signatures are read off them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from inspect import signature
+from typing import Annotated, Any, Literal
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import winnow as wn
+from winnow.cli.app import unbundled
+from winnow.cli.derived import Typed
+from winnow.cli.reporting import reported
+from winnow.core.options import AUTO, Checked, Method, Methods, Option, options, takes
+
+Noise = Literal["exponential", "gumbel"]
+
+
+@dataclass(frozen=True)
+class OneDraw(Method):
+    """A list by one draw."""
+
+
+@dataclass(frozen=True)
+class ManyDraws(Method):
+    """A list by many draws."""
+
+    gamma: Annotated[float, Option("The weight of the last.", "G", least=0, most=1)] = 0.5
+    noise: Annotated[Noise | None, Option("The noise law; see delta=.", "NAME")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing(Checked):
+    """The first k."""
+
+    k: Annotated[int, Option("How many.", "K", flag="-k", least=1)]
+    epsilon: Annotated[float, Option("The privacy loss.", "E", above=0)]
+    names: Annotated[tuple[str, ...], Option("Whose.", "A,B")] = ()
+    method: Annotated[
+        OneDraw | ManyDraws | str, Methods("By default the best.", (OneDraw, ManyDraws))
+    ] = AUTO
+    counts: Annotated[bool, Option("With counts.")] = False
+    budget: Any = None
+
+
+@takes(Listing)
+def listed(data: str, asked: Listing) -> tuple[str, Listing]:
+    """A verb."""
+    return data, asked
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+@unbundled
+@reported()
+def command(name: str, asked: Typed[Listing]) -> None:
+    """A command."""
+    typer.echo(repr(asked(budget=3)))
+
+
+def typed(*words: str) -> Any:
+    return CliRunner().invoke(app, ["here", "-k", "2", "--epsilon", "1", *words])
+
+
+def test_a_verb_is_called_with_the_fields_of_its_request() -> None:
+    data, asked = listed("d", k=2, epsilon=1.0, method=ManyDraws(gamma=0.25))
+    assert (data, asked.k, asked.method) == ("d", 2, ManyDraws(gamma=0.25))
+    names = ["data", "k", "epsilon", "names", "method", "counts", "budget"]
+    assert list(signature(listed).parameters) == names
+    with pytest.raises(TypeError, match="rounds"):
+        listed("d", k=2, epsilon=1.0, rounds=3)  # type: ignore[call-arg]
+
+
+def test_a_word_is_the_method_with_its_defaults() -> None:
+    assert listed("d", k=1, epsilon=1.0, method="many-draws")[1].method == ManyDraws()
+    assert listed("d", k=1, epsilon=1.0)[1].method == AUTO
+    with pytest.raises(wn.ParameterError, match="auto, one-draw, many-draws"):
+        listed("d", k=1, epsilon=1.0, method="some-draws")
+    with pytest.raises(wn.ParameterError, match=r"wn\.OneDraw"):
+        listed("d", k=1, epsilon=1.0, method=7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"k": 0}, "k"),
+        ({"k": 1.5}, "k"),
+        ({"epsilon": 0}, "not above 0"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"counts": 1}, "True or False"),
+    ],
+)
+def test_types_and_ranges_are_checked_where_the_record_is_made(
+    wrong: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(wn.ParameterError, match=message):
+        listed("d", **{"k": 1, "epsilon": 1.0} | wrong)
+    with pytest.raises(wn.ParameterError, match="at most 1"):
+        ManyDraws(gamma=1.5)
+    with pytest.raises(wn.ParameterError, match="exponential, gumbel"):
+        ManyDraws(noise="cauchy")  # type: ignore[arg-type]
+
+
+def test_the_ends_of_a_range_are_taken() -> None:
+    assert ManyDraws(gamma=0).gamma == 0 and ManyDraws(gamma=1).gamma == 1
+
+
+def test_a_command_shows_the_options_of_the_request_and_of_its_methods() -> None:
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output
+    for text in (
+        "-k",
+        "--epsilon",
+        "--method",
+        "--gamma",
+        "For many-draws: the weight",
+        "--counts",
+    ):
+        assert text in shown
+    assert "delta=" not in shown and "--delta" in shown
+    assert "budget" not in shown
+    said = typed("--method", "many-draws", "--gamma", "0.25", "--names", "a, b", "--counts")
+    assert "ManyDraws(gamma=0.25" in said.output and "['a', 'b']" in said.output
+    assert "budget=3" in said.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--method", "one-draw", "--gamma", "0.25"), "is for many-draws; one-draw has none"),
+        (("--gamma", "0.25"), "is for many-draws; choose it with"),
+        (("--method", "many-draws", "--gamma", "2"), "above 1"),
+    ],
+)
+def test_an_option_of_another_method_is_refused_by_name(
+    words: tuple[str, ...], message: str
+) -> None:
+    said = typed(*words)
+    assert said.exit_code == 2 and message in said.output.replace("\n", " ")
+
+
+def test_what_an_option_means_is_the_same_for_all_methods() -> None:
+    assert [field.name for field in options(ManyDraws)] == ["gamma", "noise"]
+    assert options(Listing)[0].needed and not options(Listing)[-1].needed
