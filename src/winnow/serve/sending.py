@@ -1,0 +1,34 @@
+"""Requests as a client sends them; only the standard library is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from winnow.core.options import Method, options
+from winnow.errors import ParameterError
+
+
+def sent(asked: Any, **encoded: Any) -> dict[str, Any]:
+    """What was said of a request and is not its default; ``encoded`` is sent as it is given."""
+    for name in ("budget", "seed", "run"):
+        if getattr(asked, name, None) is not None:
+            raise ParameterError(f"{name}= is the server's; leave it out")
+    return _said(asked, encoded)
+
+
+def _said(record: Any, encoded: dict[str, Any]) -> dict[str, Any]:
+    said = dict(encoded)
+    for field in options(type(record)):
+        value = getattr(record, field.name)
+        if field.name not in encoded and (field.needed or value != field.default):
+            said[field.name] = _plain(value)
+    return said
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Method):
+        own = _said(value, {})
+        return {"kind": value.word(), **own} if own else value.word()
+    if isinstance(value, bool | int | float | str | None):
+        return value
+    return [*value] if isinstance(value, list | tuple) else float(value)

@@ -1,0 +1,97 @@
+"""A body over HTTP has the options of its request, and what a client sends is what is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+
+import winnow as wn
+from winnow.core.options import AUTO, Checked, Method, Methods, Option
+from winnow.serve.bodies import Order
+from winnow.serve.derived import asked_of, body
+from winnow.serve.sending import sent
+
+
+@dataclass(frozen=True)
+class Plain(Method):
+    """Without options."""
+
+
+@dataclass(frozen=True)
+class Weighing(Method):
+    """With one."""
+
+    gamma: Annotated[float, Option("The weight of the last.", least=0, most=1)] = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted(Checked):
+    """What is wanted."""
+
+    k: Annotated[int, Option("How many; see gamma=.", least=1, served=100)]
+    epsilon: Annotated[float, Option("The loss.", above=0)]
+    names: Annotated[tuple[str, ...], Option("Whose.", served=2)] = ()
+    method: Annotated[Plain | Weighing | str, Methods("How.", (Plain, Weighing))] = AUTO
+    hidden: Annotated[bool, Option("Not over HTTP.", where=("command",))] = False
+    budget: Any = None
+    seed: Any = None
+
+
+BODY = body("WantedOrder", Wanted, Order, "wanted", {"column": str | None})
+DECODER = msgspec.json.Decoder(BODY)
+
+
+def decoded(**said: Any) -> Any:
+    return DECODER.decode(msgspec.json.encode({"kind": "wanted", **said}))
+
+
+@pytest.mark.parametrize("method", [AUTO, Plain(), Weighing(), Weighing(gamma=0.25)])
+def test_what_a_client_sends_is_what_is_asked_on_the_server(method: Any) -> None:
+    wanted = Wanted(k=3, epsilon=1.0, names=("a", "b"), method=method)
+    order = decoded(**sent(wanted))
+    back = asked_of(order, {"names": tuple}, budget=7)
+    assert back == Wanted(k=3, epsilon=1.0, names=("a", "b"), method=method, budget=7)
+
+
+def test_a_word_is_sent_for_a_method_with_its_defaults() -> None:
+    assert sent(Wanted(k=1, epsilon=1.0, method=Weighing()))["method"] == "weighing"
+    assert "method" not in sent(Wanted(k=1, epsilon=1.0))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"k": 0, "epsilon": 1},
+        {"k": 101, "epsilon": 1},
+        {"k": 1, "epsilon": 0},
+        {"k": 1, "epsilon": 1, "hidden": True},
+        {"k": 1, "epsilon": 1, "names": ["a", "b", "c"]},
+        {"k": 1, "epsilon": 1, "method": "weighty"},
+        {"k": 1, "epsilon": 1, "method": {"kind": "weighing", "gamma": 2}},
+        {"k": 1, "epsilon": 1, "method": {"kind": "plain", "gamma": 1}},
+        {"epsilon": 1},
+    ],
+)
+def test_what_is_out_of_range_or_unknown_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        decoded(**wrong)
+
+
+def test_the_ends_of_a_servers_range_are_taken_and_its_own_fields_may_be_left_out() -> None:
+    assert decoded(k=100, epsilon=1).k == 100
+    assert decoded(k=1, epsilon=1).column is None
+    assert decoded(k=1, epsilon=1, column="c").column == "c"
+
+
+def test_a_clients_budget_and_seed_are_refused() -> None:
+    with pytest.raises(wn.ParameterError, match="the server's"):
+        sent(Wanted(k=1, epsilon=1.0, seed=3))
+
+
+def test_the_help_of_an_option_is_in_the_schema() -> None:
+    schema = msgspec.json.schema(BODY)["$defs"]["WantedOrder"]["properties"]
+    assert schema["k"]["description"] == "How many; see gamma."
+    assert schema["k"]["maximum"] == 100
