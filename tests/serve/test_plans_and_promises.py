@@ -128,8 +128,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
         monkeypatch.setattr(kind, method, watched)
 
-    watch(Selection, "_spend_on")
-    watch(UnknownDomain, "release")
+    watch(Selection, "drawn")
+    watch(UnknownDomain, "drawn")
     return spent
 
 
