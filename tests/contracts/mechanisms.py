@@ -36,6 +36,7 @@ from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.interactive.questions import Question
 from winnow.itemsets.audit.weighted import or_canonical, or_selected
 from winnow.itemsets.crossing import FrequentItemsets
+from winnow.itemsets.mechanisms.weighted import WeightedCounts
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.boosted import BoostedRules
@@ -215,7 +216,7 @@ def _weighted_or() -> Iterator[Subject]:
         mechanism = FrequentItemsets(made, 2, made.k)
         yield Subject(f"itemsets, {made.title}", mechanism, baskets, _released,
                       ((FrequentItemsets(made, 3), baskets()),
-                       (mechanism, baskets(items=None))))  # fmt: skip
+                       (mechanism, baskets(items=None))), covers=(WeightedCounts,))  # fmt: skip
 
 
 VECTORS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

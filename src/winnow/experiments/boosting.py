@@ -11,10 +11,10 @@ from winnow.experiments.drawing import Series, bound, draw_curves, finish, legen
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Judged,
     Rows,
-    Run,
     clock,
     since,
 )
@@ -41,7 +41,7 @@ def _learners(codes: list[Any], sizes: list[int]) -> NDArray[np.int8]:
     return np.concatenate([held, -held])
 
 
-def measure(run: Run) -> Findings:
+def measure(run: ExperimentRun) -> Findings:
     """Accuracy of the vote on a third of the rows that were held back, against epsilon."""
     sizes, codes, source = adult(run)
     label = ADULT.index("income>50K")

@@ -28,7 +28,7 @@ from winnow.experiments.canonical_runs import (
 )
 from winnow.experiments.canonical_theory import FURTHER, HISTOGRAMS
 from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels
-from winnow.experiments.experiment import Claim, Experiment, Findings, Judged, Rows, Run
+from winnow.experiments.experiment import Claim, Experiment, ExperimentRun, Findings, Judged, Rows
 from winnow.experiments.sources import Counts, histogram, netflix_counts
 from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.plan.probabilities import epsilon_for_top, top_chance
@@ -40,11 +40,13 @@ if TYPE_CHECKING:
 LAWS = (Law.EXPONENTIAL, Law.GUMBEL, Law.HALF_LOGISTIC, Law.LAPLACE, Law.LOGISTIC)
 
 
-def _draws(run: Run) -> int:
+def _draws(run: ExperimentRun) -> int:
     return run.pick(500, 10_000)
 
 
-def _measure(run: Run, load: Callable[[Run], tuple[Counts, str]], label: str) -> Findings:
+def _measure(
+    run: ExperimentRun, load: Callable[[ExperimentRun], tuple[Counts, str]], label: str
+) -> Findings:
     """All mechanisms and events on one data set, at three k."""
     counts, source = load(run)
     ranked = np.sort(counts)[::-1].copy()
@@ -65,7 +67,7 @@ def _measure(run: Run, load: Callable[[Run], tuple[Counts, str]], label: str) ->
     return Findings(parameters, rows, source)
 
 
-def _rows(run: Run, ranked: Counts, k: int) -> list[dict[str, Any]]:
+def _rows(run: ExperimentRun, ranked: Counts, k: int) -> list[dict[str, Any]]:
     """All mechanisms and events at one k."""
     needed = {
         name: epsilon_for_top(mechanism_of(name, 1.0, k), ranked, k, 0.999, utility=UTILITY)
@@ -160,7 +162,7 @@ def _drawn(label: str, events: tuple[str, ...], number: str) -> Callable[[Findin
     return draw
 
 
-def measure_netflix(run: Run) -> Findings:
+def measure_netflix(run: ExperimentRun) -> Findings:
     """All events on Netflix, for Figures 1 and 5."""
     found = _measure(run, netflix_counts, "Netflix")
     ranked = np.sort(netflix_counts(run)[0])[::-1].copy()
@@ -200,7 +202,7 @@ def judge_1(measured: Findings) -> Judged:
     return Judged(tuple(claims), (*done.notes, note))
 
 
-def measure_4(run: Run) -> Findings:
+def measure_4(run: ExperimentRun) -> Findings:
     """The Lipschitz mechanism with five noises."""
     counts, source = netflix_counts(run)
     rows: Rows = []

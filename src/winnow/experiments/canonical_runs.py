@@ -14,11 +14,11 @@ from winnow.experiments.drawing import Series, draw_curves, finish, legend, pane
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Floats,
     Judged,
     Rows,
-    Run,
     exponentials,
     gumbels,
     uniforms,
@@ -156,12 +156,12 @@ def chances(
     return found
 
 
-def epsilons_of(run: Run, low: float = 1e-3, high: float = 100.0) -> list[float]:
+def epsilons_of(run: ExperimentRun, low: float = 1e-3, high: float = 100.0) -> list[float]:
     """Points of an epsilon axis."""
     return [float(e) for e in np.geomspace(low, high, run.pick(20, 61))]
 
 
-def window(run: Run, makers: Sequence[Selection], counts: Counts, k: int) -> list[float]:
+def window(run: ExperimentRun, makers: Sequence[Selection], counts: Counts, k: int) -> list[float]:
     """Epsilons from where the first mechanism begins to find the top k to where the last does."""
     ends = [
         epsilon_for_top(m, counts, k, p, utility=UTILITY) for p in (0.02, 0.999) for m in makers
@@ -183,11 +183,11 @@ def _zipf(d: int, s: float) -> Counts:
     return np.asarray(np.rint(_UNITS * TOTAL * weights / weights.sum()), np.int64)
 
 
-def _draws(run: Run) -> int:
+def _draws(run: ExperimentRun) -> int:
     return run.pick(60, 10_000)
 
 
-def measure_2(run: Run) -> Findings:
+def measure_2(run: ExperimentRun) -> Findings:
     """Zipf counts from uniform to linear at epsilon = 1."""
     exponents = [float(s) for s in np.linspace(0, 1, run.pick(11, 51))[1:]]
     fine = [float(s) for s in np.linspace(0, 0.06, run.pick(7, 25))[1:]]
@@ -230,7 +230,7 @@ def judge_2(measured: Findings) -> Judged:
     return Judged(claims, notes)
 
 
-def measure_3(run: Run) -> Findings:
+def measure_3(run: ExperimentRun) -> Findings:
     """Zipf counts with s = 0.04 against epsilon."""
     counts = _zipf(10_000, 0.04)
     grid = epsilons_of(run, 1e-3, 10.0)

@@ -21,10 +21,10 @@ from winnow.experiments.drawing import (
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Judged,
     Rows,
-    Run,
     clock,
     exponent,
     exponentials,
@@ -57,7 +57,7 @@ def _steps(d: int, k: int, gap: float) -> Any:
     return counts
 
 
-def measure_leaps(run: Run) -> Findings:
+def measure_leaps(run: ExperimentRun) -> Findings:
     """Chances of the exact top k on two-level scores, with the leaps that bound them; E[X'], E[X].
 
     On such scores all gaps are equal, so the two bounds of a leap meet.
@@ -163,7 +163,7 @@ _LISTED = {"NETFLIX": 17_770, **dict.fromkeys(HISTOGRAMS, 4096)}
 """Sizes as printed."""
 
 
-def measure_table(run: Run) -> Findings:
+def measure_table(run: ExperimentRun) -> Findings:
     """What the data sets are like."""
     rows: Rows = []
     sources = []
@@ -201,7 +201,7 @@ _TIMED = ("CANONICAL", "CANONICAL, γ = 1", "ONESHOT (exponential)", "PEELING (G
 _REAL = 17_770
 
 
-def measure_runtimes(run: Run) -> Findings:
+def measure_runtimes(run: ExperimentRun) -> Findings:
     """Median time of one set, on Netflix and on Zipf counts of growing d."""
     counts, source = netflix_counts(run)
     repeats = run.pick(5, 25)

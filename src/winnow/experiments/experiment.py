@@ -67,7 +67,7 @@ Result = TypeVar("Result")
 
 
 @dataclass
-class Run:
+class ExperimentRun:
     """The settings of a run, and what its experiments share."""
 
     quick: bool = False
@@ -202,7 +202,7 @@ class Experiment:
     name: str
     """As in the paper: "1", "table1"."""
     title: str
-    measure: Callable[[Run], Findings]
+    measure: Callable[[ExperimentRun], Findings]
     judge: Callable[[Findings], Judged]
     draw: Callable[[Findings], Figure]
     seconds: tuple[float, float]
@@ -210,7 +210,7 @@ class Experiment:
     after: str = ""
     """The experiment whose computations it shows again; its time comes on top if it is left out."""
 
-    def run(self, run: Run) -> Reproduced:
+    def run(self, run: ExperimentRun) -> Reproduced:
         """Measure, and judge what was measured."""
         measured = self.measure(run)
         return Reproduced(measured, self.judge(measured), self.draw)

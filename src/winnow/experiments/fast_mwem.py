@@ -12,10 +12,10 @@ from winnow.experiments.drawing import Series, draw_curves, finish, legend, pane
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Judged,
     Rows,
-    Run,
     exponent,
 )
 from winnow.experiments.fast_mwem_figures import FIGURE_2, TABLE_1
@@ -63,7 +63,7 @@ def _mean(traces: list[Trace]) -> list[float]:
     return np.mean([trace.largest for trace in traces], axis=0).tolist()  # type: ignore[no-any-return]
 
 
-def measure_1(run: Run) -> Findings:
+def measure_1(run: ExperimentRun) -> Findings:
     """Errors of MWEM and Fast-MWEM, and the time of a selection."""
     rounds, draws = run.pick(1000, 20_000), run.pick(1, 3)
     marks = [int(t) for t in np.unique(np.geomspace(rounds / 50, rounds, 14).astype(int))]
@@ -85,7 +85,7 @@ def measure_1(run: Run) -> Findings:
     return Findings(parameters, rows, SOURCE)
 
 
-def _growth(run: Run) -> Rows:
+def _growth(run: ExperimentRun) -> Rows:
     """Seconds per selection for growing numbers of queries."""
     rows: Rows = []
     for m in run.pick((1000, 2000, 5000), (10_000, 20_000, 50_000, 100_000)):
@@ -225,7 +225,7 @@ def draw_1(measured: Findings) -> Figure:
 _ARMS_3 = ("flat", "lazy", "scan")
 
 
-def measure_3(run: Run) -> Findings:
+def measure_3(run: ExperimentRun) -> Findings:
     """The final error against the number of rows, with T = n^2 rounds."""
     sizes = run.pick((10, 20, 30, 45), (10, 20, 35, 50, 75, 100, 150))
     seeds = run.pick(3, 5)

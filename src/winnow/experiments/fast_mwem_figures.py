@@ -26,10 +26,10 @@ from winnow.experiments.drawing import (
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Judged,
     Rows,
-    Run,
     exponent,
     gumbels,
     normals,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _MORE_ROWS = 500_000
 
 
-def measure_2(run: Run) -> Findings:
+def measure_2(run: ExperimentRun) -> Findings:
     """The margin B and the number of further samples C."""
     rounds = run.pick(60, 500)
     rows: Rows = []
@@ -171,7 +171,7 @@ def marginal_queries(schema: Schema, m: int, seed: int) -> Workload:
     return Workload(schema, (ConjunctionPart(schema, masks),))
 
 
-def _instance(run: Run, m: int) -> tuple[Instance, str]:
+def _instance(run: ExperimentRun, m: int) -> tuple[Instance, str]:
     """Six columns: an index over 10,000 queries written out over their cells takes a gigabyte."""
     sizes, codes, source = adult(run)
     names = [name for name in sizes if name != "race"]
@@ -180,7 +180,7 @@ def _instance(run: Run, m: int) -> tuple[Instance, str]:
     return Instance(marginal_queries(schema, m, run.seed), columns), source
 
 
-def measure_table(run: Run) -> Findings:
+def measure_table(run: ExperimentRun) -> Findings:
     """Speed-up of the selection, mean and largest error: scan, lazy, and HNSW where installed."""
     seeds = run.pick(2, 10)
     rows: Rows = []

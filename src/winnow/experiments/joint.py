@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.experiments.drawing import draw_curves, finish, legend, panels
-from winnow.experiments.experiment import Claim, Experiment, Findings, Judged, Rows, Run
+from winnow.experiments.experiment import Claim, Experiment, ExperimentRun, Findings, Judged, Rows
 from winnow.experiments.joint_runs import (
     CORE,
     LARGE_GAPS,
@@ -228,7 +228,7 @@ def _grid(measured: Findings, metric: str, label: str, title: str) -> Figure:
     return figure
 
 
-def measure_4(run: Run) -> Findings:
+def measure_4(run: ExperimentRun) -> Findings:
     """How many items have which count."""
     rows: Rows = []
     for name, (counts, _) in whole_data(run).items():
@@ -267,7 +267,7 @@ def draw_4(measured: Findings) -> Figure:
     return figure
 
 
-def measure_6(run: Run) -> Findings:
+def measure_6(run: ExperimentRun) -> Findings:
     """All metrics, with the Gamma and Laplace mechanisms."""
     name = "movies" if "movies" in data_of(run) else next(iter(data_of(run)))
     rows = errors_on(run, name, NAMES)

@@ -17,7 +17,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import DataError
 from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels
-from winnow.experiments.experiment import Claim, Findings, Judged, Rows, Run, clock, since
+from winnow.experiments.experiment import Claim, ExperimentRun, Findings, Judged, Rows, clock, since
 from winnow.experiments.sources import TOPK, Counts, generated_counts, item_counts
 from winnow.select.mechanism import ExponentialMechanism
 from winnow.topk.errors import index_of_maximum, k_relative, l_1, l_infinity
@@ -74,17 +74,17 @@ def draws(name: str, counts: Counts, k: int, trials: int, seed: int) -> NDArray[
             return ExponentialMechanism(whole, kappa=k).simulate(counts, UTILITY, trials, seed)
 
 
-def sizes_of(run: Run) -> list[int]:
+def sizes_of(run: ExperimentRun) -> list[int]:
     """The k of the error figures."""
     return run.pick([5, 15, 25, 45, 65, 95, 125, 155, 195], list(range(5, 200, 10)))
 
 
-def trials_of(run: Run) -> int:
+def trials_of(run: ExperimentRun) -> int:
     """Draws for each point."""
     return run.pick(11, 50)
 
 
-def data_of(run: Run) -> dict[str, tuple[Counts, str]]:
+def data_of(run: ExperimentRun) -> dict[str, tuple[Counts, str]]:
     """Ranked counts by data set, and where they are from; in a quick run the largest only."""
     found = whole_data(run)
     if not run.quick:
@@ -92,7 +92,7 @@ def data_of(run: Run) -> dict[str, tuple[Counts, str]]:
     return {name: (counts[:_QUICK_ITEMS], source) for name, (counts, source) in found.items()}
 
 
-def whole_data(run: Run) -> dict[str, tuple[Counts, str]]:
+def whole_data(run: ExperimentRun) -> dict[str, tuple[Counts, str]]:
     """All ranked counts by data set, and where they are from."""
 
     def load() -> dict[str, tuple[Counts, str]]:
@@ -111,7 +111,7 @@ def whole_data(run: Run) -> dict[str, tuple[Counts, str]]:
     return run.once("joint data", load)
 
 
-def errors_on(run: Run, name: str, mechanisms: tuple[str, ...]) -> Rows:
+def errors_on(run: ExperimentRun, name: str, mechanisms: tuple[str, ...]) -> Rows:
     """Median and quartiles of all metrics, for each mechanism and k, on one data set."""
     counts = data_of(run)[name][0]
     rows: Rows = []
@@ -124,7 +124,7 @@ def errors_on(run: Run, name: str, mechanisms: tuple[str, ...]) -> Rows:
     return rows
 
 
-def _one(run: Run, name: str, mechanism: str, k: int, counts: Counts) -> dict[str, Any]:
+def _one(run: ExperimentRun, name: str, mechanism: str, k: int, counts: Counts) -> dict[str, Any]:
     run.progress(f"Joint: {mechanism} on {name}, k = {k}")
     lists = draws(mechanism, counts, k, trials_of(run), run.seed)
     row: dict[str, Any] = {}
@@ -139,7 +139,7 @@ def _one(run: Run, name: str, mechanism: str, k: int, counts: Counts) -> dict[st
     return row
 
 
-def all_errors(run: Run) -> Findings:
+def all_errors(run: ExperimentRun) -> Findings:
     """The three mechanisms of the main figures on all data sets, and the gaps of these."""
     rows: Rows = []
     for name, (counts, source) in data_of(run).items():
@@ -191,7 +191,7 @@ def curves_of(rows: Rows, data: str, metric: str, pad: float) -> dict[str, Serie
     return found
 
 
-def source_of(run: Run, *, whole: bool = False) -> str:
+def source_of(run: ExperimentRun, *, whole: bool = False) -> str:
     """Where all data came from."""
     sources = [source for _, source in data_of(run).values()]
     cut = f" (only the {_QUICK_ITEMS:,} largest counts take part)"
@@ -199,7 +199,7 @@ def source_of(run: Run, *, whole: bool = False) -> str:
     return "; ".join(sources) + cut
 
 
-def absent_of(run: Run) -> tuple[str, ...]:
+def absent_of(run: ExperimentRun) -> tuple[str, ...]:
     """What the data lack of the paper's."""
     absent = [name for name in TOPK if name not in data_of(run)]
     notes = [f"{', '.join(absent)} not at hand"] if absent else []
@@ -210,7 +210,7 @@ def absent_of(run: Run) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def parameters_of(run: Run, **more: Any) -> dict[str, Any]:
+def parameters_of(run: ExperimentRun, **more: Any) -> dict[str, Any]:
     """What all error figures share."""
     return {
         "k": sizes_of(run),
@@ -236,7 +236,7 @@ def shares_of(rows: Rows, names: list[str], metric: str) -> str:
     return ", ".join(f"{name} {int(won.sum())}/{len(won)}" for name, won in wins.items())
 
 
-def measure_3(run: Run) -> Findings:
+def measure_3(run: ExperimentRun) -> Findings:
     """Execution time against k: on Foods, or on the largest set at hand with Foods' size beside."""
     whole = whole_data(run)
     name = "foods" if "foods" in whole else max(whole, key=lambda each: len(whole[each][0]))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from winnow.experiments.drawing import Series, bound, draw_curves, finish, legend, panels
-from winnow.experiments.experiment import Claim, Experiment, Findings, Judged, Rows, Run
+from winnow.experiments.experiment import Claim, Experiment, ExperimentRun, Findings, Judged, Rows
 from winnow.experiments.large_margin_applications import (
     ALPHA,
     CHANCE,
@@ -36,7 +36,7 @@ def _question(near: int = 1) -> MarginQuestion:
     return MarginQuestion(near, ALPHA, DELTA, CHANCE, 1.0)
 
 
-def _universes(run: Run) -> list[float]:
+def _universes(run: ExperimentRun) -> list[float]:
     quick = [1, 2, 4, 6, 8, 11, 14, 18, 22, 26, 31, *range(36, 152, 5)]
     return [float(p) for p in run.pick(quick, list(range(1, 152, 2)))]
 
@@ -47,7 +47,7 @@ def by_theorem_3(eta: float) -> int:
     return math.ceil(margin + float(stopping_margin(np.array([1]), ALPHA, DELTA, "printed")[0])) + 1
 
 
-def measure_1(run: Run) -> Findings:
+def measure_1(run: ExperimentRun) -> Findings:
     """The chance of the maximiser against the size of the universe."""
     powers = _universes(run)
     rows: Rows = []
@@ -105,7 +105,7 @@ def draw_1(measured: Findings) -> Figure:
     return figure
 
 
-def measure_2(run: Run) -> Findings:
+def measure_2(run: ExperimentRun) -> Findings:
     """How many records are needed against the size of the universe, with the lower bound."""
     powers = _universes(run)
     question = _question()
@@ -164,7 +164,7 @@ def draw_2(measured: Findings) -> Figure:
     return figure
 
 
-def measure_3(run: Run) -> Findings:
+def measure_3(run: ExperimentRun) -> Findings:
     """How many records are needed against the number of near maximisers."""
     sizes = [round(float(s)) for s in np.geomspace(1, 10_000, run.pick(9, 25))]
     universe = 1e200

@@ -18,11 +18,11 @@ from winnow.experiments.drawing import Series, draw_curves, finish, legend, pane
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Floats,
     Judged,
     Rows,
-    Run,
     uniforms,
 )
 from winnow.select.plan.chances import GapProfile
@@ -50,7 +50,7 @@ def stable_chance(gap: float) -> float:
     return 1 - tail if far > 0 else tail
 
 
-def measure_contrast(run: Run) -> Findings:
+def measure_contrast(run: ExperimentRun) -> Findings:
     """The chance of a maximiser on D = (1, ..., 1) and D = (2, ..., 2), against n."""
     sizes = [float(n) for n in np.linspace(20, 1400, run.pick(24, 70))]
     others = 1e200
@@ -128,7 +128,7 @@ class Shells:
 _SIZES = [10.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0]
 
 
-def _losses(run: Run, shells: Shells, alpha: float, what: str) -> Rows:
+def _losses(run: ExperimentRun, shells: Shells, alpha: float, what: str) -> Rows:
     rows: Rows = []
     for name in (PURE, MARGIN, PRINTED):
         run.progress(f"LMM: {what}, {name}")
@@ -137,7 +137,7 @@ def _losses(run: Run, shells: Shells, alpha: float, what: str) -> Rows:
     return rows
 
 
-def measure_itemsets(run: Run) -> Findings:
+def measure_itemsets(run: ExperimentRun) -> Findings:
     """Corollary 1: the frequency lost when the most frequent pair is asked for."""
     baskets, items, most = run.pick(4000, 20_000), 60, 6
     chance = 0.65 * np.arange(1, items + 1) ** -0.25
@@ -154,7 +154,7 @@ def measure_itemsets(run: Run) -> Findings:
     return Findings(parameters, rows, "generated baskets of up to 6 of 60 items")
 
 
-def measure_learning(run: Run) -> Findings:
+def measure_learning(run: ExperimentRun) -> Findings:
     """Corollary 2: the training error lost when the best hypothesis is asked for."""
     n, alpha = run.pick(4000, 20_000), run.pick(0.5, 0.1)
     behind = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.15])

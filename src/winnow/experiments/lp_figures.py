@@ -13,10 +13,10 @@ from winnow.experiments.drawing import Series, bound, draw_curves, finish, legen
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Judged,
     Rows,
-    Run,
     exponent,
 )
 from winnow.experiments.lp_runs import ALPHA, COLUMNS, program, solve
@@ -63,7 +63,7 @@ def _mean(found: list[dict[str, float]]) -> dict[str, float]:
     return {key: float(np.mean([each[key] for each in found])) for key in found[0]}
 
 
-def _rows(run: Run) -> Rows:
+def _rows(run: ExperimentRun) -> Rows:
     """All sizes and arms at the sensitivity of the paper; shared by Figures 4 and 5."""
     sizes = run.pick((3000, 10_000, 30_000), (100_000, 300_000, 700_000, 1_500_000))
     rounds, seeds = run.pick(200, 5000), run.pick(3, 1)
@@ -90,12 +90,12 @@ def _rows(run: Run) -> Rows:
     return rows
 
 
-def _parameters(run: Run, **more: Any) -> dict[str, Any]:
+def _parameters(run: ExperimentRun, **more: Any) -> dict[str, Any]:
     return {"epsilon": EPSILON, "delta": DELTA, "d": COLUMNS, "sensitivity": SENSITIVITY,
             "alpha": ALPHA, "seed": run.seed, **more}  # fmt: skip
 
 
-def measure_4(run: Run) -> Findings:
+def measure_4(run: ExperimentRun) -> Findings:
     """Violated constraints and time against the number of rows."""
     rows = run.once("lp", lambda: _rows(run))
     return Findings(_parameters(run, T=run.pick(200, 5000)), rows, SOURCE)
@@ -259,7 +259,7 @@ def draw_5(measured: Findings) -> Figure:
     return figure
 
 
-def measure_6(run: Run) -> Findings:
+def measure_6(run: ExperimentRun) -> Findings:
     """The largest violation against the number of rounds, with little and with much signal."""
     m, seeds = run.pick(3000, 100_000), run.pick(3, 5)
     lengths = run.pick((30, 100, 300), (30, 100, 300, 1000, 3000))

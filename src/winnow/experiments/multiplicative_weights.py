@@ -25,10 +25,10 @@ from winnow.experiments.drawing import Series, bound, draw_curves, finish, legen
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Judged,
     Rows,
-    Run,
     normals,
 )
 from winnow.experiments.multiplicative_weights_sizes import BETA, DELTA, EPSILON, FURTHER
@@ -61,13 +61,13 @@ class SimulatedSession:
     """Relative entropy of the data to the hypothesis, before and after each update."""
 
 
-def _rows(run: Run) -> NDArray[np.int64]:
+def _rows(run: ExperimentRun) -> NDArray[np.int64]:
     drawn = CELLS / 3 + CELLS / 40 * normals(Stream(run.seed, "rows of PMW"), ROWS)
     return np.clip(drawn, 0, CELLS - 1).astype(np.int64)
 
 
 def _session(
-    run: Run, questions: int, seed: int, updates: int | None = UPDATES
+    run: ExperimentRun, questions: int, seed: int, updates: int | None = UPDATES
 ) -> SimulatedSession:
     """A session with a cap on updates; None lets Winnow choose."""
     run.progress(f"PMW: {questions:,} questions, session {seed + 1}")
@@ -125,7 +125,7 @@ def _printed(questions: int) -> float:
     return float(8 * sigma * (math.log(questions) + math.log(1 / BETA)))
 
 
-def measure_1(run: Run) -> Findings:
+def measure_1(run: ExperimentRun) -> Findings:
     """Largest error against the number of questions."""
     sizes = run.pick([10, 100, 1000, 3000, 10_000],
                      [10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000])  # fmt: skip
@@ -232,7 +232,7 @@ def draw_1(measured: Findings) -> Figure:
     return figure
 
 
-def measure_2(run: Run) -> Findings:
+def measure_2(run: ExperimentRun) -> Findings:
     """Update rounds against questions, and the potential against update rounds."""
     questions = run.pick(3000, 100_000)
     session = run.once(("pmw", questions, 0, UPDATES), partial(_session, run, questions, 0))

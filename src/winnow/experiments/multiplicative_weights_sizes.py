@@ -16,10 +16,10 @@ from winnow.experiments.drawing import Series, bound, draw_curves, finish, legen
 from winnow.experiments.experiment import (
     Claim,
     Experiment,
+    ExperimentRun,
     Findings,
     Judged,
     Rows,
-    Run,
     clock,
     exponent,
     normals,
@@ -100,7 +100,7 @@ def _asked(
     return float(max(off)), float(limit), float(np.median(took))
 
 
-def measure_3(run: Run) -> Findings:
+def measure_3(run: ExperimentRun) -> Findings:
     """The bound of a session, and the largest error of some, against n and against N."""
     rows: Rows = []
     for n in (10**5, 10**6, 10**7, 10**8):
@@ -184,7 +184,7 @@ def draw_3(measured: Findings) -> Figure:
     return figure
 
 
-def measure_4(run: Run) -> Findings:
+def measure_4(run: ExperimentRun) -> Findings:
     """The time of an answer against N, on all cells and on a sampled universe."""
     n, questions, sampled = 200_000, run.pick(200, 1000), 1 << 15
     rows: Rows = []
@@ -257,7 +257,7 @@ def draw_4(measured: Findings) -> Figure:
     return figure
 
 
-def measure_5(run: Run) -> Findings:
+def measure_5(run: ExperimentRun) -> Findings:
     """Passes over a set of questions until one has no update: a synthetic database."""
     cells, seeds = 512, run.pick(1, 5)
     rows: Rows = []

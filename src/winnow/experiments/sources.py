@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from winnow.core.workloads.arrays import Stream
 from winnow.errors import DataError
-from winnow.experiments.experiment import GENERATED, Run, normals
+from winnow.experiments.experiment import GENERATED, ExperimentRun, normals
 from winnow.foreign import instead
 
 Counts = NDArray[np.int64]
@@ -94,7 +94,7 @@ _PROFILES = {
 """Number of items, and counts at some ranks, rounded: what the stand-ins follow."""
 
 
-def item_counts(run: Run, name: str) -> tuple[Counts, str] | None:
+def item_counts(run: ExperimentRun, name: str) -> tuple[Counts, str] | None:
     """Counts of a top-k data set and where they are from; None: what the user named lacks it."""
     if run.data is None:
         return generated_counts(run, name)
@@ -105,19 +105,19 @@ def item_counts(run: Run, name: str) -> tuple[Counts, str] | None:
     return None
 
 
-def generated_counts(run: Run, name: str) -> tuple[Counts, str]:
+def generated_counts(run: ExperimentRun, name: str) -> tuple[Counts, str]:
     """A stand-in for a top-k data set."""
     return _stand_in(run, name), f"{GENERATED} for {name}"
 
 
-def netflix_counts(run: Run) -> tuple[Counts, str]:
+def netflix_counts(run: ExperimentRun) -> tuple[Counts, str]:
     """5/5 ratings by film: from the folder if it has them, else a stand-in."""
     if run.data is not None and (run.data / "topk_counts" / "netflix.npy").is_file():
         return _load(run.data / "topk_counts" / "netflix.npy"), "topk_counts/netflix.npy"
     return _stand_in(run, "netflix"), f"{GENERATED} for Netflix"
 
 
-def histogram(run: Run, name: str) -> tuple[Counts, str]:
+def histogram(run: ExperimentRun, name: str) -> tuple[Counts, str]:
     """A histogram of DPBench: from the folder if it has it, else a stand-in."""
     if run.data is not None:
         path = run.data / "dpbench_1d" / f"{name}.n4096.npy"
@@ -130,7 +130,7 @@ ADULT = ("workclass", "education-num", "marital-status", "relationship", "race",
          "income>50K")  # fmt: skip
 
 
-def adult(run: Run) -> tuple[dict[str, int], list[Counts], str]:
+def adult(run: ExperimentRun) -> tuple[dict[str, int], list[Counts], str]:
     """Schema, codes by column, and where they are from: seven columns of ADULT, 32,561 rows."""
     if run.data is not None:
         table, domain = (run.data / "adult_pgm" / f for f in ("adult.csv.gz", "adult-domain.json"))
@@ -151,7 +151,7 @@ def adult(run: Run) -> tuple[dict[str, int], list[Counts], str]:
     return sizes, _mixture(run, list(sizes.values()), 32_561), f"{GENERATED} for ADULT"
 
 
-def _mixture(run: Run, sizes: list[int], rows: int) -> list[Counts]:
+def _mixture(run: ExperimentRun, sizes: list[int], rows: int) -> list[Counts]:
     """Rows of a mixture of six product distributions, so that columns depend on each other."""
     stream = Stream(run.seed, "stand-in for ADULT")
     group = stream.below(6, rows)
@@ -164,7 +164,7 @@ def _mixture(run: Run, sizes: list[int], rows: int) -> list[Counts]:
     return columns
 
 
-def _stand_in(run: Run, name: str) -> Counts:
+def _stand_in(run: ExperimentRun, name: str) -> Counts:
     size, profile = _PROFILES[name]
     ranks, values = np.log([r for r, _ in profile]), np.log([v for _, v in profile])
     smooth = np.interp(np.log(np.arange(1, size + 1)), ranks, values)

@@ -31,7 +31,7 @@ from winnow.serve.vault import Vault
 
 
 @dataclass(frozen=True)
-class Checked:
+class ConfigFindings:
     """What is wrong, each in a sentence that says how to mend it."""
 
     problems: list[str]
@@ -42,7 +42,7 @@ class Checked:
     """What analysts may expect, from public numbers."""
 
 
-def check(config: Config) -> Checked:
+def check(config: Config) -> ConfigFindings:
     """All that is wrong with a configuration."""
     found: list[str] = []
     warnings: list[str] = []
@@ -72,7 +72,7 @@ def check(config: Config) -> Checked:
             each(config)
         except WinnowError as error:
             found.append(str(error))
-    return Checked(found, warnings, notes)
+    return ConfigFindings(found, warnings, notes)
 
 
 def _check_store(config: Config) -> None:

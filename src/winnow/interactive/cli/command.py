@@ -56,7 +56,7 @@ TAB key completes columns and values; :help lists the commands.
 """
 
 
-class Method(StrEnum):
+class SessionMethod(StrEnum):
     """How a session answers."""
 
     WEIGHTS = "multiplicative-weights"
@@ -105,14 +105,14 @@ def ask(
         option("--rows", "N", "A public number of rows, where theirs is private.", TABLE),
     ] = None,
     method: Annotated[
-        Method,
+        SessionMethod,
         typer.Option(
             "--method",
             help="A hypothesis that learns (for very many questions), noise on every answer (for "
             "few), or what usually has the smaller errors.",
             rich_help_panel=_METHOD,
         ),
-    ] = Method.RECOMMENDED,
+    ] = SessionMethod.RECOMMENDED,
     threshold: Annotated[
         float | None,
         option(
@@ -262,9 +262,9 @@ def ask(
 
     if synthesise is not None:
         workload = _workload_to_save(synthesise, batch, out, json)
-        if method is Method.INDEPENDENT:
+        if method is SessionMethod.INDEPENDENT:
             raise ParameterError("noise on every answer keeps no hypothesis to --synthesise")
-        method = Method.WEIGHTS
+        method = SessionMethod.WEIGHTS
     elif batch is None and (out is not None or json):
         raise ParameterError("--out and --json are for a --batch; at the prompt answers are shown")
     if out is not None and json:
