@@ -184,8 +184,8 @@ def read_table(
 
     The privacy unit is one row (``unit="row"`` says so too), which is one person only where nobody
     has two; or, with ``person`` naming a column, one person with at most ``max_rows_per_person``
-    rows: further rows are left out, chosen by a keyed hash of the person's own rows (``salt``:
-    fresh and secret by default). Rows without a person are left out too. One line of a text file is
+    rows: of further rows a uniform sample is kept, chosen by a keyed hash of the person's own rows
+    (``salt``: fresh and secret by default). Rows without a person are left out too. One line of a text file is
     one row, as for ``winnow.counts``; ``line_breaks=True`` says that fields between double quotes
     may hold line breaks, ``delimiter`` separates fields where the name of the file does not say it,
     ``encoding`` is "utf-8" or "latin-1", and ``names`` names the columns of a file whose first
