@@ -67,6 +67,8 @@ def show_release(released: Released[Any], about_value: str = "") -> None:
 
 def add_receipt(table: Table, released: Released[Any]) -> None:
     """Rows for the guarantee and the receipt; a seeded result is marked."""
+    if released.cut is not None:
+        table.add_row("left out", Text(visible(released.cut)))
     table.add_row("guarantee", Text(visible(released.guarantee), style="bold"), end_section=True)
     for name, text in released.receipt.lines():
         warned = name == "randomness" and released.receipt.randomness != "os"

@@ -192,8 +192,10 @@ def stand_in(data: Data) -> Data:
         case SealedTable():
             number = np.array([1 if data.n is None else data.n], np.int64)
             codes = tuple(np.zeros(1, np.int32) for _ in data.schema.columns)
-            return replace(data, rows=Sealed(Rows(codes, number), "rows"))
+            nobody = None if data.people is None else data.people.made_up()
+            return replace(data, rows=Sealed(Rows(codes, number), "rows"), people=nobody)
         case SealedCounts():
+            data = replace(data, people=None if data.people is None else data.people.made_up())
             if isinstance(data.labels, Sealed):
                 labels: Any = Sealed(["made up"], "items")
                 return replace(data, values=Sealed(np.ones(1, np.int64), "counts"), labels=labels)

@@ -28,6 +28,7 @@ from typing import Any
 import msgspec
 
 from winnow.core.released import Released
+from winnow.core.saving import with_counted
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import Unit
 from winnow.errors import BudgetExceeded, DataError, LedgerError, ParameterError, WinnowError
@@ -237,7 +238,7 @@ _MOST_ROWS = 100_000
 
 def result_of(released: Released[Any], seed: int, margin: int | None = None) -> Result:
     """What is shown of a release; a distribution is shown by its rows and its answers."""
-    value, files = released.value, {}
+    value, files, counted = released.value, {}, released.receipt.counted
     if isinstance(value, SyntheticDistribution):
         rows = min(value.total, _MOST_ROWS)
         files["synthetic.csv"] = _csv(value.sample(rows, seed=seed))
@@ -249,17 +250,18 @@ def result_of(released: Released[Any], seed: int, margin: int | None = None) -> 
             "measurements": len(value.measurements),
         }
         if hasattr(value, "to_columns"):
-            files["answers.csv"] = _csv(value.to_columns())
+            files["answers.csv"] = _csv(with_counted(value.to_columns(), counted))
     else:
         shown = value.to_dict() if hasattr(value, "to_dict") else value
         if hasattr(value, "to_columns"):
-            files["table.csv"] = _csv(value.to_columns())
+            files["table.csv"] = _csv(with_counted(value.to_columns(), counted))
     document = {
         "value": shown,
         "guarantee": released.guarantee.to_dict(),
         "receipt": released.receipt.to_dict(),
         "downloads": sorted(files),
         "margin": margin,
+        "cut": None if released.cut is None else released.cut.to_dict(),
     }
     return Result(json.loads(json.dumps(document, default=_plain)), files)
 
@@ -353,4 +355,5 @@ def release_of(request: Request, now: float) -> replies.ReleaseAnswer:
         document["receipt"],
         document["downloads"],
         document.get("margin"),
+        document.get("cut"),
     )

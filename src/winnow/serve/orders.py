@@ -33,6 +33,8 @@ from winnow.select.verb import select
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.tables.verb import tabulate
+from winnow.topk.beside import rest_of
+from winnow.topk.mechanisms.cut_away import MeasureCut
 from winnow.topk.table import chosen, counts_margin
 from winnow.topk.verb import top_k
 from winnow.wide.verb import release_wide
@@ -149,17 +151,18 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 k=order.k,
                 delta=order.delta,
                 with_counts=order.with_counts,
+                with_cut=order.with_cut,
                 mechanism=order.mechanism,
                 relation=counted.utility.relation,
                 **shared,
             )
         case bodies.TablesOrder():
+            shared |= {"delta": order.delta, "with_cut": order.with_cut}
             if isinstance(data, SealedCounts):
-                return tabulate(data, delta=order.delta, rows=order.rows, **shared)
+                return tabulate(data, rows=order.rows, **shared)
             return tabulate(
                 table_of(data),
                 workload_of(order.by),
-                delta=order.delta,
                 values=order.values,
                 objective=order.objective,
                 rows=order.rows,
@@ -218,11 +221,14 @@ def margin_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, ran: 
     public, most = True, None
     if isinstance(counted, SealedCounts):
         public, most = counted.domain_known, counted.max_items_per_user
+    epsilon = rest_of(order.with_cut, epsilon_of(order)) or epsilon_of(order)
     found = chosen(
-        order.mechanism, epsilon_of(order), order.delta, order.k, None, public, None, None, False,
+        order.mechanism, epsilon, order.delta, order.k, None, public, None, None, False,
         None, most, True, rounds_accountant(budget),
     ).mechanism  # fmt: skip
-    return counts_margin(found, counted.utility) if found.name == ran else None
+    beside = f"{found.name}; {MeasureCut.title}"
+    same = ran.startswith(beside) if order.with_cut else ran == found.name
+    return counts_margin(found, counted.utility) if same else None
 
 
 def counts_of(data: Data, column: str | None) -> SealedCounts | SealedScores:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import Real
-from winnow.core.mechanism import grant_for
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.schema import Schema
-from winnow.core.tape import Randomness
+from winnow.core.tape import Randomness, Tape
 from winnow.errors import ParameterError
-from winnow.privacy import Budget
+from winnow.privacy import Budget, Grant
 from winnow.read.counts import SealedCounts
 from winnow.tables.estimates import layer_of
 from winnow.tables.measured import NoisyForm, TableForm
@@ -23,6 +22,7 @@ from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
 from winnow.tables.strategy import Geometry
 from winnow.tables.trees import flat
+from winnow.topk.beside import cut_beside, release_beside
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts
 from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
 
@@ -37,6 +37,7 @@ def tabulate_keys(
     epsilon: Real,
     delta: Real = 0.0,
     relation: str | Relation | None = None,
+    with_cut: Real = 0.0,
     budget: Budget | None = None,
     seed: int | None = None,
 ) -> Released[ReleasedTables]:
@@ -56,20 +57,27 @@ def tabulate_keys(
             f"these counts are under {counts.utility.relation}; count under the relation that is "
             "asked for"
         )
-    tape = Randomness(seed).tape()
+    tape, unit = Randomness(seed).tape(), counts.unit
+    beside = cut_beside(with_cut, epsilon, counts.people)
+    own = epsilon if beside is None else beside.rest
+    mechanism: NoisyCounts | StabilityThreshold
     if counts.domain_known:
         scores = counts.to_scores()
-        public = NoisyCounts(epsilon, scores.size, most, with_counts=True)
-        promised = public.promise(counts.utility.relation)
+        public = mechanism = NoisyCounts(own, scores.size, most, with_counts=True)
         public.check(scores)
-        grant = grant_for(promised.event, budget, counts.unit)
-        found = public.release(scores, grant, tape)
-        return _as_table(found, public.scale(counts.utility)).about(counts.unit)
-    private = StabilityThreshold(epsilon, delta, MOST_KEYS, most, with_counts=True)
-    private.check(counts.utility)
-    event = private.promise(counts.utility.relation).event
-    found = private.release(counts, grant_for(event, budget, counts.unit), tape)
-    return _as_table(found, private.scale(counts.utility)).about(counts.unit)
+
+        def run(grant: Grant, tape: Tape) -> Released[ReleasedTables]:
+            return _as_table(public.release(scores, grant, tape), public.scale(counts.utility))
+    else:
+        private = mechanism = StabilityThreshold(own, delta, MOST_KEYS, most, with_counts=True)
+        private.check(counts.utility)
+
+        def run(grant: Grant, tape: Tape) -> Released[ReleasedTables]:
+            return _as_table(private.release(counts, grant, tape), private.scale(counts.utility))
+
+    promised = mechanism.promise(counts.utility.relation)
+    found = release_beside(beside, mechanism, promised, run, budget=budget, unit=unit, tape=tape)
+    return found.about(unit)
 
 
 def _as_table(found: Released[list[Any]], scale: Fraction) -> Released[ReleasedTables]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import probability
 from winnow.core.frames import Columns, Framed, labelled
 from winnow.core.notebook import MOST_ROWS, Card, InNotebook, columns_card, number_text
-from winnow.core.saving import check_target, save_columns, write_json
+from winnow.core.saving import check_target, save_columns, with_counted, write_json
 from winnow.errors import ParameterError
 from winnow.tables.errors import quantile
 from winnow.tables.estimates import Layer
@@ -47,7 +47,7 @@ class Estimates:
     """The step between possible values."""
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """The ends of intervals that hold the truth with probability ``level``, or more.
+        """The ends of intervals that hold what was counted with probability ``level``, or more.
 
         Each for itself, or, with ``simultaneous``, all of this table at once.
         """
@@ -317,7 +317,8 @@ class ReleasedTables(InNotebook, Framed):
             case ".json":
                 write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
             case _:
-                save_columns(target, self.to_columns(), about)
+                counted = (about or {}).get("receipt", {}).get("counted", "")
+                save_columns(target, with_counted(self.to_columns(), counted), about)
 
     def __iter__(self) -> Iterator[ReleasedTable]:
         return iter(self.tables)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from winnow.core.checks import Real
-from winnow.core.mechanism import grant_for, sizing_accountant
+from winnow.core.mechanism import sizing_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
+from winnow.core.tape import Randomness, Tape
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
-from winnow.privacy import Budget
+from winnow.privacy import Budget, Grant
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, sealed_table
 from winnow.tables.crossing import check_rows
@@ -21,6 +21,7 @@ from winnow.tables.estimates import layer_of
 from winnow.tables.keys import tabulate_keys
 from winnow.tables.result import ReleasedTables
 from winnow.tables.settings import TableRequest, tables_settings
+from winnow.topk.beside import cut_beside, release_beside
 
 
 @guarded
@@ -34,6 +35,7 @@ def tabulate(
     objective: str = "balanced",
     relation: str | Relation | None = None,
     rows: int | None = None,
+    with_cut: Real = 0.0,
     budget: Budget | None = None,
     memory: str | int = "4GB",
     seed: int | None = None,
@@ -57,6 +59,10 @@ def tabulate(
     number of rows is public; otherwise it is measured with the tables, unless a public number
     of ``rows`` is given, which the tables are then made to add up to.
 
+    ``with_cut`` (0.05, say) is a share of epsilon for an estimate of what a bound on the rows of a
+    person left out: ``released.cut`` says how many people had more, and how many rows of theirs
+    were not counted. All errors of the tables are about the rows that were.
+
     Instead of a table, ``wn.counts(...)`` gives a group-by count without a schema: the number of
     people with each item of a public list, or, with a delta, of the items in the data whose
     noisy count reaches a threshold (see ``StabilityThreshold``).
@@ -67,15 +73,17 @@ def tabulate(
                 "counts are a table by themselves; leave out by=, values= and rows="
             )
         return tabulate_keys(
-            table, epsilon=epsilon, delta=delta, relation=relation, budget=budget, seed=seed
-        )
+            table, epsilon=epsilon, delta=delta, relation=relation, with_cut=with_cut,
+            budget=budget, seed=seed,
+        )  # fmt: skip
     table = sealed_table(table, relation)
     randomness = Randomness(seed)
+    beside = cut_beside(with_cut, epsilon, table.people)
     planned = tables_settings(
         TableRequest(
             schema=table.schema,
             by=by,
-            epsilon=epsilon,
+            epsilon=epsilon if beside is None else beside.rest,
             delta=delta,
             values=tuple(values) if not isinstance(values, str) else values,
             objective=objective,
@@ -89,14 +97,22 @@ def tabulate(
     )
     check_rows(table)
     mechanism = planned.strategy.mechanism
+    sealed = table
+
+    def run(grant: Grant, tape: Tape) -> Released[ReleasedTables]:
+        noisy = mechanism.measure(sealed, grant, tape)
+        geometry = planned.strategy.geometry
+        layers = [layer_of(geometry, mechanism, noisy.numbers, total=planned.total)]
+        layers += [
+            layer_of(geometry, mechanism, noisy.numbers, values=i)
+            for i in range(len(planned.values))
+        ]
+        value = ReleasedTables(planned.parts, tuple(layers), mechanism.law, planned.values)
+        receipt = replace(noisy.receipt, reason=planned.reason)
+        return Released(value, planned.guarantee, receipt).about(sealed.unit)
+
     promised = mechanism.promise(table.relation)
-    grant = grant_for(promised.event, budget, table.unit)
-    noisy = mechanism.measure(table, grant, randomness.tape())
-    geometry = planned.strategy.geometry
-    layers = [layer_of(geometry, mechanism, noisy.numbers, total=planned.total)]
-    layers += [
-        layer_of(geometry, mechanism, noisy.numbers, values=i) for i in range(len(planned.values))
-    ]
-    value = ReleasedTables(planned.parts, tuple(layers), mechanism.law, planned.values)
-    receipt = replace(noisy.receipt, reason=planned.reason)
-    return Released(value, planned.guarantee, receipt).about(table.unit)
+    tape = randomness.tape()
+    return release_beside(
+        beside, mechanism, promised, run, budget=budget, unit=table.unit, tape=tape
+    )

@@ -7,14 +7,14 @@ from typing import Any
 
 from winnow.core.checks import Real, count
 from winnow.core.laws import Law
-from winnow.core.mechanism import grant_for, rounds_accountant
+from winnow.core.mechanism import rounds_accountant
 from winnow.core.relation import Relation
 from winnow.core.released import Released
-from winnow.core.tape import Randomness
+from winnow.core.tape import Randomness, Tape
 from winnow.core.utility import declared
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
-from winnow.privacy import Budget
+from winnow.privacy import Budget, Grant
 from winnow.read.classes import SealedClasses
 from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.scores import (
@@ -26,6 +26,7 @@ from winnow.read.scores import (
 )
 from winnow.select.crossing import FromClasses
 from winnow.select.verb import refuse_declared_again, release_from_classes
+from winnow.topk.beside import Beside, cut_beside, release_beside
 from winnow.topk.classes import RankedOptions, chosen_for_classes
 from winnow.topk.table import Choice, chosen
 
@@ -44,6 +45,7 @@ def top_k(
     rounded: bool = False,
     reach: int | None = None,
     with_counts: bool = False,
+    with_cut: Real = 0.0,
     max_items_per_user: int | None = None,
     sensitivity: Real | tuple[Real, Real] = 1,
     monotone: bool = True,
@@ -80,6 +82,10 @@ def top_k(
 
     ``with_counts=True`` releases noisy counts of the winners too, as pairs: at no cost with
     "laplace", "gaussian" and "stability", for half of epsilon with the others.
+
+    ``with_cut`` (0.05, say) is a share of epsilon for an estimate of what ``max_items_per_user``
+    of ``winnow.counts`` left out: ``released.cut`` says how many people had more items, and how
+    many of theirs were not counted.
     """
     count(k=k)
     k = int(k)
@@ -96,8 +102,10 @@ def top_k(
             sensitivity=None if sensitivity == 1 else sensitivity,
             monotone=monotone if not monotone else None,
         )
-        if with_counts or rounded:
-            raise ParameterError("with_counts and rounded are not for classes; leave them out")
+        if with_counts or rounded or with_cut:
+            raise ParameterError(
+                "with_counts, with_cut and rounded are not for classes; leave them out"
+            )
         selection, reason = chosen_for_classes(
             mechanism,
             epsilon=epsilon,
@@ -146,11 +154,15 @@ def top_k(
             # they are released from before this call returns, so that no copy is needed
             given = None if word else labels
             sealed = seal_scores(sealed, utility, labels=given, copy=False, **columns)
+    beside = cut_beside(
+        with_cut, epsilon, counts.people if isinstance(counts, SealedCounts) else None
+    )
+    own = epsilon if beside is None else beside.rest
     choice = chosen(
-        mechanism, epsilon, delta, k, ordered, not isinstance(sealed, SealedCounts), noise, gamma,
+        mechanism, own, delta, k, ordered, not isinstance(sealed, SealedCounts), noise, gamma,
         rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget),
     )  # fmt: skip
-    return release_chosen(choice, sealed, budget=budget, seed=seed)
+    return release_chosen(choice, sealed, budget=budget, seed=seed, beside=beside)
 
 
 def release_chosen(
@@ -159,6 +171,7 @@ def release_chosen(
     *,
     budget: Budget | None,
     seed: int | None,
+    beside: Beside | None = None,
 ) -> Released[list[Any]]:
     """Check, charge, draw and release; the receipt says why this mechanism ran."""
     randomness = Randomness(seed)
@@ -166,16 +179,22 @@ def release_chosen(
     mechanism: Any = choice.mechanism
     if isinstance(sealed, SealedCounts):
         mechanism.check(sealed.utility)
-        grant = grant_for(mechanism.promise(relation).event, budget, unit)
-        released: Released[list[Any]] = mechanism.release(sealed, grant, randomness.tape())
-        released = released.about(unit)
-        return replace(released, receipt=replace(released.receipt, reason=choice.reason))
-    mechanism.check(sealed)
-    promised, guarantee = choice.promised(relation)
-    grant = grant_for(promised.event, budget, unit)
-    value, receipt = mechanism._spend_on(sealed, promised, grant, randomness.tape())
-    guarantee = guarantee.about(unit)
-    return Released(value, guarantee, replace(receipt, reason=choice.reason, schema=unit.notes))
+        promised = mechanism.promise(relation)
+    else:
+        mechanism.check(sealed)
+        promised, guarantee = choice.promised(relation)
+
+    def run(grant: Grant, tape: Tape) -> Released[list[Any]]:
+        if isinstance(sealed, SealedCounts):
+            released: Released[list[Any]] = mechanism.release(sealed, grant, tape)
+        else:
+            value, receipt = mechanism._spend_on(sealed, promised, grant, tape)
+            released = Released(value, guarantee, receipt)
+        receipt = replace(released.receipt, reason=choice.reason)
+        return replace(released, receipt=receipt).about(unit)
+
+    tape = randomness.tape()
+    return release_beside(beside, mechanism, promised, run, budget=budget, unit=unit, tape=tape)
 
 
 def _relation_of(counts: SealedCounts, relation: str | Relation) -> Relation:

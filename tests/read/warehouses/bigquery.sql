@@ -355,3 +355,56 @@ GROUP BY
     (c0, c1)
   );
 
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS STRING) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT DISTINCT
+        COLLATE(CAST(`who` AS STRING), '') AS u,
+        COLLATE(CAST(`what` AS STRING), '') AS i
+      FROM log
+      WHERE
+        NOT `who` IS NULL
+        AND NOT `what` IS NULL
+        AND COLLATE(CAST(`what` AS STRING), '') IN (
+          SELECT
+            i
+          FROM UNNEST([STRUCT('a' AS i, 0 AS p)]) AS t
+        )
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
+
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS STRING) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT
+        COLLATE(CAST(`who` AS STRING), '') AS u
+      FROM log
+      WHERE
+        NOT `who` IS NULL
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
+

@@ -349,3 +349,57 @@ GROUP BY
     (c0, c1)
   );
 
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS VARCHAR) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT DISTINCT
+        COLLATE(CAST("who" AS VARCHAR), 'utf8') AS u,
+        COLLATE(CAST("what" AS VARCHAR), 'utf8') AS i
+      FROM log
+      WHERE
+        NOT "who" IS NULL
+        AND NOT "what" IS NULL
+        AND COLLATE(CAST("what" AS VARCHAR), 'utf8') IN (
+          SELECT
+            i
+          FROM (VALUES
+            ('a', 0)) AS t(i, p)
+        )
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
+
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS VARCHAR) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT
+        COLLATE(CAST("who" AS VARCHAR), 'utf8') AS u
+      FROM log
+      WHERE
+        NOT "who" IS NULL
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
+

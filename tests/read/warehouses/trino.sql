@@ -393,3 +393,57 @@ GROUP BY
     (c0, c1)
   );
 
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS VARCHAR) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT DISTINCT
+        CAST("who" AS VARCHAR) AS u,
+        CAST("what" AS VARCHAR) AS i
+      FROM log
+      WHERE
+        NOT "who" IS NULL
+        AND NOT "what" IS NULL
+        AND CAST("what" AS VARCHAR) IN (
+          SELECT
+            i
+          FROM (VALUES
+            ('a', 0)) AS t(i, p)
+        )
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
+
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS VARCHAR) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT
+        CAST("who" AS VARCHAR) AS u
+      FROM log
+      WHERE
+        NOT "who" IS NULL
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
+

@@ -20,6 +20,7 @@ from winnow.read.counts import private_counts
 from winnow.read.files import STDIN, read_scores
 from winnow.read.records import csv_records, lines_of, text_of
 from winnow.read.scores import seal_scores
+from winnow.topk.beside import cut_beside, rest_of
 from winnow.topk.crossing import UnknownDomain
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 from winnow.topk.table import AUTO, PRIVATE, PUBLIC, Choice, TopKOptions, choose, counts_margin
@@ -44,6 +45,7 @@ class TopKRequest:
     accountant: str = "best"
     relation: Relation = Relation.ADD_REMOVE
     sensitivity: float | tuple[float, float] = 1
+    with_cut: float = 0.0
 
     @property
     def utility(self) -> Utility:
@@ -61,7 +63,7 @@ class TopKRequest:
         self._check_words(public)
         return choose(
             self.mechanism,
-            epsilon=self.epsilon,
+            epsilon=rest_of(self.with_cut, self.epsilon) or self.epsilon,
             delta=self.delta,
             k=self.k,
             ordered=self.ordered,
@@ -235,7 +237,8 @@ def from_log(
         **how_to_count,
     )
     sealed = counts.to_scores() if counts.domain_known else counts
-    return release_chosen(choice, sealed, budget=budget, seed=seed)
+    beside = cut_beside(request.with_cut, request.epsilon, counts.people)
+    return release_chosen(choice, sealed, budget=budget, seed=seed, beside=beside)
 
 
 def check_source(
