@@ -20,6 +20,7 @@ from winnow.lp import audit as programs
 from winnow.release.audit import rounds
 from winnow.release.audit import warm_start as started
 from winnow.tables import audit as tables
+from winnow.topk.audit import cut_away
 from winnow.wide.audit import claims as marginals
 
 OTHERS = {
@@ -44,6 +45,7 @@ OTHERS = {
         made.title: (made, weighted.weighted_enumerated, weighted.weighted_twins)
         for made in (weighted.weighted(), weighted.or_selected(), weighted.or_canonical())
     },
+    "cut": (cut_away.made(), cut_away.cut_enumerated, cut_away.cut_twins),
     "tables": (tables.residual_tables(), tables.tables_enumerated, tables.tables_twins),
     "linear": (
         MeasureLinear(linear.strategies()["queries"][0], 6),

@@ -47,6 +47,7 @@ from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, TOP_K, MechanismRow, row_named
+from winnow.read.people import PersonBound
 from winnow.release.crossing.lazy_selection import LazyExponential
 from winnow.release.crossing.rounds import SelectAndMeasure
 from winnow.release.crossing.run_parts import Task
@@ -57,6 +58,7 @@ from winnow.select.ranked import Repeated
 from winnow.tables.measured import NoisyForm, TableForm
 from winnow.tables.mechanism import MeasureTables
 from winnow.tables.trees import flat
+from winnow.topk.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.topk.mechanisms.noisy_counts import WithCounts
 
 HUGE = 10**30
@@ -217,6 +219,33 @@ def _weighted_or() -> Iterator[Subject]:
         yield Subject(f"itemsets, {made.title}", mechanism, baskets, _released,
                       ((FrequentItemsets(made, 3), baskets()),
                        (mechanism, baskets(items=None))), covers=(WeightedCounts,))  # fmt: skip
+
+
+BOUND = PersonBound("person", "row", 2)
+
+
+def people(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+    return Sealed({1: 3, 2: 4, 7: SECRET - turn}, "people"), relation
+
+
+def _with_cut() -> Iterator[Subject]:
+    def measured(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        numbers, relation = data
+        key, receipt = spent(mechanism, relation, grant, tape)
+        return OpenedRun(mechanism.drawn(numbers, relation, key), receipt, key)
+
+    yield Subject("cut away", MeasureCut(1, BOUND), people, measured, ())
+
+    def both(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+        return scores(turn, relation), people(turn)[0]
+
+    def released(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        counts, numbers = data
+        both = mechanism.plan(plan_of(mechanism.inner, counts.relation), numbers)
+        return redeem(both, counts, grant, tape)
+
+    made = WithCut(wn.NoisyCounts(1, 2, 1, with_counts=True), MeasureCut(Fraction(1, 9), BOUND))
+    yield Subject("top-k with cut", made, both, released, ())
 
 
 VECTORS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -400,6 +429,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *(_with_a_word(row) for row in TABLE),
     *_threshold(),
     *_with_counts(),
+    *_with_cut(),
     *_weighted_or(),
     *_with_leads(),
     *_inner_products(),
@@ -440,6 +470,10 @@ REFUSED: dict[str, Callable[..., Any]] = {
     "release, unknown update": lambda **to: wn.release(
         table(), wn.marginals(1), epsilon=1, delta=1e-6, update="none", **to
     ),
+    "tabulate, an estimate of no bound": lambda **to: wn.tabulate(
+        table(), ["a"], epsilon=1, with_cut=0.1, **to
+    ),
+    "top_k, no share": lambda **to: wn.top_k(_COUNTS, k=1, epsilon=1, with_cut=1, **to),
     "tabulate, no table": lambda **to: wn.tabulate(table(), [], epsilon=1, **to),
     "open_interactive, no questions": lambda **to: wn.open_interactive(
         table(), epsilon=1, delta=1e-6, max_queries=0, method="independent", **to

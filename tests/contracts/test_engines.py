@@ -20,6 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import chi2, hypergeom
 
 import winnow as wn
 from contracts.classes import all_classes
@@ -217,6 +218,40 @@ def test_people_keep_the_same_rows_in_every_engine(put: Put, bound: int) -> None
     assert found == cells(frame, **options)
     assert sum(found.values()) == 7 * bound
     assert not found - Counter(map(encoded, ROWS))
+
+
+OWN = ["A"] * 8 + ["B"] * 3 + ["C"]
+"""The rows of each person in the test of samples: 12, of which three are kept."""
+PEOPLE, KEPT = 300, 3
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("keep", ["memory", "engine"])
+def test_what_a_bound_keeps_of_a_person_is_a_uniform_sample(put: Put, keep: str) -> None:
+    """Chi-square of the letters in all, and of how many A each person keeps.
+
+    Both are tested at 1e-7, so that a fair sample fails one of the sixteen runs with chance 3e-6;
+    the salt is fixed. Letters in all have the law of samples without replacement, whose chi-square
+    is smaller by (12 - 3) / (12 - 1).
+    """
+    rows = [(f"p{i}", i, letter) for i in range(PEOPLE) for letter in OWN]
+    source = put(rows, {"who": "text", "number": "whole", "x": "text"})
+    options: dict[str, Any] = {"person": "who", "max_rows_per_person": KEPT, "keep": keep}
+    letters = {"x": {"values": ["A", "B", "C"]}}
+    alone = cells(source, letters, **options, salt="s")
+    both = cells(source, {"number": PEOPLE, **letters}, **options, salt="s")
+    assert alone.total() == both.total() == KEPT * PEOPLE
+    expected = [KEPT * PEOPLE * OWN.count(letter) / len(OWN) for letter in "ABC"]
+    for found in (alone, Counter(row[-1:] for row in both.elements())):
+        observed = [found[(code,)] for code in range(3)]
+        shrunk = (len(OWN) - KEPT) / (len(OWN) - 1)
+        statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True)) / shrunk
+        assert chi2.sf(statistic, 2) > 1e-7, observed
+    kept_of_a = Counter(both[(number, 0)] for number in range(PEOPLE))
+    law = hypergeom(len(OWN), 8, KEPT).pmf(range(KEPT + 1)) * PEOPLE
+    observed = [kept_of_a[number] for number in range(KEPT + 1)]
+    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, law, strict=True))
+    assert chi2.sf(statistic, KEPT) > 1e-7, observed
 
 
 KINDS: dict[str, Any] = {

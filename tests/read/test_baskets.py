@@ -166,6 +166,41 @@ def test_indicator_rows_of_one_user_are_bounded():
     assert sorted(opened(again)) == sorted(opened(one))
 
 
+def test_equal_indicator_rows_of_a_user_are_kept_each_by_itself():
+    """400 users with nine rows of milk and one of tea, five kept: 1,800 of 2,000 are milk.
+
+    A user keeps the row of tea with chance 1/2: a fair choice has 200 of them with a standard
+    deviation of 10, and leaves it by more than 55 with chance 4e-8.
+    """
+    import pandas as pd
+
+    milk = [1] * 9 + [0]
+    frame = pd.DataFrame({"who": np.repeat(np.arange(400), 10), "milk": milk * 400})
+    frame["tea"] = 1 - frame.milk
+    read = wn.read_baskets(frame, user="who", max_baskets_per_user=5, salt="s")
+    baskets = opened(read)
+    assert len(baskets) == 2_000
+    assert abs(baskets.count(("tea",)) - 200) <= 55
+    again = wn.read_baskets(frame[::-1], user="who", max_baskets_per_user=5, salt="s")
+    assert sorted(opened(again)) == sorted(baskets)
+
+
+def test_equal_baskets_are_cut_each_by_itself_and_one_more_leaves_the_others_as_they_are():
+    """600 baskets of three items, one kept: 200 of each, with a standard deviation of 11.5.
+
+    A fair choice leaves 200 by more than 65 in one of three counts with chance 5e-8.
+    """
+    rows = [["beer", "eggs", "milk"]] * 600
+    kept = opened(wn.read_baskets(rows, unit="basket", max_items=1, salt="s"))
+    for item in ("beer", "eggs", "milk"):
+        assert abs(kept.count((item,)) - 200) <= 65
+    other = [["beer", "tea"]]
+    more = opened(wn.read_baskets([*rows, *other, rows[0]], unit="basket", max_items=1, salt="s"))
+    for item in kept:
+        more.remove(item)
+    assert len(more) == 2
+
+
 def test_two_people_are_never_taken_for_one():
     import pandas as pd
 

@@ -168,11 +168,32 @@ def test_rows_per_person_are_bounded_by_the_persons_own_rows() -> None:
 def test_the_rows_kept_are_those_with_the_least_keyed_hash() -> None:
     frame = pd.DataFrame({"who": ["u"] * 6, "a": [0, 1, 2, 3, 4, 4]})
     key = hashlib.blake2b(b"salt").hexdigest()
-    ranks = sorted((hashlib.md5(f"{key}u|={a}".encode()).hexdigest(), a) for a in frame.a.tolist())
+
+    def md5(text: str) -> str:
+        return hashlib.md5(f"{key}{text}".encode()).hexdigest()
+
+    copies = [(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (4, 2)]
+    ranks = sorted((md5(md5(f"u|={a}") + str(number)), a) for a, number in copies)
     table = wn.read_table(frame, schema={"a": 5}, person="who", max_rows_per_person=3, salt="salt")
     assert opened(table) == Counter((a,) for _, a in ranks[:3])
     seen = {tuple(opened(wn.read_table(frame, schema={"a": 5}, person="who"))) for _ in range(12)}
     assert len(seen) > 1  # fresh salts choose differently: all alike with chance 2e-8
+
+
+def test_a_bound_keeps_nine_in_ten_of_what_is_nine_in_ten_of_a_persons_rows() -> None:
+    """1,000 people with 90 rows A and 10 rows B, ten kept of each: 9,000 are A but for noise.
+
+    The number of A has a standard deviation of 28.6: a fair choice leaves 9,000 by more than 150
+    with chance 2e-7. A choice of all A or all B of a person at once leaves it by thousands.
+    """
+    frame = pd.DataFrame(
+        {"who": np.repeat(np.arange(1000), 100), "x": (["A"] * 90 + ["B"] * 10) * 1000}
+    )
+    options = {"schema": {"x": {"values": ["A", "B"]}}, "person": "who", "max_rows_per_person": 10}
+    kept = opened(wn.read_table(frame, **options, salt="s"))
+    assert kept.total() == 10_000
+    assert abs(kept[(0,)] - 9_000) <= 150
+    assert opened(wn.read_table(frame.sample(frac=1, random_state=1), **options, salt="s")) == kept
 
 
 def test_people_who_differ_in_letter_case_or_zeros_stay_different(tmp_path) -> None:

@@ -19,6 +19,7 @@ from reference.inside import open_sealed
 from winnow.errors import DataError
 from winnow.read.engines.basket_query import BasketQuery
 from winnow.read.engines.histogram import HistogramQuery
+from winnow.read.engines.people_query import PeopleQuery
 from winnow.read.engines.query import SALT, CountQuery
 from winnow.read.engines.warehouse import DIALECTS, WarehouseTable, with_salt
 from winnow.read.kept import KeptCounts
@@ -73,7 +74,9 @@ def written(dialect: Any) -> str:
     table = WarehouseTable(None, dialect, exp.to_table("log"))
     baskets = table.asked(pairs).counts_of(wanted)
     questions = (asked.counts, asked.sizes(), asked.names(wanted), listed.sizes(), baskets)
-    questions += (table_of(dialect),)
+    people = PeopleQuery("what", "who", None, "unused", ("a",), looked_at=20)
+    rows = PeopleQuery("who", "who", None, "unused", by_rows=True, looked_at=20)
+    questions += (table_of(dialect), table.asked(people).counts, table.asked(rows).counts)
     return "".join(f"{question.sql(dialect=dialect, pretty=True)};\n\n" for question in questions)
 
 
@@ -175,16 +178,17 @@ def test_scores_are_streamed(warehouse: Any) -> None:
 def test_tables_are_those_of_the_same_rows_in_memory(warehouse: Any) -> None:
     frame = pd.DataFrame(ROWS, columns=["who", "what"]).assign(gain=1.5)
     how: dict[str, Any] = {"schema": SCHEMA, "person": "who", "max_rows_per_person": 2, "salt": "s"}
-    found = [
-        wn.tabulate(wn.read_table(source, **how, keep=keep), wn.marginals(2), epsilon=1.0, seed=1)
-        for source, keep in (
-            ((warehouse, "log"), "engine"),
-            ((warehouse, "log"), "memory"),
-            (frame, "memory"),
-        )
-    ]
+    found = []
+    for source, keep in (
+        ((warehouse, "log"), "engine"),
+        ((warehouse, "log"), "memory"),
+        (frame, "memory"),
+    ):
+        table = wn.read_table(source, **how, keep=keep)
+        found.append(wn.tabulate(table, wn.marginals(2), epsilon=1.0, with_cut=0.2, seed=1))
     cells = [each.value.tables[0].to_pandas() for each in found]
     assert cells[0].equals(cells[1]) and cells[0].equals(cells[2])
+    assert found[0].cut == found[1].cut == found[2].cut is not None
     with pytest.raises(DataError, match="holds dates or times"):
         wn.read_table((warehouse, "log"), schema={"gain": {"edges": ["2026-01-01", "2027-01-01"]}})
 

@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
+from pathlib import Path
 
 import httpx
 import pytest
 
-from serve.served import CANARY, Served
+from serve.served import CANARY, Served, config_of, serving, write_data
+from winnow.serve.declarations import Declaration
 from winnow.serve.screens import PAGES
 
 
@@ -327,7 +329,62 @@ def test_counts_of_a_top_k_have_the_error_bars_of_their_noise(
     q = math.exp(-1 / scale)
     beyond = [2 * q ** (m + 1) / (1 + q) for m in (found["margin"] - 1, found["margin"])]
     assert beyond[1] <= 0.05 < beyond[0]
-    assert "whisker" in shown and f"within {found['margin']:,} of the true one" in shown
+    assert "whisker" in shown and f"within {found['margin']:,} of what was counted" in shown
+
+
+def test_a_release_of_bounded_people_says_what_was_counted_and_left_out(served: Served) -> None:
+    order = {"kind": "top-k", "k": 2, "with_counts": True, "with_cut": 0.25, "epsilon": 1.0}
+    order |= {"delta": 1e-6}
+    job = served.released("ann", "log", "what was left out", **order)
+    real = served.service.requests.now
+    served.service.requests.now = lambda: real() + 60.0
+    try:
+        found = served.call("ann", "GET", f"/v1/releases/{job['id']}").json()
+        with visiting(served, "ann") as browser:
+            shown = browser.get(f"/releases/{job['id']}").text
+            files = [browser.get(f"/releases/{job['id']}/files/{f}") for f in found["downloads"]]
+    finally:
+        served.service.requests.now = real
+    counted = "at most 3 items of each person"
+    assert found["receipt"]["counted"] == counted
+    assert f"Counted: {counted}; errors and intervals are about what was counted." in shown
+    assert found["cut"]["bound"] == 3 and f"Left out: {found['cut']['says']}." in shown
+    assert found["guarantee"]["epsilon"] <= 1.0 and "cut-away" in found["receipt"]["mechanism"]
+    assert all(counted in file.text for file in files)
+    q = math.exp(-0.75 / 3)  # noise for three items and three quarters of epsilon
+    beyond = [2 * q ** (m + 1) / (1 + q) for m in (found["margin"] - 1, found["margin"])]
+    assert beyond[1] <= 0.05 < beyond[0]
+
+
+def test_a_plan_says_what_is_counted_next_to_its_error(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    rows = Declaration(
+        path="log.csv", schema={"item": {"values": ["item1"], "other": True}}, person="person",
+        max_per_person=3, epsilon=5.0,
+    )  # fmt: skip
+    order = {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 1.0}
+    with serving(config_of(tmp_path, datasets={"log": rows})) as served:
+        found = served.call("ann", "POST", "/v1/datasets/log/plans", json={"order": order}).json()
+        assert found["error_says"].endswith("; counted: at most 3 rows of each person")
+        page = {"kind": "tables", "by": [{"marginals": 1}], "with_cut": 0.5, "epsilon": 2.0}
+        half = served.call("ann", "POST", "/v1/datasets/log/plans", json={"order": page}).json()
+        assert half["error"] == found["error"] and half["epsilon"] == 2.0
+        wanted = {k: v for k, v in page.items() if k != "epsilon"} | {"error": found["error"]}
+        back = served.call("ann", "POST", "/v1/datasets/log/plans", json={"order": wanted}).json()
+        assert back["epsilon"] == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_plan_refuses_an_estimate_of_no_bound(served: Served) -> None:
+    unbounded = {"kind": "top-k", "k": 1, "column": "colour", "with_cut": 0.1, "epsilon": 1.0}
+    refused = served.call("ann", "POST", "/v1/datasets/people/plans", json={"order": unbounded})
+    assert refused.status_code == 422 and "and here is none" in refused.text
+    order = {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 1.0, "delta": 1e-6}
+    plans = [
+        served.call("ann", "POST", "/v1/datasets/log/plans", json={"order": order | more}).json()
+        for more in ({}, {"with_cut": 0.25})
+    ]
+    assert [plan["epsilon"] for plan in plans] == [1.0, 1.0]
+    assert plans[1]["charged"] != plans[0]["charged"] and plans[1]["cost"] <= 1.0
 
 
 def test_sums_and_means_are_shown_where_they_are_known(served: Served) -> None:

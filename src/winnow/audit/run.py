@@ -48,6 +48,7 @@ from winnow.release.audit.by_rows import by_rows_enumerated, by_rows_twins
 from winnow.release.audit.rounds import rounds_enumerated, rounds_faithful, rounds_twins
 from winnow.release.audit.warm_start import start_enumerated, start_twins
 from winnow.tables.audit import tables_enumerated, tables_faithful, tables_twins
+from winnow.topk.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
 from winnow.wide.audit.claims import (
     marginal_rounds_enumerated,
     marginal_rounds_faithful,
@@ -127,13 +128,16 @@ def _release(quick: bool, seed: int) -> Iterator[AuditResult]:
 
 def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_enumerated(quick=quick)
+    yield from cut_enumerated()
     yield from linear_enumerated(quick=quick)
     yield from additive_enumerated(quick=quick)
     yield from balanced_enumerated(quick=quick)
     yield from boosted_enumerated(quick=quick)
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
+    yield from cut_faithful(seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
+    yield from cut_twins()
     yield from linear_twins(quick=quick, seed=seed)
     yield from additive_twins(quick=quick)
     yield from balanced_twins(quick=quick)

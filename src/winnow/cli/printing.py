@@ -67,8 +67,11 @@ def show_release(released: Released[Any], about_value: str = "") -> None:
 
 def add_receipt(table: Table, released: Released[Any]) -> None:
     """Rows for the guarantee and the receipt; a seeded result is marked."""
+    notes = released.note()  # next to the numbers, and not once more below
+    for name, text in notes:
+        table.add_row(name, Text(visible(text)))
     table.add_row("guarantee", Text(visible(released.guarantee), style="bold"), end_section=True)
-    for name, text in released.receipt.lines():
+    for name, text in (line for line in released.receipt.lines() if line not in notes):
         warned = name == "randomness" and released.receipt.randomness != "os"
         table.add_row(name, Text(visible(text), style="bold yellow" if warned else ""))
 

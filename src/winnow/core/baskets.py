@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,9 +39,11 @@ class Baskets:
 def keep_at_most(baskets: Baskets, labels: Sequence[Any], most: int, key: bytes) -> Baskets:
     """Baskets of more than `most` items are cut to that many, chosen by a keyed hash.
 
-    The hash of an item in a basket depends on the key, the item and the set of items in the
-    basket, and on nothing else: so a cut basket says nothing about other baskets, and which
-    items are cut differs from basket to basket.
+    The hash of an item in a basket depends on the key, the item, the set of items in the basket,
+    and the number of the basket among those with the same set. So which items are cut differs from
+    basket to basket, of equal ones, too, and what is kept is a uniform sample of each. One more
+    basket among m equal ones is the one of number m + 1, and changes nothing of the others:
+    adding or removing a basket adds or removes one cut basket, wherever it stands.
     """
     lengths = baskets.lengths()
     if not len(lengths) or int(lengths.max()) <= most:
@@ -52,12 +55,24 @@ def keep_at_most(baskets: Baskets, labels: Sequence[Any], most: int, key: bytes)
     filled = np.flatnonzero(lengths)
     mixed = np.zeros(len(lengths), np.uint64)
     mixed[filled] = np.bitwise_xor.reduceat(_scrambled(each), baskets.starts[:-1][filled])
+    mixed ^= _scrambled(_among_equals(baskets, lengths > most))
     owner = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((baskets.items, _scrambled(each ^ mixed[owner]), owner))
     place = np.arange(len(order)) - np.repeat(baskets.starts[:-1], lengths)
     kept = np.sort(order[place < most])
     starts = np.concatenate([[0], np.cumsum(np.minimum(lengths, most))]).astype(np.int64)
     return Baskets(starts, baskets.items[kept], baskets.item_count)
+
+
+def _among_equals(baskets: Baskets, asked: NDArray[np.bool_]) -> Codes:
+    """The number, from 0, of each of the baskets asked for among those with the same items."""
+    numbers = np.zeros(len(asked), np.uint64)
+    seen: Counter[bytes] = Counter()
+    for place in np.flatnonzero(asked).tolist():
+        items = baskets.items[baskets.starts[place] : baskets.starts[place + 1]].tobytes()
+        numbers[place] = seen[items]
+        seen[items] += 1
+    return numbers
 
 
 def _digest(key: bytes, text: str) -> bytes:

@@ -22,12 +22,12 @@ class Key:
     opens was paid for. A key cannot be copied, pickled or made by hand.
     """
 
-    __slots__ = ("_ended", "_tape")
+    __slots__ = ("_ended", "_parent", "_tape")
 
-    def __init__(self, tape: Tape, *, spent: object = None) -> None:
+    def __init__(self, tape: Tape, *, spent: object = None, parent: Key | None = None) -> None:
         if spent is not SPENT:
             raise GrantError("a key is a spent grant; run a plan to get one")
-        self._tape, self._ended = tape, False
+        self._tape, self._ended, self._parent = tape, False, parent
 
     @property
     def tape(self) -> Tape:
@@ -40,11 +40,17 @@ class Key:
         self._check()
         return sealed._content
 
+    def child(self, label: str) -> Key:
+        """The key of a part of the draw, with random bits of its own; it ends with the whole."""
+        return Key(self.tape.child(label), spent=SPENT, parent=self)
+
     def end(self) -> None:
         """The draw is over: from now on the key opens nothing."""
         self._ended = True
 
     def _check(self) -> None:
+        if self._parent is not None:
+            self._parent._check()
         if self._ended:
             raise GrantError("the draw of this key has ended; charge again for another one")
 

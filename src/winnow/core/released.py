@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from winnow._version import __version__
+from winnow.core.cut import CutAway
 from winnow.core.frames import Columns, Framed, list_columns
 from winnow.core.notebook import Card, InNotebook, columns_card, pairs_card
-from winnow.core.unit import Unit
+from winnow.core.unit import Unit, about_counted
 from winnow.errors import ParameterError
 from winnow.privacy import Event, Guarantee, describe, from_json, to_json
 
@@ -37,6 +38,12 @@ class Receipt(InNotebook):
     """Until when the result was held back, where ``pad_to`` asked for that."""
     schema: str = field(default="", repr=False)
     """What became of values outside the schema, and what of it was chosen by looking."""
+    counted: str = field(default="", repr=False)
+    """What of each person was counted, such as 'at most 8 pages of each visitor'; empty: all."""
+
+    def about(self, unit: Unit) -> Receipt:
+        """The same for data with this privacy unit: what its schema notes, and what was counted."""
+        return replace(self, schema=unit.notes, counted=unit.counted)
 
     def to_dict(self) -> dict[str, Any]:
         """The receipt as plain data, ready for JSON."""
@@ -49,8 +56,13 @@ class Receipt(InNotebook):
             "version": self.version,
             "ledger": self.ledger,
         }
-        said = {"reason": self.reason, "held": self.held, "schema": self.schema}
-        return document | {name: text for name, text in said.items() if text}
+        optional = {
+            "reason": self.reason,
+            "held": self.held,
+            "schema": self.schema,
+            "counted": self.counted,
+        }
+        return document | {name: text for name, text in optional.items() if text}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Receipt:
@@ -62,6 +74,7 @@ class Receipt(InNotebook):
         seeded = "seeded: for tests only, not private"
         chosen = [("chosen because", self.reason)] if self.reason else []
         return [
+            *self.note(),
             ("mechanism", self.mechanism),
             *chosen,
             ("charged", describe(self.event)),
@@ -74,6 +87,10 @@ class Receipt(InNotebook):
             ("version", f"winnow {self.version}"),
         ]
 
+    def note(self) -> list[tuple[str, str]]:
+        """What belongs next to the numbers: what was counted, where that may not be all."""
+        return [("counted", about_counted(self.counted))] if self.counted else []
+
     def _card(self) -> Card:
         return pairs_card("Receipt", self.lines())
 
@@ -85,6 +102,8 @@ class Released(InNotebook, Framed, Generic[T]):
     value: T
     guarantee: Guarantee
     receipt: Receipt
+    cut: CutAway | None = field(default=None, repr=False)
+    """How much a bound left out, where ``with_cut`` asked for an estimate."""
 
     def map(self, change: Callable[[T], R]) -> Released[R]:
         """Another view of what was released, under the same guarantee and receipt."""
@@ -92,10 +111,7 @@ class Released(InNotebook, Framed, Generic[T]):
 
     def about(self, unit: Unit) -> Released[T]:
         """The same with a guarantee that names the privacy unit, and what its schema notes."""
-        if unit is self.guarantee.unit and unit.notes == self.receipt.schema:
-            return self
-        receipt = replace(self.receipt, schema=unit.notes)
-        return replace(self, guarantee=self.guarantee.about(unit), receipt=receipt)
+        return replace(self, guarantee=self.guarantee.about(unit), receipt=self.receipt.about(unit))
 
     def held(self, note: str) -> Released[T]:
         """The same with a receipt that says until when it was held back."""
@@ -106,9 +122,18 @@ class Released(InNotebook, Framed, Generic[T]):
         value: Any = self.value
         return {
             "value": value.to_dict() if hasattr(value, "to_dict") else value,
-            "guarantee": self.guarantee.to_dict(),
-            "receipt": self.receipt.to_dict(),
+            **self.to_about(),
         }
+
+    def to_about(self) -> dict[str, Any]:
+        """What is written beside the value: guarantee and receipt, and what a bound left out."""
+        about = {"guarantee": self.guarantee.to_dict(), "receipt": self.receipt.to_dict()}
+        return about if self.cut is None else about | {"cut": self.cut.to_dict()}
+
+    def note(self) -> list[tuple[str, str]]:
+        """What belongs next to the numbers: what was counted, and how much was left out."""
+        cut = [] if self.cut is None else [("left out", str(self.cut))]
+        return [*self.receipt.note(), *cut]
 
     def to_columns(self, **options: Any) -> Columns:
         """The value as one array for each column, where it is a list or a table.
@@ -137,6 +162,7 @@ class Released(InNotebook, Framed, Generic[T]):
             card = pairs_card("Released", [("value", str(value))])
         seeded = [("seeded:", "for tests only, not private")]
         return card.with_notes(
+            *self.note(),
             ("guarantee", str(self.guarantee)),
             *(seeded if self.receipt.randomness != "os" else []),
             folded=self.receipt.lines(),
@@ -148,6 +174,7 @@ class Released(InNotebook, Framed, Generic[T]):
 
     def __str__(self) -> str:
         rows = [("value", str(self.value)), ("guarantee", str(self.guarantee))]
+        rows += [] if self.cut is None else [("left out", str(self.cut))]
         rows += self.receipt.lines()
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)

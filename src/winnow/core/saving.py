@@ -95,8 +95,20 @@ def write_whole(path: Path, data: bytes) -> None:
         replace(path, data)
 
 
+def with_counted(columns: Mapping[str, Any], counted: str) -> dict[str, Any]:
+    """Columns of numbers, and what was counted beside each, where a bound may have cut it."""
+    if not counted or not columns:
+        return dict(columns)
+    name = "counted"
+    while name in columns:  # a column of the table may have this name
+        name += "_"
+    return {**columns, name: [counted] * len(next(iter(columns.values())))}
+
+
 def save_columns(
-    path: Path, columns: Mapping[str, Any], about: Mapping[str, Any] | None = None
+    path: Path,
+    columns: Mapping[str, Any],
+    about: Mapping[str, Any] | None = None,
 ) -> None:
     """Save a table given by columns of equal length as CSV or Parquet.
 

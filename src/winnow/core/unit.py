@@ -19,6 +19,8 @@ class Unit:
     """What one of them contributes at most, such as 'with at most 8 pages'."""
     notes: str = field(default="", compare=False, repr=False)
     """What a receipt says of the schema of the data: what becomes of values outside of it."""
+    counted: str = field(default="", compare=False, repr=False)
+    """What of each of them was counted, such as 'at most 8 pages of each visitor'; empty: all."""
     declared: bool = field(default=True, compare=False, repr=False)
     """Whether it comes with the data; scores that users computed are about whom they say."""
 
@@ -48,7 +50,18 @@ def at_most(name: str, most: int | None, what: str) -> Unit:
     """A unit of this name that has so many of something at most; None: not bounded."""
     if most is None:
         return Unit(name)
-    return Unit(name, f"with at most {counted(most, what)}")
+    few = f"at most {counted(most, what)}"
+    return Unit(name, f"with {few}", counted=f"{few} of each {name}")
+
+
+def about_counted(what: str) -> str:
+    """What stands next to numbers of which a bound may have left something out."""
+    return f"{what}; errors and intervals are about what was counted"
+
+
+def within_counted(margin: str) -> str:
+    """How far a released number is from the one without noise."""
+    return f"within {margin} of what was counted"
 
 
 PERSON = Unit(declared=False)

@@ -280,17 +280,17 @@ def _session(
     hold: Hold | None = None,
 ) -> Opened:
     session: Opened
-    schema, notes = table.schema, table.unit.notes
+    schema, unit = table.schema, table.unit
     if isinstance(plan, IndependentPlan):
         assert isinstance(run, OpenAnswers)
         why = reason or f"as asked; {plan.max_queries} questions"
-        receipt = replace(receipt, reason=why, schema=notes)
+        receipt = replace(receipt, reason=why).about(unit)
         session = Independent(plan, schema, run, receipt, journal, hold)
     else:
         assert isinstance(run, OpenRounds)
         why = f"{plan.calibration}; {plan.max_queries} questions"
         why = f"{why}; {reason}" if reason else why
-        receipt = replace(receipt, reason=why, schema=notes)
+        receipt = replace(receipt, reason=why).about(unit)
         weights = _state(plan, schema, run, journal, explicit=explicit)
         session = Interactive(plan, schema, weights, run, receipt, journal, hold)
     if journal is not None:

@@ -147,7 +147,8 @@ def indicators_of(
     """Baskets from a table with a column for each item: 1, true or yes where a row has it.
 
     The names of the columns are public. A row is a basket; without ``user`` one per person.
-    The order of a user's rows decides nothing: rows are hashed with all they hold.
+    The order of a user's rows decides nothing: rows are hashed with all they hold, and each of
+    several equal rows with its number among them, so that what is kept is a uniform sample.
     """
     from winnow.read.engines.row_sources import Wanted
 
@@ -161,10 +162,12 @@ def indicators_of(
         ask, asked = _Asked(rows.private), f"SELECT {', '.join(cells)} FROM held"
         given: list[Any] = []
         if max_baskets_per_user is not None:
-            said = " || ".join(f"CAST({cell} AS VARCHAR)" for cell in cells)
+            row = " || ".join(f"CAST({cell} AS VARCHAR)" for cell in cells)
+            hashed = f"SELECT *, md5($1 || u || chr(31) || {row}) AS h FROM held"
+            copies = f"SELECT *, row_number() OVER (PARTITION BY u, h) AS m FROM ({hashed})"
             ranked = (
-                "SELECT *, row_number() OVER (PARTITION BY u ORDER BY "
-                f"md5($1 || u || chr(31) || {said})) AS n FROM held"
+                "SELECT *, row_number() OVER (PARTITION BY u ORDER BY md5($1 || h || m)) AS n "
+                f"FROM ({copies})"
             )
             asked = f"SELECT {', '.join(cells)} FROM ({ranked}) WHERE n <= $2"
             given = [salt, max_baskets_per_user]

@@ -6,7 +6,7 @@ import hashlib
 import os
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from winnow.core.checks import count as check_count
 from winnow.core.checks import one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
-from winnow.core.unit import BASKET, Unit, at_most
+from winnow.core.unit import BASKET, Unit, at_most, counted
 from winnow.core.utility import Utility
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import guarded, reason, shown
@@ -68,9 +68,13 @@ class SealedBaskets:
     @property
     def unit(self) -> Unit:
         """The privacy unit, in the words of a guarantee."""
-        if self.whose == "basket":
-            return BASKET
-        return at_most(self.whose, self.max_baskets_per_user, "basket")
+        unit = BASKET
+        if self.whose != "basket":
+            unit = at_most(self.whose, self.max_baskets_per_user, "basket")
+        if self.max_items is None:
+            return unit
+        items = f"at most {counted(self.max_items, 'item')} of each basket"
+        return replace(unit, counted=", ".join(filter(None, (unit.counted, items))))
 
     @property
     def items_known(self) -> bool:

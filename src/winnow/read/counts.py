@@ -23,6 +23,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
 from winnow.read.kept import KEEP, MOST_COLLECTED, KeptCounts
 from winnow.read.large_counts import PackedLabels
+from winnow.read.people import BoundedPeople
 from winnow.read.records import lines_of_file
 from winnow.read.scores import Scores, SealedScores, repeated
 from winnow.read.text_format import TextFormat
@@ -43,6 +44,8 @@ class SealedCounts:
     """The most items that one person was counted for; None: not bounded."""
     unit: Unit = PERSON
     """Whose presence is protected."""
+    people: BoundedPeople | None = None
+    """Whose items were bounded, for an estimate of what that left out; None: nobody's."""
 
     @property
     def relation(self) -> Relation:
@@ -215,6 +218,9 @@ def counts(
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = CountQuery(item, user, max_items_per_user, key, listed)
     bound = 1 if user is None else max_items_per_user
+    people = None
+    if user is not None and max_items_per_user is not None:
+        people = BoundedPeople.of_items(engine, item, user, max_items_per_user, listed)
     totals = None
     if keep != "engine":
         # the labels of a public list are in memory anyway
@@ -223,14 +229,16 @@ def counts(
     if totals is None:
         kept: Sealed[Scores | KeptCounts] = Sealed(engine.keep(query, parts, progress), "counts")
         nowhere: Sealed[Sequence[Any]] = Sealed([], "items")  # the engine has them
-        return SealedCounts(kept, nowhere if public is None else public, utility, bound, who)
+        labels = nowhere if public is None else public
+        return SealedCounts(kept, labels, utility, bound, who, people)
     if public is not None and listed is not None:
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
-        return SealedCounts(Sealed(values, what), public, utility, bound, who)
-    labels: Sequence[Any] = sorted(totals)
-    values = np.array([totals[label] for label in labels], np.int64)
-    return SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound, who)
+        return SealedCounts(Sealed(values, what), public, utility, bound, who, people)
+    found: Sequence[Any] = sorted(totals)
+    values = np.array([totals[label] for label in found], np.int64)
+    private: Sealed[Sequence[Any]] = Sealed(found, "items")
+    return SealedCounts(Sealed(values, "counts"), private, utility, bound, who, people)
 
 
 def check_unit(unit: str | None, user: str | None, option: str = "user") -> None:

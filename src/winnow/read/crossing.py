@@ -31,6 +31,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts, KeptRows
+from winnow.read.people import BoundedPeople
 from winnow.read.scores import Scores, SealedScores
 
 Codes = NDArray[np.int32]
@@ -61,6 +62,8 @@ class SealedTable(InNotebook):
     """Whose presence is protected."""
     drops: bool = False
     """Whether rows with values outside the schema were left out."""
+    people: BoundedPeople | None = None
+    """Whose rows were bounded, for an estimate of what that left out; None: nobody's."""
 
     def __post_init__(self) -> None:
         check_dropping(self.drops, self.relation, self.rows_per_person)
@@ -303,7 +306,7 @@ def column_counts(table: SealedTable, column: str) -> SealedCounts | SealedScore
     values = rows_for(table, [(place,)]).map(counted, f"counts of {len(labels)} values")
     utility = Utility.declare(table.rows_per_person, monotone=True, relation=table.relation)
     if table.rows_per_person == 1:
-        return SealedCounts(values, labels, utility, max_items_per_user=1, unit=table.unit)
+        return SealedCounts(values, labels, utility, 1, table.unit, table.people)
     return SealedScores(values, len(labels), labels, utility, table.unit)
 
 

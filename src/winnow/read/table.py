@@ -25,6 +25,7 @@ from winnow.foreign import guarded, shown
 from winnow.read.counts import check_unit
 from winnow.read.crossing import SealedTable, check_dropping, group
 from winnow.read.kept import KeptRows, changed
+from winnow.read.people import BoundedPeople
 from winnow.read.text_format import TextFormat
 
 if TYPE_CHECKING:  # they need sqlglot
@@ -194,12 +195,12 @@ def read_table(
 
     The privacy unit is one row (``unit="row"`` says so too), which is one person only where nobody
     has two; or, with ``person`` naming a column, one person with at most ``max_rows_per_person``
-    rows: further rows are left out, chosen by a keyed hash of the person's own rows (``salt``:
-    fresh and secret by default). Rows without a person are left out too. One line of a text file is
-    one row, as for ``winnow.counts``; ``line_breaks=True`` says that fields between double quotes
-    may hold line breaks, ``delimiter`` separates fields where the name of the file does not say it,
-    ``encoding`` is "utf-8" or "latin-1", and ``names`` names the columns of a file whose first
-    line is a row.
+    rows: of somebody with more a uniform sample is kept, chosen by a keyed hash of the person's own
+    rows (``salt``: fresh and secret by default). Rows without a person are left out too. One line
+    of a text file is one row, as for ``winnow.counts``; ``line_breaks=True`` says that fields
+    between double quotes may hold line breaks, ``delimiter`` separates fields where the name of the
+    file does not say it, ``encoding`` is "utf-8" or "latin-1", and ``names`` names the columns of a
+    file whose first line is a row.
 
     Where a column declares 'drop', rows with a value outside are left out, after the bound on rows
     per person: whether a row is left out depends on that row alone, so one person still moves at
@@ -255,7 +256,13 @@ def read_table(
             kept = _KeptTable(seen, query, memory)
             kept.tables([()])  # what cannot be read is refused before anything is charged
         return SealedTable(
-            declared, Sealed(kept, "rows"), int(max_rows_per_person), related, who, drops
+            declared,
+            Sealed(kept, "rows"),
+            int(max_rows_per_person),
+            related,
+            who,
+            drops,
+            _bounded(seen, person, int(max_rows_per_person)),
         )
     with refusing("the source cannot be read", memory=memory):
         seen = engine_for(source, memory, used, text)
@@ -267,4 +274,9 @@ def read_table(
             codes, weights = tuple(held[kept] for held in codes), weights[kept]
         rows = group(codes, weights, declared.shape)
     most = int(max_rows_per_person)
-    return SealedTable(declared, Sealed(rows, "rows"), most, related, who, drops)
+    people = _bounded(seen, person, most)
+    return SealedTable(declared, Sealed(rows, "rows"), most, related, who, drops, people)
+
+
+def _bounded(engine: Engine, person: str | None, most: int) -> BoundedPeople | None:
+    return None if person is None else BoundedPeople.of_rows(engine, person, most)

@@ -36,7 +36,7 @@ from winnow.report.numbers import (
     measured_rows,
 )
 from winnow.report.page import figure, heading, page, pairs_table, paragraph, table, tiles
-from winnow.report.tables import column_table, workload_tables
+from winnow.report.tables import RED_LINES, column_table, counted_words, workload_tables
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
@@ -87,6 +87,7 @@ def release_page(
                 "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
             )
         )
+    body.append(counted_words(released))
     promise = promise_in_words(released.guarantee, rows_per_person)
     promised = heading("What is promised") + "".join(map(paragraph, promise))
     body += [_tables(synthetic), _columns(synthetic)]
@@ -157,10 +158,10 @@ def _tables(synthetic: SyntheticDistribution) -> str:
     left = len(synthetic.workload.parts) - len(found)
     more = f" {left:,} further tables are in the file of answers." if left else ""
     lined = any(each.lined for each in found)
-    bars = "The red line over a bar is where the true number lies, but for 1 case in 20."
+    bars = RED_LINES
     if isinstance(synthetic.errors, QueryErrors):
         bars = "The red line over a bar is an estimate of how far off it may be."
-    about = f"In rows, of {synthetic.total:,} in all. {bars if lined else ''}{more}"
+    about = f"In rows, of {synthetic.total:,} counted. {bars if lined else ''}{more}"
     return (
         heading("The tables")
         + paragraph(about)

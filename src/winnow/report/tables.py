@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.notebook import escaped as text
+from winnow.core.unit import within_counted
 from winnow.core.workloads.forms import WholeTable
 from winnow.report.page import paragraph, scrolled
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
+    from winnow.core.released import Released
     from winnow.core.workloads.part import Part
     from winnow.release.synthetic import SyntheticDistribution
 
@@ -29,6 +31,7 @@ MOST_TABLES = 12
 """Tables that stand on the page; the file of answers has all of them."""
 MOST_BARS = 200
 MOST_CELLS = 2000
+RED_LINES = "The red line over a bar holds what was counted, but for 1 case in 20."
 _FEW = 3
 """Columns of a table that fit into half of the page."""
 _ACROSS = 10
@@ -59,6 +62,12 @@ class ReaderTable:
         drawn, across = (_bars(self), 1) if self.estimate.ndim == 1 else _heat(self)
         wide = " wide" if across > _FEW else ""
         return f'<section class="card{wide}"><h3>{text(self.title)}</h3>\n{drawn}</section>\n'
+
+
+def counted_words(released: Released[Any]) -> str:
+    """What was counted, next to the numbers, where a bound may have left something out."""
+    notes = released.note()
+    return "".join(paragraph(f"{name.capitalize()}: {words}.", "warning") for name, words in notes)
 
 
 def workload_tables(synthetic: SyntheticDistribution) -> list[ReaderTable]:
@@ -144,7 +153,8 @@ def _heat(table: ReaderTable) -> tuple[str, int]:
             )
         )
     off = 0.0 if table.reach is None else float(np.nanmax(table.reach))
-    below = paragraph(f"Each number is off by about {_error(off)} or less.") if off > 0 else ""
+    near = within_counted(f"about {_error(off)}")
+    below = paragraph(f"Each number is {near}.") if off > 0 else ""
     return "".join(blocks) + below, width
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from winnow.core.notebook import escaped as text
 from winnow.report.page import heading, page, pairs_table, paragraph, table
 from winnow.report.release import promise_in_words
-from winnow.report.tables import MOST_CELLS, MOST_TABLES, ReaderTable
+from winnow.report.tables import MOST_CELLS, MOST_TABLES, RED_LINES, ReaderTable, counted_words
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -42,6 +42,7 @@ def tables_page(
                 "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
             )
         )
+    body.append(counted_words(released))
     shown = [each for each in value if each.part.size <= MOST_CELLS][:MOST_TABLES]
     body += [_counts(value, shown), *map(_values, shown if value.values else ())]
     body += map(paragraph, value.notes)
@@ -55,11 +56,10 @@ def _counts(value: ReleasedTables, shown: list[ReleasedTable]) -> str:
     """Bars with their intervals, or shaded cells."""
     left = len(value) - len(shown)
     more = f" {left:,} further tables are in the file of tables." if left else ""
-    bars = "The red line over a bar is where the true number lies, but for 1 case in 20."
     readable = [_reader_table(each) for each in shown]
-    drawn = f"{bars} " if any(each.lined for each in readable) else ""
+    drawn = f"{RED_LINES} " if any(each.lined for each in readable) else ""
     total = value.total
-    rows = "" if total is None else f"In rows, of {float(total.estimate):,.0f} in all. "
+    rows = "" if total is None else f"In rows, of {float(total.estimate):,.0f} counted. "
     return (
         heading("The tables")
         + paragraph(f"{rows}{drawn}Noise may carry a count below 0.{more}")

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 Positive = Annotated[float, Meta(gt=0, le=1e6)]
 Delta = Annotated[float, Meta(ge=0, lt=1)]
+Share = Annotated[float, Meta(ge=0, lt=1, description="A share of epsilon; 0: none.")]
 Whole = Annotated[int, Meta(ge=1, le=10**9)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(min_length=1, max_length=200)]
@@ -76,6 +77,7 @@ class TopKOrder(Order, tag="top-k", kw_only=True, frozen=True):
     column: Name | None = None
     delta: Delta = 0.0
     with_counts: bool = False
+    with_cut: Share = 0.0
     mechanism: str = "auto"
 
 
@@ -88,6 +90,7 @@ class TablesOrder(Order, tag="tables", kw_only=True, frozen=True):
     objective: Literal["mean", "max", "balanced"] = "balanced"
     rows: Whole | None = None
     """A public number of rows that tables are to add up to, where theirs is private."""
+    with_cut: Share = 0.0
 
 
 class ItemsetsOrder(Order, tag="itemsets", kw_only=True, frozen=True):

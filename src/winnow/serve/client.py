@@ -115,12 +115,12 @@ class Verbs(ABC, Generic[R]):
     def top_k(
         self, dataset: str, k: int, *, epsilon: float | None = None, error: float | None = None,
         delta: float = 0.0, column: str | None = None, with_counts: bool = False,
-        mechanism: str = "auto",
+        with_cut: float = 0.0, mechanism: str = "auto",
     ) -> R:  # fmt: skip
         """The k most common values of a column, or items."""
         return self._order(
             dataset, "top-k", epsilon=epsilon, error=error, delta=delta, k=k, column=column,
-            with_counts=with_counts, mechanism=mechanism,
+            with_counts=with_counts, with_cut=with_cut, mechanism=mechanism,
         )  # fmt: skip
 
     @guarded
@@ -128,12 +128,13 @@ class Verbs(ABC, Generic[R]):
         self, dataset: str, by: Maker | Sequence[Any] | None = None, *,
         epsilon: float | None = None, error: float | None = None, delta: float = 0.0,
         values: Sequence[str] = (), objective: str = "balanced", rows: int | None = None,
+        with_cut: float = 0.0,
     ) -> R:  # fmt: skip
         """Tables of counts, sums and means; events are a table by themselves."""
         pieces = [{"marginals": 1}] if by is None else pieces_of(by)
         return self._order(
             dataset, "tables", epsilon=epsilon, error=error, delta=delta, by=pieces,
-            values=list(values), objective=objective, rows=rows,
+            values=list(values), objective=objective, rows=rows, with_cut=with_cut,
         )  # fmt: skip
 
     @guarded

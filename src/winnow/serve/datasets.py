@@ -29,6 +29,7 @@ from winnow.privacy.rounding import stated_at_least, stated_at_most
 from winnow.read.baskets import SealedBaskets, read_baskets
 from winnow.read.counts import SealedCounts, counts
 from winnow.read.crossing import Rows, SealedTable, fingerprint_of_files
+from winnow.read.people import BoundedPeople
 from winnow.read.table import read_table
 from winnow.serve import replies
 from winnow.serve.bodies import Value
@@ -219,6 +220,7 @@ def stand_in(data: Data) -> Data:
         case SealedTable():
             return _table_like(data, data.n)
         case SealedCounts():
+            data = replace(data, people=_nobody(data.people))
             if isinstance(data.labels, Sealed):
                 labels: Any = Sealed(["made up"], "items")
                 return replace(data, values=Sealed(np.ones(1, np.int64), "counts"), labels=labels)
@@ -239,22 +241,32 @@ def _table_like(table: SealedTable, rows: int | None) -> SealedTable:
     """So many rows, all alike."""
     number = np.array([1 if rows is None else rows], np.int64)
     codes = tuple(np.zeros(1, np.int32) for _ in table.schema.columns)
-    return replace(table, rows=Sealed(Rows(codes, number), "rows"))
+    return replace(table, rows=Sealed(Rows(codes, number), "rows"), people=_nobody(table.people))
+
+
+def _nobody(people: BoundedPeople | None) -> BoundedPeople | None:
+    """The same bound on what a person counts for, of nobody."""
+    return None if people is None else people.made_up()
 
 
 def _public_part(data: Data) -> tuple[Data, int | None]:
     """Data without what is sealed, and their number of rows where it is public."""
     match data:
         case SealedTable():
-            return replace(data, rows=_NOTHING), data.n
+            return replace(data, rows=_NOTHING, people=_public_bound(data.people)), data.n
         case SealedCounts():
-            return replace(data, values=_NOTHING, labels=_public_labels(data.labels)), None
+            labels, people = _public_labels(data.labels), _public_bound(data.people)
+            return replace(data, values=_NOTHING, labels=labels, people=people), None
         case SealedBaskets():
             return replace(data, data=_NOTHING, labels=_public_labels(data.labels)), None
 
 
 def _public_labels(labels: Any) -> Any:
     return _NOTHING if isinstance(labels, Sealed) else labels
+
+
+def _public_bound(people: BoundedPeople | None) -> BoundedPeople | None:
+    return None if people is None else replace(people, people=_NOTHING)
 
 
 _NOTHING: Any = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from winnow.core.released import Released
+from winnow.core.saving import with_counted
 from winnow.errors import DataError
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.serve.sizes import MOST_ROWS
@@ -39,7 +40,7 @@ class Document:
 
 def document_of(released: Released[Any], seed: int, margin: int | None = None) -> Document:
     """What is shown of a release; a distribution is shown by its rows and its answers."""
-    value, files = released.value, {}
+    value, files, counted = released.value, {}, released.receipt.counted
     if isinstance(value, SyntheticDistribution):
         rows = min(value.total, MOST_ROWS)
         files["synthetic.csv"] = _csv(value.sample(rows, seed=seed))
@@ -51,17 +52,18 @@ def document_of(released: Released[Any], seed: int, margin: int | None = None) -
             "measurements": len(value.measurements),
         }
         if hasattr(value, "to_columns"):
-            files["answers.csv"] = _csv(value.to_columns())
+            files["answers.csv"] = _csv(with_counted(value.to_columns(), counted))
     else:
         shown = value.to_dict() if hasattr(value, "to_dict") else value
         if hasattr(value, "to_columns"):
-            files["table.csv"] = _csv(value.to_columns())
+            files["table.csv"] = _csv(with_counted(value.to_columns(), counted))
     document = {
         "value": shown,
         "guarantee": released.guarantee.to_dict(),
         "receipt": released.receipt.to_dict(),
         "downloads": sorted(files),
         "margin": margin,
+        "cut": None if released.cut is None else released.cut.to_dict(),
     }
     return Document(_json(document), files)
 

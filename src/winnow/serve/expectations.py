@@ -7,8 +7,10 @@ error that is planned is that of the release.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
+
+import msgspec
 
 from winnow import plan
 from winnow.core.padding import SPARE
@@ -54,6 +56,22 @@ class Expected:
 
 def expected(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
     """What to expect of an order; of a wanted error, the epsilon that brings it."""
+    share = order.with_cut if isinstance(order, bodies.TopKOrder | bodies.TablesOrder) else 0.0
+    own = order
+    if share:
+        rest = None if order.epsilon is None else order.epsilon * (1 - share)
+        own = msgspec.structs.replace(order, epsilon=rest, with_cut=0.0)
+    found = _of_kind(opened, own, budget)
+    if share:
+        whole = found.epsilon / (1 - share) if order.epsilon is None else order.epsilon
+        found = replace(found, epsilon=whole)
+    counted = opened.protected.counted
+    if found.error is None or not counted:
+        return found
+    return replace(found, says=f"{found.says}; counted: {counted}")
+
+
+def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
     match order:
         case bodies.SelectOrder():
             return _selection(opened, order)

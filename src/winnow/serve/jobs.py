@@ -324,4 +324,5 @@ def release_of(request: Request, now: float) -> replies.ReleaseAnswer:
         document["receipt"],
         document["downloads"],
         document.get("margin"),
+        document.get("cut"),
     )

@@ -13,6 +13,7 @@ from typing import Any, assert_never
 import msgspec
 
 from winnow.answers.verb import release
+from winnow.core.checks import Real
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import PERSON, Unit
 from winnow.core.workloads.conditions import predicates, where
@@ -32,6 +33,8 @@ from winnow.select.verb import select
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.tables.verb import tabulate
+from winnow.topk.beside import rest_of
+from winnow.topk.mechanisms.cut_away import MeasureCut
 from winnow.topk.table import Choice, chosen, counts_margin
 from winnow.topk.verb import top_k
 from winnow.wide.verb import release_wide
@@ -155,17 +158,18 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 k=order.k,
                 delta=order.delta,
                 with_counts=order.with_counts,
+                with_cut=order.with_cut,
                 mechanism=order.mechanism,
                 relation=counted.utility.relation,
                 **shared,
             )
         case bodies.TablesOrder():
+            shared |= {"delta": order.delta, "with_cut": order.with_cut}
             if isinstance(data, SealedCounts):
-                return tabulate(data, delta=order.delta, rows=order.rows, **shared)
+                return tabulate(data, rows=order.rows, **shared)
             return tabulate(
                 table_of(data),
                 workload_of(order.by),
-                delta=order.delta,
                 values=order.values,
                 objective=order.objective,
                 rows=order.rows,
@@ -221,12 +225,15 @@ def margin_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, ran: 
     if not isinstance(order, bodies.TopKOrder):
         return None
     counted = counts_of(opened.stand_in, order.column)
-    found = chosen_of(counted, order, epsilon_of(order), budget).mechanism
-    return counts_margin(found, counted.utility) if found.name == ran else None
+    epsilon = rest_of(order.with_cut, epsilon_of(order)) or epsilon_of(order)
+    planned = chosen_of(counted, order, epsilon, budget).mechanism
+    beside = f"{planned.name}; {MeasureCut.title}"
+    same = ran.startswith(beside) if order.with_cut else ran == planned.name
+    return counts_margin(planned, counted.utility) if same else None
 
 
 def chosen_of(
-    counted: SealedCounts | SealedScores, order: bodies.TopKOrder, epsilon: float, budget: Budget
+    counted: SealedCounts | SealedScores, order: bodies.TopKOrder, epsilon: Real, budget: Budget
 ) -> Choice:
     """The mechanism that the verb takes for an order at this epsilon, from public numbers."""
     public, most, listed = True, None, counted

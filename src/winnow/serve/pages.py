@@ -262,6 +262,7 @@ def _environment() -> jinja2.Environment:
     found.globals["budget_bar"] = charts.budget_bar
     found.globals["guarantee"] = lambda document: str(Guarantee(**document))
     found.globals["receipt_lines"] = lambda document: Receipt.from_dict(document).lines()
+    found.globals["receipt_note"] = lambda document: Receipt.from_dict(document).note()
     found.globals["static"] = {name: _address(name) for name in _STATIC}
     return found
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.cut import CutAway
 from winnow.core.frames import Columns, CountedItems, Framed, plain_column
 from winnow.core.notebook import Card, InNotebook, columns_card, number_text, pairs_card
 from winnow.core.released import Receipt, Released
@@ -26,8 +27,12 @@ Fetch = Callable[[str], str]
 def released_of(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any]) -> Any:
     """The release that a server described."""
     value = _value(document, fetch, labels)
+    cut = document.get("cut")
     return Released(
-        value, Guarantee(**document["guarantee"]), Receipt.from_dict(document["receipt"])
+        value,
+        Guarantee(**document["guarantee"]),
+        Receipt.from_dict(document["receipt"]),
+        None if cut is None else CutAway.from_dict(cut),
     )
 
 

@@ -140,7 +140,9 @@ class ReleaseAnswer(msgspec.Struct, frozen=True):
     receipt: dict[str, Any]
     downloads: list[str]
     margin: int | None = None
-    """Of a top k with counts: each is within this of its true count with probability 0.95."""
+    """Of a top k with counts: each is within this of what was counted with probability 0.95."""
+    cut: dict[str, Any] | None = None
+    """An estimate of what a bound left out, where ``with_cut`` asked for one."""
 
 
 class AnswerItem(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from winnow.core.unit import within_counted
 from winnow.serve import charts, replies
 
 _MOST_ROWS = 200
@@ -71,7 +72,7 @@ def _ranking(value: list[Any], margin: int | None) -> ResultView:
             rows = [[name, n, max(0, n - margin), n + margin] for name, n in rows]
             heads, note = (
                 [*heads, "low", "high"],
-                (f"Each count is within {margin:,} of the true one with probability 0.95."),
+                f"Each count is {within_counted(f'{margin:,}')} with probability 0.95.",
             )
         grid = _grid(
             "Items with their noisy counts", heads, rows, charts.bars(drawn, "Noisy counts")

@@ -34,6 +34,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import reported, saved_then_shown
+from winnow.cli.with_cut import WithCutOption, check_cut
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 
@@ -123,6 +124,7 @@ def tabulate(
         float,
         typer.Option("--delta", metavar="D", help="E.g. 1e-6: less noise on many tables."),
     ] = 0.0,
+    with_cut: WithCutOption = 0.0,
     seed: SeedOption = None,
     person: PersonOption = None,
     one_row: OneRowOption = False,
@@ -156,8 +158,10 @@ def tabulate(
     from winnow.read.table import read_table
     from winnow.tables.settings import TableRequest, tables_settings
     from winnow.tables.verb import tabulate as run
+    from winnow.topk.beside import rest_of
 
     check_unit_said(person, one_row, "--person")
+    check_cut(with_cut, person is not None, "--person and --max-rows-per-person")
     read = [*named_by(table), schema]
     check_targets(read, out, plot)
     if report is not None:
@@ -170,8 +174,8 @@ def tabulate(
     known = relation is Relation.SUBSTITUTION and max_rows_per_person == 1 and rows is None
     planned = tables_settings(
         TableRequest(
-            declared, asked, epsilon, delta, summed, str(objective), relation,
-            max_rows_per_person, 1 if known else None, rows,
+            declared, asked, rest_of(with_cut, epsilon) or epsilon, delta, summed, str(objective),
+            relation, max_rows_per_person, 1 if known else None, rows,
         )
     )  # fmt: skip
     printed = out is None and report is None and not json
@@ -193,7 +197,7 @@ def tabulate(
     warn_of_other_labels(budget, sealed)
     released = run(
         sealed, asked, epsilon=epsilon, delta=delta, values=summed, objective=str(objective),
-        rows=rows, budget=budget, seed=seed,
+        rows=rows, with_cut=with_cut, budget=budget, seed=seed,
     )  # fmt: skip
     written: list[tuple[str, Path]] = []
 
@@ -235,8 +239,7 @@ def _write(
 
     written = []
     if out is not None:
-        about = {"guarantee": released.guarantee.to_dict(), "receipt": released.receipt.to_dict()}
-        released.value.save(out, about=about)
+        released.value.save(out, about=released.to_about())
         written.append(("tables", out))
     if plot is not None:
         from winnow.plots.tables import draw_tables

@@ -23,6 +23,7 @@ from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
 from winnow.tables.strategy import Geometry
 from winnow.tables.trees import flat
+from winnow.topk.beside import cut_beside, run_beside
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts
 from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
 
@@ -37,6 +38,7 @@ def tabulate_keys(
     epsilon: Real,
     delta: Real = 0.0,
     relation: str | Relation | None = None,
+    with_cut: Real = 0.0,
     budget: Budget | None = None,
     seed: int | None = None,
 ) -> Released[ReleasedTables]:
@@ -56,13 +58,16 @@ def tabulate_keys(
             f"these counts are under {counts.utility.relation}; count under the relation that is "
             "asked for"
         )
+    beside = cut_beside(with_cut, epsilon, counts.people)
+    own = epsilon if beside is None else beside.rest
+    paid: dict[str, Any] = {"budget": budget, "seed": seed}
     if counts.domain_known:
         scores = counts.to_scores()
-        public = NoisyCounts(epsilon, scores.size, most, with_counts=True)
-        pairs = plan_of(public, counts.relation).run(scores, budget=budget, seed=seed)
+        public = NoisyCounts(own, scores.size, most, with_counts=True)
+        pairs = run_beside(beside, plan_of(public, counts.relation), scores, **paid)
         return pairs.map(partial(_as_table, scale=public.scale(counts.utility)))
-    private = StabilityThreshold(epsilon, delta, MOST_KEYS, most, with_counts=True)
-    pairs = plan_of(private, counts.relation).run(counts, budget=budget, seed=seed)
+    private = StabilityThreshold(own, delta, MOST_KEYS, most, with_counts=True)
+    pairs = run_beside(beside, plan_of(private, counts.relation), counts, **paid)
     return pairs.map(partial(_as_table, scale=private.scale(counts.utility)))
 
 

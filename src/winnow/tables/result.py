@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.core.frames import Columns, Framed, labelled
 from winnow.core.notebook import MOST_ROWS, Card, InNotebook, columns_card, number_text
-from winnow.core.saving import check_target, save_columns, write_json
+from winnow.core.saving import check_target, save_columns, with_counted, write_json
 from winnow.errors import ParameterError
 from winnow.tables.estimates import Layer
 from winnow.tables.fit import nonnegative
@@ -304,7 +304,8 @@ class ReleasedTables(InNotebook, Framed):
             case ".json":
                 write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
             case _:
-                save_columns(target, self.to_columns(), about)
+                counted = (about or {}).get("receipt", {}).get("counted", "")
+                save_columns(target, with_counted(self.to_columns(), counted), about)
 
     def __iter__(self) -> Iterator[ReleasedTable]:
         return iter(self.tables)

@@ -20,6 +20,7 @@ from winnow.tables.estimates import layer_of
 from winnow.tables.keys import tabulate_keys
 from winnow.tables.result import ReleasedTables
 from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
+from winnow.topk.beside import cut_beside, run_beside
 
 
 @guarded
@@ -33,6 +34,7 @@ def tabulate(
     objective: str = "balanced",
     relation: str | Relation | None = None,
     rows: int | None = None,
+    with_cut: Real = 0.0,
     budget: Budget | None = None,
     memory: str | int = "4GB",
     seed: int | None = None,
@@ -56,6 +58,10 @@ def tabulate(
     number of rows is public; otherwise it is measured with the tables, unless a public number
     of ``rows`` is given, which the tables are then made to add up to.
 
+    ``with_cut`` (0.05, say) is a share of epsilon for an estimate of what a bound on the rows of a
+    person left out: ``released.cut`` says how many people had more, and how many rows of theirs
+    were not counted. All errors of the tables are about the rows that were.
+
     Instead of a table, ``wn.counts(...)`` gives a group-by count without a schema: the number of
     people with each item of a public list, or, with a delta, of the items in the data whose
     noisy count reaches a threshold (see ``StabilityThreshold``).
@@ -66,14 +72,16 @@ def tabulate(
                 "counts are a table by themselves; leave out by=, values= and rows="
             )
         return tabulate_keys(
-            table, epsilon=epsilon, delta=delta, relation=relation, budget=budget, seed=seed
-        )
+            table, epsilon=epsilon, delta=delta, relation=relation, with_cut=with_cut,
+            budget=budget, seed=seed,
+        )  # fmt: skip
     table = sealed_table(table, relation)
+    beside = cut_beside(with_cut, epsilon, table.people)
     planned = tables_settings(
         TableRequest(
             schema=table.schema,
             by=by,
-            epsilon=epsilon,
+            epsilon=epsilon if beside is None else beside.rest,
             delta=delta,
             values=tuple(values) if not isinstance(values, str) else values,
             objective=objective,
@@ -85,7 +93,8 @@ def tabulate(
             memory=memory,
         )
     )
-    return tables_plan(planned, table.relation).run(table, budget=budget, seed=seed)
+    plan = tables_plan(planned, table.relation)
+    return run_beside(beside, plan, table, budget=budget, seed=seed)
 
 
 def tables_plan(planned: TablesSettings, relation: Relation) -> Plan[SealedTable, ReleasedTables]:

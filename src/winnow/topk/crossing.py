@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.frames import CountedItems
 from winnow.core.key import Key
+from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.noisy_top.grid import check_grid
@@ -24,6 +25,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
+from winnow.read.people import People, PersonBound
 from winnow.read.scores import Scores, SealedScores
 
 
@@ -51,6 +53,33 @@ def check_whole(scores: SealedScores, scale: Fraction) -> None:
     scores.values.publish(PublicFact.REFUSED_DATA, check)
     if not SMALLEST_SCALE < scale < 2**50:
         raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
+
+
+def people_now(people: Sealed[People]) -> Sealed[dict[int, int]]:
+    """How many people have 1, 2, ... rows or items, read from their source and sealed again."""
+    return people.map(lambda source: source.numbers(), "numbers of people")
+
+
+def noisy_cut(
+    numbers: Sealed[dict[int, int]],
+    bound: PersonBound,
+    people_scale: Fraction,
+    left_out_scale: Fraction,
+    key: Key,
+) -> tuple[int, int, int]:
+    """People kept whole, people cut, and what was left out, with noise.
+
+    Whatever is in the source, a person counts once, and for at most ``looked_at``.
+    """
+    content, tape = key.open(numbers), key.tape
+    cut = {have: people for have, people in content.items() if have > bound.most}
+    left_out = sum(
+        (min(have, bound.looked_at) - bound.most) * people for have, people in cut.items()
+    )
+    counted = np.array([sum(content.values()) - sum(cut.values()), sum(cut.values())], np.int64)
+    noisy = counted + discrete_laplace_array(tape.child("people"), 2, people_scale)
+    further = discrete_laplace_array(tape.child("left out"), 1, left_out_scale)
+    return int(noisy[0]), int(noisy[1]), left_out + int(further[0])
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.checks import Real, delta_range, exact, kept, positive
+from winnow.core.cut import laplace_margin
 from winnow.core.laws import Law
 from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
@@ -106,10 +107,7 @@ class Choice:
 
 
 def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95) -> int | None:
-    """The least m with Pr[|noise of a count| <= m] >= confidence; None: it releases no counts.
-
-    Discrete Laplace noise of scale b has Pr[|Z| > m] = 2 q^(m+1)/(1+q), q = e^(-1/b).
-    """
+    """The least m with Pr[|noise of a count| <= m] >= confidence; None: it releases no counts."""
     from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
     from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
     from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
@@ -121,9 +119,7 @@ def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95)
         return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * mechanism.deviation(utility))
     if not isinstance(mechanism, NoisyCounts | WithCounts | StabilityThreshold):
         return None
-    b = float(mechanism.scale(utility))
-    q = math.exp(-1 / b)
-    return max(0, math.ceil(b * math.log(2 / ((1 - confidence) * (1 + q)))) - 1)
+    return laplace_margin(mechanism.scale(utility), confidence)
 
 
 @kept(Law, Utility)

@@ -25,6 +25,7 @@ from winnow.read.scores import (
 )
 from winnow.select.crossing import FromClasses
 from winnow.select.verb import refuse_declared_again, relation_of
+from winnow.topk.beside import cut_beside, run_beside
 from winnow.topk.classes import RankedOptions, chosen_for_classes
 from winnow.topk.table import chosen
 
@@ -43,6 +44,7 @@ def top_k(
     rounded: bool = False,
     reach: int | None = None,
     with_counts: bool = False,
+    with_cut: Real = 0.0,
     max_items_per_user: int | None = None,
     sensitivity: Real | tuple[Real, Real] = 1,
     monotone: bool = True,
@@ -80,6 +82,10 @@ def top_k(
 
     ``with_counts=True`` releases noisy counts of the winners too, as pairs: at no cost with
     "laplace", "gaussian" and "stability", for half of epsilon with the others.
+
+    ``with_cut`` (0.05, say) is a share of epsilon for an estimate of what ``max_items_per_user``
+    of ``winnow.counts`` left out: ``released.cut`` says how many people had more items, and how
+    many of theirs were not counted.
     """
     count(k=k)
     k = int(k)
@@ -94,8 +100,10 @@ def top_k(
             sensitivity=None if sensitivity == 1 else sensitivity,
             monotone=monotone if not monotone else None,
         )
-        if with_counts or rounded:
-            raise ParameterError("with_counts and rounded are not for classes; leave them out")
+        if with_counts or rounded or with_cut:
+            raise ParameterError(
+                "with_counts, with_cut and rounded are not for classes; leave them out"
+            )
         selection, reason = chosen_for_classes(
             mechanism,
             epsilon=epsilon,
@@ -143,9 +151,14 @@ def top_k(
             # they are released from before this call returns, so that no copy is needed
             given = None if word else labels
             sealed = seal_scores(sealed, utility, labels=given, copy=False, **columns)
+    beside = cut_beside(
+        with_cut, epsilon, counts.people if isinstance(counts, SealedCounts) else None
+    )
+    own = epsilon if beside is None else beside.rest
     choice = chosen(
-        mechanism, epsilon, delta, k, ordered, not isinstance(sealed, SealedCounts), noise, gamma,
+        mechanism, own, delta, k, ordered, not isinstance(sealed, SealedCounts), noise, gamma,
         rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget),
         sealed.utility, sealed.size if isinstance(sealed, SealedScores) else None,
     )  # fmt: skip
-    return choice.plan(sealed.relation).run(sealed, budget=budget, seed=seed)
+    plan = choice.plan(sealed.relation)
+    return run_beside(beside, plan, sealed, budget=budget, seed=seed)

@@ -298,37 +298,52 @@ FROM (
         c1,
         ROW_NUMBER() OVER (
           PARTITION BY u
-          ORDER BY TO_HEX(
-            MD5(
-              @winnow_salt || u || COALESCE('|=' || CAST(c0 AS STRING), '|-') || COALESCE('|=' || CAST(c1 AS STRING), '|-')
-            )
-          ) NULLS LAST, c0 NULLS LAST, c1 NULLS LAST
+          ORDER BY TO_HEX(MD5(@winnow_salt || h || CAST(m AS STRING))) NULLS LAST
         ) AS r
       FROM (
         SELECT
           c0,
-          CASE
-            WHEN c1 IS NULL
-            THEN -1
-            WHEN c1 = CAST('NaN' AS FLOAT64) OR c1 <> c1
-            THEN -1
-            WHEN c1 < CAST('0' AS FLOAT64)
-            THEN -1
-            WHEN c1 > CAST('5' AS FLOAT64)
-            THEN -1
-            ELSE CASE WHEN c1 < CAST('2' AS FLOAT64) THEN 0 ELSE 1 END
-          END AS c1,
-          u
+          c1,
+          u,
+          h,
+          ROW_NUMBER() OVER (PARTITION BY u, h ORDER BY c0 NULLS LAST, c1 NULLS LAST) AS m
         FROM (
           SELECT
-            COLLATE(CAST(`what` AS STRING), '') AS c0,
-            CAST(`gain` AS FLOAT64) AS c1,
-            COLLATE(CAST(`who` AS STRING), '') AS u
-          FROM log
-          WHERE
-            NOT `who` IS NULL
-        ) AS v
-      ) AS a
+            c0,
+            c1,
+            u,
+            TO_HEX(
+              MD5(
+                @winnow_salt || u || COALESCE('|=' || CAST(c0 AS STRING), '|-') || COALESCE('|=' || CAST(c1 AS STRING), '|-')
+              )
+            ) AS h
+          FROM (
+            SELECT
+              c0,
+              CASE
+                WHEN c1 IS NULL
+                THEN -1
+                WHEN c1 = CAST('NaN' AS FLOAT64) OR c1 <> c1
+                THEN -1
+                WHEN c1 < CAST('0' AS FLOAT64)
+                THEN -1
+                WHEN c1 > CAST('5' AS FLOAT64)
+                THEN -1
+                ELSE CASE WHEN c1 < CAST('2' AS FLOAT64) THEN 0 ELSE 1 END
+              END AS c1,
+              u
+            FROM (
+              SELECT
+                COLLATE(CAST(`what` AS STRING), '') AS c0,
+                CAST(`gain` AS FLOAT64) AS c1,
+                COLLATE(CAST(`who` AS STRING), '') AS u
+              FROM log
+              WHERE
+                NOT `who` IS NULL
+            ) AS v
+          ) AS a
+        ) AS e
+      ) AS f
     ) AS b
     WHERE
       r <= 2
@@ -339,4 +354,57 @@ GROUP BY
     (c0),
     (c0, c1)
   );
+
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS STRING) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT DISTINCT
+        COLLATE(CAST(`who` AS STRING), '') AS u,
+        COLLATE(CAST(`what` AS STRING), '') AS i
+      FROM log
+      WHERE
+        NOT `who` IS NULL
+        AND NOT `what` IS NULL
+        AND COLLATE(CAST(`what` AS STRING), '') IN (
+          SELECT
+            i
+          FROM UNNEST([STRUCT('a' AS i, 0 AS p)]) AS t
+        )
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
+
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS STRING) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT
+        COLLATE(CAST(`who` AS STRING), '') AS u
+      FROM log
+      WHERE
+        NOT `who` IS NULL
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
 

@@ -298,37 +298,49 @@ FROM (
       SELECT
         c0,
         c1,
-        ROW_NUMBER() OVER (
-          PARTITION BY u
-          ORDER BY MD5(
-            :winnow_salt || u || COALESCE('|=' || CAST(c0 AS STRING), '|-') || COALESCE('|=' || CAST(c1 AS STRING), '|-')
-          ) NULLS LAST, c0 NULLS LAST, c1 NULLS LAST
-        ) AS r
+        ROW_NUMBER() OVER (PARTITION BY u ORDER BY MD5(:winnow_salt || h || CAST(m AS STRING)) NULLS LAST) AS r
       FROM (
         SELECT
           c0,
-          CASE
-            WHEN c1 IS NULL
-            THEN -1
-            WHEN c1 = CAST('NaN' AS DOUBLE) OR c1 <> c1
-            THEN -1
-            WHEN c1 < CAST('0' AS DOUBLE)
-            THEN -1
-            WHEN c1 > CAST('5' AS DOUBLE)
-            THEN -1
-            ELSE CASE WHEN c1 < CAST('2' AS DOUBLE) THEN 0 ELSE 1 END
-          END AS c1,
-          u
+          c1,
+          u,
+          h,
+          ROW_NUMBER() OVER (PARTITION BY u, h ORDER BY c0 NULLS LAST, c1 NULLS LAST) AS m
         FROM (
           SELECT
-            COLLATE(CAST(`what` AS STRING), 'UTF8_BINARY') AS c0,
-            CAST(`gain` AS DOUBLE) AS c1,
-            COLLATE(CAST(`who` AS STRING), 'UTF8_BINARY') AS u
-          FROM log
-          WHERE
-            NOT `who` IS NULL
-        ) AS v
-      ) AS a
+            c0,
+            c1,
+            u,
+            MD5(
+              :winnow_salt || u || COALESCE('|=' || CAST(c0 AS STRING), '|-') || COALESCE('|=' || CAST(c1 AS STRING), '|-')
+            ) AS h
+          FROM (
+            SELECT
+              c0,
+              CASE
+                WHEN c1 IS NULL
+                THEN -1
+                WHEN c1 = CAST('NaN' AS DOUBLE) OR c1 <> c1
+                THEN -1
+                WHEN c1 < CAST('0' AS DOUBLE)
+                THEN -1
+                WHEN c1 > CAST('5' AS DOUBLE)
+                THEN -1
+                ELSE CASE WHEN c1 < CAST('2' AS DOUBLE) THEN 0 ELSE 1 END
+              END AS c1,
+              u
+            FROM (
+              SELECT
+                COLLATE(CAST(`what` AS STRING), 'UTF8_BINARY') AS c0,
+                CAST(`gain` AS DOUBLE) AS c1,
+                COLLATE(CAST(`who` AS STRING), 'UTF8_BINARY') AS u
+              FROM log
+              WHERE
+                NOT `who` IS NULL
+            ) AS v
+          ) AS a
+        ) AS e
+      ) AS f
     ) AS b
     WHERE
       r <= 2
@@ -339,4 +351,58 @@ GROUP BY
     (c0),
     (c0, c1)
   );
+
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS STRING) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT DISTINCT
+        COLLATE(CAST(`who` AS STRING), 'UTF8_BINARY') AS u,
+        COLLATE(CAST(`what` AS STRING), 'UTF8_BINARY') AS i
+      FROM log
+      WHERE
+        NOT `who` IS NULL
+        AND NOT `what` IS NULL
+        AND COLLATE(CAST(`what` AS STRING), 'UTF8_BINARY') IN (
+          SELECT
+            i
+          FROM VALUES
+            ('a', 0) AS t(i, p)
+        )
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
+
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS STRING) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT
+        COLLATE(CAST(`who` AS STRING), 'UTF8_BINARY') AS u
+      FROM log
+      WHERE
+        NOT `who` IS NULL
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
 

@@ -332,41 +332,56 @@ FROM (
         c1,
         ROW_NUMBER() OVER (
           PARTITION BY u
-          ORDER BY LOWER(
-            TO_HEX(
-              MD5(
-                TO_UTF8(
-                  :winnow_salt || u || COALESCE('|=' || CAST(c0 AS VARCHAR), '|-') || COALESCE('|=' || CAST(c1 AS VARCHAR), '|-')
-                )
-              )
-            )
-          ), c0, c1
+          ORDER BY LOWER(TO_HEX(MD5(TO_UTF8(:winnow_salt || h || CAST(m AS VARCHAR)))))
         ) AS r
       FROM (
         SELECT
           c0,
-          CASE
-            WHEN c1 IS NULL
-            THEN -1
-            WHEN c1 = CAST('NaN' AS DOUBLE) OR c1 <> c1
-            THEN -1
-            WHEN c1 < CAST('0' AS DOUBLE)
-            THEN -1
-            WHEN c1 > CAST('5' AS DOUBLE)
-            THEN -1
-            ELSE CASE WHEN c1 < CAST('2' AS DOUBLE) THEN 0 ELSE 1 END
-          END AS c1,
-          u
+          c1,
+          u,
+          h,
+          ROW_NUMBER() OVER (PARTITION BY u, h ORDER BY c0, c1) AS m
         FROM (
           SELECT
-            CAST("what" AS VARCHAR) AS c0,
-            CAST("gain" AS DOUBLE) AS c1,
-            CAST("who" AS VARCHAR) AS u
-          FROM log
-          WHERE
-            NOT "who" IS NULL
-        ) AS v
-      ) AS a
+            c0,
+            c1,
+            u,
+            LOWER(
+              TO_HEX(
+                MD5(
+                  TO_UTF8(
+                    :winnow_salt || u || COALESCE('|=' || CAST(c0 AS VARCHAR), '|-') || COALESCE('|=' || CAST(c1 AS VARCHAR), '|-')
+                  )
+                )
+              )
+            ) AS h
+          FROM (
+            SELECT
+              c0,
+              CASE
+                WHEN c1 IS NULL
+                THEN -1
+                WHEN c1 = CAST('NaN' AS DOUBLE) OR c1 <> c1
+                THEN -1
+                WHEN c1 < CAST('0' AS DOUBLE)
+                THEN -1
+                WHEN c1 > CAST('5' AS DOUBLE)
+                THEN -1
+                ELSE CASE WHEN c1 < CAST('2' AS DOUBLE) THEN 0 ELSE 1 END
+              END AS c1,
+              u
+            FROM (
+              SELECT
+                CAST("what" AS VARCHAR) AS c0,
+                CAST("gain" AS DOUBLE) AS c1,
+                CAST("who" AS VARCHAR) AS u
+              FROM log
+              WHERE
+                NOT "who" IS NULL
+            ) AS v
+          ) AS a
+        ) AS e
+      ) AS f
     ) AS b
     WHERE
       r <= 2
@@ -377,4 +392,58 @@ GROUP BY
     (c0),
     (c0, c1)
   );
+
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS VARCHAR) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT DISTINCT
+        CAST("who" AS VARCHAR) AS u,
+        CAST("what" AS VARCHAR) AS i
+      FROM log
+      WHERE
+        NOT "who" IS NULL
+        AND NOT "what" IS NULL
+        AND CAST("what" AS VARCHAR) IN (
+          SELECT
+            i
+          FROM (VALUES
+            ('a', 0)) AS t(i, p)
+        )
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
+
+SELECT
+  i,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    CAST(CASE WHEN d > 20 THEN 20 ELSE d END AS VARCHAR) AS i
+  FROM (
+    SELECT
+      COUNT(*) AS d
+    FROM (
+      SELECT
+        CAST("who" AS VARCHAR) AS u
+      FROM log
+      WHERE
+        NOT "who" IS NULL
+    ) AS p
+    GROUP BY
+      u
+  ) AS e
+) AS k
+GROUP BY
+  i;
 

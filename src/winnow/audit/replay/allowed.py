@@ -60,6 +60,12 @@ _ANSWERED = tuple(
 )
 _SHOWN = _derived("how the released value is shown", "repr", "str", "json")
 _VALUE = _released("what the mechanism drew", "result.value", "result.value.*")
+_CUT = _released(
+    "people who were cut and what of theirs, with noise",
+    "*.cut.whole",
+    "*.cut.cut",
+    "*.cut.left_out",
+) + _derived("the sentence about these", "*.cut.says")
 _FITTED = tuple(
     f"result*.value.{name}*" for name in ("factors", "errors", "total", "rests_on", "marginals")
 )
@@ -145,7 +151,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _derived("fitted to the noisy counts", *_FITTED)
     + _derived("made of the noisy numbers and their total", *_ANSWERED, "result.value.fit*")
     + _SHOWN,
-    "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*") + _SHOWN,
+    "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*")
+    + _CUT
+    + _SHOWN,
     "release_wide": _released("the noisy tables that were selected", "result.value.marginals*")
     + _released("the noisy whole numbers of tables", "result.value.tables.layers.*.details*")
     + _derived("fitted to the noisy tables", *_FITTED, "result.value.fit*")
@@ -195,7 +203,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "seal_vectors": (),
     "winnow schema": (),
     "winnow select": _DOCUMENT + _TEXT,
-    "winnow topk": _DOCUMENT + _TEXT,
+    "winnow topk": _DOCUMENT + _CUT + _TEXT,
     "winnow itemsets": _DOCUMENT + _TEXT,
     "winnow lp": _DOCUMENT + _TEXT,
     "winnow mips": _DOCUMENT + _TEXT,

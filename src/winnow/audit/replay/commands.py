@@ -88,6 +88,7 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("select", HOLDERS, _select, groups=(1, 3))
     yield _entry("topk", HOLDERS, _counts, "ready counts", groups=(1, 3))
     yield _entry("topk", _LOG, _log, "an event log", groups=(1, 2))
+    yield _entry("topk", _LOG, _cut, "an event log, what was left out", groups=(1, 2))
     yield _entry("itemsets", _LOG, _itemsets, groups=(1, 2))
     yield _entry("learn", _PEOPLE, _learn, relation=Relation.SUBSTITUTION, groups=(0, 2))
     yield _entry("release", _PEOPLE, _release, groups=(0, 2))
@@ -158,6 +159,12 @@ def _log(people: People, place: ReplayPlace) -> Any:
     file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
     words = ("topk", file, "--item", "item", "--user", "user", "-k", 2, "--max-items-per-user", 2)
     return _both(place, *words, "--epsilon", 3, "--delta", 0.2, "--counts")
+
+
+def _cut(people: People, place: ReplayPlace) -> Any:
+    file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
+    words = ("topk", file, "--item", "item", "--user", "user", "-k", 2, "--max-items-per-user", 1)
+    return _both(place, *words, "--epsilon", 9, "--delta", 0.2, "--with-cut", 0.5)
 
 
 def _itemsets(people: People, place: ReplayPlace) -> Any:

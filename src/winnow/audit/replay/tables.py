@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,8 @@ from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.privacy.ledger import Ledger
 from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
+from winnow.read.people import BoundedPeople, PersonBound
+from winnow.read.people import People as SomePeople
 from winnow.release.mwem import TABLES, UPDATES
 from winnow.session import Session
 from winnow.tables.verb import tabulate
@@ -50,6 +53,21 @@ def table_of(people: People, relation: Relation) -> SealedTable:
     columns = tuple(np.ascontiguousarray(codes[:, i]) for i in range(2))
     rows: Rows = group(columns, np.ones(len(codes), np.int64), SCHEMA.shape)
     return SealedTable(SCHEMA, Sealed(rows, "rows"), 1, relation)
+
+
+class _MadeUp(SomePeople):
+    """People who each have as many rows as their codes add up to, and one more."""
+
+    def __init__(self, people: People) -> None:
+        self._people = people
+
+    def numbers(self) -> dict[int, int]:
+        """How many people have 1, 2, 3 rows."""
+        return dict(Counter(1 + sum(person) for person in self._people))
+
+
+def _bounded(people: People) -> BoundedPeople:
+    return BoundedPeople(PersonBound("person", "row", 1), Sealed(_MadeUp(people), "people"))
 
 
 def table_replays() -> Iterator[Replay]:
@@ -142,6 +160,14 @@ def _tabulations() -> Iterator[Replay]:
                 return tabulate(table_of(people, relation), both, seed=place.seed, **options)
 
             yield Replay("tabulate", f"delta={delta}", call, ROWS, relation, groups=(1, 3))
+
+    for relation in Relation:
+
+        def with_cut(people: People, place: ReplayPlace, relation: Relation = relation) -> Any:
+            table = replace(table_of(people, relation), people=_bounded(people))
+            return tabulate(table, both, epsilon=0.2, with_cut=0.5, seed=place.seed)
+
+        yield Replay("tabulate", "with_cut", with_cut, ROWS, relation, groups=(1, 3))
 
     def in_session(people: People, place: ReplayPlace) -> Any:
         table = table_of(people, Relation.ADD_REMOVE)

@@ -250,6 +250,8 @@ def _show_budget(session: Opened, budget: Budget | None) -> None:
     from winnow.interactive.session import Interactive
 
     table = pairs()
+    for name, text in session.receipt.note():
+        table.add_row(name, visible(text))
     table.add_row("guarantee", str(session.guarantee))
     table.add_row("session", session.status)
     asked = "rounds" if session.method == "multiplicative-weights" else "questions"
@@ -342,7 +344,9 @@ def write_answers(session: Opened, lines: list[Any], out: Path | None, *, json: 
         f"{sum(row['kind'] == kind for row in rows)} {kind}"
         for kind in dict.fromkeys(row["kind"] for row in rows)
     )
-    report(f"{len(rows)} answers ({kinds}); {session.guarantee}; ledger {session.receipt.ledger}")
+    counted = "".join(f" counted: {visible(text)};" for _, text in session.receipt.note())
+    told = f"{len(rows)} answers ({kinds});{counted} {session.guarantee}"
+    report(f"{told}; ledger {session.receipt.ledger}")
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

@@ -2,18 +2,22 @@
 
     v: the wanted columns, each as text, number or true/false, and the person as text
     a: the same, with the bin in place of a number that the schema bins (-1: outside)
-    r: with a bound L: the rank of each row among those of its person, by a keyed hash
+    h: with a bound L: the keyed hash of each row
+    m: the number of each row among the equal ones of its person, from 1
+    r: the rank of each row among those of its person, by a keyed hash of h and m
     rows of rank up to L, grouped, with their number
 
 Grouped by all columns, or by several sets of them at once (GROUPING SETS): then a column g says of
 each column whether the row is summed over it, and texts that the schema does not list are one.
 
-The hash of a row is MD5 of a secret salt, the person and the row's own values; rows of one
-person with equal hashes are in one cell, or ranked by their values. What is hashed of a value is
-fixed by the schema, never by the type that the column happens to have: one person's missing or
-large number makes another type of a whole column of a frame. So the rows kept of a person
-depend on the person's own rows and the salt only: adding or removing one person adds or
-removes at most L rows. MD5 only chooses here and protects nothing.
+The hash h of a row is MD5 of a secret salt, the person and the row's own values; rows of one
+person with equal hashes are numbered by their values. Each copy of a row has its own number, so
+its own priority, and what is kept of a person is a uniform sample of the person's rows, whatever
+columns are read: if equal rows had one priority, they would be kept or left out together. What is
+hashed of a value is fixed by the schema, never by the type that the column happens to have: one
+person's missing or large number makes another type of a whole column of a frame. So the rows kept
+of a person depend on the person's own rows and the salt only, not on their order: adding or
+removing one person adds or removes at most L rows. MD5 only chooses here and protects nothing.
 """
 
 from __future__ import annotations
@@ -97,17 +101,13 @@ class HistogramQuery:
         filled = exp.Not(this=exp.Is(this=person.copy(), expression=exp.Null()))
         values = values.select(exp.alias_(_text(person, dialect), "u")).where(filled)
         rows = exp.select(*binned, "u").from_(values.subquery("v"))
-        rank = exp.Window(
-            this=exp.RowNumber(),
-            partition_by=[exp.column("u")],
-            order=exp.Order(
-                expressions=[
-                    exp.Ordered(this=node, nulls_first=False)
-                    for node in (self._row_hash(each, dialect), *map(exp.column, names))
-                ]
-            ),
-        )
-        ranked = exp.select(*names, exp.alias_(rank, "r")).from_(rows.subquery("a"))
+        hashed = exp.select(*names, "u", exp.alias_(self._row_hash(each, dialect), "h"))
+        hashed = hashed.from_(rows.subquery("a"))
+        copy = _numbered(["u", "h"], *map(exp.column, names))
+        copies = exp.select(*names, "u", "h", exp.alias_(copy, "m")).from_(hashed.subquery("e"))
+        own = exp.DPipe(this=exp.column("h"), expression=exp.cast(exp.column("m"), "TEXT"))
+        rank = _numbered(["u"], self._md5_salted(own, dialect))
+        ranked = exp.select(*names, exp.alias_(rank, "r")).from_(copies.subquery("f"))
         kept = exp.select(*names).from_(ranked.subquery("b"))
         return self._grouped(kept.where(exp.column("r") <= self.max_rows))
 
@@ -161,15 +161,29 @@ class HistogramQuery:
 
     def _row_hash(self, each: list[tuple[str, Column]], dialect: Dialect) -> exp.Expression:
         """MD5 of salt, person and values; a null is told from every text by its mark."""
-        salt = exp.Placeholder(this=SALT) if self.salt_apart else exp.Literal.string(self.salt)
-        joined: exp.Expression = exp.DPipe(this=salt, expression=exp.column("u"))
+        joined: exp.Expression = exp.column("u")
         for name, column in each:
             value = exp.DPipe(
                 this=exp.Literal.string("|="), expression=_hashed(column, exp.column(name))
             )
             filled = exp.Coalesce(this=value, expressions=[exp.Literal.string("|-")])
             joined = exp.DPipe(this=joined, expression=filled)
-        return _md5(joined, dialect)
+        return self._md5_salted(joined, dialect)
+
+    def _md5_salted(self, text: exp.Expression, dialect: Dialect) -> exp.Expression:
+        """MD5 of the salt and a text."""
+        salt = exp.Placeholder(this=SALT) if self.salt_apart else exp.Literal.string(self.salt)
+        return _md5(exp.DPipe(this=salt, expression=text), dialect)
+
+
+def _numbered(groups: list[str], *order: exp.Expression) -> exp.Window:
+    """The number of a row in its group, from 1."""
+    ordered = [exp.Ordered(this=node, nulls_first=False) for node in order]
+    return exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.column(name) for name in groups],
+        order=exp.Order(expressions=ordered),
+    )
 
 
 def _hashed(column: Column, value: exp.Expression) -> exp.Expression:

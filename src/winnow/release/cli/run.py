@@ -15,7 +15,14 @@ from winnow.cli.options import PLAIN_TEXT, TextOptions
 from winnow.cli.universe import universe_file, universe_from
 from winnow.core.checks import count, rows_to_release
 from winnow.core.relation import Relation
-from winnow.core.saving import check_target, receipt_path, save_columns, write_json, write_whole
+from winnow.core.saving import (
+    check_target,
+    receipt_path,
+    save_columns,
+    with_counted,
+    write_json,
+    write_whole,
+)
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import bound_workload
 from winnow.errors import DataError, ParameterError, WinnowError
@@ -316,7 +323,7 @@ def _writers(
     seed: int | None,
 ) -> list[tuple[str, Path, Callable[[Path], None]]]:
     synthetic = released.value
-    about = {"guarantee": released.guarantee.to_dict(), "receipt": released.receipt.to_dict()}
+    about = released.to_about()
 
     def rows(path: Path) -> None:
         synthetic.save(path, rows=targets.sample, seed=seed, about=about)
@@ -325,7 +332,8 @@ def _writers(
         if path.suffix.lower() == ".json":
             write_json(path, {"answers": synthetic.table(), **about})
         else:
-            save_columns(path, synthetic.to_columns(), about)
+            columns = with_counted(synthetic.to_columns(), released.receipt.counted)
+            save_columns(path, columns, about)
 
     def report(path: Path) -> None:
         write_whole(path, report_of(released, table, title=targets.title, unsafe=targets.unsafe))

@@ -29,6 +29,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
+from winnow.cli.with_cut import WithCutOption, check_cut
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
 
@@ -80,6 +81,7 @@ def topk(
     with_counts: Annotated[
         bool, typer.Option("--counts", help="Release noisy counts of the winners, too.")
     ] = False,
+    with_cut: WithCutOption = 0.0,
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
     user: Annotated[
@@ -215,9 +217,12 @@ def topk(
 
     with_counts = with_counts or plot is not None
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
+    bounded = count is None and user is not None and max_items_per_user is not None
+    check_cut(with_cut, bounded, "--user and --max-items-per-user")
     request = TopKRequest(
         k=k,
         epsilon=epsilon,
+        with_cut=with_cut,
         delta=delta,
         mechanism=str(mechanism),
         ordered=ordered,

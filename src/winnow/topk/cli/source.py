@@ -20,6 +20,7 @@ from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.files import STDIN, read_scores
 from winnow.read.records import csv_records, lines_of, text_of
 from winnow.read.scores import SealedScores, seal_scores
+from winnow.topk.beside import cut_beside, rest_of, run_beside
 from winnow.topk.crossing import UnknownDomain
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 from winnow.topk.table import (
@@ -52,6 +53,7 @@ class TopKRequest:
     accountant: str = "best"
     relation: Relation = Relation.ADD_REMOVE
     sensitivity: float | tuple[float, float] = 1
+    with_cut: float = 0.0
 
     @property
     def utility(self) -> Utility:
@@ -73,7 +75,7 @@ class TopKRequest:
         self._check_words(public)
         return choose(
             self.mechanism,
-            epsilon=self.epsilon,
+            epsilon=rest_of(self.with_cut, self.epsilon) or self.epsilon,
             delta=self.delta,
             k=self.k,
             ordered=self.ordered,
@@ -252,7 +254,9 @@ def from_log(
         **how_to_count,
     )
     sealed = counts.to_scores() if counts.domain_known else counts
-    return choice.plan(sealed.relation).run(sealed, budget=budget, seed=seed)
+    beside = cut_beside(request.with_cut, request.epsilon, counts.people)
+    plan = choice.plan(sealed.relation)
+    return run_beside(beside, plan, sealed, budget=budget, seed=seed)
 
 
 def check_source(

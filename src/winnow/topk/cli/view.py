@@ -12,6 +12,7 @@ from winnow.cli.comparison import Chances, curves
 from winnow.cli.printing import add_receipt, console, grid, notes, pairs, visible
 from winnow.core.relation import Relation
 from winnow.core.released import Released
+from winnow.core.unit import within_counted
 from winnow.errors import ParameterError
 from winnow.topk.plan.rows import TopKRow
 from winnow.topk.plan.verb import TopKPlan
@@ -53,7 +54,7 @@ def show_top(
     if threshold is not None:
         about.append(threshold)
     if margin is not None:
-        about.append(f"noise of each count: within ±{margin:,} with probability 0.95")
+        about.append(f"each count: {within_counted(f'{margin:,}')}, with probability 0.95")
     for line in about:
         show.print(line, style="dim")
     table = pairs()
@@ -63,15 +64,16 @@ def show_top(
 
 def save_top(path: Path, released: Top, *, with_counts: bool) -> None:
     """Save the items, and their counts; the guarantee and the receipt lie beside or inside."""
-    from winnow.core.saving import save_columns, write_whole
+    from winnow.core.saving import save_columns, with_counted, write_whole
 
     if path.suffix.lower() == ".json":
         document = json.dumps(released.to_dict(), indent=2, default=str)
         write_whole(path, f"{document}\n".encode())
         return
     items, counts = released_items(released, with_counts=with_counts)
-    about = {"guarantee": released.guarantee.to_dict(), "receipt": released.receipt.to_dict()}
-    save_columns(path, {"item": items} | ({} if counts is None else {"count": counts}), about)
+    about = released.to_about()
+    columns = {"item": items} | ({} if counts is None else {"count": counts})
+    save_columns(path, with_counted(columns, released.receipt.counted), about)
 
 
 def draw(

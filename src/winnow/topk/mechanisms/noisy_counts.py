@@ -19,7 +19,7 @@ from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.unit import counted
 from winnow.core.utility import Utility
-from winnow.privacy import Compose, Guarantee, Promise, guarantee_of, promise
+from winnow.privacy import Compose, Event, Guarantee, Promise, guarantee_of, promise
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.scores import SealedScores
 from winnow.select.crossing import Selection, check_size
@@ -134,6 +134,18 @@ def promise_with_counts(first: Promise, relation: Relation, epsilon: Real) -> Pr
     )
 
 
+def guarantee_together(first: Guarantee, event: Event, epsilon: Fraction) -> Guarantee:
+    """Of a release with this guarantee and pure noise for epsilon, both of them in the event.
+
+    The better of both accounted together and of the two guarantees added up.
+    """
+    together = guarantee_of(event, first.delta)
+    total = exact("epsilon", first.epsilon) + epsilon
+    if total >= exact("epsilon", together.epsilon):
+        return together
+    return Guarantee(stated_at_least(total), first.delta, event.relation, together.rho)
+
+
 @dataclass(frozen=True)
 class WithCounts(Selection):
     """Any top-k selection, followed by noisy counts of the winners.
@@ -190,13 +202,8 @@ class WithCounts(Selection):
 
     def guarantee(self, promised: Promise) -> Guarantee:
         """The better of both events accounted together and of the two guarantees added up."""
-        relation = promised.event.relation
-        first = self.selection.guarantee(self.selection.promise(relation))
-        together = guarantee_of(promised.event, first.delta)
-        total = exact("epsilon", first.epsilon) + exact("epsilon", self.epsilon)
-        if total >= exact("epsilon", together.epsilon):
-            return together
-        return Guarantee(stated_at_least(total), first.delta, relation, together.rho)
+        first = self.selection.guarantee(self.selection.promise(promised.event.relation))
+        return guarantee_together(first, promised.event, exact("epsilon", self.epsilon))
 
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         return self.selection._draw(scores, utility, tape.child("selection"))

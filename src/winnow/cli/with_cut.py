@@ -1,0 +1,27 @@
+"""The option for an estimate of what a bound left out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from winnow.errors import ParameterError
+
+WithCutOption = Annotated[
+    float,
+    typer.Option(
+        "--with-cut",
+        metavar="SHARE",
+        help="A share of epsilon, e.g. 0.05, for an estimate of what the bound on a person left "
+        "out.",
+    ),
+]
+
+
+def check_cut(with_cut: float, bounded: bool, options: str) -> None:
+    """Refuse an estimate of what a bound left out where there is none."""
+    if with_cut and not bounded:
+        raise ParameterError(
+            f"--with-cut estimates what a bound left out, and there is none; give {options}"
+        )
