@@ -245,7 +245,7 @@ def _with_cut() -> Iterator[Subject]:
         return redeem(both, counts, grant, tape)
 
     made = WithCut(wn.NoisyCounts(1, 2, 1, with_counts=True), MeasureCut(Fraction(1, 9), BOUND))
-    yield Subject("top-k with cut", made, both, released, ())
+    yield Subject("top-k with cut", made, both, released, (), looks=True)
 
 
 VECTORS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

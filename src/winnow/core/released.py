@@ -107,7 +107,9 @@ class Released(InNotebook, Framed, Generic[T]):
 
     def map(self, change: Callable[[T], R]) -> Released[R]:
         """Another view of what was released, under the same guarantee and receipt."""
-        return Released(change(self.value), self.guarantee, self.receipt)
+        itself: Any = self
+        viewed: Released[R] = replace(itself, value=change(self.value))
+        return viewed
 
     def about(self, unit: Unit) -> Released[T]:
         """The same with a guarantee that names the privacy unit, and what its schema notes."""
