@@ -295,3 +295,15 @@ def test_a_thousand_gaussian_charges_keep_short_numbers() -> None:
         budget.charge(Gaussian(100, ADD))
     used = budget._used()
     assert used.converted.denominator < 2**120 and budget.left.amount > 0
+
+
+def test_a_sum_that_an_older_version_kept_for_composition_alone_stays_so() -> None:
+    """Over half of delta in events, and a conversion: no later event has a delta of its own."""
+    cap = Cap.declare(0.1, Fraction(1, 2**16))
+    delta = Fraction(1, 2**16)
+    used = Amount(Fraction(9, 100), Fraction(101, 200) * delta, Fraction(1, 4000), delta / 32)
+    later = Amount(Fraction(1, 1000), Fraction(9, 20) * delta)
+    assert not cap.follows(used, used + later)
+    assert cap.follows(used, used + Amount(Fraction(1, 1000), Fraction(0), Fraction(1, 10**7)))
+    unconverted = Amount(Fraction(9, 100), Fraction(101, 200) * delta)
+    assert cap.follows(unconverted, unconverted + later)

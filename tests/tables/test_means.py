@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom
 
 import winnow as wn
-from winnow.tables.intervals import Means, Ratio
+from winnow.tables.intervals import Estimates, Means, Ratio
 
 SCHEMA = {"town": 40, "hours": 61}
 
@@ -153,3 +153,17 @@ def test_what_is_written_and_shown_has_no_nan(tmp_path) -> None:
     assert not value.to_pandas().isna().any().any()
     for column in value.table("town").readable().values():
         assert "-" not in column.tolist() and "nan" not in column.tolist()
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.15, 0.2, 0.275, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("missed", [0.1, 0.05, 0.01, 5e-5])
+def test_intervals_of_laplace_noise_below_one_row_miss_no_more_than_stated(
+    scale: float, missed: float
+) -> None:
+    """Exact tails: at a level of 1 - missed the interval holds all but that much of the law."""
+    q = math.exp(-1 / scale)
+    error = np.array([math.sqrt(2 * q) / (1 - q)])
+    low, high = Estimates(np.zeros(1), error, "laplace").interval(1 - missed)
+    beyond = math.floor(float(high[0])) + 1
+    assert low[0] == -high[0]
+    assert 2 * q**beyond / (1 + q) <= missed * (1 + 1e-9)

@@ -94,10 +94,10 @@ CHOICES: tuple[PrivateChoice, ...] = (
     ),
     PrivateChoice(
         "winnow.core.noisy_top.rounds",
-        "how many good scores there are, and how many items reach the bar",
-        "leaders by the maxima of columns or by sorting; the bar raised once more, or not",
+        "which scores are similar, and how often a round is drawn anew",
+        "items in more or fewer blocks; further clocks of a block, or none",
         "law",
-        "leaders are chosen from the scores before any noise, and have noise of the same law",
+        "any blocks and any bounds above their scores give the law of the rounds",
     ),
     PrivateChoice(
         "winnow.core.noisy_top.best_class",

@@ -108,6 +108,12 @@ class Limit:
     rho: Fraction | None = None
     pool: Fraction | None = None
     """The most delta of events and of conversions together; None: nothing is converted."""
+    unconverted_above: Fraction | None = None
+    """Events with more delta than this come without conversions.
+
+    A ledger of a version that converted less had no such sum but under ``Cap._composed_only``. So a
+    stored sum tells its split, whichever version charged it.
+    """
 
     def admits(self, amount: Amount) -> bool:
         """Whether no part that is counted passes its limit."""
@@ -116,6 +122,9 @@ class Limit:
         if self.rho is not None and amount.rho > self.rho:
             return False
         if self.pool is not None and amount.delta + amount.converted > self.pool:
+            return False
+        above = self.unconverted_above
+        if above is not None and amount.delta > above and amount.converted:
             return False
         return amount.delta <= self.delta
 
@@ -126,6 +135,7 @@ class Limit:
             self.delta * part,
             None if self.rho is None else self.rho * part,
             self.pool if part else ZERO,  # conversions are too large for a small part
+            self.unconverted_above,
         )
 
 
@@ -365,7 +375,8 @@ def _combined(epsilon: Fraction, delta: Fraction) -> tuple[Split, ...]:
     half, quarter = delta / 2, delta / 4
     pool = delta - quarter
     composed = Limit(None, half, _rho(epsilon, quarter), pool)
-    return (Limit(epsilon, half, None, pool), composed), (Limit(epsilon, delta, None, delta),)
+    alone = Limit(epsilon, delta, None, delta, unconverted_above=half)
+    return (Limit(epsilon, half, None, pool), composed), (alone,)
 
 
 @lru_cache(maxsize=256)

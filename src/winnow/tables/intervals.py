@@ -27,7 +27,7 @@ class Estimates:
     """The step between possible values."""
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """The ends of intervals that hold the truth with probability ``level``, or more.
+        """The ends of intervals that hold what was counted with probability ``level``, or more.
 
         Each for itself, or, with ``simultaneous``, all of this table at once.
         """
@@ -36,11 +36,11 @@ class Estimates:
         if simultaneous:  # Sidak's inequality for normal errors, the union bound for others
             size = max(1, self.estimate.size)
             missed = missed / size if self.law == "laplace" else -math.expm1(math.log(level) / size)
-        return self._ends(quantile(missed, self.law))
+        return self._ends(missed)
 
-    def _ends(self, reached: float) -> tuple[Floats, Floats]:
-        """The ends of intervals that reach so many standard errors."""
-        reach = _reach(self.standard_error, reached, self.unit)
+    def _ends(self, missed: float) -> tuple[Floats, Floats]:
+        """The ends of intervals that miss with at most this probability."""
+        reach = _reach(self.standard_error, missed, self.law, self.unit)
         return self.estimate - reach, self.estimate + reach
 
 
@@ -87,11 +87,11 @@ class Ratio:
         low, high = self._between(self.total_error, self.count_error)
         return (high - low) / 2
 
-    def ends(self, reached: float) -> tuple[Floats, Floats]:
-        """The ends of intervals whose sums and counts reach so many standard errors."""
+    def ends(self, missed: float, law: str) -> tuple[Floats, Floats]:
+        """The ends of intervals whose sums and counts miss with at most this probability."""
         return self._between(
-            _reach(self.total_error, reached, self.total_unit),
-            _reach(self.count_error, reached, 1.0),
+            _reach(self.total_error, missed, law, self.total_unit),
+            _reach(self.count_error, missed, law, 1.0),
         )
 
     @property
@@ -119,9 +119,9 @@ class Means(Estimates):
         """The means that a ratio of noisy numbers stands for, seen from the middle."""
         return cls(middle + ratio.point, ratio.standard_error, law, 0.0, middle, ratio)
 
-    def _ends(self, reached: float) -> tuple[Floats, Floats]:
+    def _ends(self, missed: float) -> tuple[Floats, Floats]:
         assert self.ratio is not None
-        low, high = self.ratio.ends(reached)
+        low, high = self.ratio.ends(missed, self.law)
         ends = self.middle + low, self.middle + high
         return np.minimum(ends[0], self.estimate), np.maximum(ends[1], self.estimate)
 
@@ -132,9 +132,21 @@ class Means(Estimates):
         return np.asarray(high - low >= 2 * self.ratio.half * (1 - 1e-9))
 
 
-def _reach(error: Floats, reached: float, unit: float) -> Floats:
-    """So many standard errors, and half a unit where there is noise."""
-    return error * reached + np.where(error > 0, _HALF * unit, 0.0)
+def _reach(error: Floats, missed: float, law: str, unit: float) -> Floats:
+    """How far noise reaches but for this probability: standard errors, and half a unit.
+
+    Discrete Laplace noise of less than a unit is mostly 0, and its standard error says little of
+    its tail: Pr[|Z| > m] = 2 q^(m+1)/(1+q), where 2 q/(1-q)^2 is the variance. So the reach is at
+    least the least m whose tail has no more than the missed probability, and half a unit.
+    """
+    half = np.where(error > 0, _HALF * unit, 0.0)
+    reach = error * quantile(missed, law) + half
+    if law != "laplace" or unit <= 0:
+        return reach
+    variance = np.where(error > 0, (error / unit) ** 2, 1.0)
+    q = variance / (variance + 1 + np.sqrt(2 * variance + 1))  # without cancellation
+    steps = np.maximum(np.ceil(np.log(missed * (1 + q) / 2) / np.log(q)) - 1, 0)
+    return np.asarray(np.where(error > 0, np.maximum(reach, unit * steps + half), reach))
 
 
 def _upper(s: Floats, n: Floats, e: Floats, c: Floats, half: float) -> Floats:
