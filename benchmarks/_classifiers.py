@@ -198,15 +198,17 @@ def ours(two: bool) -> dict[str, dict[str, Any]]:
     kinds = {CHOICE: "auto"} if two else {}  # of more classes it is the additive model
     for name, word in (kinds | {"additive": "additive"}).items():
         for more, options in (("", {}), (", with delta", {"delta": DELTA})):
-            found[f"{name}{more}"] = {"hypotheses": word, **options}
+            found[f"{name}{more}"] = {"method": word, **options}
             found[f"{name}, balanced{more}"] = {
-                "hypotheses": word, "class_weights": "balanced", **options
+                "method": word, "class_weights": "balanced", **options
             }  # fmt: skip
     if two:
-        rule = {"hypotheses": "conjunctions:2"}
+        rule = {"method": "conjunctions:2"}
         found["one rule (conjunctions:2)"] = rule
         found["one rule, balanced"] = rule | {"class_weights": "balanced"}
-        found["large margin, with delta"] = rule | {"delta": DELTA, "mechanism": "large-margin"}
+        found["large margin, with delta"] = {
+            "method": wn.OneRule(of="conjunctions:2", selection="large-margin"), "delta": DELTA
+        }  # fmt: skip
     return found
 
 

@@ -27,8 +27,9 @@ from _classifiers import compared, fresh, tables
 from _common import arguments, opened, report, save
 from winnow.core.tape import Tape
 from winnow.learn.crossing.rows import labelled_table, rule_scores
+from winnow.learn.features import cut_features
 from winnow.learn.kernels.rule_counts import correct_by_rule
-from winnow.learn.rules import RuleClass, parse
+from winnow.learn.rules import RuleClass, rule_class, rules_over
 from winnow.select.table import selection_named
 
 CUTS = {
@@ -80,7 +81,7 @@ def accuracies(folder: Path, kind: str, draws: int, seed: int) -> dict[str, Any]
     """Mean test accuracy of each mechanism at each epsilon, and of the best without privacy."""
     train, test, schema = adult(folder)
     sealed = wn.read_table(train, schema=schema)
-    rules = parse(kind).over(sealed.schema.subset([n for n in schema if n != TARGET]))
+    rules = rules_over(kind, sealed.schema.subset([n for n in schema if n != TARGET]))
     scores = opened(rule_scores(labelled_table(sealed, TARGET), rules).values)
     held = wn.read_table(test, schema=schema)
     on_test = opened(rule_scores(labelled_table(held, TARGET), rules).values) / len(test)
@@ -133,7 +134,7 @@ def timings(folder: Path | None, quick: bool) -> list[dict[str, Any]]:
     n = 50_000
     x = generator.normal(size=n)
     positive = generator.random(n) < 0.3
-    line = wn.intervals(cuts=np.linspace(-3, 3, 1000)).cut(["x"], named=False)
+    line = rule_class("intervals", cut_features(["x"], np.linspace(-3, 3, 1000), named=False))
     cases["intervals, 1,000 cuts, 50,000 rows"] = (
         line, [line.features[0].encode(x)], positive, np.ones(n, np.int64),
     )  # fmt: skip
@@ -175,7 +176,7 @@ def timings(folder: Path | None, quick: bool) -> list[dict[str, Any]]:
 def _case(table: wn.SealedTable, target: str, kind: str) -> tuple[RuleClass, Any, Any, Counts]:
     features = [name for name in table.schema.names if name != target]
     rows = opened(labelled_table(table, target).rows)
-    rules = parse(kind).over(table.schema.subset(features))
+    rules = rules_over(kind, table.schema.subset(features))
     return rules, rows.codes, rows.positive, rows.weights
 
 

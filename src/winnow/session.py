@@ -19,6 +19,7 @@ from winnow.interactive.independent import Independent
 from winnow.interactive.session import Interactive
 from winnow.interactive.verb import open_interactive
 from winnow.itemsets.verb import frequent_itemsets
+from winnow.learn.labelled import labelled
 from winnow.learn.predictor import Predictor
 from winnow.learn.verb import learn
 from winnow.lp.solution import LpSolution
@@ -180,12 +181,11 @@ class Session:
         return frequent_itemsets(baskets, size=size, epsilon=epsilon, **options)
 
     @guarded
-    def learn(
-        self, X: Any, y: Any, *, hypotheses: Any = "auto", epsilon: Real, **options: Any
-    ) -> Released[Predictor]:
-        """``winnow.learn`` charged to this session's budget."""
+    def learn(self, X: Any, y: Any = None, *, epsilon: Real, **options: Any) -> Released[Predictor]:
+        """``winnow.learn`` charged to this session's budget; X is read under its relation."""
         options = self._under_this_budget(options)
-        return learn(X, y, hypotheses=hypotheses, epsilon=epsilon, **options)
+        rows = labelled(X, y, relation=options.pop("relation"))
+        return learn(rows, epsilon=epsilon, **options)
 
     @guarded
     def solve_lp(

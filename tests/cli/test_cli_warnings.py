@@ -52,7 +52,7 @@ def test_options_of_text_files_are_those_of_every_command(
     for words in (
         ("schema", "check", *table),
         ("tabulate", *table, "--by", "sex", *noise),
-        ("learn", *table, "--target", "x", "--hypotheses", "stumps", *noise),
+        ("learn", *table, "--target", "x", "--method", "stumps", *noise),
         ("topk", "t.csv", *written, "--item", "sex", "-k", 1, "--delta", 1e-6, *noise),
     ):
         done = shown(*words)

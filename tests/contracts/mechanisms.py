@@ -41,7 +41,7 @@ from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
-from winnow.learn.rules import parse
+from winnow.learn.rules import rules_over
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
@@ -410,7 +410,7 @@ def _rules() -> Iterator[Subject]:
         codes, labels = np.array([0, 1], np.int32), np.array([0, 1], np.int32)
         rows = LabelledRows((codes,), labels, np.array([SECRET - turn, 7], np.int64))
         held = SealedLabelled(Sealed(rows, "rows"), ("no", "yes"), relation)
-        return held, parse("stumps").over(wn.Schema.parse({"x": 2}))
+        return held, rules_over("stumps", wn.Schema.parse({"x": 2}))
 
     made = BalancedRule(Fraction(1, 10), Fraction(1, 2))
     refused = (replace(made, sizes=Fraction(1, 2**50)), data())
@@ -484,8 +484,6 @@ REFUSED: dict[str, Callable[..., Any]] = {
     "solve_lp, no sides": lambda **to: wn.solve_lp(
         *_PROGRAM, private="constraint", opt=1, epsilon=1, entries=(1, 0), **to
     ),
-    "learn, unknown target": lambda **to: wn.learn(
-        table(), "z", hypotheses=wn.stumps(), epsilon=1, **to
-    ),
+    "learn, unknown target": lambda **to: wn.learn(table(), "z", method="stumps", epsilon=1, **to),
 }
 """Calls of verbs with something wrong in them."""

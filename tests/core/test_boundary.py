@@ -55,8 +55,8 @@ INNER_PRODUCTS = {
 
 
 LEARNING = {
-    "Predictor", "PrivateClassifier", "conjunctions", "intervals", "learn", "load_predictor",
-    "stumps", "thresholds", "additive", "AdditivePredictor", "boosted", "BoostedPredictor",
+    "Predictor", "PrivateClassifier", "learn", "load_predictor", "labelled", "Labelled",
+    "Additive", "AdditivePredictor", "Boosted", "BoostedPredictor", "OneRule",
 }  # fmt: skip
 
 

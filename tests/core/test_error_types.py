@@ -237,9 +237,9 @@ PUBLIC_ERRORS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any]]] = {
     "ask, value": (lambda d: asked(d, wn.where(sex="x")), NEIGHBOURS),
     "ask, edge": (lambda d: asked(d, wn.where(age=(3, 50))), NEIGHBOURS),
     "learn, target": (
-        lambda d: wn.learn(table(d), "age2", hypotheses="stumps", epsilon=1), NEIGHBOURS),
+        lambda d: wn.learn(table(d), "age2", method="stumps", epsilon=1), NEIGHBOURS),
     "learn, class": (
-        lambda d: wn.learn(table(d), "sex", hypotheses="trees", epsilon=1), NEIGHBOURS),
+        lambda d: wn.learn(table(d), "sex", method="trees", epsilon=1), NEIGHBOURS),
     "itemsets, size": (
         lambda d: wn.frequent_itemsets(d, size=0, k=1, epsilon=1, unit="basket"), BASKETS),
     "itemsets, mechanism": (
@@ -279,7 +279,7 @@ CURATORS = {
     "schema's path": lambda: wn.Schema.parse("/no/such/schema.json"),
     "value outside": lambda: table([("x", 7)]),
     "type of a column": lambda: wn.read_table(pd.DataFrame({"n": ["a"]}), schema={"n": 5}),
-    "label": lambda: wn.learn(np.eye(2), [0, 7], hypotheses=wn.stumps(cuts=[1.0]), epsilon=1),
+    "label": lambda: wn.learn(np.eye(2), [0, 7], epsilon=1),
     "basket": lambda: wn.read_baskets(["x"], unit="basket", layout="lines"),
     "side": lambda: wn.solve_lp(np.eye(2), ["x", 1], [1, 1], private="scalar", epsilon=1, opt=1,
                                 sensitivity=1),

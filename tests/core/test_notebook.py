@@ -55,7 +55,7 @@ def shown() -> dict[str, Any]:
         "release plan": wn.plan.release(SCHEMA, wn.marginals(2), n=100, epsilon=1),
         "tabulate plan": wn.plan.tabulate(SCHEMA, [["town"]], epsilon=1),
         "mwem plan": wn.plan.mwem(SCHEMA, wn.marginals(2), n=100, epsilon=1, delta=1e-6),
-        "learn plan": wn.plan.learn(hypotheses=10, rows=100, epsilon=1),
+        "learn plan": wn.plan.learn(wn.plan.labelled({"x": 2, "y": 2}, "y", rows=100), epsilon=1),
     }
 
 

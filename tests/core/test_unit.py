@@ -73,7 +73,7 @@ def test_two_units_or_an_unknown_one_are_refused(reader: Any) -> None:
         ["release", "log.csv", "--schema", "s.json", "--workload", "marginals:1", "--epsilon", "1"],
         ["tabulate", "log.csv", "--schema", "s.json", "--by", "page", "--epsilon", "1"],
         ["ask", "log.csv", "--schema", "s.json", "--epsilon", "1", "--delta", "1e-6"],
-        ["learn", "log.csv", "--schema", "s.json", "--target", "page", "--hypotheses", "stumps",
+        ["learn", "log.csv", "--schema", "s.json", "--target", "page", "--method", "stumps",
          "--epsilon", "1"],
         ["itemsets", "log.csv", "--size", "1", "--epsilon", "1", "--delta", "1e-6"],
     ],

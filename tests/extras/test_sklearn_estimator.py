@@ -28,7 +28,9 @@ EXPECTED = {
 
 
 def classifier(**options: object) -> wn.PrivateClassifier:
-    return wn.PrivateClassifier(wn.stumps(cuts=[-1, 0, 1]), epsilon=5.0, seed=0, **options)
+    return wn.PrivateClassifier(
+        wn.OneRule(of="stumps", cuts=[-1, 0, 1]), epsilon=5.0, seed=0, **options
+    )
 
 
 def test_the_checks_of_estimators_pass_where_they_make_sense() -> None:

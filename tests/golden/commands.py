@@ -52,7 +52,7 @@ COUNTS = f"topk votes.csv --item dish --count n --labels public -k 3 --epsilon 1
 ITEMS = f"itemsets baskets.csv --one-basket-per-person --size 2 --epsilon 2 {SEED}"
 TABLE = "people.csv --schema schema.json --one-row-per-person"
 RELEASE = f"release {TABLE} --epsilon 2 --delta 1e-6 --rounds 2 --workload"
-LEARN = f"learn {TABLE} --target sex --epsilon 1 {SEED} --hypotheses"
+LEARN = f"learn {TABLE} --target sex --epsilon 1 {SEED} --method"
 ASK = (
     "ask many.csv --one-row-per-person --schema schema.json --epsilon 1 --delta 1e-6 "
     f"--batch questions.txt {SEED}"
@@ -84,7 +84,7 @@ LINES = (
     f"{ITEMS} --items items.txt --mechanism joint -k 2 --json",
     f"{ITEMS}",
     f"{LEARN} stumps --json",
-    f"{LEARN} conjunctions:2 --delta 1e-6 --accuracy --test people.csv",
+    f"{LEARN} conjunctions:2 --delta 1e-6 --with-accuracy --test people.csv",
     f"{LEARN} auto",
     f"{LEARN} boosted --class-weights balanced --delta 1e-6",
     f"{LEARN} circles",

@@ -172,8 +172,8 @@ def saved() -> Any:
 
 def model() -> Any:
     points, classes = examples()
-    found = wn.learn(points, classes, hypotheses=wn.conjunctions(2, cuts=[2.0, 4.0]), epsilon=2,
-                     seed=SEED)  # fmt: skip
+    rule = wn.OneRule(of="conjunctions:2", cuts=[2.0, 4.0])
+    found = wn.learn(points, classes, method=rule, epsilon=2, seed=SEED)
     Path("model.json").write_text(json.dumps(found.to_dict()))
     again = wn.load_predictor("model.json")
     return rounded(plain([found.value.to_dict(), repr(again), again.text,
@@ -190,7 +190,7 @@ def read_back() -> Any:
         [repr(read), repr(counted), repr(held)],
         wn.top_k(counted, k=3, epsilon=3, delta=1e-6, with_counts=True, seed=SEED),
         wn.frequent_itemsets(held, size=2, epsilon=3, delta=1e-6, seed=SEED),
-        wn.learn(read, "sex", hypotheses="stumps", epsilon=1, seed=SEED).value.text,
+        wn.learn(read, "sex", method="stumps", epsilon=1, seed=SEED).value.text,
     ]
 
 

@@ -94,8 +94,12 @@ PUBLIC = {"x": 3, "y": 2, "z": {"edges": [0, 1, 2, 3]}}
 
 
 def learn(**options: Any) -> Any:
-    given = {"hypotheses": 1000, "rows": 5000, "epsilon": 0.5, **options}
-    return shown(wn.plan.learn(**given))
+    about = wn.plan.labelled(PUBLIC, options.pop("target"), rows=5000)
+    return shown(wn.plan.learn(about, epsilon=0.5, **options))
+
+
+def learning_bound(**options: Any) -> Any:
+    return shown(wn.plan.learning_bound(1000, rows=5000, epsilon=0.5, **options))
 
 
 def lp(**options: Any) -> Any:
@@ -136,13 +140,14 @@ def cases() -> dict[str, Case]:
         (interactive, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
         (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
                   {"near": 5, "relation": "substitution"})),
-        (learn, ({}, {"delta": 1e-6}, {"delta": 1e-6, "near": 3}, {"relation": "add-remove"},
-                 {"hypotheses": "auto", "schema": PUBLIC, "target": "y"},
-                 {"hypotheses": "auto", "schema": PUBLIC, "target": "x", "delta": 1e-6})),
+        (learning_bound, ({}, {"delta": 1e-6}, {"delta": 1e-6, "near": 3},
+                          {"relation": "add-remove"})),
+        (learn, ({"target": "y"}, {"target": "x", "delta": 1e-6},
+                 {"target": "y", "method": "stumps"})),
         (lp, ({}, {"opt": (20, 90), "searches": 3}, {"alpha": 5.0, "rounds": None},
               {"measure": True}, {"relation": "substitution", "delta": 0})),
     ):  # fmt: skip
         for options in several:
             name = f"{verb.__name__} {words(options)}".strip()
-            found[name] = lambda v=verb, o=options: v(**o)
+            found[name] = lambda v=verb, o=options: v(**dict(o))
     return {name: Case(run) for name, run in found.items()}

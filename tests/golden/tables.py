@@ -237,25 +237,27 @@ def pairs(layout: str) -> Any:
     return [repr(read), found]
 
 
-def learn(hypotheses: Any, **options: Any) -> Any:
+def learn(of: str, about: Any = None, rule: Any = None, **options: Any) -> Any:
     points, classes = examples()
-    released = wn.learn(
-        points, classes, hypotheses=hypotheses, **{"epsilon": 1, "seed": SEED, **options}
-    )
+    method = wn.OneRule(of=of, cuts=[1.0, 2.5, 4.0, 6.0, 8.5], **(rule or {}))
+    given = {"epsilon": 1, "seed": SEED, **options}
+    released = wn.learn(wn.labelled(points, classes, **(about or {})), method=method, **given)
     value = released.value
     tried = [value.text, value.predict(points)[:12], value.score(points, classes), repr(value)]
     return rounded(plain([released, tried]), 12)
 
 
-def learn_table(hypotheses: str, **options: Any) -> Any:
+def learn_table(method: str, **options: Any) -> Any:
     given = {"epsilon": 1, "seed": SEED, **options}
-    released = wn.learn(table(), "sex", hypotheses=hypotheses, **given)
+    released = wn.learn(table(), "sex", method=method, **given)
     return rounded(plain([released, released.value.text, str(released.value.bound)]), 12)
 
 
 def classifier() -> Any:
     points, classes = examples()
-    model = wn.PrivateClassifier(wn.stumps(cuts=[2.0, 4.0, 6.0]), epsilon=1, seed=SEED)
+    model = wn.PrivateClassifier(
+        wn.OneRule(of="stumps", cuts=[2.0, 4.0, 6.0]), epsilon=1, seed=SEED
+    )
     before = repr(model)
     model.fit(points, classes)
     return [before, model.rule_, str(model.released_), model.score(points, classes),
@@ -303,7 +305,7 @@ def session() -> Any:
                     table(), wn.marginals(1), epsilon=1, delta=1e-6, rounds=2, method="mwem"
                 )
             ),
-            opened.learn(table(), "sex", hypotheses="stumps", epsilon=0.5),
+            opened.learn(table(), "sex", method="stumps", epsilon=0.5),
         ]
         asked = opened.interactive(epsilon=1, delta=5e-7, max_queries=50)
         found = [asked.ask(wn.where(sex="Male")), asked.guarantee, asked.receipt]
@@ -341,22 +343,21 @@ def cases() -> dict[str, Case]:
         found[f"itemsets unlisted {mechanism}"] = lambda m=mechanism: itemsets(mechanism=m, delta=0)
     for layout in ("pairs", "indicators"):
         found[f"itemsets of {layout}"] = lambda w=layout: pairs(w)
-    cuts = [1.0, 2.5, 4.0, 6.0, 8.5]
-    classes = {"thresholds": wn.thresholds, "stumps": wn.stumps, "intervals": wn.intervals,
-               "conjunctions:2": lambda cuts: wn.conjunctions(2, cuts=cuts)}  # fmt: skip
-    for name, make in classes.items():
-        for more in (
-            {},
-            {"delta": 1e-6, "thresholds": "printed"},
-            {"mechanism": "exponential", "relation": "add-remove", "rows": 120},
-            {"with_accuracy": True, "classes": (0, 1)},
-        ):
-            found[f"learn {name} {words(more)}".strip()] = lambda m=make, o=more: learn(
-                m(cuts=cuts), **o
-            )
+    for name in ("thresholds", "stumps", "intervals", "conjunctions:2"):
+        for more, said in (
+            ("", {}),
+            ("delta=1e-06 thresholds=printed",
+             {"delta": 1e-6, "rule": {"thresholds": "printed"}}),
+            ("selection=exponential relation=add-remove rows=120",
+             {"rule": {"selection": "exponential"},
+              "about": {"relation": "add-remove", "rows": 120}}),
+            ("with_accuracy=True classes=(0, 1)",
+             {"rule": {"with_accuracy": True}, "about": {"classes": (0, 1)}}),
+        ):  # fmt: skip
+            found[f"learn {name} {more}".strip()] = lambda n=name, o=said: learn(n, **o)
         found[f"learn a table {name}"] = lambda n=name: learn_table(n)
     found["learn predictions"] = lambda: wn.learn(
-        [], [0, 1] * 40, hypotheses=[[0, 1] * 40, [0] * 80], epsilon=2, seed=SEED
+        wn.labelled(y=[0, 1] * 40, predictions=[[0, 1] * 40, [0] * 80]), epsilon=2, seed=SEED
     )
     for options in (
         {}, {"relation": "substitution"}, {"monotone": True}, {"opt": (20, 90), "searches": 3},

@@ -16,19 +16,20 @@ import pytest
 import winnow as wn
 from reference.audited import chi_square_p_value, hockey_stick, model_of
 from reference.inside import Sealed, Tape, open_sealed
+from reference.learning import learned
 from reference.running import paid_key, released
 from winnow.learn.additive import AdditiveFamily, balanced, variants_of
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled, rule_scores
-from winnow.learn.problem import whole_weights
-from winnow.learn.rules import parse
-from winnow.learn.verb import sized_model
+from winnow.learn.rules import rules_over
+from winnow.learn.settings import sized_model
+from winnow.learn.weights import whole_weights
 from winnow.privacy import Compose, DiscreteLaplace, PureDP, single_use_grant
 from winnow.select.mechanism import PermuteAndFlip
 
 ROWS = list(product((0, 1), (0, 1), (0, 1)))
 """All rows of two columns of two values, and a class."""
-RULES = parse("stumps").over(wn.Schema.parse({"a": 2, "b": 2}))
+RULES = rules_over("stumps", wn.Schema.parse({"a": 2, "b": 2}))
 
 
 def labelled(rows: list[tuple[int, ...]], relation: Any, **how: Any) -> SealedLabelled:
@@ -180,7 +181,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def test_more_than_two_classes_are_told_apart_and_the_model_is_saved(tmp_path: Path) -> None:
-    found = wn.learn(shop(), "kind", hypotheses="additive", epsilon=2.0, schema=SCHEMA, seed=1)
+    found = learned(shop(), "kind", method="additive", epsilon=2.0, schema=SCHEMA, seed=1)
     model = found.value
     assert isinstance(model, wn.AdditivePredictor) and found.guarantee.epsilon <= 2
     fresh = shop(seed=4)
@@ -194,9 +195,9 @@ def test_more_than_two_classes_are_told_apart_and_the_model_is_saved(tmp_path: P
 
 
 def test_balanced_classes_raise_the_share_of_the_rare_one() -> None:
-    options = {"hypotheses": "additive", "epsilon": 4.0, "schema": SCHEMA, "seed": 1}
-    plain = wn.learn(shop(), "kind", **options)
-    even = wn.learn(shop(), "kind", class_weights="balanced", **options)
+    options = {"method": "additive", "epsilon": 4.0, "schema": SCHEMA, "seed": 1}
+    plain = learned(shop(), "kind", **options)
+    even = learned(shop(), "kind", class_weights="balanced", **options)
     assert "balanced" in even.receipt.mechanism
     fresh = shop(seed=4)
 
@@ -205,7 +206,7 @@ def test_balanced_classes_raise_the_share_of_the_rare_one() -> None:
         return float(right[fresh["kind"] == "c"].mean())
 
     assert worst(even.value) >= worst(plain.value)
-    declared = wn.learn(shop(), "kind", class_weights={"a": 1, "b": 2, "c": 6}, **options)
+    declared = learned(shop(), "kind", class_weights={"a": 1, "b": 2, "c": 6}, **options)
     assert worst(declared.value) >= worst(plain.value)
 
 
@@ -213,13 +214,13 @@ def test_a_rule_follows_the_class_that_counts_more() -> None:
     rows = [(0, 0, 0)] * 600 + [(1, 0, 1)] * 100 + [(1, 0, 0)] * 200
     table = pd.DataFrame(rows, columns=["a", "b", "y"])
     options = {
-        "hypotheses": "stumps",
+        "method": "stumps",
         "epsilon": 5.0,
         "schema": {"a": 2, "b": 2, "y": 2},
         "seed": 2,
     }
     plain, weighed = (
-        wn.learn(table, "y", class_weights=weights, **options).value for weights in (None, (1, 8))
+        learned(table, "y", class_weights=weights, **options).value for weights in (None, (1, 8))
     )
     new = pd.DataFrame({"a": [1], "b": [0]})
     assert (plain.predict(new).tolist(), weighed.predict(new).tolist()) == ([0], [1])
@@ -229,20 +230,16 @@ def test_a_rule_follows_the_class_that_counts_more() -> None:
 def test_arrays_take_cuts_and_several_classes() -> None:
     X = np.arange(3000.0).reshape(1000, 3) % 97
     y = np.digitize(X[:, 1], [30, 60])
-    found = wn.learn(
-        X, y, hypotheses=wn.additive(cuts=[30, 60]), classes=(0, 1, 2), epsilon=4.0, seed=1
-    )
+    found = learned(X, y, method=wn.Additive(cuts=[30, 60]), classes=(0, 1, 2), epsilon=4.0, seed=1)
     assert found.value.score(X, y) > 0.9
 
 
 def test_an_unknown_value_has_no_points_and_nobody_is_no_error() -> None:
-    model = wn.learn(
-        shop(), "kind", hypotheses="additive", epsilon=4.0, schema=SCHEMA, seed=1
-    ).value
+    model = learned(shop(), "kind", method="additive", epsilon=4.0, schema=SCHEMA, seed=1).value
     odd = pd.DataFrame({f"c{i}": [7, 1] for i in range(4)} | {"noise": [0, 0]})
     assert model.predict(odd).tolist()[1] == "b"
-    nobody = wn.learn(
-        pd.DataFrame({name: [] for name in SCHEMA}), "kind", hypotheses="additive", epsilon=1.0,
+    nobody = learned(
+        pd.DataFrame({name: [] for name in SCHEMA}), "kind", method="additive", epsilon=1.0,
         schema=SCHEMA, relation="add-remove",
     )  # fmt: skip
     assert nobody.value.classes == ("a", "b", "c")
@@ -259,21 +256,19 @@ def test_weights_are_thousandths_of_the_largest() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"hypotheses": "additive", "mechanism": "exponential"}, "leave them out"),
-        ({"hypotheses": "additive", "with_accuracy": True}, "leave them out"),
-        ({"hypotheses": "additive", "class_weights": (1, 2)}, "2 class_weights for 3"),
-        ({"hypotheses": "additive", "class_weights": "even"}, "give a number for each"),
-        ({"hypotheses": "additive", "class_weights": {"a": 1}}, "lack 'b'"),
-        ({"hypotheses": "additive", "class_weights": (1, 0, 2)}, "not positive"),
-        ({"hypotheses": "additive", "epsilon": 0}, "not positive"),
-        ({"hypotheses": "stumps"}, "additive"),
+        ({"method": "additive", "class_weights": (1, 2)}, "2 class_weights for 3"),
+        ({"method": "additive", "class_weights": "even"}, "give a number for each"),
+        ({"method": "additive", "class_weights": {"a": 1}}, "lack 'b'"),
+        ({"method": "additive", "class_weights": (1, 0, 2)}, "not positive"),
+        ({"method": "additive", "epsilon": 0}, "not above 0"),
+        ({"method": "stumps"}, "additive"),
     ],
 )
 def test_bad_requests_are_refused_before_anything_is_charged(how: Any, message: str) -> None:
     budget = wn.Budget(1.0)
     request = {"epsilon": 1.0, "schema": SCHEMA, "relation": "add-remove"} | how
     with pytest.raises(wn.InputError, match=message):
-        wn.learn(shop(50), "kind", budget=budget, **request)
+        learned(shop(50), "kind", budget=budget, **request)
     wn.select({"a": 3, "b": 1}, epsilon=1.0, budget=budget)  # all is left
 
 
@@ -289,6 +284,6 @@ def test_a_budget_is_charged_once_before_the_tables_are_drawn() -> None:
 def test_gaussian_tables_are_released_at_their_delta() -> None:
     wide = pd.DataFrame({f"x{i}": [0, 1] * 40 for i in range(30)} | {"y": [0, 1] * 40})
     schema = dict.fromkeys(wide.columns, 2)
-    found = wn.learn(wide, "y", hypotheses="additive", epsilon=1.0, delta=1e-6, schema=schema)
+    found = learned(wide, "y", method="additive", epsilon=1.0, delta=1e-6, schema=schema)
     assert "Gaussian" in found.receipt.mechanism
     assert found.guarantee.epsilon <= 1.0 and 0 < found.guarantee.delta <= 1e-6

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 import winnow as wn
+from reference.learning import learned
+from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.settings import ASSUMED, MOST_ROUNDS
 
 SCHEMA: dict[str, Any] = {
@@ -38,27 +40,28 @@ def people(rows: int, seed: int = 0) -> pd.DataFrame:
         (1500, 1.0, {"schema": THREE}, "additive"),
         (1500, 1.0, {"schema": THREE, "delta": 1e-6}, "additive"),
         (1500, 1.0, {"schema": THREE, "class_weights": "balanced"}, "additive"),
-        (1500, 1.0, {"hypotheses": "stumps"}, "stumps"),
-        (1500, 1.0, {"hypotheses": "boosted"}, "boosted:2"),
-        (1500, 1.0, {"hypotheses": wn.boosted(1, rounds=5)}, "boosted:1"),
-        (1500, 1.0, {"hypotheses": "additive"}, "additive"),
+        (1500, 1.0, {"method": "stumps"}, "stumps"),
+        (1500, 1.0, {"method": "boosted"}, "boosted:2"),
+        (1500, 1.0, {"method": wn.Boosted(size=1, rounds=5)}, "boosted:1"),
+        (1500, 1.0, {"method": "additive"}, "additive"),
     ],
 )
 def test_the_plan_says_what_is_learned(
     rows: int, epsilon: float, options: dict[str, Any], kind: str
 ) -> None:
-    given = {"schema": SCHEMA, "epsilon": epsilon, **options}
-    plan = wn.plan.learn(target="rich", rows=rows, **given)
-    released = wn.learn(people(rows), "rich", seed=1, **given)
-    assert plan.model is not None and plan.model.kind == released.value.kind == kind
-    assert plan.model.mechanism == released.receipt.mechanism
-    assert plan.model.guarantee.epsilon == released.guarantee.epsilon
-    assert plan.model.guarantee.delta == released.guarantee.delta
-    if "hypotheses" not in options:
-        assert released.receipt.reason.startswith(plan.model.reason) and plan.model.reason
+    schema = options.get("schema", SCHEMA)
+    asked = {"epsilon": epsilon} | {name: options[name] for name in options if name != "schema"}
+    plan = wn.plan.learn(wn.plan.labelled(schema, "rich", rows=rows), **asked)
+    released = learned(people(rows), "rich", seed=1, schema=schema, **asked)
+    assert plan.kind == released.value.kind == kind
+    assert plan.name == released.receipt.mechanism
+    assert plan.guarantee.epsilon == released.guarantee.epsilon
+    assert plan.guarantee.delta == released.guarantee.delta
+    assert plan.reason == released.receipt.reason
     assert plan.hypotheses == released.value.hypotheses
-    assert kind in str(plan) and plan.to_dict()["model"]["kind"] == kind
-    assert bool(plan.table) == (released.value.bound is not None)
+    assert kind in str(plan) and plan.to_dict()["kind"] == kind
+    bound = released.value.bound
+    assert plan.error == (None if bound is None else pytest.approx(bound.excess))
 
 
 def test_the_choice_of_neighbours_is_the_same() -> None:
@@ -66,7 +69,7 @@ def test_the_choice_of_neighbours_is_the_same() -> None:
     other.loc[0, "age"] = 99
     for relation in ("substitution", "add-remove"):
         first, second = (
-            wn.learn(frame, "rich", schema=SCHEMA, epsilon=1.0, relation=relation, seed=3)
+            learned(frame, "rich", schema=SCHEMA, epsilon=1.0, relation=relation, seed=3)
             for frame in (people(400), other)
         )
         assert first.receipt.reason == second.receipt.reason
@@ -75,13 +78,13 @@ def test_the_choice_of_neighbours_is_the_same() -> None:
 
 def test_a_number_of_rows_that_is_not_public_is_not_used() -> None:
     reasons = {
-        wn.learn(
+        learned(
             people(rows), "rich", schema=SCHEMA, epsilon=1.0, relation="add-remove", seed=1
         ).receipt.reason
         for rows in (50, 5000)
     }
     assert len(reasons) == 1 and f"{ASSUMED:,} rows (assumed)" in reasons.pop()
-    said = wn.learn(
+    said = learned(
         people(50), "rich", schema=SCHEMA, epsilon=1.0, relation="add-remove", rows=60, seed=1
     )
     assert "60 rows" in said.receipt.reason
@@ -89,11 +92,10 @@ def test_a_number_of_rows_that_is_not_public_is_not_used() -> None:
 
 def test_rounds_grow_with_rows_and_epsilon_up_to_a_limit() -> None:
     def rounds(rows: int, epsilon: float) -> int:
-        plan = wn.plan.learn(
-            schema=SCHEMA, target="rich", hypotheses="boosted", rows=rows, epsilon=epsilon
-        )
-        assert plan.model is not None
-        return int(plan.model.mechanism.split("boosting, ")[1].split()[0])
+        about = wn.plan.labelled(SCHEMA, "rich", rows=rows)
+        plan = wn.plan.learn(about, method="boosted", epsilon=epsilon)
+        assert isinstance(plan.mechanism, BoostedRules)
+        return plan.mechanism.rounds
 
     found = [rounds(rows, 1.0) for rows in (10, 300, 3000, 30_000, 10**7)]
     assert found == sorted(found) and found[0] == 1 and found[-1] == MOST_ROUNDS
@@ -101,33 +103,32 @@ def test_rounds_grow_with_rows_and_epsilon_up_to_a_limit() -> None:
     assert rounds(300, 10.0) == rounds(3000, 1.0)
 
 
-def test_what_is_about_one_rule_chooses_one_rule() -> None:
+def test_one_rule_of_no_class_is_one_of_two_tests() -> None:
     table = wn.read_table(people(1500), schema=SCHEMA)
-    for options in ({"mechanism": "exponential"}, {"with_accuracy": True}):
-        found = wn.learn(table, "rich", epsilon=1.0, seed=1, **options)
-        assert found.value.kind == "conjunctions:2" and "asked for" in found.receipt.reason
+    for how in ({"selection": "exponential"}, {"with_accuracy": True}):
+        found = wn.learn(table, "rich", epsilon=1.0, seed=1, method=wn.OneRule(**how))
+        assert found.value.kind == "conjunctions:2"
     three = wn.read_table(people(1500), schema=THREE)
     with pytest.raises(wn.InputError, match="there are 3"):
-        wn.learn(three, "rich", epsilon=1.0, with_accuracy=True)
+        wn.learn(three, "rich", epsilon=1.0, method=wn.OneRule(with_accuracy=True))
 
 
 def test_pairs_of_tests_that_are_too_many_leave_single_tests() -> None:
     wide = {f"c{i}": {"values": list(range(900))} for i in range(12)} | {"y": 2}
-    plan = wn.plan.learn(schema=wide, target="y", rows=10**5, epsilon=1.0)
-    assert plan.model is not None and plan.model.kind == "boosted:1"
+    about = wn.plan.labelled(wide, "y", rows=10**5)
+    assert wn.plan.learn(about, epsilon=1.0).kind == "boosted:1"
+    assert wn.plan.learn(about, epsilon=1.0, method="one-rule").kind == "conjunctions:1"
 
 
-def test_plans_in_words_and_in_numbers_are_not_mixed() -> None:
-    with pytest.raises(wn.InputError, match="give schema= and target="):
-        wn.plan.learn(rows=100, epsilon=1.0)
-    with pytest.raises(wn.InputError, match="in words"):
-        wn.plan.learn(hypotheses=5, rows=100, epsilon=1.0, schema=SCHEMA, target="rich")
-    vote = wn.plan.learn(rows=10**4, epsilon=1.0, schema=SCHEMA, target="rich")
+def test_nothing_is_promised_of_a_vote_and_one_class_is_none() -> None:
+    vote = wn.plan.learn(wn.plan.labelled(SCHEMA, "rich", rows=10**4), epsilon=1.0)
+    assert vote.expected is None and vote.error is None and vote.compared == ()
     with pytest.raises(wn.InputError, match="nothing is promised"):
-        _ = vote.best
-    one = {"rich": {"values": ["no"]}}
+        vote.near(3)
     with pytest.raises(wn.InputError, match="has 1 label"):
-        wn.plan.learn(rows=10, epsilon=1.0, schema=SCHEMA | one, target="rich")
+        wn.plan.labelled(SCHEMA | {"rich": {"values": ["no"]}}, "rich")
+    with pytest.raises(wn.InputError, match="says nothing of rows"):
+        wn.plan.learn(SCHEMA, epsilon=1.0)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,8 @@ def test_plans_in_words_and_in_numbers_are_not_mixed() -> None:
     ],
 )
 def test_weights_that_are_none_are_refused_before_the_charge(weights: Any, said: str) -> None:
+    table = wn.read_table(people(60), schema=SCHEMA)
     with wn.Session(epsilon=1.0, relation="substitution") as session:
         with pytest.raises(wn.InputError, match=said):
-            session.learn(people(60), "rich", schema=SCHEMA, epsilon=1.0, class_weights=weights)
-        session.learn(people(60), "rich", schema=SCHEMA, epsilon=1.0)
+            session.learn(table, "rich", epsilon=1.0, class_weights=weights)
+        session.learn(table, "rich", epsilon=1.0)

@@ -12,15 +12,16 @@ import pytest
 
 import winnow as wn
 from reference.inside import Sealed
+from reference.learning import learned
 from reference.running import paid_key
 from winnow import Relation
 from winnow.learn.audit.balanced import BalancedModel, made
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
-from winnow.learn.rules import parse
+from winnow.learn.rules import rules_over
 
 SCHEMA = {"a": 2, "y": 2}
-OPTIONS: dict[str, Any] = {"hypotheses": "stumps", "epsilon": 1.0, "schema": SCHEMA}
+OPTIONS: dict[str, Any] = {"method": "stumps", "epsilon": 1.0, "schema": SCHEMA}
 
 
 def rare(rows: int = 4000) -> pd.DataFrame:
@@ -31,8 +32,8 @@ def rare(rows: int = 4000) -> pd.DataFrame:
 
 
 def test_a_rare_class_is_found_by_a_balanced_rule_and_not_by_plain_accuracy() -> None:
-    plain = wn.learn(rare(), "y", seed=1, **OPTIONS).value
-    even = wn.learn(rare(), "y", class_weights="balanced", seed=1, **OPTIONS)
+    plain = learned(rare(), "y", seed=1, **OPTIONS).value
+    even = learned(rare(), "y", class_weights="balanced", seed=1, **OPTIONS)
     assert plain.text == "always 0"
     assert even.value.predict({"a": [0, 1]}).tolist() == [0, 1]
     assert str(even.guarantee) == "1-DP, replace one row"
@@ -42,18 +43,18 @@ def test_a_rare_class_is_found_by_a_balanced_rule_and_not_by_plain_accuracy() ->
 def test_a_balanced_rule_is_charged_what_it_says_and_before_anything_is_drawn() -> None:
     budget = wn.Budget(1.0)
     how = OPTIONS | {"class_weights": "balanced", "relation": "add-remove", "budget": budget}
-    wn.learn(rare(), "y", **how)
+    learned(rare(), "y", **how)
     with pytest.raises(wn.BudgetExceeded):
-        wn.learn(rare(), "y", **how | {"epsilon": 0.01})
+        learned(rare(), "y", **how | {"epsilon": 0.01})
 
 
 @pytest.mark.parametrize(
     ("how", "message"),
     [
         ({"with_accuracy": True}, "permute-and-flip"),
-        ({"mechanism": "large-margin", "delta": 1e-6}, "permute-and-flip"),
+        ({"selection": "large-margin", "delta": 1e-6}, "permute-and-flip"),
         ({"thresholds": "tight"}, "permute-and-flip"),
-        ({"epsilon": 0}, "not positive"),
+        ({"epsilon": 0}, "not above 0"),
         ({"class_weights": "even"}, "no weights"),
         ({"class_weights": (1, 2), "with_accuracy": True}, "leave out one"),
     ],
@@ -64,14 +65,14 @@ def test_what_a_balanced_rule_cannot_do_is_refused_before_the_charge(
     budget = wn.Budget(1.0)
     request = OPTIONS | {"class_weights": "balanced", "relation": "add-remove"} | how
     with pytest.raises(wn.InputError, match=message):
-        wn.learn(rare(50), "y", budget=budget, **request)
+        learned(rare(50), "y", budget=budget, **request)
     wn.select({"a": 3, "b": 1}, epsilon=1.0, budget=budget)  # all is left
 
 
 @pytest.mark.parametrize("weights", [(1, 2), "balanced"])
 def test_weights_are_for_rules_and_not_for_lists_of_predictions(weights: Any) -> None:
     with pytest.raises(wn.InputError, match="classes of rules"):
-        wn.learn([[1]], [0], hypotheses=[[0]], epsilon=1.0, class_weights=weights)
+        learned(None, [0], predictions=[[0]], epsilon=1.0, class_weights=weights)
 
 
 def test_a_class_that_is_hardly_there_weighs_no_more_than_its_noise_allows() -> None:
@@ -93,7 +94,7 @@ def test_draws_follow_the_law_that_is_enumerated(relation: Relation) -> None:
         table.astype(np.int64),
     )  # fmt: skip
     held = SealedLabelled(Sealed(rows, "rows"), ("no", "yes"), relation)
-    rules = parse("stumps").over(wn.Schema.parse({"a": 2}))
+    rules = rules_over("stumps", wn.Schema.parse({"a": 2}))
     said = [rules.rule(i).positive([np.array([0, 1], np.int32)], 2).tolist() for i in range(4)]
     order = [[True, True], [False, False], [False, True], [True, False]]
     model = replace(BalancedModel.of(rule, relation, 1), window=(-60, 68))

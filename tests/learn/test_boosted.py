@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.learning import learned
 from reference.running import paid_key
 from winnow import Relation, Sealed
 from winnow.learn.audit.balanced import RULES
@@ -20,7 +21,7 @@ from winnow.learn.audit.boosted import BoostedModel, boosted_enumerated, boosted
 from winnow.learn.boosted import GRID, step, still_wanted
 from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
-from winnow.learn.rules import parse
+from winnow.learn.rules import rules_over
 
 SCHEMA = {
     "a": {"values": ["x", "y"]}, "b": {"values": ["x", "y"]}, "c": {"values": ["x", "y"]},
@@ -41,8 +42,8 @@ def majority(rows: int = 3000) -> Any:
 def test_a_vote_learns_what_no_rule_of_its_class_can_say() -> None:
     frame = majority()
     table = wn.read_table(frame, schema=SCHEMA)
-    one = wn.learn(table, "most", hypotheses="stumps", epsilon=5.0, seed=1)
-    vote = wn.learn(table, "most", hypotheses="boosted:1", epsilon=5.0, seed=1)
+    one = learned(table, "most", method="stumps", epsilon=5.0, seed=1)
+    vote = learned(table, "most", method="boosted:1", epsilon=5.0, seed=1)
     assert one.value.score(frame, frame["most"]) < 0.8
     assert vote.value.score(frame, frame["most"]) == 1.0
     assert str(vote.guarantee) == "5-DP, replace one row"
@@ -79,7 +80,7 @@ def test_rounds_follow_the_law_that_is_enumerated(selection: str) -> None:
         table.astype(np.int64),
     )  # fmt: skip
     held = SealedLabelled(Sealed(rows, "rows"), ("no", "yes"), Relation.ADD_REMOVE)
-    rules = parse("stumps").over(wn.Schema.parse({"a": 2}))
+    rules = rules_over("stumps", wn.Schema.parse({"a": 2}))
     said = [rules.rule(i).positive([np.array([0, 1], np.int32)], 2).tolist() for i in range(4)]
     place = [said.index([bool(value) for value in rule]) for rule in RULES]
     mechanism = replace(made(selection), rounds=2, epsilon=1)
@@ -100,8 +101,8 @@ def test_a_delta_composes_many_rounds_and_stays_unspent_for_few() -> None:
     table = wn.read_table(majority(), schema=SCHEMA)
 
     def guarantee(rounds: int) -> str:
-        vote = wn.learn(
-            table, "most", hypotheses=wn.boosted(rounds=rounds), epsilon=1.0, delta=1e-6, seed=1
+        vote = learned(
+            table, "most", method=wn.Boosted(rounds=rounds), epsilon=1.0, delta=1e-6, seed=1
         )
         return str(vote.guarantee)
 
@@ -112,7 +113,7 @@ def test_a_delta_composes_many_rounds_and_stays_unspent_for_few() -> None:
 def test_a_pure_budget_is_charged_pure_rounds() -> None:
     table = wn.read_table(majority(), schema=SCHEMA)
     with wn.Session(epsilon=1.0, relation="substitution") as session:
-        vote = session.learn(table, "most", hypotheses=wn.boosted(rounds=30), epsilon=1.0)
+        vote = session.learn(table, "most", method=wn.Boosted(rounds=30), epsilon=1.0)
     assert str(vote.guarantee) == "1-DP, replace one row"
 
 
@@ -121,8 +122,8 @@ def test_votes_take_weights_of_classes(weights: Any) -> None:
     frame = majority(4000)
     kept = frame[(frame["most"] == "no") | (np.arange(len(frame)) % 5 == 0)]
     table = wn.read_table(kept, schema=SCHEMA)
-    vote = wn.learn(
-        table, "most", hypotheses=wn.boosted(rounds=3), epsilon=4.0, class_weights=weights, seed=2
+    vote = learned(
+        table, "most", method=wn.Boosted(rounds=3), epsilon=4.0, class_weights=weights, seed=2
     )
     said = vote.value.predict(frame)
     assert np.mean(said[frame["most"] == "yes"] == "yes") > 0.7
@@ -131,9 +132,7 @@ def test_votes_take_weights_of_classes(weights: Any) -> None:
 
 def test_a_saved_vote_predicts_the_same(tmp_path: Path) -> None:
     frame = majority(500)
-    vote = wn.learn(
-        frame, "most", schema=SCHEMA, hypotheses=wn.boosted(rounds=5), epsilon=2.0, seed=3
-    )
+    vote = learned(frame, "most", schema=SCHEMA, method=wn.Boosted(rounds=5), epsilon=2.0, seed=3)
     path = tmp_path / "vote.json"
     path.write_text(json.dumps(vote.to_dict()))
     back = wn.load_predictor(path)
@@ -149,17 +148,15 @@ def test_a_saved_vote_predicts_the_same(tmp_path: Path) -> None:
 def test_three_classes_and_options_of_one_rule_are_refused() -> None:
     frame = majority(50)
     three = SCHEMA | {"most": {"values": ["no", "yes", "?"]}}
-    with pytest.raises(wn.InputError, match="two classes"):
-        wn.learn(frame, "most", schema=three, hypotheses="boosted", epsilon=1.0)
-    with pytest.raises(wn.InputError, match="one rule"):
-        wn.learn(
-            frame, "most", schema=SCHEMA, hypotheses="boosted", epsilon=1.0, with_accuracy=True
-        )
+    with pytest.raises(wn.InputError, match="tells two apart"):
+        learned(frame, "most", schema=three, method="boosted", epsilon=1.0)
+    with pytest.raises(TypeError, match="with_accuracy"):
+        wn.Boosted(with_accuracy=True)  # type: ignore[call-arg]
     with pytest.raises(wn.InputError, match="unknown"):
-        wn.learn(frame, "most", schema=SCHEMA, hypotheses="boosted:x", epsilon=1.0)
+        learned(frame, "most", schema=SCHEMA, method="boosted:x", epsilon=1.0)
     with pytest.raises(wn.InputError, match="rounds"):
-        wn.boosted(rounds=0)
-    with pytest.raises(wn.InputError, match="lower it"):
-        wn.boosted(rounds=10**6)
+        wn.Boosted(rounds=0)
+    with pytest.raises(wn.InputError, match="at most 1000"):
+        wn.Boosted(rounds=10**6)
     with pytest.raises(wn.InputError, match="selection"):
         BoostedRules(3, Fraction(1, 2), "large-margin")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from typer.testing import Result
 import winnow as wn
 from reference.commands import invoke
 from winnow.learn.bound import MECHANISMS
-from winnow.learn.cli import LearnMechanism
+from winnow.learn.methods import Selection
 
 SCHEMA = {
     "age": {"edges": [0, 30, 50, 100]},
@@ -41,13 +41,13 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def words(files: tuple[Path, Path], *more: object, kind: str = "conjunctions:2") -> list[Any]:
     unit = [] if "--person" in more else ["--one-row-per-person"]
     return [
-        "learn", files[0], "--target", "rich", "--hypotheses", kind, "--schema", files[1],
+        "learn", files[0], "--target", "rich", "--method", kind, "--schema", files[1],
         *unit, *more,
     ]  # fmt: skip
 
 
 def test_the_command_knows_every_mechanism() -> None:
-    assert tuple(map(str, LearnMechanism)) == MECHANISMS
+    assert set(get_args(Selection)) == set(MECHANISMS)
 
 
 def test_the_rule_the_bound_and_the_receipt_are_shown(files: tuple[Path, Path]) -> None:
@@ -65,7 +65,7 @@ def test_a_model_is_saved_and_tested_on_public_rows(
 ) -> None:
     out = tmp_path / "model.json"
     result = run(
-        *words(files, "--epsilon", 3, "--test", files[0], "--out", out, "--json", "--accuracy")
+        *words(files, "--epsilon", 3, "--test", files[0], "--out", out, "--json", "--with-accuracy")
     )
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
@@ -92,7 +92,7 @@ def test_an_additive_model_is_weighed_saved_and_tested(
 
 
 def test_persons_with_several_rows_are_declared(files: tuple[Path, Path]) -> None:
-    result = run(*words(files, "--epsilon", 3, "--person", "who", "--max-rows-per-person", 2))
+    result = run(*words(files, "--epsilon", 3, "--person", "who", "--max-rows", 2))
     assert result.exit_code == 0 and "on new rows" not in result.stdout
 
 
@@ -115,12 +115,12 @@ def test_a_ledger_is_charged(files: tuple[Path, Path], tmp_path: Path) -> None:
     [
         (("--epsilon", 0), "stumps", "epsilon"),
         (("--epsilon", 1), "trees", "unknown"),
-        (("--epsilon", 1, "--mechanism", "large-margin"), "stumps", "needs delta"),
+        (("--epsilon", 1, "--selection", "large-margin"), "stumps", "needs delta"),
         (("--epsilon", 1, "--out", "model.csv"), "stumps", "cannot save"),
         (("--epsilon", 1, "--test", "nowhere.csv"), "stumps", "no file"),
-        (("--epsilon", 1, "--target", "age"), "stumps", "3 labels"),
+        (("--epsilon", 1, "--target", "age"), "stumps", "3 classes"),
         (("--epsilon", 1, "--dataset", "x"), "stumps", "ledger"),
-        (("--epsilon", 1, "--max-rows-per-person", 2), "stumps", "needs --person"),
+        (("--epsilon", 1, "--max-rows", 2), "stumps", "needs --person"),
     ],
 )
 def test_bad_input_is_refused_without_a_traceback(
@@ -145,7 +145,7 @@ def test_without_a_word_a_vote_is_learned_saved_and_read_back(
         "plan", "learn", "--schema", files[1], "--target", "rich", "-n", 1717, "--epsilon", 2,
         "--json",
     )  # fmt: skip
-    assert json.loads(planned.stdout)["model"]["mechanism"] == shown["receipt"]["mechanism"]
+    assert json.loads(planned.stdout)["mechanism"] == shown["receipt"]["mechanism"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 import winnow as wn
 from reference.inside import open_sealed
 from reference.rule_counts import correct_by_running, predictions
+from winnow.learn.about import AboutRows
 from winnow.learn.features import Feature
 from winnow.learn.kernels.rule_counts import MANY_ROWS, correct_by_row, correct_by_rule
-from winnow.learn.rules import Hypotheses, RuleClass, parse
+from winnow.learn.rules import RuleClass, rule_class, rules_over
 
 SCHEMA = wn.Schema.parse(
     {
@@ -29,6 +31,12 @@ SCHEMA = wn.Schema.parse(
 KINDS = ("thresholds", "intervals", "stumps", "conjunctions:2", "conjunctions:3")
 
 
+def cut(kind: str, names: list[str], cuts: Any) -> RuleClass:
+    method = wn.OneRule(of=kind, cuts=cuts)
+    about = AboutRows(classes=(0, 1), relation=wn.Relation.SUBSTITUTION, names=tuple(names))
+    return rule_class(kind, about.features(method.cuts))
+
+
 def texts(rules: RuleClass) -> list[str]:
     return [rules.rule(i).text(rules.features, ("no", "yes")) for i in range(len(rules))]
 
@@ -36,7 +44,7 @@ def texts(rules: RuleClass) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_rule_stands_twice_and_the_opposite_of_a_stump_or_interval_is_there(kind: str) -> None:
     columns = ["sex", "job", "pay", "grade"][: 3 if kind == "conjunctions:3" else 4]
-    rules = parse(kind).over(SCHEMA.subset(columns))
+    rules = rules_over(kind, SCHEMA.subset(columns))
     rows = list(product(*(range(f.cardinality) for f in rules.features)))
     functions = np.array([predictions(rules, row) for row in rows]).T
     assert len({row.tobytes() for row in functions}) == len(rules)
@@ -46,7 +54,7 @@ def test_no_rule_stands_twice_and_the_opposite_of_a_stump_or_interval_is_there(k
 
 
 def test_rules_read_like_sentences() -> None:
-    found = texts(parse("stumps").over(SCHEMA))
+    found = texts(rules_over("stumps", SCHEMA))
     for text in (
         "always yes",
         "always no",
@@ -62,8 +70,8 @@ def test_rules_read_like_sentences() -> None:
     ):
         assert text in found
     assert "yes if sex != Female, else no" not in found  # it is 'sex = Male'
-    assert "yes if 20 <= age < 40, else no" in texts(parse("intervals").over(SCHEMA))
-    pairs = texts(parse("conjunctions:2").over(SCHEMA))
+    assert "yes if 20 <= age < 40, else no" in texts(rules_over("intervals", SCHEMA))
+    pairs = texts(rules_over("conjunctions:2", SCHEMA))
     assert "no if sex = Male and age < 20, else yes" in pairs
     assert len(pairs) == len(set(pairs))
 
@@ -115,7 +123,7 @@ def test_true_and_missing_are_values_of_their_own() -> None:
 
 
 def test_features_survive_json() -> None:
-    for feature in parse("stumps").over(SCHEMA).features:
+    for feature in rules_over("stumps", SCHEMA).features:
         assert Feature.from_dict(feature.to_dict()) == feature
 
 
@@ -130,7 +138,7 @@ def test_counting_by_tables_agrees_with_running_every_rule(data: st.DataObject) 
         form = {"codes": size, "values": list("abcd"[:size]), "edges": list(range(size + 1))}
         shape[f"c{i}"] = {kind: form[kind], "other": data.draw(st.booleans())}
     schema = wn.Schema.parse(shape)
-    rules = parse(data.draw(st.sampled_from(KINDS))).over(schema)
+    rules = rules_over(data.draw(st.sampled_from(KINDS)), schema)
     n = data.draw(st.integers(0, 6))
     codes = [
         np.array(data.draw(st.lists(st.integers(0, c - 1), min_size=n, max_size=n)), np.int32)
@@ -145,7 +153,7 @@ def test_counting_by_tables_agrees_with_running_every_rule(data: st.DataObject) 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiled_tables_are_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = parse(kind).over(SCHEMA)
+    rules = rules_over(kind, SCHEMA)
     generator = np.random.default_rng(2)
     codes = [generator.integers(0, f.cardinality, 500, np.int32) for f in rules.features]
     positive, weights = generator.random(500) < 0.4, generator.integers(0, 9, 500)
@@ -155,7 +163,7 @@ def test_compiled_tables_are_the_same(kind: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_weights_beyond_the_exact_floats_are_added_exactly() -> None:
-    rules = parse("stumps").over(wn.Schema.parse({"a": 2}))
+    rules = rules_over("stumps", wn.Schema.parse({"a": 2}))
     codes = [np.array([0, 0, 1], np.int32)]
     weights = np.array([2**53 + 1, 2**53, 3], np.int64)
     positive = np.array([True, False, True])
@@ -175,7 +183,7 @@ def test_predictions_are_compared_bit_by_bit() -> None:
 
 
 def test_a_million_rules_are_numbered_without_being_listed() -> None:
-    rules = wn.intervals(cuts=np.arange(1000)).cut(["x"], named=False)
+    rules = cut("intervals", ["x"], np.arange(1000))
     assert len(rules) == 2 + 2 * 1000 + 1000 * 999
     assert (
         rules.rule(len(rules) - 1).text(rules.features, (0, 1)) == "1 if not 998 <= x < 999, else 0"
@@ -202,7 +210,7 @@ def test_a_million_rules_are_numbered_without_being_listed() -> None:
 )
 def test_a_class_that_does_not_exist_is_refused(words: object, message: str) -> None:
     with pytest.raises(wn.InputError, match=message):
-        parse(words)
+        wn.OneRule(of=words)
 
 
 @pytest.mark.parametrize(
@@ -221,24 +229,23 @@ def test_a_class_that_does_not_exist_is_refused(words: object, message: str) -> 
 )
 def test_cuts_that_make_no_sense_are_refused(cuts: object, message: str) -> None:
     with pytest.raises(wn.InputError, match=message):
-        wn.stumps(cuts=cuts).cut(["x0", "x1"], named=False)
+        cut("stumps", ["x0", "x1"], cuts)
 
 
 def test_a_column_without_cuts_is_not_used() -> None:
-    rules = wn.stumps(cuts=[[], [5]]).cut(["x0", "x1"], named=False)
+    rules = cut("stumps", ["x0", "x1"], [[], [5]])
     assert texts(rules)[2:] == ["yes if x1 >= 5, else no", "yes if x1 < 5, else no"]
-    assert len(wn.stumps(cuts=[[], []]).cut(["x0", "x1"], named=False)) == 2  # the constants
+    assert len(cut("stumps", ["x0", "x1"], [[], []])) == 2  # the constants
 
 
 def test_a_class_that_does_not_fit_memory_is_refused_before_it_is_made() -> None:
     with pytest.raises(wn.InputError, match="at most 100,000,000"):
-        wn.intervals(cuts=np.arange(20_000)).cut(["x"], named=False)
+        cut("intervals", ["x"], np.arange(20_000))
     wide = wn.Schema.parse({f"c{i}": 100 for i in range(30)})
     with pytest.raises(wn.InputError, match="conjunctions:3 over these features"):
-        parse("conjunctions:3").over(wide)
+        rules_over("conjunctions:3", wide)
 
 
 def test_a_class_shows_what_it_is() -> None:
-    assert repr(wn.conjunctions(2)) == "<conjunctions: 2, a schema's features>"
-    assert repr(parse("stumps").over(wn.Schema.parse({"a": 2}))) == "<4 stumps over 1 features>"
-    assert isinstance(wn.thresholds(cuts=[1]), Hypotheses)
+    assert repr(wn.Additive(cuts=[1])) == "Additive(cuts=[1])"
+    assert repr(rules_over("stumps", wn.Schema.parse({"a": 2}))) == "<4 stumps over 1 features>"

@@ -11,9 +11,10 @@ import pytest
 import winnow as wn
 from reference.audited import hockey_stick, model_of
 from reference.inside import Rows, open_sealed
+from reference.learning import learned
 from winnow import Sealed, SealedTable
 from winnow.learn.crossing.rows import labelled_table, rule_scores
-from winnow.learn.rules import parse
+from winnow.learn.rules import rules_over
 from winnow.select.table import selection_named
 
 SCHEMA = wn.Schema.parse({"a": 2, "b": {"edges": [0, 1, 2]}, "y": {"values": ["no", "yes"]}})
@@ -26,7 +27,7 @@ def scores_of(rows: tuple[Row, ...], relation: str, kind: str) -> tuple[int, ...
     columns = np.array(rows, np.int32).reshape(-1, 3).T
     held = Rows(tuple(columns), np.ones(len(rows), np.int64))
     table = SealedTable(SCHEMA, Sealed(held, "rows"), 1, wn.Relation(relation))
-    rules = parse(kind).over(SCHEMA.subset(["a", "b"]))
+    rules = rules_over(kind, SCHEMA.subset(["a", "b"]))
     scores = rule_scores(labelled_table(table, "y"), rules)
     assert scores.utility == wn.Utility.declare(1, monotone=True, relation=relation)
     return tuple(open_sealed(scores.values).tolist())
@@ -105,7 +106,7 @@ def test_the_released_hypothesis_follows_the_stated_law() -> None:
     held = Rows(tuple(columns), np.ones(3, np.int64))
     table = SealedTable(SCHEMA, Sealed(held, "rows"), 1, wn.Relation.SUBSTITUTION)
     draws = [
-        wn.learn(table, "y", hypotheses="stumps", epsilon=2, seed=seed).value.number
+        learned(table, "y", method="stumps", epsilon=2, seed=seed).value.number
         for seed in range(1000)
     ]
     scores = np.array([scores_of(rows, "substitution", "stumps")])

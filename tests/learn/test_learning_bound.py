@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.learning import learned
 from winnow.learn.bound import error_bound, estimation_error, margin_in_rows, privacy_error
 
 
@@ -36,10 +37,10 @@ def test_the_bound_holds_on_drawn_rows(mechanism: str) -> None:
     for seed in range(60):
         x = generator.random((150, 1))
         y = ((x[:, 0] >= 0.5) ^ (generator.random(150) < noise)).astype(int)
-        found = wn.learn(
-            x, y, hypotheses=wn.thresholds(cuts=cuts), epsilon=2, confidence=0.8, seed=seed,
-            delta=1e-3 if mechanism == "large-margin" else 0, mechanism=mechanism,
-            with_accuracy=True,
+        found = learned(
+            x, y, method=wn.OneRule(of="thresholds", cuts=cuts), epsilon=2, seed=seed,
+            delta=1e-3 if mechanism == "large-margin" else 0, selection=mechanism,
+            with_accuracy=True, confidence=0.8,
         ).value  # fmt: skip
         said = found.predict(np.linspace(0, 1, 2001)[:, None])
         wrong = np.mean(said != (np.linspace(0, 1, 2001) >= 0.5))
@@ -67,16 +68,16 @@ def test_a_margin_lets_the_large_margin_mechanism_stop_in_time() -> None:
 
 def test_a_plan_lists_the_same_numbers_as_a_release() -> None:
     x, y = np.arange(1000.0)[:, None], np.arange(1000) % 2
-    found = wn.learn(
+    found = learned(
         x,
         y,
-        hypotheses=wn.stumps(cuts=range(1, 100)),
+        method=wn.OneRule(of="stumps", cuts=range(1, 100)),
         epsilon=0.7,
         delta=1e-6,
         seed=0,
-        mechanism="large-margin",
+        selection="large-margin",
     ).value
-    plan = wn.plan.learn(hypotheses=found.hypotheses, rows=1000, epsilon=0.7, delta=1e-6, near=5)
+    plan = wn.plan.learning_bound(found.hypotheses, rows=1000, epsilon=0.7, delta=1e-6, near=5)
     rows = {(row.mechanism, row.margin is None): row for row in plan.table}
     assert found.bound is not None
     assert rows["large-margin", True].excess == pytest.approx(found.bound.excess)
@@ -85,17 +86,21 @@ def test_a_plan_lists_the_same_numbers_as_a_release() -> None:
     assert "rows behind" in str(plan) and plan.to_dict()["table"][0]["mechanism"] == "large-margin"
     for wrong in ({"near": 5, "delta": 0}, {"near": 10**6, "delta": 1e-6}, {"rows": 0}):
         with pytest.raises(wn.InputError):
-            wn.plan.learn(**({"hypotheses": 100, "rows": 10, "epsilon": 1} | wrong))
+            wn.plan.learning_bound(**({"hypotheses": 100, "rows": 10, "epsilon": 1} | wrong))
 
 
 def test_no_error_rate_above_one_is_promised_or_printed() -> None:
-    plan = wn.plan.learn(hypotheses=5000, rows=50, epsilon=0.1, delta=1e-6, near=3)
+    plan = wn.plan.learning_bound(5000, rows=50, epsilon=0.1, delta=1e-6, near=3)
     assert plan.estimation <= 1
     assert all(row.excess == row.privacy == 1 for row in plan.table)
     assert str(plan).count("nothing is promised") == len(plan.table) == 4
     assert plan.best.mechanism == "permute-and-flip"
     rows = np.linspace(0, 1, 20)[:, None]
-    found = wn.learn(
-        rows, rows[:, 0] > 0.5, hypotheses=wn.thresholds(cuts=[0.3, 0.5]), epsilon=0.1, seed=1
+    found = learned(
+        rows,
+        rows[:, 0] > 0.5,
+        method=wn.OneRule(of="thresholds", cuts=[0.3, 0.5]),
+        epsilon=0.1,
+        seed=1,
     ).value
     assert found.bound is not None and found.bound.excess == found.bound.to_dict()["excess"] == 1

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.extras  # a long sweep, which needs nothing but time
 DUNDERS = ("__str__", "__repr__", "__eq__", "__hash__", "__lt__", "__float__", "__int__",
            "__len__", "__iter__", "__bool__", "__index__", "__array__", "__getattr__")  # fmt: skip
 SCHEMA = {"name": {"values": ["a", "b"]}, "n": 5}
+STUMPS = wn.OneRule(of="stumps", cuts=[1.0])
 HOW: dict[str, Any] = {"epsilon": 1.0, "seed": 1}
 
 
@@ -147,10 +148,10 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "max_inner_product, candidates": lambda s: wn.max_inner_product(
         s, np.ones(2), sensitivity=1, **HOW),
     "boost": lambda s: wn.boost(s, s, rounds=1, **HOW),
-    "learn": lambda s: wn.learn(s, [0, 1], hypotheses=wn.stumps(cuts=[1.0]), **HOW),
-    "learn, labels": lambda s: wn.learn(np.eye(2), s, hypotheses=wn.stumps(cuts=[1.0]), **HOW),
-    "learn, a function": lambda s: wn.learn(s, [0, 1], hypotheses=[failing], **HOW),
-    "fit": lambda s: wn.PrivateClassifier(wn.stumps(cuts=[1.0]), epsilon=1.0).fit(s, [0, 1]),
+    "learn": lambda s: wn.learn(s, [0, 1], method=STUMPS, **HOW),
+    "learn, labels": lambda s: wn.learn(np.eye(2), s, method=STUMPS, **HOW),
+    "learn, a function": lambda s: wn.learn(s, [0, 1], method=wn.OneRule(of=[failing]), **HOW),
+    "fit": lambda s: wn.PrivateClassifier(STUMPS, epsilon=1.0).fit(s, [0, 1]),
     "solve_lp": lambda s: wn.solve_lp(np.eye(2), s, [1, 1], private="scalar", opt=1.0,
                                       sensitivity=1, alpha=1.0, **HOW),
     "solve_lp, rows": lambda s: wn.solve_lp(s, [1, 1], [1, 1], private="constraint", opt=1.0,

@@ -131,7 +131,7 @@ def test_a_stray_quote_is_refused_by_every_reader(tmp_path: Path, case: str, pac
             lambda path=path: wn.read_baskets(path, unit="basket", layout="indicators"),
             lambda path=path: read_scores(path),
             lambda path=path: wn.learn(
-                path, "i", hypotheses="stumps", epsilon=1,
+                path, "i", method="stumps", epsilon=1,
                 schema={"u": {"values": ["p1"], "other": True},
                         "i": {"values": ["a"], "other": True}},
             ),
@@ -220,7 +220,7 @@ def test_commands_have_the_option(tmp_path: Path) -> None:
         ],
         ["release", path, *schema, "--workload", "marginals:1", "--rounds", "1", *cost],
         ["ask", path, *schema, *cost, "--batch", path],
-        ["learn", path, *schema, "--target", "i", "--hypotheses", "stumps", *cost],
+        ["learn", path, *schema, "--target", "i", "--method", "stumps", *cost],
         ["select", path, "--epsilon", "1"],
         ["topk", path, "--labels", "public", *public],
         ["plan", "topk", "--counts", path, *public],

@@ -94,7 +94,7 @@ def test_a_parquet_file_without_values_joins_those_that_have_some(tmp_path: Path
 
 
 def test_learning_takes_no_rows_where_their_number_is_private() -> None:
-    how: dict[str, Any] = {"hypotheses": wn.stumps(cuts=[[0.5]]), "epsilon": 1, "seed": 1}
+    how: dict[str, Any] = {"method": wn.OneRule(of="stumps", cuts=[[0.5]]), "epsilon": 1, "seed": 1}
     for rows in (0, 1):
         X, y = np.full((rows, 1), 0.2), np.ones(rows, np.int64)
         assert wn.learn(X, y, relation="add-remove", **how).value is not None

@@ -83,6 +83,11 @@ class Methods:
         """What a user may write."""
         return (AUTO, *self.by_word)
 
+    @property
+    def simple(self) -> Any:
+        """What it is on a line or in JSON: one of its words."""
+        return Literal[self.words]
+
     def takers(self, name: str) -> list[str]:
         """The words of the methods that take an option."""
         by_word = self.by_word.items()
@@ -133,6 +138,8 @@ class Field:
     @property
     def simple(self) -> Any:
         """What it is on a line or in JSON: words, a plain type, or a list of texts."""
+        if isinstance(self.option, Methods):
+            return self.option.simple
         if self.words:
             return Literal[self.words]
         return next((plain for plain in (bool, float, int, str) if plain in self.kinds), list[str])

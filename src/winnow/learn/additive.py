@@ -25,7 +25,6 @@ from winnow.learn.rules import Codes
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-ADDITIVE = "additive"
 _STEP = 1000
 """Points of one nat at full strength."""
 _STRENGTHS = (1, 2, 3, 4)

@@ -20,7 +20,6 @@ from winnow.learn.features import Feature, pick_columns
 from winnow.learn.predictor import Predictor
 from winnow.learn.rules import Codes, Rule
 
-BOOSTED = "boosted"
 GRID = 1000
 """Weight of a row that the vote does not have yet, and the vote of the first rule."""
 SHOWN = 3

@@ -27,13 +27,18 @@ so err(h) <= 1 - (C + Z)/n + s ln(2/eta)/n + sqrt(ln(2 |H|/eta)/(2n)).
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from winnow.core.checks import Real
-from winnow.select.margin_search import stopping_margin
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.notebook import Card, InNotebook, text_card
+from winnow.core.relation import Relation
+from winnow.core.utility import Utility
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
+from winnow.select.margin_search import THRESHOLDS, stopping_margin
 
 
 @dataclass(frozen=True)
@@ -125,3 +130,127 @@ def source(mechanism: str) -> str:
         return "LMM, Thm 3, with ln(3/eta) for the printed ln(3/n)"
     extra = "; McKenna-Sheldon 2020" if mechanism == "permute-and-flip" else ""
     return f"FastMWEM, Thm 2.3; Canonical, Lemma A.19{extra}"
+
+
+@dataclass(frozen=True)
+class RuleBound:
+    """What one mechanism promises of one rule on new rows."""
+
+    mechanism: str
+    privacy: float
+    """What privacy costs, in accuracy; 1: all of it."""
+    excess: float
+    """err(released) - min err over the class is at most this, at the confidence; 1 where nothing
+    is promised."""
+    margin: float | None
+    """The assumption, in correct rows: at most so many hypotheses lie within it of the best;
+    None: nothing is assumed."""
+    citation: str
+
+
+@dataclass(frozen=True)
+class RuleBounds(InNotebook):
+    """What each mechanism promises of one rule on new rows, from public numbers alone."""
+
+    hypotheses: int
+    rows: int
+    epsilon: float
+    """For the choice."""
+    delta: float
+    thresholds: str
+    confidence: float
+    relation: str
+    estimation: float
+    """What finitely many rows cost, with or without privacy."""
+    table: tuple[RuleBound, ...]
+
+    @property
+    def best(self) -> RuleBound:
+        """The row with the least excess among those that assume nothing.
+
+        Where none promises anything, permute-and-flip, which needs no assumption to do well.
+        """
+        return min(
+            (row for row in self.table if row.margin is None),
+            key=lambda row: (row.excess, row.mechanism == "large-margin"),
+        )
+
+    def near(self, number: int) -> RuleBounds:
+        """With what large-margin promises if only so many hypotheses lie near the best."""
+        count(near=number)
+        if not self.delta:
+            raise ParameterError("near is for the large margin mechanism, which needs delta > 0")
+        if number > self.hypotheses:
+            raise ParameterError(f"near={number} exceeds {self.hypotheses} hypotheses; lower it")
+        return replace(self, table=(*self.table, self._row("large-margin", int(number))))
+
+    def _row(self, mechanism: str, near: int | None = None) -> RuleBound:
+        utility = Utility.declare(1, monotone=True, relation=Relation.parse(self.relation))
+        half, miss = float(utility.half_width), 1.0 - self.confidence
+        among = self.hypotheses if near is None else near
+        cost = privacy_error(mechanism, among, half, self.epsilon, miss) / self.rows
+        excess = min(self.estimation + cost, 1.0)  # an error rate is no higher
+        margin = None
+        if near is not None:
+            margin = margin_in_rows(near, half, self.epsilon, self.delta, self.thresholds, miss)
+        return RuleBound(mechanism, min(cost, 1.0), excess, margin, source(mechanism))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bounds as plain data, ready for JSON."""
+        return {**vars(self), "table": [vars(row) for row in self.table]}
+
+    def _card(self) -> Card:
+        return text_card(str(self))
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.hypotheses:,} hypotheses, {self.rows:,} rows, epsilon {self.epsilon:.6g}: at "
+            f"{100 * self.confidence:.6g} % the error rate exceeds the best of the class by at "
+            "most"
+        ]
+        for row in self.table:
+            words = "" if row.margin is None else f", if the next lies {row.margin:.0f} rows behind"
+            promised = f"{row.excess:.4f}{words}" if row.excess < 1 else "nothing is promised"
+            lines.append(f"{row.mechanism:<18}{promised}")
+        return "\n".join(lines)
+
+
+@guarded
+def learning_bound(
+    hypotheses: int,
+    *,
+    rows: int,
+    epsilon: Real,
+    delta: Real = 0.0,
+    near: int | None = None,
+    thresholds: str = "tight",
+    confidence: Real = 0.95,
+    relation: str | Relation = Relation.SUBSTITUTION,
+) -> RuleBounds:
+    """Say what is promised of one of so many hypotheses on new rows, for each mechanism.
+
+    ``rows`` is the number of rows, one for each person. With ``near`` there is a further row for
+    the large margin mechanism: what it promises if all but `near` hypotheses lie far enough
+    behind the best, and how far that is.
+    """
+    count(hypotheses=hypotheses)
+    count(rows=rows)
+    positive(epsilon=epsilon)
+    delta_range(delta=delta)
+    probability(confidence=confidence)
+    one_of(THRESHOLDS, thresholds=thresholds)
+    sure = float(confidence)
+    bounds = RuleBounds(
+        hypotheses=int(hypotheses),
+        rows=int(rows),
+        epsilon=float(epsilon),
+        delta=float(delta),
+        thresholds=thresholds,
+        confidence=sure,
+        relation=str(Relation.parse(relation)),
+        estimation=min(estimation_error(int(hypotheses), int(rows), 1.0 - sure), 1.0),
+        table=(),
+    )
+    named = MECHANISMS[0 if exact("delta", delta) > 0 else 1 :]
+    bounds = replace(bounds, table=tuple(map(bounds._row, named)))
+    return bounds if near is None else bounds.near(near)

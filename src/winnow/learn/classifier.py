@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.options import AUTO
 from winnow.core.released import Receipt, Released
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
+from winnow.learn.labelled import labelled
 from winnow.learn.predictor import Predictor
 from winnow.learn.verb import learn
 
@@ -22,10 +24,10 @@ from winnow.learn.verb import learn
 class PrivateClassifier:
     """A classifier of a public class that is chosen privately when it is fitted.
 
-    The parameters are those of ``winnow.learn``. Every ``fit`` is a release of its own and
-    costs (epsilon, delta): a grid search that fits ten times on the same people costs ten
-    times, so give a ``budget``. ``score`` is exact: use it on public data only. A clone keeps
-    the same budget.
+    The parameters are those of ``winnow.learn`` and ``winnow.labelled``. Every ``fit`` is a
+    release of its own and costs (epsilon, delta): a grid search that fits ten times on the same
+    people costs ten times, so give a ``budget``. ``score`` is exact: use it on public data only.
+    A clone keeps the same budget.
 
     After ``fit``: ``released_`` with its guarantee and receipt, ``predictor_``, ``rule_``,
     ``classes_``, ``n_features_in_``.
@@ -35,32 +37,24 @@ class PrivateClassifier:
 
     def __init__(
         self,
-        hypotheses: Any = "auto",
+        method: Any = AUTO,
         *,
         epsilon: Any = 1.0,
         delta: Any = 0.0,
-        mechanism: str | None = None,
-        thresholds: str | None = None,
-        schema: Any = None,
-        classes: Any = (0, 1),
-        relation: str = "substitution",
-        with_accuracy: bool = False,
         class_weights: Any = None,
-        confidence: Any = 0.95,
+        classes: Any = (0, 1),
+        schema: Any = None,
+        relation: str = "substitution",
         budget: Any = None,
         seed: int | None = None,
     ) -> None:
-        self.hypotheses = hypotheses
+        self.method = method
         self.epsilon = epsilon
         self.delta = delta
-        self.mechanism = mechanism
-        self.thresholds = thresholds
-        self.schema = schema
-        self.classes = classes
-        self.relation = relation
-        self.with_accuracy = with_accuracy
         self.class_weights = class_weights
-        self.confidence = confidence
+        self.classes = classes
+        self.schema = schema
+        self.relation = relation
         self.budget = budget
         self.seed = seed
 
@@ -75,7 +69,8 @@ class PrivateClassifier:
             )
         _check_numbers(X)
         options = self.get_params()
-        self.released_: Released[Predictor] = learn(X, y, **options)
+        described = {name: options.pop(name) for name in ("classes", "schema", "relation")}
+        self.released_: Released[Predictor] = learn(labelled(X, y, **described), **options)
         self.classes_ = self.released_.value.classes_
         columns = getattr(X, "columns", None)
         if columns is not None and all(isinstance(name, str) for name in columns):
@@ -156,7 +151,7 @@ class PrivateClassifier:
         )
 
     def __repr__(self) -> str:
-        return f"PrivateClassifier({self.hypotheses!r}, epsilon={self.epsilon}, delta={self.delta})"
+        return f"PrivateClassifier({self.method!r}, epsilon={self.epsilon}, delta={self.delta})"
 
 
 _PARAMETERS = list(inspect.signature(PrivateClassifier).parameters)

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
     PLAIN_TEXT,
     AssumedRowsOption,
-    ConfidenceOption,
-    DeltaOfPlanOption,
-    EpsilonOfPlanOption,
-    EpsilonOption,
     JsonOption,
     OneRowOption,
     SeedOption,
     TextOptions,
-    Thresholds,
-    ThresholdsOption,
     check_unit_said,
     option,
     relation_of_people,
@@ -31,14 +25,16 @@ from winnow.cli.options import (
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
+from winnow.learn.request import Learn
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
+    from winnow.learn.bound import RuleBounds
+    from winnow.learn.plan import LearnPlan
     from winnow.learn.predictor import Predictor
 
 
 _DATA = "The private table"
-_MECHANISM = "Mechanism"
 _OUTPUT = "Output"
 
 EXAMPLES = """\
@@ -46,20 +42,12 @@ Examples:
 
 winnow learn adult.csv --target income --schema adult.json --epsilon 0.5 --one-row-per-person
 
-winnow learn adult.csv --target income --schema adult.json --hypotheses additive \
+winnow learn adult.csv --target income --schema adult.json --method additive \
 --class-weights balanced --epsilon 1 --delta 1e-6 --one-row-per-person
 
-winnow learn adult.csv --target income --schema adult.json --hypotheses conjunctions:2 \
+winnow learn adult.csv --target income --schema adult.json --method conjunctions:2 \
 --epsilon 1 --test adult-test.csv --out model.json --one-row-per-person
 """
-
-
-class LearnMechanism(StrEnum):
-    """The mechanisms that choose a hypothesis, by name."""
-
-    LARGE_MARGIN = "large-margin"
-    PERMUTE_AND_FLIP = "permute-and-flip"
-    EXPONENTIAL = "exponential"
 
 
 @reported()
@@ -83,63 +71,9 @@ def learn(
             "codes or edges.",
         ),
     ],
-    epsilon: EpsilonOption,
-    delta: Annotated[
-        float,
-        typer.Option(
-            "--delta",
-            metavar="D",
-            help="For large-margin; boosted and additive models may gain by it, too.",
-        ),
-    ] = 0.0,
-    hypotheses: Annotated[
-        str,
-        typer.Option(
-            "--hypotheses",
-            metavar="CLASS",
-            help="auto (default), thresholds, intervals, stumps, conjunctions:N with N from 1 to "
-            "4, boosted or additive.",
-        ),
-    ] = "auto",
+    asked: Typed[Learn],
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
-    mechanism: Annotated[
-        LearnMechanism | None,
-        typer.Option(
-            "--mechanism",
-            metavar="NAME",
-            help="permute-and-flip (default), exponential or large-margin.",
-            rich_help_panel=_MECHANISM,
-        ),
-    ] = None,
-    thresholds: ThresholdsOption = None,
-    accuracy: Annotated[
-        bool,
-        typer.Option(
-            "--accuracy",
-            help="Release the noisy accuracy, too, for half of epsilon.",
-            rich_help_panel=_MECHANISM,
-        ),
-    ] = False,
-    class_weights: Annotated[
-        str | None,
-        typer.Option(
-            "--class-weights",
-            metavar="WEIGHTS",
-            help="What a correct row of each class counts, as in no=1,yes=3; or balanced, by the "
-            "classes' noisy sizes.",
-            rich_help_panel=_MECHANISM,
-        ),
-    ] = None,
-    confidence: Annotated[
-        float,
-        typer.Option(
-            "--confidence",
-            metavar="P",
-            help="How sure the bound on new rows is.",
-            rich_help_panel=_MECHANISM,
-        ),
-    ] = 0.95,
     relation: Annotated[Relation | None, relation_of_people(_DATA, Relation.SUBSTITUTION)] = None,
     person: Annotated[
         str | None,
@@ -151,10 +85,10 @@ def learn(
         ),
     ] = None,
     one_row: OneRowOption = False,
-    max_rows_per_person: Annotated[
+    max_rows: Annotated[
         int,
         typer.Option(
-            "--max-rows-per-person",
+            "--max-rows",
             metavar="R",
             help="With --person: further rows are left out.",
             rich_help_panel=_DATA,
@@ -193,51 +127,34 @@ def learn(
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import check_target, save_released
     from winnow.core.schema import Schema
-    from winnow.learn.additive import ADDITIVE
-    from winnow.learn.crossing.rows import check_classes, labelled_table
-    from winnow.learn.rules import parse
-    from winnow.learn.settings import AUTO
-    from winnow.learn.verb import learn as winnow_learn
+    from winnow.learn.about import labelled as about_rows
+    from winnow.learn.labelled import labelled
     from winnow.read.table import read_table
 
     check_unit_said(person, one_row, "--person")
     if out is not None:
         check_target(out, (".json",))
         refuse_overwriting([table, schema, *([] if test is None else [test])], "--out", out)
-    asked = parse(hypotheses)
     declared = Schema.parse(schema)
-    labels, many = declared.column(target).labels, asked.kind in (ADDITIVE, AUTO)
-    check_classes(target, len(labels), many=many)
-    weights = _weights(class_weights, labels)
+    classes = about_rows(declared, target).classes
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
+    weights = _weights(asked.class_weights, classes)
+    request = asked(class_weights=weights, budget=budget, seed=seed)
     warn_of_other_labels(budget, [table])
     if test is not None:  # what cannot be read is refused before anything is spent
         public = read_table(test, schema=declared, **text.said())
-        labelled_table(public, target, many=many)
     with working(f"reading {table}") if are_large([table]) else nullcontext():
         private = read_table(
             table,
             schema=declared,
             person=person,
-            max_rows_per_person=max_rows_per_person,
+            max_rows_per_person=max_rows,
             relation=relation,
             **text.said(),
             salt=None if seed is None else f"seed {seed}",  # repeatable, too
         )
-        released = winnow_learn(
-            private,
-            target,
-            hypotheses=asked,
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=None if mechanism is None else str(mechanism),
-            thresholds=None if thresholds is None else str(thresholds),
-            with_accuracy=accuracy,
-            class_weights=weights,
-            confidence=confidence,
-            seed=seed,
-            budget=budget,
-        )
+        rows = labelled(private, target)
+        released = request.plan(rows).run(rows, budget=budget, seed=seed)
     tested = None if test is None else _tested(public, target, released.value)
     extra: dict[str, Any] = {}
     if tested is not None:
@@ -303,66 +220,95 @@ def _show(released: Released[Predictor], tested: tuple[float, float] | None) -> 
 PLAN_EXAMPLES = """\
 Examples:
 
-winnow plan learn --hypotheses 5000 -n 30000 --epsilon 1
+winnow plan learn --schema adult.json --target income -n 30000 --epsilon 1
+
+winnow plan learn --schema adult.json --target income -n 30000 --method stumps --epsilon 1
 
 winnow plan learn --hypotheses 5000 -n 30000 --epsilon 1 --delta 1e-6 --near 3
-
-winnow plan learn --schema adult.json --target income -n 30000 --epsilon 1
 """
 
 
 @reported()
 def plan(
     rows: AssumedRowsOption,
-    epsilon: EpsilonOfPlanOption,
-    hypotheses: Annotated[
-        str,
-        option(
-            "--hypotheses",
-            "N",
-            "How many hypotheses the public class has; or, with --schema, the class in words.",
-            ASKED,
-        ),
-    ] = "auto",
+    asked: Typed[Learn],
     schema: Annotated[
-        Path | None,
-        option("--schema", "FILE", "The public schema, to plan what would be learned.", ASKED),
+        Path | None, option("--schema", "FILE", "The public schema of the table.", ASKED)
     ] = None,
     target: Annotated[
         str | None, option("--target", "COLUMN", "With --schema: the column of classes.", ASKED)
     ] = None,
-    class_weights: Annotated[
-        str | None,
-        option("--class-weights", "WEIGHTS", "With --schema: as in winnow learn.", ASKED),
+    hypotheses: Annotated[
+        int | None,
+        option("--hypotheses", "N", "Without a schema: how many rules there are.", ASKED),
     ] = None,
-    delta: DeltaOfPlanOption = 0.0,
     near: Annotated[
         int | None,
         option("--near", "L", "For large-margin: how many hypotheses may be near the best.", ASKED),
     ] = None,
-    confidence: ConfidenceOption = 0.95,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    thresholds: ThresholdsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what learning promises on new rows; no data are read and nothing is spent."""
+    """Say what would be learned and what is promised on new rows; nothing is read or spent."""
     from winnow.cli.printing import console, show_json
-    from winnow.core.schema import Schema
-    from winnow.learn.plan import learn as plan_learn
 
-    declared = None if schema is None else Schema.parse(schema)
-    labels = () if declared is None or target is None else declared.column(target).labels
-    found = plan_learn(
-        hypotheses=int(hypotheses) if hypotheses.isdecimal() else hypotheses,
+    if hypotheses is None:
+        document = _planned(asked, schema, target, rows, relation, near)
+    else:
+        document = _promised(asked, schema, target, hypotheses, rows, relation, near)
+    show_json(document.to_dict()) if json else console().print(str(document), markup=False)
+
+
+def _planned(
+    asked: Typed[Learn],
+    schema: Path | None,
+    target: str | None,
+    rows: int,
+    relation: Relation,
+    near: int | None,
+) -> LearnPlan:
+    from winnow.errors import ParameterError
+    from winnow.learn.about import labelled
+
+    if schema is None or target is None:
+        raise ParameterError(
+            "a plan needs the table's schema and the column of classes; give --schema and "
+            "--target, or --hypotheses with the number of rules"
+        )
+    about = labelled(schema, target, rows=rows, relation=relation)
+    made = asked(class_weights=_weights(asked.class_weights, about.classes)).plan(about)
+    return made if near is None else made.near(near)
+
+
+def _promised(
+    asked: Typed[Learn],
+    schema: Path | None,
+    target: str | None,
+    hypotheses: int,
+    rows: int,
+    relation: Relation,
+    near: int | None,
+) -> RuleBounds:
+    from winnow.core.options import AUTO
+    from winnow.errors import ParameterError
+    from winnow.learn.bound import learning_bound
+    from winnow.learn.methods import OneRule
+
+    rule = OneRule() if asked.method == AUTO else asked.method
+    described = schema is not None or target is not None or asked.class_weights is not None
+    if described or not isinstance(rule, OneRule):
+        raise ParameterError(
+            "--hypotheses is for one rule of which nothing else is known; leave it out, or leave "
+            "out --schema, --target, --class-weights and other methods"
+        )
+    epsilon = asked.epsilon / 2 if rule.with_accuracy else asked.epsilon
+    return learning_bound(
+        hypotheses,
         rows=rows,
         epsilon=epsilon,
-        delta=delta,
+        delta=asked.delta,
         near=near,
-        thresholds=str(thresholds or Thresholds.TIGHT),
-        confidence=confidence,
+        thresholds=rule.thresholds or "tight",
+        confidence=rule.confidence,
         relation=relation,
-        schema=declared,
-        target=target,
-        class_weights=_weights(class_weights, labels),
     )
-    show_json(found.to_dict()) if json else console().print(str(found), markup=False)

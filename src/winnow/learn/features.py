@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.column import Column
+from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, shown
 
@@ -337,3 +338,35 @@ def _real(held: NDArray[Any], where: str) -> NDArray[np.float64]:
 
 def _plain(number: float) -> str:
     return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def schema_features(schema: Schema) -> tuple[Feature, ...]:
+    """One feature for each column of a schema."""
+    return tuple(map(Feature.of_column, schema.columns))
+
+
+def cut_features(names: Sequence[str], cuts: Any, *, named: bool) -> tuple[Feature, ...]:
+    """Real columns of these names, at public cut points.
+
+    ``named``: the data brought the names, so that cuts may be given by name.
+    """
+    if isinstance(cuts, Mapping):
+        if not named:
+            raise ParameterError(
+                "cuts are given by name, and an array has no names; give a list of cuts for "
+                "each column, [] for a column that is not used"
+            )
+        missing = [name for name in cuts if name not in names]
+        if missing:
+            raise ParameterError(f"there are cuts for {missing[0]!r}, and there is no such column")
+        return tuple(Feature.cut_at(name, cuts[name]) for name in names if name in cuts)
+    lists = len(cuts) and isinstance(cuts[0], Sequence | np.ndarray)
+    if not lists or isinstance(cuts[0], str):
+        return tuple(Feature.cut_at(name, cuts) for name in names)
+    if len(cuts) != len(names):
+        raise ParameterError(
+            f"there are {len(cuts)} lists of cuts for {len(names)} columns; give one each"
+        )
+    return tuple(
+        Feature.cut_at(name, own, unused=True) for name, own in zip(names, cuts, strict=True)
+    )

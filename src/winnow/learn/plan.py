@@ -1,267 +1,221 @@
-"""Plan a private choice of a classifier: what is promised on new rows, for each mechanism."""
+"""``winnow.plan.learn``: the plan that ``winnow.learn`` runs, from public facts alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.key import Key
 from winnow.core.notebook import Card, InNotebook, text_card
-from winnow.core.relation import Relation
-from winnow.core.schema import Schema
-from winnow.core.utility import Utility
+from winnow.core.options import AUTO, takes
+from winnow.core.padding import Padding
+from winnow.core.plan import Plan
+from winnow.core.released import Released
 from winnow.errors import ParameterError
-from winnow.foreign import guarded, shown
-from winnow.learn.additive import ADDITIVE, variants_of
-from winnow.learn.boosted import BOOSTED
-from winnow.learn.bound import MECHANISMS, estimation_error, margin_in_rows, privacy_error, source
-from winnow.learn.crossing.rows import check_classes, no_rows
-from winnow.learn.problem import feature_names, is_balanced, weighed
-from winnow.learn.rules import Hypotheses, RuleClass, parse
-from winnow.learn.settings import (
-    AUTO,
-    balanced_rule,
-    because,
-    chosen_kind,
-    sized_model,
-    sized_rules,
+from winnow.foreign import shown
+from winnow.learn.about import AboutRows
+from winnow.learn.additive import AdditivePredictor, variants_of
+from winnow.learn.boosted import BoostedPredictor
+from winnow.learn.bound import RuleBound, RuleBounds
+from winnow.learn.crossing.rows import SealedLabelled
+from winnow.learn.features import Feature
+from winnow.learn.labelled import Labelled
+from winnow.learn.methods import (
+    ADDITIVE,
+    BOOSTED,
+    CONJUNCTIONS,
+    Additive,
+    Boosted,
+    LearnMethod,
+    OneRule,
 )
-from winnow.privacy import Guarantee, guarantee_of
-from winnow.select.margin_search import THRESHOLDS
-from winnow.select.mechanism import PermuteAndFlip
+from winnow.learn.predictor import Predictor
+from winnow.learn.request import Learn
+from winnow.learn.rules import RuleClass
+from winnow.learn.settings import Given, because, chosen_method, sized_model, sized_rules
+from winnow.learn.weights import is_balanced, weighed
+from winnow.privacy import Budget
+from winnow.privacy.sizing import rounds_accountant
 
 
-@dataclass(frozen=True)
-class LearnRow:
-    """What one mechanism promises."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LearnPlan(Plan[Any, Predictor], InNotebook):
+    """What ``winnow.learn`` charges, draws and promises, before rows are looked at."""
 
-    mechanism: str
-    privacy: float
-    """What privacy costs, in accuracy; 1: all of it."""
-    excess: float
-    """err(released) - min err over the class is at most this, at the confidence; 1 where nothing
-    is promised."""
-    margin: float | None
-    """The assumption, in correct rows: at most `near` hypotheses lie within it of the best;
-    None: nothing is assumed."""
-    citation: str
-
-
-@dataclass(frozen=True)
-class ModelPlan(InNotebook):
-    """What would be learned, as ``winnow.learn`` does with the same public numbers."""
-
+    about: AboutRows = field(repr=False)
+    """What is public of the rows."""
+    read: Callable[[Labelled], Any] = field(repr=False)
+    """What is drawn from, made of the rows and still sealed; it refuses what cannot be read."""
     kind: str
     """As in "boosted:2"."""
-    mechanism: str
-    """As the receipt would say."""
-    guarantee: Guarantee
-    reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
-        return {**vars(self), "guarantee": self.guarantee.to_dict()}
-
-    def _card(self) -> Card:
-        return text_card(str(self))
-
-    def __str__(self) -> str:
-        return f"{self.kind}, {self.guarantee}: {self.mechanism}\nwhy: {self.reason}"
-
-
-@dataclass(frozen=True)
-class LearnPlan(InNotebook):
-    """What to expect of ``winnow.learn`` before anything is paid for."""
-
     hypotheses: int
-    rows: int
-    epsilon: float
-    delta: float
-    confidence: float
-    relation: str
-    estimation: float
-    """What finitely many rows cost, with or without privacy."""
-    table: tuple[LearnRow, ...]
-    """What is promised of one rule; nothing is of several that vote or of an additive model."""
-    model: ModelPlan | None = None
-    """What would be learned, where a schema is given."""
+    """How many of them there are."""
+    expected: RuleBounds | None = None
+    """What is promised of one rule on new rows; nothing is of a vote or of an additive model."""
+    compared: tuple[RuleBound, ...] = ()
+    """What other mechanisms promise of one rule."""
+    error: float | None = None
+    """By how much the error rate exceeds the best of the class at most, where that is promised."""
 
-    @property
-    def best(self) -> LearnRow:
-        """The row with the least excess among those that assume nothing.
+    def run(
+        self,
+        data: Labelled,
+        *,
+        budget: Budget | None = None,
+        seed: int | None = None,
+        padding: Padding | None = None,
+    ) -> Released[Predictor]:
+        """Charge the budget, learn from labelled rows, and release the classifier."""
+        if not isinstance(data, Labelled):
+            raise ParameterError(
+                f"a {type(data).__name__} is not labelled; give wn.labelled(X, y) or "
+                "wn.labelled(table, 'column')"
+            )
+        self.about.check(data.about)
+        return super().run(self.read(data), budget=budget, seed=seed, padding=padding)
 
-        Where none promises anything, permute-and-flip, which needs no assumption to do well.
-        """
-        if not self.table:
-            raise ParameterError("nothing is promised of this model on new rows; see plan.model")
-        return min(
-            (row for row in self.table if row.margin is None),
-            key=lambda row: (row.excess, row.mechanism == "large-margin"),
-        )
+    def near(self, number: int) -> LearnPlan:
+        """With what large-margin promises if only so many hypotheses lie near the best."""
+        if self.expected is None:
+            raise ParameterError("nothing is promised of this model on new rows; leave out near")
+        expected = self.expected.near(number)
+        return replace(self, expected=expected, compared=expected.table)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
-        found = {**vars(self), "table": [vars(row) for row in self.table]}
-        return found | {"model": None if self.model is None else self.model.to_dict()}
+        return {
+            "kind": self.kind,
+            "mechanism": self.name,
+            "guarantee": self.guarantee.to_dict(),
+            "reason": self.reason,
+            "hypotheses": self.hypotheses,
+            "rows": self.about.rows,
+            "relation": str(self.relation),
+            "error": self.error,
+            "expected": None if self.expected is None else self.expected.to_dict(),
+        }
 
     def _card(self) -> Card:
         return text_card(str(self))
 
     def __str__(self) -> str:
-        sure = f"{100 * self.confidence:.6g} %"
-        about = [] if self.model is None else [str(self.model)]
-        if not self.table:
-            return "\n".join(about)
-        lines = [
-            *about,
-            f"{self.hypotheses:,} hypotheses, {self.rows:,} rows, epsilon {self.epsilon:.6g}: at "
-            f"{sure} the error rate exceeds the best of the class by at most",
-        ]
-        for row in self.table:
-            words = "" if row.margin is None else f", if the next lies {row.margin:.0f} rows behind"
-            promised = f"{row.excess:.4f}{words}" if row.excess < 1 else "nothing is promised"
-            lines.append(f"{row.mechanism:<18}{promised}")
-        return "\n".join(lines)
+        lines = f"{self.kind}, {self.guarantee}: {self.name}\nwhy: {self.reason}"
+        return lines if self.expected is None else f"{lines}\n{self.expected}"
 
 
-@guarded
-def learn(
-    *,
-    hypotheses: int | str | Hypotheses = AUTO,
-    rows: int,
-    epsilon: Real,
-    delta: Real = 0.0,
-    near: int | None = None,
-    thresholds: str = "tight",
-    confidence: Real = 0.95,
-    relation: str | Relation = Relation.SUBSTITUTION,
-    schema: Any = None,
-    target: str | None = None,
-    class_weights: Any = None,
-) -> LearnPlan:
-    """Say what ``winnow.learn`` promises on new rows, from public numbers alone.
+@takes(Learn)
+def learn(about: AboutRows | Labelled, asked: Learn) -> LearnPlan:
+    """Say what ``winnow.learn`` does with such rows; nothing is read and nothing is spent.
 
-    ``hypotheses`` is the size of the class, ``rows`` the number of rows, one for each person.
-    With ``near`` there is a further row for the large margin mechanism: what it promises if
-    all but `near` hypotheses lie far enough behind the best, and how far that is.
-
-    With a ``schema`` and the column ``target``, ``hypotheses`` are those of ``winnow.learn`` in
-    words ("auto" if nothing is said), and ``model`` says what would be learned, with which
-    mechanism, guarantee and reason. Under add-remove give ``winnow.learn`` the same ``rows``.
+    ``about`` are labelled rows, of which only what is public is looked at, or
+    ``wn.plan.labelled(schema, target, rows=)`` where there are none yet. The options are those of
+    ``winnow.learn``. The plan says what is learned and why, what it is charged and what is
+    promised of it on new rows; ``plan.run(rows, budget=)`` releases it.
     """
-    count(rows=rows)
-    positive(epsilon=epsilon)
-    delta_range(delta=delta)
-    probability(confidence=confidence)
-    one_of(THRESHOLDS, thresholds=thresholds)
-    unit = Relation.parse(relation)
-    model = None
-    if isinstance(hypotheses, str | Hypotheses):
-        if schema is None or target is None:
-            raise ParameterError(
-                f"hypotheses={shown(hypotheses)} are planned over a schema; give schema= and "
-                "target=, or the number of hypotheses"
-            )
-        asked = parse(hypotheses)
-        model, size = _model(asked, schema, target, class_weights, unit, rows, epsilon, delta)
-    elif schema is not None or target is not None or class_weights is not None:
+    return asked.plan(about)
+
+
+def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
+    """The plan of a request, by what is public of the rows."""
+    public = about.about if isinstance(about, Labelled) else about
+    if not isinstance(public, AboutRows):
         raise ParameterError(
-            "schema, target and class_weights are for hypotheses in words, such as 'auto'; leave "
-            "out the number"
+            f"a {type(about).__name__} says nothing of rows to learn from; give "
+            "wn.plan.labelled(schema, target), or labelled rows"
         )
-    else:
-        count(hypotheses=hypotheses)
-        size = int(hypotheses)
-    bounded = class_weights is None and (model is None or _is_one_rule(model.kind))
-    table = _promised(size, rows, epsilon, delta, near, thresholds, float(confidence), unit)
-    first = estimation_error(size, rows, 1.0 - float(confidence))
-    return LearnPlan(
-        size,
-        int(rows),
-        float(epsilon),
-        float(delta),
-        float(confidence),
-        str(unit),
-        min(first, 1.0),
-        table if bounded else (),
-        model,
+    method, why = asked.method, ""
+    if method == AUTO:
+        method, why = _chosen(asked, public)
+    if not isinstance(method, LearnMethod):
+        raise ParameterError(
+            f"method={shown(method)} learns nothing; give wn.Boosted(), wn.Additive(), "
+            "wn.OneRule() or a word"
+        )
+    plan = method.plan(asked, public)
+    return replace(plan, reason=because(why, plan.reason))
+
+
+def _chosen(asked: Learn, about: AboutRows) -> tuple[LearnMethod, str]:
+    """What "auto" stands for, and why."""
+    if about.predictions is not None:
+        return OneRule(), ""
+    features, nobody = about.features(None), about.nobody(asked.class_weights)
+    return chosen_method(nobody, features, given_by(asked, about))
+
+
+def given_by(asked: Learn, about: AboutRows) -> Given:
+    """The public numbers that sizes follow from."""
+    return Given(
+        asked.epsilon,
+        asked.delta,
+        is_balanced(asked.class_weights),
+        about.rows,
+        rounds_accountant(asked.budget),
     )
 
 
-def _is_one_rule(kind: str) -> bool:
-    return not kind.startswith((ADDITIVE, BOOSTED))
+def boosted(method: Boosted, asked: Learn, about: AboutRows) -> LearnPlan:
+    """Rule after rule, and the vote."""
+    about.two_classes()
+    features = about.features(method.cuts)
+    size = int(method.size)
+    rules = RuleClass(features, CONJUNCTIONS, size)
+    nobody, given = about.nobody(asked.class_weights), given_by(asked, about)
+    sized = sized_rules(nobody, len(rules), rounds=method.rounds, **vars(given))
+    kind = f"{BOOSTED}:{size}"
+
+    def vote(data: SealedLabelled, key: Key) -> Predictor:
+        numbers = sized.rules.drawn(data, rules, key)
+        return BoostedPredictor(
+            data.classes, numbers[0], len(rules), kind, None, about.rows, None,
+            features, tuple(rules.rule(number) for number in numbers), numbers,
+        )  # fmt: skip
+
+    return LearnPlan(
+        mechanism=sized.rules,
+        relation=about.relation,
+        guarantee=sized.guarantee,
+        draw=vote,
+        check=sized.rules.check,
+        reason=sized.reason,
+        about=about,
+        read=_coded(features, asked.class_weights),
+        kind=kind,
+        hypotheses=len(rules),
+    )
 
 
-def _promised(
-    size: int,
-    rows: int,
-    epsilon: Real,
-    delta: Real,
-    near: int | None,
-    thresholds: str,
-    confidence: float,
-    relation: Relation,
-) -> tuple[LearnRow, ...]:
-    """What each mechanism promises of one rule."""
-    utility = Utility.declare(1, monotone=True, relation=relation)
-    half, miss = float(utility.half_width), 1.0 - confidence
-    first = estimation_error(size, rows, miss)
-    approximate = exact("delta", delta) > 0
-    if near is not None:
-        count(near=near)
-        if not approximate:
-            raise ParameterError("near is for the large margin mechanism, which needs delta > 0")
-        if near > size:
-            raise ParameterError(f"near={near} exceeds {size} hypotheses; lower it")
+def additive(method: Additive, asked: Learn, about: AboutRows) -> LearnPlan:
+    """Noisy tables, and one of the models that follow from them."""
+    features = about.features(method.cuts)
+    nobody, given = about.nobody(asked.class_weights), given_by(asked, about)
+    sized = sized_model(nobody, len(features), **vars(given))
+    shape = [feature.cardinality for feature in features]
 
-    def row(mechanism: str, among: int, margin: float | None) -> LearnRow:
-        cost = privacy_error(mechanism, among, half, epsilon, miss) / rows
-        excess = min(first + cost, 1.0)  # an error rate is no higher
-        return LearnRow(mechanism, min(cost, 1.0), excess, margin, source(mechanism))
+    def model(data: SealedLabelled, key: Key) -> Predictor:
+        family, number = sized.model.drawn(data, shape, key)
+        points, start = family.model(number)
+        return AdditivePredictor(
+            data.classes, number, len(family.variants), ADDITIVE, None, about.rows, None, features,
+            tuple(points.items()), tuple(start.tolist()),
+        )  # fmt: skip
 
-    table = [row(name, size, None) for name in MECHANISMS[0 if approximate else 1 :]]
-    if near is not None:
-        margin = margin_in_rows(near, half, epsilon, delta, thresholds, miss)
-        table.append(row("large-margin", near, margin))
-    return tuple(table)
+    return LearnPlan(
+        mechanism=sized.model,
+        relation=about.relation,
+        guarantee=sized.guarantee,
+        draw=model,
+        check=sized.model.check,
+        reason=sized.reason,
+        about=about,
+        read=_coded(features, asked.class_weights),
+        kind=ADDITIVE,
+        hypotheses=variants_of(len(features)),
+    )
 
 
-def _model(
-    asked: Hypotheses,
-    schema: Any,
-    target: str,
-    class_weights: Any,
-    relation: Relation,
-    rows: int,
-    epsilon: Real,
-    delta: Real,
-) -> tuple[ModelPlan, int]:
-    """What would be learned over a schema, and how many hypotheses there are."""
-    declared = Schema.parse(schema)
-    classes = tuple(declared.column(target).labels)
-    named = feature_names(declared, target)
-    features = asked.over(declared.subset(named)).features
-    held = weighed(no_rows(classes, relation), class_weights)
-    check_classes(target, len(classes), many=asked.kind in (AUTO, ADDITIVE))
-    even, why = is_balanced(class_weights), ""
-    shared: dict[str, Any] = {
-        "epsilon": epsilon, "delta": delta, "balanced": even, "accountant": "best"
-    }  # fmt: skip
-    if asked.kind == AUTO:
-        kind = chosen_kind(held, features, rows=rows, alone=False, **shared)
-        asked, why = kind.hypotheses, kind.reason
-    if asked.kind == ADDITIVE:
-        sized = sized_model(held, len(features), **shared)
-        name = sized.model.name
-        said = ModelPlan(ADDITIVE, name, sized.guarantee, because(why, sized.reason))
-        return said, variants_of(len(features))
-    size = len(RuleClass(features, "conjunctions" if asked.kind == BOOSTED else asked.kind,
-                         asked.size))  # fmt: skip
-    if asked.kind == BOOSTED:
-        votes = sized_rules(held, size, rows=rows, rounds=asked.rounds, **shared)
-        words, name = f"{BOOSTED}:{asked.size}", votes.rules.name
-        return ModelPlan(words, name, votes.guarantee, because(why, votes.reason)), size
-    rule = balanced_rule(epsilon) if even else PermuteAndFlip(epsilon)
-    promised = guarantee_of(rule.promise(relation).event)
-    words = RuleClass(features, asked.kind, asked.size).name
-    return ModelPlan(words, rule.name, promised, why), size
+def _coded(
+    features: tuple[Feature, ...], class_weights: Any
+) -> Callable[[Labelled], SealedLabelled]:
+    return lambda data: weighed(data.coded(features), class_weights)

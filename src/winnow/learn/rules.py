@@ -1,8 +1,4 @@
-"""How a class of rules is asked for: in words, or with public cut points.
-
-``hypotheses="conjunctions:2"`` takes the features of a schema. ``wn.stumps(cuts=...)`` brings
-its own: one list of cut points for every column of an array, a list of lists, or a dict.
-"""
+"""Rules over features, and public classes of them: all numbered, none written down."""
 
 from __future__ import annotations
 
@@ -17,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import count
 from winnow.core.schema import Schema
 from winnow.errors import ParameterError
-from winnow.foreign import shown
-from winnow.learn.features import Feature, Test, Tests
+from winnow.learn.features import Feature, Test, Tests, schema_features
+from winnow.learn.methods import rules_named
 
 Codes = Sequence[NDArray[np.int32]] | Mapping[int, NDArray[np.int32]]
 """The codes of each feature by its place; those that no test asks for may be missing."""
@@ -85,12 +80,6 @@ MOST = 100_000_000
 """Rules in one class: each has a score of eight bytes, and a choice copies them a few times."""
 MOST_CELLS = 50_000_000
 """Cells of one table of counts."""
-
-KINDS = ("thresholds", "intervals", "stumps", "conjunctions", "boosted", "additive", "auto")
-SIZED = {"conjunctions": None, "boosted": 2}
-"""Kinds with a length of rules, and the one that is taken if nothing is said."""
-LONGEST = 4
-MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,136 +204,11 @@ class RuleClass:
                 return feature.tests()
 
 
-@dataclass(frozen=True)
-class Hypotheses:
-    """A kind of rules, not yet over any features."""
-
-    kind: str
-    size: int = 1
-    cuts: Any = None
-    """Public cut points, or None: the features of a schema are used."""
-    rounds: int | None = None
-    """Of boosting; None: as many as public numbers recommend."""
-
-    def __post_init__(self) -> None:
-        count(size=self.size)
-        if self.rounds is not None:
-            count(rounds=self.rounds)
-            if self.rounds > MOST_ROUNDS:
-                raise ParameterError(f"rounds={self.rounds} is above {MOST_ROUNDS:,}; lower it")
-        object.__setattr__(self, "size", int(self.size))
-        if self.size > LONGEST:
-            raise ParameterError(f"size={self.size} is above {LONGEST}; give 1 to {LONGEST}")
-        if self.cuts is not None and not isinstance(self.cuts, Mapping | Sequence | np.ndarray):
-            raise ParameterError(
-                f"cuts={shown(self.cuts)} is a {type(self.cuts).__name__}; give a list of numbers, "
-                "one list for each column, or a dict of lists"
-            )
-
-    def over(self, schema: Schema) -> RuleClass:
-        """The class over the columns of a schema."""
-        return RuleClass(tuple(map(Feature.of_column, schema.columns)), self.kind, self.size)
-
-    def cut(self, names: Sequence[str], *, named: bool) -> RuleClass:
-        """The class over real columns of these names, at its own cut points.
-
-        ``named``: the data brought the names, so that cuts may be given by name.
-        """
-        cuts = self.cuts
-        if cuts is None:
-            maker = "boosted" if self.kind == "auto" else self.kind
-            raise ParameterError(
-                f"hypotheses over an array need public cut points; give them as in "
-                f"wn.{maker}(cuts=[...]), or give a schema"
-            )
-        if isinstance(cuts, Mapping):
-            if not named:
-                raise ParameterError(
-                    "cuts are given by name, and an array has no names; give a list of cuts for "
-                    "each column, [] for a column that is not used"
-                )
-            missing = [name for name in cuts if name not in names]
-            if missing:
-                raise ParameterError(
-                    f"there are cuts for {missing[0]!r}, and there is no such column"
-                )
-            chosen = [Feature.cut_at(name, cuts[name]) for name in names if name in cuts]
-            return RuleClass(tuple(chosen), self.kind, self.size)
-        if (
-            len(cuts)
-            and isinstance(cuts[0], Sequence | np.ndarray)
-            and not isinstance(cuts[0], str)
-        ):
-            if len(cuts) != len(names):
-                raise ParameterError(
-                    f"there are {len(cuts)} lists of cuts for {len(names)} columns; give one each"
-                )
-            pairs = zip(names, cuts, strict=True)
-            return RuleClass(
-                tuple(Feature.cut_at(name, own, unused=True) for name, own in pairs),
-                self.kind,
-                self.size,
-            )
-        every = tuple(Feature.cut_at(name, cuts) for name in names)
-        return RuleClass(every, self.kind, self.size)
-
-    def __repr__(self) -> str:
-        size = f"{self.size}, " if self.kind in SIZED else ""
-        cuts = "a schema's features" if self.cuts is None else "public cuts"
-        return f"<{self.kind}: {size}{cuts}>"
+def rule_class(words: str, features: Sequence[Feature]) -> RuleClass:
+    """The class that words name, such as "stumps" or "conjunctions:2", over some features."""
+    return RuleClass(tuple(features), *rules_named("of", words))
 
 
-def thresholds(*, cuts: Any = None) -> Hypotheses:
-    """Rules 'positive if x >= cut', one for every cut point of every column with an order."""
-    return Hypotheses("thresholds", cuts=cuts)
-
-
-def intervals(*, cuts: Any = None) -> Hypotheses:
-    """Rules 'positive if low <= x < high' and their opposites, half-lines included."""
-    return Hypotheses("intervals", cuts=cuts)
-
-
-def stumps(*, cuts: Any = None) -> Hypotheses:
-    """Decision stumps: one test on one column, either way."""
-    return Hypotheses("stumps", cuts=cuts)
-
-
-def conjunctions(size: int, *, cuts: Any = None) -> Hypotheses:
-    """Rules with up to `size` tests, each on another column, that predict either class."""
-    return Hypotheses("conjunctions", size, cuts)
-
-
-def additive(*, cuts: Any = None) -> Hypotheses:
-    """Models that add points of every column's value; for two classes or more."""
-    return Hypotheses("additive", cuts=cuts)
-
-
-def boosted(size: int = 2, *, rounds: int | None = None, cuts: Any = None) -> Hypotheses:
-    """Votes of rules with up to `size` tests, chosen one after the other, for two classes.
-
-    ``rounds`` is how many rules vote; if nothing is said, public numbers decide.
-    """
-    return Hypotheses("boosted", size, cuts, rounds)
-
-
-def parse(words: object) -> Hypotheses:
-    """The class that a text names: auto, stumps, conjunctions:2, boosted, additive and others."""
-    if isinstance(words, Hypotheses):
-        return words
-    forms = (
-        "auto, thresholds, intervals, stumps, boosted, additive, or conjunctions:N with N from 1 "
-        "to 4"
-    )
-    if not isinstance(words, str):
-        raise ParameterError(
-            f"hypotheses are a {type(words).__name__}; give {forms}, an array of predictions with "
-            "a row for each hypothesis, or a list of functions"
-        )
-    kind, colon, number = words.strip().partition(":")
-    if kind not in KINDS or (colon and kind not in SIZED) or (not colon and kind == "conjunctions"):
-        raise ParameterError(f"hypotheses={shown(words)} are unknown; give {forms}")
-    if not colon:
-        return Hypotheses(kind, SIZED.get(kind) or 1)
-    if not number.isdecimal() or not number.isascii():
-        raise ParameterError(f"hypotheses={shown(words)} are unknown; give {forms}")
-    return Hypotheses(kind, int(number))
+def rules_over(words: str, schema: Schema) -> RuleClass:
+    """The class that words name, over the columns of a schema."""
+    return rule_class(words, schema_features(schema))

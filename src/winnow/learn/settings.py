@@ -13,17 +13,15 @@ from fractions import Fraction
 from winnow.core.checks import Real, delta_range, exact, positive
 from winnow.core.unit import counted
 from winnow.errors import ParameterError
-from winnow.learn.additive import ADDITIVE
-from winnow.learn.boosted import BOOSTED
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
-from winnow.learn.rules import Hypotheses, RuleClass
+from winnow.learn.methods import CONJUNCTIONS, Additive, Boosted, LearnMethod, OneRule
+from winnow.learn.rules import RuleClass
 from winnow.privacy import Event, Guarantee, calibrate, guarantee_of
 
-AUTO = "auto"
 CHOICE = Fraction(1, 6)
 """The part of epsilon that chooses among the models; the tables get what is left."""
 SIZES = Fraction(1, 10)
@@ -188,55 +186,28 @@ def _rounds(
     return SizedRules(composed, found.guarantee, each)
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What is learned, and why."""
-
-    hypotheses: Hypotheses
-    reason: str
-
-
-def chosen_kind(
-    labelled: SealedLabelled,
-    features: tuple[Feature, ...],
-    *,
-    rows: int | None,
-    epsilon: Real,
-    delta: Real,
-    balanced: bool,
-    accountant: str,
-    alone: bool,
-) -> Kind:
-    """What "auto" stands for.
+def chosen_method(
+    labelled: SealedLabelled, features: tuple[Feature, ...], given: Given
+) -> tuple[LearnMethod, str]:
+    """What "auto" stands for, and why.
 
     An additive model of more than two classes; of two a vote of boosted rules, and one rule where
-    there are too few rows for a vote, or where what was asked for is about one rule.
+    there are too few rows for a vote.
     """
     if len(labelled.classes) > 2:
-        if alone:
-            raise ParameterError(
-                "mechanism, thresholds and with_accuracy are for classes of rules, which tell two "
-                f"classes apart, and there are {len(labelled.classes)}; leave them out"
-            )
-        return Kind(Hypotheses(ADDITIVE), f"additive for {len(labelled.classes)} classes")
+        return Additive(), f"additive for {len(labelled.classes)} classes"
     length = longest_rules(features)
-    rule = Hypotheses("conjunctions", length)
-    if alone:
-        return Kind(rule, "one rule, as its mechanism or its accuracy was asked for")
-    size = len(RuleClass(features, "conjunctions", length))
-    sized = sized_rules(
-        labelled, size, rows=rows, rounds=None, epsilon=epsilon, delta=delta,
-        balanced=balanced, accountant=accountant,
-    )  # fmt: skip
+    size = len(RuleClass(features, CONJUNCTIONS, length))
+    sized = sized_rules(labelled, size, rounds=None, **vars(given))
     if sized.rules.rounds == 1:
-        return Kind(rule, f"one rule: {sized.reason}")
-    return Kind(Hypotheses(BOOSTED, length, rounds=sized.rules.rounds), f"a vote: {sized.reason}")
+        return OneRule(), f"one rule: {sized.reason}"
+    return Boosted(size=length, rounds=sized.rules.rounds), f"a vote: {sized.reason}"
 
 
 def longest_rules(features: tuple[Feature, ...]) -> int:
     """Two tests in a rule, or one where pairs would be too many to score."""
     try:
-        RuleClass(features, "conjunctions", 2)
+        RuleClass(features, CONJUNCTIONS, 2)
     except ParameterError:
         return 1
     return 2

@@ -6,9 +6,12 @@ from winnow.interactive.plan import interactive as interactive
 from winnow.itemsets.plan import ItemsetPlan as ItemsetPlan
 from winnow.itemsets.plan import ItemsetRow as ItemsetRow
 from winnow.itemsets.plan import frequent_itemsets as frequent_itemsets
+from winnow.learn.about import AboutRows as AboutRows
+from winnow.learn.about import labelled as labelled
+from winnow.learn.bound import RuleBound as RuleBound
+from winnow.learn.bound import RuleBounds as RuleBounds
+from winnow.learn.bound import learning_bound as learning_bound
 from winnow.learn.plan import LearnPlan as LearnPlan
-from winnow.learn.plan import LearnRow as LearnRow
-from winnow.learn.plan import ModelPlan as ModelPlan
 from winnow.learn.plan import learn as learn
 from winnow.lp.calibration import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp

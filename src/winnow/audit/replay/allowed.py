@@ -164,6 +164,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _ANSWERS
     + _keyed("times and codes of the ledger, under its key", *_CODES)
     + _laid_out(*_LAYOUT),
+    "labelled": (),
     "learn": _released(
         "which hypothesis was chosen, or which ones, and the noisy number of correct rows",
         "result.value.number",

@@ -205,7 +205,7 @@ def _table(people: People, place: ReplayPlace) -> list[object]:
 
 def _learn(people: People, place: ReplayPlace) -> Any:
     table = _table(people, place)
-    words = ("--target", "sex", "--hypotheses", "stumps", "--epsilon", 1, "--accuracy")
+    words = ("--target", "sex", "--method", "stumps", "--epsilon", 1, "--with-accuracy")
     return _both(place, "learn", *table, *words)
 
 

@@ -1,8 +1,8 @@
-"""Replays of what learns and optimises: learn, PrivateClassifier, boost, solve_lp."""
+"""Replays of what learns and optimises: labelled, learn, PrivateClassifier, boost, solve_lp."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
@@ -17,7 +17,8 @@ from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.learn.bound import MECHANISMS
 from winnow.learn.classifier import PrivateClassifier
-from winnow.learn.rules import additive, boosted, stumps
+from winnow.learn.labelled import labelled
+from winnow.learn.methods import Additive, Boosted, LearnMethod, OneRule
 from winnow.learn.verb import learn
 from winnow.lp.verb import solve_lp
 
@@ -44,48 +45,55 @@ def labelled_arrays(people: People) -> tuple[Any, Any]:
     )
 
 
+def _rows(relation: Relation, **about: Any) -> Callable[[People], tuple[Any, ...]]:
+    """The labelled rows of people, under a neighbour relation."""
+    return lambda people: (labelled(*labelled_arrays(people), relation=relation, **about),)
+
+
 def _learning() -> Iterator[Replay]:
     for mechanism, relation in product(MECHANISMS, Relation):
-        words: dict[str, Any] = {"mechanism": mechanism, "relation": str(relation)}
-        words |= {"delta": 0.1} if mechanism == "large-margin" else {}
-        cuts = {"hypotheses": stumps(cuts=[0.5])}
+        words: dict[str, Any] = {"selection": mechanism}
+        cost: dict[str, Any] = {"epsilon": 1.0}
+        cost |= {"delta": 0.1} if mechanism == "large-margin" else {}
         quick = (int(relation is Relation.ADD_REMOVE), 4)
-        functions = {"hypotheses": [_zero, _high]}
-        shared = {"epsilon": 1.0, **words}
+        cuts = OneRule(of="stumps", cuts=[0.5], **words)
+        functions = OneRule(of=[_zero, _high], **words)
+        rows, among = _rows(relation), _predicted(relation)
+        counted = OneRule(of="stumps", with_accuracy=True, **words)
         kinds: list[tuple[str, Call, Family, tuple[int, int]]] = [
-            ("cut points", calling(learn, labelled_arrays, **shared, **cuts), LABELLED, quick),
-            (
-                "functions",
-                calling(learn, labelled_arrays, **shared, **functions),
-                LABELLED,
-                FULL_ONLY,
-            ),
-            ("predictions", _predicted(words), LABELLED, FULL_ONLY),
-            ("a table", _from_table(words, relation), ROWS, quick),
-        ]
+            ("cut points", calling(learn, rows, method=cuts, **cost), LABELLED, quick),
+            ("functions", calling(learn, rows, method=functions, **cost), LABELLED, FULL_ONLY),
+            ("predictions", calling(learn, among, method=OneRule(**words), **cost), LABELLED,
+             FULL_ONLY),
+            ("a table", calling(learn, _table(relation), method=counted, **cost), ROWS, quick),
+        ]  # fmt: skip
         for kind, call, family, groups in kinds:
             yield Replay("learn", f"{mechanism}, {kind}", call, family, relation, words, groups)
 
     for relation in Relation:
-        words = {"relation": str(relation), "delta": 0.1, "class_weights": "balanced"}
-        points = {"hypotheses": additive(cuts=[0.5]), "epsilon": 1.0, "classes": (0, 1, 2), **words}
-        yield Replay(
-            "learn", "additive", calling(learn, labelled_arrays, **points), LABELLED, relation,
-            words, (1, 4),
-        )  # fmt: skip
-        weights = {"hypotheses": stumps(cuts=[0.5]), "epsilon": 1.0, "class_weights": (1, 3)}
-        weighed = calling(learn, labelled_arrays, relation=str(relation), **weights)
-        yield Replay("learn", "class weights", weighed, LABELLED, relation, {}, (1, 4))
-        even = {"hypotheses": stumps(cuts=[0.5]), "epsilon": 1.0, "class_weights": "balanced"}
-        rule = calling(learn, labelled_arrays, relation=str(relation), **even)
-        yield Replay("learn", "balanced rule", rule, LABELLED, relation, {}, (1, 4))
-        vote = {"hypotheses": boosted(cuts=[0.5], rounds=3), "epsilon": 1.0, **words}
-        voted = calling(learn, labelled_arrays, **vote)
-        yield Replay("learn", "boosted rules", voted, LABELLED, relation, words, (1, 4))
-        yield Replay("learn", "auto", _auto(relation), ROWS, relation, {}, (1, 4))
+        rows, stumps = _rows(relation), OneRule(of="stumps", cuts=[0.5])
+        even: dict[str, Any] = {"delta": 0.1, "class_weights": "balanced"}
+        models: list[tuple[str, Call, Family]] = [
+            ("additive", _with(_rows(relation, classes=(0, 1, 2)), Additive(cuts=[0.5]), **even),
+             LABELLED),
+            ("class weights", _with(rows, stumps, class_weights=(1, 3)), LABELLED),
+            ("balanced rule", _with(rows, stumps, class_weights="balanced"), LABELLED),
+            ("boosted rules", _with(rows, Boosted(cuts=[0.5], rounds=3), **even), LABELLED),
+            ("auto", calling(learn, _table(relation), epsilon=30.0), ROWS),
+        ]  # fmt: skip
+        for kind, call, family in models:
+            yield Replay("learn", kind, call, family, relation, {}, (1, 4))
+
+    def sealed(people: People, place: ReplayPlace) -> Any:
+        (rows,) = _rows(Relation.ADD_REMOVE)(people)
+        return {"about": rows.about, "shown": repr(rows)}
+
+    yield Replay("labelled", "arrays", sealed, LABELLED)
 
     def fitted(people: People, place: ReplayPlace) -> Any:
-        model = PrivateClassifier(stumps(cuts=[0.5]), relation="add-remove", seed=place.seed)
+        model = PrivateClassifier(
+            OneRule(of="stumps", cuts=[0.5]), relation="add-remove", seed=place.seed
+        )
         model.fit(*labelled_arrays(people))
         said = model.predict(np.array([[0.0], [1.0]])).tolist()
         return {
@@ -100,27 +108,21 @@ def _learning() -> Iterator[Replay]:
     yield Replay("PrivateClassifier", "fit and predict", fitted, LABELLED)
 
 
-def _from_table(words: dict[str, Any], relation: Relation) -> Call:
+def _with(given: Callable[[People], tuple[Any, ...]], method: LearnMethod, **more: Any) -> Call:
+    return calling(learn, given, method=method, epsilon=1.0, **more)
+
+
+def _table(relation: Relation) -> Callable[[People], tuple[Any, ...]]:
+    return lambda people: (table_of(people, relation), "sex")
+
+
+def _predicted(relation: Relation) -> Callable[[People], tuple[Any, ...]]:
     def given(people: People) -> tuple[Any, ...]:
-        return table_of(people, relation), "sex"
-
-    return calling(learn, given, hypotheses="stumps", epsilon=1.0, with_accuracy=True, **words)
-
-
-def _auto(relation: Relation) -> Call:
-    def given(people: People) -> tuple[Any, ...]:
-        return table_of(people, relation), "sex"
-
-    return calling(learn, given, epsilon=30.0)
-
-
-def _predicted(words: dict[str, Any]) -> Call:
-    def call(people: People, place: ReplayPlace) -> Any:
-        said = np.array([[x > cut for x, _ in people] for cut in (0.25, 0.75)])
+        said = np.array([[x > cut for x, _ in people] for cut in (0.25, 0.75)], np.bool_)
         labels = [label for _, label in people]
-        return learn(None, labels, hypotheses=said, epsilon=1.0, seed=place.seed, **words)
+        return (labelled(y=labels, predictions=said, relation=relation),)
 
-    return call
+    return given
 
 
 def _zero(data: Any) -> Any:

@@ -300,7 +300,7 @@ def _budgets() -> Iterator[Replay]:
                 "itemsets": of_baskets.frequent_itemsets(
                     baskets, size=1, epsilon=0.5, mechanism="exponential"
                 ),
-                "learn": all_.learn(table, "sex", hypotheses="stumps", epsilon=0.5),
+                "learn": all_.learn(table, "sex", method="stumps", epsilon=0.5),
                 "lp": all_.solve_lp(
                     [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0],
                     private="scalar", opt=1.0, rounds=1, sensitivity=1, epsilon=0.5,

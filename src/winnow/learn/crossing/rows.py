@@ -12,8 +12,8 @@ every sum by 0 to r max w, all in the same direction: r max w takes the place of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,13 @@ from winnow.core.utility import Utility
 from winnow.core.workloads.part import sum_of
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import shown
-from winnow.learn.features import UNKNOWN, Feature
+from winnow.learn.features import UNKNOWN, Feature, pick_columns
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
 from winnow.learn.rules import RuleClass
 from winnow.read.crossing import Rows, SealedTable, all_rows
 from winnow.read.scores import SealedScores
+
+T = TypeVar("T")
 
 Classes = tuple[Any, ...]
 """The classes; of two, the negative and the positive one."""
@@ -89,25 +91,19 @@ def no_rows(classes: Classes, relation: Relation, rows_per_person: int = 1) -> S
     return SealedLabelled(Sealed(nothing, "rows"), classes, relation, rows_per_person)
 
 
-def check_classes(target: str, number: int, *, many: bool) -> None:
+def check_classes(target: str, number: int) -> None:
     """Refuse a column that does not tell classes apart."""
     if number < 2:
         raise ParameterError(
             f"the target {target!r} has {number} label in the schema; declare two values or more, "
             "or one value and 'other'"
         )
-    if number > 2 and not many:
-        raise ParameterError(
-            f"the target {target!r} has {number} labels in the schema; a rule "
-            "tells two classes apart: declare two values, or one value and 'other', or learn "
-            "hypotheses='additive'"
-        )
 
 
-def labelled_table(table: SealedTable, target: str, *, many: bool = False) -> SealedLabelled:
-    """A sealed table with one of its columns as the class: two labels, or ``many``."""
+def labelled_table(table: SealedTable, target: str) -> SealedLabelled:
+    """A sealed table with one of its columns as the class."""
     column = table.schema.column(target)
-    check_classes(target, column.cardinality, many=many)
+    check_classes(target, column.cardinality)
     place = table.schema.position(target)
 
     def labelled(rows: Rows) -> LabelledRows:
@@ -120,34 +116,42 @@ def labelled_table(table: SealedTable, target: str, *, many: bool = False) -> Se
     )
 
 
-def labelled_arrays(
-    columns: Sequence[Any],
-    labels: Any,
-    *,
-    features: Sequence[Feature],
-    classes: Classes,
-    relation: Relation,
-) -> SealedLabelled:
-    """Columns of values, one for each feature, and their labels; one row per person."""
-    held_classes = numbers_of(labels, classes)
-    if not len(held_classes) and relation.size_is_public:
+def labels_alone(labels: Any, classes: Classes, relation: Relation) -> SealedLabelled:
+    """The classes of rows, one row per person, before any feature is read."""
+    numbers = numbers_of(labels, classes)
+    if not len(numbers) and relation.size_is_public:
         raise DataError("there are no rows; give at least one")
-    codes = []
-    for place, (feature, values) in enumerate(zip(features, columns, strict=True), 1):
-        where = f"column {place} of X"
-        held = feature.encode(values, where)
-        if len(held) != len(held_classes):
-            raise DataError(
-                f"{where} and the labels have different lengths; give one label for each row"
-            )
-        if (held == UNKNOWN).any():
-            raise DataError(
-                f"{where} holds a value that was not declared, or a missing one; mend it, or "
-                "declare 'other'"
-            )
-        codes.append(held)
-    rows = LabelledRows(tuple(codes), held_classes, np.ones(len(held_classes), np.int64))
+    rows = LabelledRows((), numbers, np.ones(len(numbers), np.int64))
     return SealedLabelled(Sealed(rows, "rows"), classes, relation)
+
+
+def with_codes(
+    labelled: SealedLabelled, data: Sealed[Any], features: Sequence[Feature]
+) -> SealedLabelled:
+    """The rows with a code for each feature, read from private columns of values."""
+
+    def coded(content: tuple[LabelledRows, Any]) -> LabelledRows:
+        rows, values = content
+        columns = pick_columns(features, values)
+        pairs = enumerate(zip(features, columns, strict=True), 1)
+        codes = [_codes(f"column {place} of X", *pair, len(rows.labels)) for place, pair in pairs]
+        return rows._replace(codes=tuple(codes))
+
+    return replace(labelled, rows=labelled.rows.beside(data).map(coded, "rows"))
+
+
+def _codes(where: str, feature: Feature, values: Any, rows: int) -> NDArray[np.int32]:
+    codes = feature.encode(values, where)
+    if len(codes) != rows:
+        raise DataError(
+            f"{where} and the labels have different lengths; give one label for each row"
+        )
+    if (codes == UNKNOWN).any():
+        raise DataError(
+            f"{where} holds a value that was not declared, or a missing one; mend it, or "
+            "declare 'other'"
+        )
+    return codes
 
 
 def numbers_of(labels: Any, classes: Classes) -> NDArray[np.int32]:
@@ -166,7 +170,7 @@ def numbers_of(labels: Any, classes: Classes) -> NDArray[np.int32]:
         raise DataError(
             f"a label is neither {shown(classes[0])} nor {shown(classes[1])}; declare the two "
             "classes with classes=(negative, positive), or learn one class against the others, as "
-            "in y == 'a', or hypotheses='additive'"
+            "in y == 'a'"
         )
     return numbers
 
@@ -174,11 +178,11 @@ def numbers_of(labels: Any, classes: Classes) -> NDArray[np.int32]:
 def rule_scores(labelled: SealedLabelled, rules: RuleClass) -> SealedScores:
     """How many rows every rule gets right, sealed."""
 
-    def correct(rows: LabelledRows) -> NDArray[np.int64]:
+    def correct(rows: LabelledRows, nothing: None) -> NDArray[np.int64]:
         weights = weighted(rows, labelled.class_weights)
         return correct_by_rule(rules, rows.codes, rows.positive, weights)
 
-    return _scores(labelled, len(rules), correct)
+    return _scores(labelled, Sealed(None, "nothing more"), len(rules), correct)
 
 
 def weighted(rows: LabelledRows, class_weights: tuple[int, ...] | None) -> NDArray[np.int64]:
@@ -198,8 +202,8 @@ def times(rows: LabelledRows, each: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(rows.weights * each)
 
 
-def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedScores:
-    """How many rows every hypothesis gets right, by a matrix of predictions with a row for each."""
+def sealed_predictions(predicted: NDArray[Any], rows: int) -> Sealed[NDArray[Any]]:
+    """A matrix of predictions with a row for each hypothesis, sealed: they tell of the rows."""
     if predicted.ndim != 2 or not len(predicted):
         raise DataError("the predictions need one row for each hypothesis")
     if predicted.size and predicted.dtype.kind not in "biu":  # an empty list has no type
@@ -210,32 +214,37 @@ def matrix_scores(labelled: SealedLabelled, predicted: NDArray[Any]) -> SealedSc
         raise DataError(
             "a prediction is neither 0 nor 1; give booleans, or 1 for the positive class and 0"
         )
+    if predicted.shape[1] != rows:
+        raise DataError(
+            "the predictions need one row for each hypothesis and one column for each label"
+        )
+    return Sealed(predicted, f"predictions of {len(predicted)} hypotheses")
 
-    def correct(rows: LabelledRows) -> NDArray[np.int64]:
-        if predicted.shape[1] != len(rows.labels):
-            raise DataError(
-                "the predictions need one row for each hypothesis and one column for each label"
-            )
-        return correct_by_row(predicted, rows.positive)
 
-    return _scores(labelled, len(predicted), correct)
+def matrix_scores(
+    labelled: SealedLabelled, predicted: Sealed[NDArray[Any]], size: int
+) -> SealedScores:
+    """How many rows every hypothesis gets right, by a matrix of predictions."""
+    return _scores(
+        labelled, predicted, size, lambda rows, matrix: correct_by_row(matrix, rows.positive)
+    )
 
 
 def function_scores(
-    labelled: SealedLabelled, functions: Sequence[Callable[[Any], Any]], data: Any
+    labelled: SealedLabelled, functions: Sequence[Callable[[Any], Any]], data: Sealed[Any]
 ) -> SealedScores:
     """How many rows every hypothesis gets right, by functions that return a class for each row."""
 
-    def correct(rows: LabelledRows) -> NDArray[np.int64]:
+    def correct(rows: LabelledRows, values: Any) -> NDArray[np.int64]:
         numbers, positive = np.empty(len(functions), np.int64), rows.positive
         for i, function in enumerate(functions):
-            predicted = _said(i, function, data, labelled.classes)
+            predicted = _said(i, function, values, labelled.classes)
             if predicted.shape != positive.shape:
                 raise DataError(f"hypothesis {i} does not return one class for each row")
             numbers[i] = np.count_nonzero(predicted == positive)
         return numbers
 
-    return _scores(labelled, len(functions), correct)
+    return _scores(labelled, data, len(functions), correct)
 
 
 def _said(
@@ -272,7 +281,7 @@ def accuracy_on_public(
                 of_classes.append(sum_of(rows.weights[of_class & right]) / own)
         return sum_of(rows.weights[right]) / total, sum(of_classes) / len(of_classes)
 
-    return labelled_table(table, target, many=True).rows.publish(PublicFact.PUBLIC_TABLE, shares)
+    return labelled_table(table, target).rows.publish(PublicFact.PUBLIC_TABLE, shares)
 
 
 def _binary(predicted: NDArray[Any]) -> bool:
@@ -280,14 +289,18 @@ def _binary(predicted: NDArray[Any]) -> bool:
 
 
 def _scores(
-    labelled: SealedLabelled, size: int, correct: Callable[[LabelledRows], NDArray[np.int64]]
+    labelled: SealedLabelled,
+    beside: Sealed[T],
+    size: int,
+    correct: Callable[[LabelledRows, T], NDArray[np.int64]],
 ) -> SealedScores:
     """The number of correct rows of every hypothesis, sealed."""
 
-    def frozen(rows: LabelledRows) -> NDArray[np.int64]:
-        numbers = correct(rows)
+    def frozen(content: tuple[LabelledRows, T]) -> NDArray[np.int64]:
+        numbers = correct(*content)
         numbers.flags.writeable = False
         return numbers
 
-    values = labelled.rows.map(frozen, f"numbers of correct rows of {size} hypotheses")
+    what = f"numbers of correct rows of {size} hypotheses"
+    values = labelled.rows.beside(beside).map(frozen, what)
     return SealedScores(values, size, None, labelled.utility, labelled.unit)

@@ -1,0 +1,60 @@
+"""What is asked of ``winnow.learn``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from winnow.core.checks import Real
+from winnow.core.options import AUTO, Checked, Option
+from winnow.learn.methods import Additive, Boosted, LearnMethod, LearnMethods, OneRule
+
+if TYPE_CHECKING:
+    from winnow.learn.about import AboutRows
+    from winnow.learn.labelled import Labelled
+    from winnow.learn.plan import LearnPlan
+    from winnow.privacy import Budget
+
+Weights = Sequence[Real] | Mapping[Any, Real] | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learn(Checked):
+    """A classifier of a public class, chosen privately."""
+
+    epsilon: Annotated[Real, Option("The privacy loss in total.", "E", above=0)]
+    delta: Annotated[
+        Real,
+        Option(
+            "For large-margin; boosted and additive models may gain by it, too.",
+            "D",
+            least=0,
+            below=1,
+        ),
+    ] = 0.0
+    method: Annotated[
+        LearnMethod | str,
+        LearnMethods(
+            "auto takes boosted for two classes, one-rule where rows are too few for a vote, and "
+            "additive for more classes. A class of rules means one-rule of it; N is from 1 to 4.",
+            (Boosted, Additive, OneRule),
+        ),
+    ] = AUTO
+    class_weights: Annotated[
+        Weights | None,
+        Option(
+            "What a correct row of each class counts, as in no=1,yes=3; or balanced, by the "
+            "classes' noisy sizes.",
+            "WEIGHTS",
+            panel="Method",
+        ),
+    ] = None
+    budget: Budget | None = None
+    seed: Any = None
+
+    def plan(self, about: AboutRows | Labelled) -> LearnPlan:
+        """What is charged, drawn and promised, from what is public of the rows."""
+        from winnow.learn.plan import planned
+
+        return planned(self, about)
