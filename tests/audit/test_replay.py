@@ -65,7 +65,6 @@ def test_a_mechanism_without_a_replay_is_noticed() -> None:
         ("cli.options", "TopKMechanism", "top_k", "mechanism"),
         ("itemsets.cli.command", "ItemsetMechanism", "frequent_itemsets", "mechanism"),
         ("itemsets.cli.command", "BasketLayout", "read_baskets", "layout"),
-        ("learn.cli", "LearnMechanism", "learn", "mechanism"),
         ("interactive.cli.command", "SessionMethod", "open_interactive", "method"),
         ("release.cli.command", "Update", "release", "update"),
     ],

@@ -15,11 +15,13 @@ from golden.data import VOTES, table
 
 HOME = re.compile(r"\bwinnow\.[a-z_.]+\.(?=[A-Z_a-z])")
 """Where something is defined is nobody's business."""
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""Where a function lies in memory differs from run to run."""
 
 
 def signature(thing: Any) -> str:
     try:
-        return HOME.sub("", str(inspect.signature(thing)))
+        return ADDRESS.sub("", HOME.sub("", str(inspect.signature(thing))))
     except (TypeError, ValueError):
         return "no signature"
 

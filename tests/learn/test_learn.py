@@ -382,9 +382,7 @@ def test_a_table_takes_no_predictions_and_two_classes_only() -> None:
     with pytest.raises(wn.InputError, match="name a class of rules"):
         learned(table, "y", method=FUNCTION, epsilon=1)
     with pytest.raises(wn.InputError, match="their labels as y="):
-        learned(
-            wn.read_table({"a": [0], "y": ["no"]}, schema=TWO), "y", predictions=[[0]], epsilon=1
-        )
+        learned(table, "y", predictions=[[0]], epsilon=1)
     with pytest.raises(wn.InputError, match=r"3 classes.* one value and 'other'"):
         learned(pd.DataFrame({"a": [0], "y": ["no"]}), "y", method="stumps", epsilon=1,
                  schema=schema)  # fmt: skip

@@ -130,11 +130,6 @@ def test_a_stray_quote_is_refused_by_every_reader(tmp_path: Path, case: str, pac
             lambda path=path: wn.read_baskets(path, **pairs),
             lambda path=path: wn.read_baskets(path, unit="basket", layout="indicators"),
             lambda path=path: read_scores(path),
-            lambda path=path: wn.learn(
-                path, "i", method="stumps", epsilon=1,
-                schema={"u": {"values": ["p1"], "other": True},
-                        "i": {"values": ["a"], "other": True}},
-            ),
         ):  # fmt: skip
             with pytest.raises(wn.InputError, match=r"line 3: .*(quote|line feed)") as caught:
                 read()
@@ -202,6 +197,8 @@ def test_commands_have_the_option(tmp_path: Path) -> None:
     path = str(write(tmp_path / "t.csv", 'u,i\np1,"a\nb"\np2,x"y\n'))
     schema = ["--schema", str(write(tmp_path / "schema.json", '{"i": {"values": ["a", "b"]}}'))]
     schema += ["--one-row-per-person"]
+    named = '{"u": {"values": ["p1", "p2"]}, "i": {"values": ["a", "b"]}}'
+    both = ["--schema", str(write(tmp_path / "both.json", named)), "--one-row-per-person"]
     cost = ["--epsilon", "1", "--delta", "1e-6", "--json"]
     public = ["--item", "u", "--count", "i", "-k", "1", "--epsilon", "1"]
     for command in (
@@ -220,7 +217,7 @@ def test_commands_have_the_option(tmp_path: Path) -> None:
         ],
         ["release", path, *schema, "--workload", "marginals:1", "--rounds", "1", *cost],
         ["ask", path, *schema, *cost, "--batch", path],
-        ["learn", path, *schema, "--target", "i", "--method", "stumps", *cost],
+        ["learn", path, *both, "--target", "i", "--method", "stumps", *cost],
         ["select", path, "--epsilon", "1"],
         ["topk", path, "--labels", "public", *public],
         ["plan", "topk", "--counts", path, *public],

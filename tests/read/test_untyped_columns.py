@@ -97,7 +97,8 @@ def test_learning_takes_no_rows_where_their_number_is_private() -> None:
     how: dict[str, Any] = {"method": wn.OneRule(of="stumps", cuts=[[0.5]]), "epsilon": 1, "seed": 1}
     for rows in (0, 1):
         X, y = np.full((rows, 1), 0.2), np.ones(rows, np.int64)
-        assert wn.learn(X, y, relation="add-remove", **how).value is not None
+        rows_to_learn = wn.labelled(X, y, relation="add-remove")
+        assert wn.learn(rows_to_learn, **how).value is not None
 
 
 def test_examples_and_vectors_of_nobody_are_taken_as_those_of_one_person_are() -> None:

@@ -252,6 +252,7 @@ def plan(
     """Say what would be learned and what is promised on new rows; nothing is read or spent."""
     from winnow.cli.printing import console, show_json
 
+    document: LearnPlan | RuleBounds
     if hypotheses is None:
         document = _planned(asked, schema, target, rows, relation, near)
     else:

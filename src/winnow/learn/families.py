@@ -20,7 +20,7 @@ from winnow.read.scores import SealedScores
 
 
 @dataclass(frozen=True)
-class Family:
+class HypothesisClass:
     """Public hypotheses, how rows score them, and how the number of one becomes a predictor."""
 
     size: int
@@ -31,7 +31,7 @@ class Family:
     rules: RuleClass | None = None
 
 
-def family_of(method: OneRule, about: AboutRows, class_weights: Any) -> Family:
+def family_of(method: OneRule, about: AboutRows, class_weights: Any) -> HypothesisClass:
     """The hypotheses that a method names, for rows of which this is public."""
     if about.predictions is None and not method.functions:
         return _rules(method, about)
@@ -49,7 +49,7 @@ def family_of(method: OneRule, about: AboutRows, class_weights: Any) -> Family:
     return _functions(method, about) if method.functions else _predictions(about)
 
 
-def _rules(method: OneRule, about: AboutRows) -> Family:
+def _rules(method: OneRule, about: AboutRows) -> HypothesisClass:
     features = about.features(method.cuts)
     rules = (
         RuleClass(features, CONJUNCTIONS, longest_rules(features))
@@ -66,19 +66,21 @@ def _rules(method: OneRule, about: AboutRows) -> Family:
     def scores(data: Labelled, class_weights: Any) -> SealedScores:
         return rule_scores(weighed(data.coded(features), class_weights), rules)
 
-    return Family(len(rules), rules.name, scores, predictor, rules)
+    return HypothesisClass(len(rules), rules.name, scores, predictor, rules)
 
 
-def _predictions(about: AboutRows) -> Family:
+def _predictions(about: AboutRows) -> HypothesisClass:
     size, kind = about.predictions or 0, "rows of predictions"
 
     def scores(data: Labelled, class_weights: None) -> SealedScores:
         return matrix_scores(data.labels, data.values(), size)
 
-    return Family(size, kind, scores, lambda i: ListedPredictor(about.classes, i, size, kind))
+    return HypothesisClass(
+        size, kind, scores, lambda i: ListedPredictor(about.classes, i, size, kind)
+    )
 
 
-def _functions(method: OneRule, about: AboutRows) -> Family:
+def _functions(method: OneRule, about: AboutRows) -> HypothesisClass:
     functions, kind = method.functions, "functions"
     size = len(functions)
 
@@ -88,4 +90,4 @@ def _functions(method: OneRule, about: AboutRows) -> Family:
     def predictor(number: int) -> Predictor:
         return ListedPredictor(about.classes, number, size, kind, function=functions[number])
 
-    return Family(size, kind, scores, predictor)
+    return HypothesisClass(size, kind, scores, predictor)

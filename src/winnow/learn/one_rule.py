@@ -12,7 +12,7 @@ from winnow.learn import bound as learning_bound
 from winnow.learn.about import AboutRows
 from winnow.learn.bound import GeneralisationBound, RuleBounds
 from winnow.learn.crossing.rows import SealedLabelled
-from winnow.learn.families import Family, family_of
+from winnow.learn.families import HypothesisClass, family_of
 from winnow.learn.labelled import Labelled
 from winnow.learn.methods import OneRule
 from winnow.learn.plan import LearnPlan
@@ -89,7 +89,9 @@ def _reason(method: OneRule) -> str:
     return "it promises the least error: 2 Delta ln(|H|/eta)/epsilon, and needs no delta"
 
 
-def _balanced(method: OneRule, asked: Learn, about: AboutRows, family: Family) -> LearnPlan:
+def _balanced(
+    method: OneRule, asked: Learn, about: AboutRows, family: HypothesisClass
+) -> LearnPlan:
     """The sizes of the classes, and a rule."""
     if (
         method.selection not in (None, _DEFAULT)

@@ -27,10 +27,11 @@ class OfPairs(Protocol[P, R]):
 def of_pairs(verb: Callable[Concatenate[Labelled, P], R]) -> OfPairs[P, R]:
     """A verb of labelled rows that takes X and y, too."""
 
-    @wraps(verb)
+    run: Any = verb
+
+    @wraps(run)
     def called(X: Any, y: Any = None, **options: Any) -> Any:
-        rows: Any = labelled(X, y)
-        return verb(rows, **options)
+        return run(labelled(X, y), **options)
 
     first = [
         Parameter("X", Parameter.POSITIONAL_OR_KEYWORD, annotation="Any"),
@@ -39,7 +40,8 @@ def of_pairs(verb: Callable[Concatenate[Labelled, P], R]) -> OfPairs[P, R]:
     whole = signature(verb)
     own = whole.replace(parameters=[*first, *list(whole.parameters.values())[1:]])
     called.__signature__ = own  # type: ignore[attr-defined]
-    return called
+    taken: Any = called
+    return taken  # type: ignore[no-any-return]
 
 
 @of_pairs
