@@ -165,3 +165,48 @@ def test_a_target_with_one_class_is_refused_before_the_table_is_read(
     files[1].write_text(json.dumps(SCHEMA | {"rich": {"values": ["no"]}}))
     result = run(*words(files, "--epsilon", 1))
     assert result.exit_code != 0 and "has 1 label" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--method", "stumps", "--rounds", 3), "is for boosted; one-rule has none"),
+        (("--method", "boosted", "--with-accuracy"), "is for one-rule; boosted has none"),
+        (("--confidence", 0.9), "is for one-rule; choose it with"),
+        (("--method", "boosted:2", "--size", 2), "leave out one"),
+        (("--method", "boosted", "--rounds", 0), "below 1"),
+        (("--method", "conjunctions"), "conjunctions:N"),
+    ],
+)
+def test_an_option_of_another_method_is_refused_by_name(
+    files: tuple[Path, Path], more: tuple[object, ...], message: str
+) -> None:
+    given = ["learn", files[0], "--target", "rich", "--schema", files[1], "--one-row-per-person"]
+    result = run(*given, "--epsilon", 1, *more)
+    assert result.exit_code == 2 and message in result.stderr
+    planned = run(
+        "plan", "learn", "--schema", files[1], "--target", "rich", "-n", 9, "--epsilon", 1, *more
+    )
+    assert planned.exit_code == 2 and message in planned.stderr
+
+
+def test_a_plan_is_of_a_schema_or_of_a_number_of_rules(files: tuple[Path, Path]) -> None:
+    numbers = ("plan", "learn", "--hypotheses", 500, "-n", 3000, "--epsilon", 1)
+    shown = run(*numbers, "--delta", 1e-6, "--near", 3)
+    assert shown.exit_code == 0 and "rows behind" in shown.stdout
+    half = json.loads(run(*numbers, "--method", "one-rule", "--with-accuracy", "--json").stdout)
+    assert half["epsilon"] == 0.5
+    schema = ("--schema", files[1], "--target", "rich")
+    stumps = run("plan", "learn", *schema, "-n", 3000, "--epsilon", 1, "--method", "stumps")
+    assert stumps.exit_code == 0 and "permute-and-flip" in stumps.stdout
+    for wrong, message in (
+        (("plan", "learn", "-n", 9, "--epsilon", 1), "--schema"),
+        ((*numbers, *schema), "leave it out"),
+        ((*numbers, "--method", "boosted"), "leave it out"),
+        (
+            ("plan", "learn", *schema, "-n", 3000, "--epsilon", 1, "--near", 3),
+            "nothing is promised",
+        ),
+    ):
+        refused = run(*wrong)
+        assert refused.exit_code == 2 and message in refused.stderr

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from winnow.core.options import AUTO, Method, Methods, Option
 from winnow.errors import ParameterError
 from winnow.foreign import shown
+from winnow.learn.words import (
+    BOOSTED,
+    CONJUNCTIONS,
+    LONGEST,
+    MOST_ROUNDS,
+    PLAIN_RULES,
+    rules_named,
+    size_named,
+)
 
 if TYPE_CHECKING:
     from winnow.learn.about import AboutRows
     from winnow.learn.plan import LearnPlan
     from winnow.learn.request import Learn
-
-BOOSTED = "boosted"
-ADDITIVE = "additive"
-CONJUNCTIONS = "conjunctions"
-PLAIN_RULES = ("thresholds", "intervals", "stumps")
-"""Classes of rules with one test."""
-LONGEST = 4
-"""Tests in a rule."""
-MOST_ROUNDS = 1000
 
 Selection = Literal["permute-and-flip", "exponential", "large-margin"]
 Thresholds = Literal["tight", "printed"]
@@ -159,35 +159,13 @@ class LearnMethods(Methods):
         if kind == BOOSTED and colon:
             if "size" in said:
                 raise ParameterError(f"method={word} says a size, and size= too; leave out one")
-            return super().build(BOOSTED, {**said, "size": _size("method", word, number)})
+            return super().build(BOOSTED, {**said, "size": size_named("method", word, number)})
         if kind in (*PLAIN_RULES, CONJUNCTIONS):
             rules_named("method", word)
             made = super().build(OneRule.word(), said)
             assert isinstance(made, OneRule)
             return replace(made, of=word)
         return super().build(word, said)
-
-
-def rules_named(option: str, words: str) -> tuple[str, int]:
-    """The kind of a class of rules, and the most tests in one: of conjunctions:2, 2."""
-    kind, colon, number = words.strip().partition(":")
-    if kind in PLAIN_RULES and not colon:
-        return kind, 1
-    if kind == CONJUNCTIONS and colon:
-        return kind, _size(option, words, number)
-    raise ParameterError(f"{option}={shown(words)} is unknown; {_FORMS}")
-
-
-_FORMS = f"give {', '.join(PLAIN_RULES)}, or {CONJUNCTIONS}:N with N from 1 to {LONGEST}"
-
-
-def _size(option: str, words: str, number: str) -> int:
-    if not number.isdecimal() or not number.isascii():
-        raise ParameterError(f"{option}={shown(words)} is unknown; give a number after the colon")
-    if not 1 <= int(number) <= LONGEST:
-        side = "below 1" if int(number) < 1 else f"above {LONGEST}"
-        raise ParameterError(f"{option}={shown(words)}: {number} is {side}; give 1 to {LONGEST}")
-    return int(number)
 
 
 def check_cuts(cuts: Any) -> None:

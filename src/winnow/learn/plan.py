@@ -21,20 +21,13 @@ from winnow.learn.bound import RuleBound, RuleBounds
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
 from winnow.learn.labelled import Labelled
-from winnow.learn.methods import (
-    ADDITIVE,
-    BOOSTED,
-    CONJUNCTIONS,
-    Additive,
-    Boosted,
-    LearnMethod,
-    OneRule,
-)
+from winnow.learn.methods import Additive, Boosted, LearnMethod, OneRule
 from winnow.learn.predictor import Predictor
 from winnow.learn.request import Learn
 from winnow.learn.rules import RuleClass
-from winnow.learn.settings import Given, because, chosen_method, sized_model, sized_rules
+from winnow.learn.settings import Given, because, longest_rules, sized_model, sized_rules
 from winnow.learn.weights import is_balanced, weighed
+from winnow.learn.words import ADDITIVE, BOOSTED, CONJUNCTIONS
 from winnow.privacy import Budget
 from winnow.privacy.sizing import rounds_accountant
 
@@ -137,11 +130,22 @@ def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
 
 
 def _chosen(asked: Learn, about: AboutRows) -> tuple[LearnMethod, str]:
-    """What "auto" stands for, and why."""
+    """What "auto" stands for, and why.
+
+    An additive model of more than two classes; of two a vote of boosted rules, and one rule where
+    there are too few rows for a vote.
+    """
     if about.predictions is not None:
         return OneRule(), ""
     features, nobody = about.features(None), about.nobody(asked.class_weights)
-    return chosen_method(nobody, features, given_by(asked, about))
+    if len(about.classes) > 2:
+        return Additive(), f"additive for {len(about.classes)} classes"
+    length = longest_rules(features)
+    size = len(RuleClass(features, CONJUNCTIONS, length))
+    sized = sized_rules(nobody, size, rounds=None, **vars(given_by(asked, about)))
+    if sized.rules.rounds == 1:
+        return OneRule(), f"one rule: {sized.reason}"
+    return Boosted(size=length, rounds=sized.rules.rounds), f"a vote: {sized.reason}"
 
 
 def given_by(asked: Learn, about: AboutRows) -> Given:

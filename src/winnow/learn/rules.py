@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from winnow.core.schema import Schema
 from winnow.errors import ParameterError
 from winnow.learn.features import Feature, Test, Tests, schema_features
-from winnow.learn.methods import rules_named
+from winnow.learn.words import rules_named
 
 Codes = Sequence[NDArray[np.int32]] | Mapping[int, NDArray[np.int32]]
 """The codes of each feature by its place; those that no test asks for may be missing."""

@@ -18,8 +18,8 @@ from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
-from winnow.learn.methods import CONJUNCTIONS, Additive, Boosted, LearnMethod, OneRule
 from winnow.learn.rules import RuleClass
+from winnow.learn.words import CONJUNCTIONS
 from winnow.privacy import Event, Guarantee, calibrate, guarantee_of
 
 CHOICE = Fraction(1, 6)
@@ -184,24 +184,6 @@ def _rounds(
         return SizedRules(plain, least, f"{reason}; the delta would not help")
     each = f"the exponential mechanism with epsilon {found.parameter:.3g} each"
     return SizedRules(composed, found.guarantee, each)
-
-
-def chosen_method(
-    labelled: SealedLabelled, features: tuple[Feature, ...], given: Given
-) -> tuple[LearnMethod, str]:
-    """What "auto" stands for, and why.
-
-    An additive model of more than two classes; of two a vote of boosted rules, and one rule where
-    there are too few rows for a vote.
-    """
-    if len(labelled.classes) > 2:
-        return Additive(), f"additive for {len(labelled.classes)} classes"
-    length = longest_rules(features)
-    size = len(RuleClass(features, CONJUNCTIONS, length))
-    sized = sized_rules(labelled, size, rounds=None, **vars(given))
-    if sized.rules.rounds == 1:
-        return OneRule(), f"one rule: {sized.reason}"
-    return Boosted(size=length, rounds=sized.rules.rounds), f"a vote: {sized.reason}"
 
 
 def longest_rules(features: tuple[Feature, ...]) -> int:
