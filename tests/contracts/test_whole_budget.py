@@ -66,8 +66,10 @@ VERBS: dict[str, Verb] = {
         [[1, 0], [0, 1]], [100, 90], [1, 1], private="scalar", sensitivity=1, opt=90, **ask
     ),
     "learn": lambda **ask: wn.learn(
-        POINTS, np.where(POINTS[:, 0] > 0, "yes", "no"), classes=["no", "yes"],
-        schema={name: {"range": [-1, 1], "bins": 4} for name in "xy"}, relation="add-remove", **ask,
+        wn.labelled(
+            POINTS, np.where(POINTS[:, 0] > 0, "yes", "no"), classes=["no", "yes"],
+            schema={name: {"range": [-1, 1], "bins": 4} for name in "xy"}, relation="add-remove",
+        ), **ask,
     ),
 } | {
     f"frequent_itemsets, {'public' if known else 'private'} items, k={k}{', counts' * counted}": (

@@ -48,7 +48,8 @@ from winnow.interactive.verb import open_interactive
 from winnow.itemsets.kernels import borders as mining
 from winnow.itemsets.verb import frequent_itemsets
 from winnow.learn.kernels.rule_counts import MANY_ROWS
-from winnow.learn.rules import stumps
+from winnow.learn.labelled import labelled
+from winnow.learn.methods import OneRule
 from winnow.learn.verb import learn
 from winnow.read.baskets import read_baskets
 from winnow.read.classes import classes
@@ -176,8 +177,9 @@ def _questions(people: People, place: ReplayPlace) -> Any:
 
 
 def _learned(people: People, place: ReplayPlace) -> Any:
-    return learn(*labelled_arrays(people), hypotheses=stumps(cuts=[0.5]), epsilon=1.0,
-                 mechanism="exponential", relation="add-remove", seed=place.seed)  # fmt: skip
+    rows = labelled(*labelled_arrays(people), relation="add-remove")
+    rule = OneRule(of="stumps", cuts=[0.5], selection="exponential")
+    return learn(rows, method=rule, epsilon=1.0, seed=place.seed)
 
 
 def _released_queries(people: People, place: ReplayPlace) -> Any:
