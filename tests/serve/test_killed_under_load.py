@@ -101,7 +101,7 @@ def serve(config: str, last: str) -> None:
     """A server that ends itself when it comes to a step for the second time; empty: it does not."""
     from winnow.interactive.independent import Independent
     from winnow.serve.app import Server, http_server
-    from winnow.serve.requests import Requests
+    from winnow.serve.claims import Claims
 
     left = [2]
 
@@ -113,7 +113,7 @@ def serve(config: str, last: str) -> None:
 
     around(Independent, "ask_many", "before the session is asked", "", step)
     around(Ledger, "note_session", *ASKING[1:3], step)
-    around(Requests, "answered", *ASKING[3:], step)
+    around(Claims, "settle", *ASKING[3:], step)
     if last in MOMENTS:
         moment = random.Random(last).uniform(0.3, 0.8)
         threading.Timer(moment, os.kill, (os.getpid(), signal.SIGKILL)).start()
