@@ -42,7 +42,7 @@ class Receipt(InNotebook):
     """What of each person was counted, such as 'at most 8 pages of each visitor'; empty: all."""
 
     def about(self, unit: Unit) -> Receipt:
-        """The same for data with this privacy unit: what its schema notes, and what was counted."""
+        """This receipt about a privacy unit: what its schema notes, and what was counted."""
         return replace(self, schema=unit.notes, counted=unit.counted)
 
     def to_dict(self) -> dict[str, Any]:

@@ -91,5 +91,5 @@ class BoundedPeople:
         return cls(bound, Sealed(PeopleOfSource(engine, query), "people"))
 
     def made_up(self) -> BoundedPeople:
-        """The same bound of nobody: for prices, which see no data."""
+        """This bound with nobody under it: for prices, which see no data."""
         return replace(self, people=Sealed(MadeUpPeople(), "people"))

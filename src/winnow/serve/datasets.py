@@ -245,7 +245,7 @@ def _table_like(table: SealedTable, rows: int | None) -> SealedTable:
 
 
 def _nobody(people: BoundedPeople | None) -> BoundedPeople | None:
-    """The same bound on what a person counts for, of nobody."""
+    """A bound on what a person counts for, with nobody under it."""
     return None if people is None else people.made_up()
 
 
