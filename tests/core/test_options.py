@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
 from typing import Annotated, Any, Literal
@@ -11,10 +12,12 @@ import typer
 from typer.testing import CliRunner
 
 import winnow as wn
+from reference.canaries import CANARY, overheard
 from winnow.cli.app import unbundled
 from winnow.cli.derived import Typed
 from winnow.cli.reporting import reported
 from winnow.core.options import AUTO, Checked, Method, Methods, Option, options, takes
+from winnow.errors import WinnowError
 
 Noise = Literal["exponential", "gumbel"]
 
@@ -146,3 +149,22 @@ def test_an_option_of_another_method_is_refused_by_name(
 def test_what_an_option_means_is_the_same_for_all_methods() -> None:
     assert [field.name for field in options(ManyDraws)] == ["gamma", "noise"]
     assert options(Listing)[0].needed and not options(Listing)[-1].needed
+
+
+@pytest.mark.parametrize(
+    ("verb", "said", "kind"),
+    [
+        (listed, {"k": 0, "epsilon": 1.0}, WinnowError),
+        (listed, {"k": 1, "epsilon": 1.0, "colour": 3}, TypeError),
+        (listed, {"epsilon": 1.0}, TypeError),
+        (wn.learn, {"epsilon": 1.0}, WinnowError),
+        (wn.learn, {"epsilon": 1.0, "colour": 3}, (TypeError, WinnowError)),
+    ],
+)
+def test_no_frame_of_a_derived_verb_keeps_the_data_of_a_refused_call(
+    verb: Callable[..., Any], said: dict[str, Any], kind: type[BaseException]
+) -> None:
+    error, heard = overheard(lambda: verb({"a": CANARY}, **said))
+    assert isinstance(error, kind)
+    assert not [text for text in heard if CANARY in text]
+    assert error.__context__ is None and error.__cause__ is None

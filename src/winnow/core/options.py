@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from dataclasses import fields as dataclass_fields
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import BoundArguments, Parameter, Signature, signature
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -288,13 +288,21 @@ def takes(record: Any, of: Any = None) -> Any:
         own = list(signature(function).parameters.values())[:-1]
         parameters, first = _parameters(record), len(own)
         whole = signature(function).replace(parameters=[*own, *parameters])
-        run = guarded(function)
+
+        @guarded
+        def run(bound: BoundArguments) -> Any:
+            return function(*bound.args[:first], record(*bound.args[first:], **bound.kwargs))
 
         @wraps(function)
         def called(*given: Any, **said: Any) -> Any:
-            bound = whole.bind(*given, **said)  # a wrong name is a TypeError, as everywhere
-            asked = record(*bound.args[first:], **bound.kwargs)
-            return run(*bound.args[:first], asked)
+            bound: BoundArguments | TypeError | None = None
+            try:
+                bound = _bound(whole, given, said)
+                if isinstance(bound, TypeError):
+                    raise bound
+                return run(bound)
+            finally:  # a frame that an error passes through keeps no data
+                del given, said, bound
 
         called.__guarded__ = True  # type: ignore[attr-defined]
         called.__signature__ = whole  # type: ignore[attr-defined]
@@ -302,6 +310,15 @@ def takes(record: Any, of: Any = None) -> Any:
         return called
 
     return decorated
+
+
+def _bound(whole: Signature, given: tuple[Any, ...], said: dict[str, Any]) -> Any:
+    """The arguments of a call, or the TypeError that names a parameter, without a past."""
+    try:
+        return whole.bind(*given, **said)
+    except TypeError as wrong:
+        message = str(wrong)
+    return TypeError(message)
 
 
 def _parameters(record: type[Any]) -> list[Parameter]:

@@ -31,7 +31,10 @@ def of_pairs(verb: Callable[Concatenate[Labelled, P], R]) -> OfPairs[P, R]:
 
     @wraps(run)
     def called(X: Any, y: Any = None, **options: Any) -> Any:
-        return run(labelled(X, y), **options)
+        try:
+            return run(labelled(X, y), **options)
+        finally:  # a frame that an error passes through keeps no data
+            del X, y, options
 
     first = [
         Parameter("X", Parameter.POSITIONAL_OR_KEYWORD, annotation="Any"),
