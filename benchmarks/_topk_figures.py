@@ -17,6 +17,10 @@ import numpy as np
 
 import winnow as wn
 from winnow.core.laws import Law
+from winnow.select.mechanism import ExponentialMechanism, PermuteAndFlip
+from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.joint import Joint
+from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
 from winnow.topk.plan.probabilities import top_chance
 
 mpl.use("Agg")
@@ -55,10 +59,10 @@ def joint_figure(folder: Path, figures: Path, seed: int) -> list[dict[str, Any]]
         for k in range(5, 200, 10):
             printed = Fraction(repr(k * lemma_4_2(1.0, 1e-6, k)))
             mechanisms = {
-                "Joint": wn.Joint(1.0, k),
-                "PNF-Peel": wn.PeelPermuteAndFlip(1.0, k),
-                "CDP-Peel, Lemma 4.2": wn.ExponentialMechanism(printed, kappa=k),
-                "CDP-Peel, best accountant": wn.PeelGumbel(1.0, 1e-6, k),
+                "Joint": Joint(1.0, k),
+                "PNF-Peel": PeelPermuteAndFlip(1.0, k),
+                "CDP-Peel, Lemma 4.2": ExponentialMechanism(printed, kappa=k),
+                "CDP-Peel, best accountant": PeelGumbel(1.0, 1e-6, k),
             }
             true = np.sort(counts)[::-1][:k]
             medians = {}
@@ -120,11 +124,11 @@ def canonical_figure(folder: Path, figures: Path) -> list[dict[str, Any]]:
         for line, k in enumerate(sizes):
             axis = axes[line][column]
             for label, make in {
-                "Canonical": lambda e, k=k: wn.Canonical(e, k, noise=Law.GUMBEL),
-                "Canonical, gamma = 1": lambda e, k=k: wn.Canonical(e, k, 1, Law.GUMBEL),
-                "Joint (as a set)": lambda e, k=k: wn.Joint(e, k),
-                "Oneshot, exponential noise": lambda e, k=k: wn.PermuteAndFlip(e, kappa=k),
-                "Peeling, Gumbel noise": lambda e, k=k: wn.ExponentialMechanism(e, kappa=k),
+                "Canonical": lambda e, k=k: Canonical(e, k, noise=Law.GUMBEL),
+                "Canonical, gamma = 1": lambda e, k=k: Canonical(e, k, 1, Law.GUMBEL),
+                "Joint (as a set)": lambda e, k=k: Joint(e, k),
+                "Oneshot, exponential noise": lambda e, k=k: PermuteAndFlip(e, kappa=k),
+                "Peeling, Gumbel noise": lambda e, k=k: ExponentialMechanism(e, kappa=k),
             }.items():
                 chances = [top_chance(make(float(e)), counts, COUNTS) for e in grid]
                 reached = [e for e, p in zip(grid, chances, strict=True) if p and p >= 0.9]

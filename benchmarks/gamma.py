@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from _common import arguments, report, save
-from winnow import Canonical
 from winnow.core.laws import Law
 from winnow.plan import epsilon_for_top
 from winnow.topk.errors import best_order, l_infinity
+from winnow.topk.mechanisms.canonical import Canonical
 from winnow.topk.plan.known import COUNTS
 
 GAMMAS = tuple(Fraction(n, 20) for n in (10, 12, 13, 14, 15, 16, 18, 20))

@@ -20,9 +20,10 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, best_time, report, save
-from winnow import Canonical, Joint
 from winnow.core.laws import Law
 from winnow.core.tape import Tape
+from winnow.topk.mechanisms.canonical import Canonical
+from winnow.topk.mechanisms.joint import Joint
 
 COUNTS = wn.Utility.declare(1, monotone=True)
 

@@ -21,6 +21,7 @@ import winnow as wn
 from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
 from winnow.plots.release import draw_columns
 from winnow.plots.tables import draw_table
+from winnow.select.sparse_vector import SparseVector
 
 FIGURES = Path(__file__).parent / "figures"
 SMALL = {"width": 4.9, "height": 4.0}
@@ -181,7 +182,7 @@ def sparse_vector_error() -> bytes:
     sizes = [10**p for p in range(1, 7)]
     figure, axes = new_figure()
     for place, cutoff in enumerate((1, 5, 20)):
-        b1, b2 = wn.SparseVector(epsilon=1.0, threshold=0, cutoff=cutoff).scales(counts)
+        b1, b2 = SparseVector(epsilon=1.0, threshold=0, cutoff=cutoff).scales(counts)
         alphas = [float(b1) * log(40) + float(b2) * log(40 * m) for m in sizes]
         _lines(axes, sizes, alphas, place, f"sparse vector, cutoff {cutoff}")
     _lines(axes, sizes, [m * log(m / 0.05) for m in sizes], 3, "Laplace noise on every value")

@@ -1,7 +1,5 @@
-"""The one table of mechanisms: which words a user may write, and what each of them takes.
+"""The table of mechanisms for itemsets and for universes in classes, by the words of users.
 
-Verbs, commands, plans and the documentation read it. A new mechanism is a class with its proof,
-a row here, and a case in the audits; the contract suite of the tests fails until all are there.
 Nothing heavy is imported: a class is loaded when it is built.
 """
 
@@ -15,7 +13,7 @@ from typing import Any
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
-SELECT, TOP_K, ITEMSETS = "select", "top_k", "frequent_itemsets"
+ITEMSETS = "frequent_itemsets"
 CLASSES = "classes"
 """Select and top_k on universes that are given in classes of equal scores."""
 AUTO = "auto"
@@ -88,7 +86,6 @@ def row_named(verb: str, word: Any, *, private_labels: bool | None = None) -> Me
     return next(row for row in rows(verb) if row.word == word)
 
 
-_ALL_OF_SELECT = {"epsilon": "epsilon", "kappa": "k"}
 _LIST = {"epsilon": "epsilon", "k": "k"}
 _WITH_DELTA = {"epsilon": "epsilon", "delta": "delta"}
 
@@ -189,183 +186,6 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
 
 
 TABLE: tuple[MechanismRow, ...] = (
-    MechanismRow(
-        SELECT,
-        "permute-and-flip",
-        "winnow.select.mechanism.PermuteAndFlip",
-        _ALL_OF_SELECT,
-        "one candidate, or a set of k",
-        "by default: never worse than the exponential mechanism",
-        noise="exponential",
-    ),
-    MechanismRow(
-        SELECT,
-        "exponential",
-        "winnow.select.mechanism.ExponentialMechanism",
-        _ALL_OF_SELECT,
-        "one candidate, or a list of k",
-        "an order is needed, or many selections are composed: its range is bounded",
-        noise="gumbel",
-        ordered=True,
-    ),
-    MechanismRow(
-        SELECT,
-        "noisy-max",
-        "winnow.select.mechanism.ReportNoisyMax",
-        _ALL_OF_SELECT,
-        "one candidate, or a set of k",
-        "to compare with report-noisy-max elsewhere",
-        noise="laplace",
-    ),
-    MechanismRow(
-        SELECT,
-        "lipschitz",
-        "winnow.select.mechanism.LipschitzMechanism",
-        {"epsilon": "epsilon", "noise": "noise", "kappa": "k"},
-        "one candidate, or a set of k",
-        "to choose the noise law by hand",
-        options=("noise",),
-    ),
-    MechanismRow(
-        SELECT,
-        "large-margin",
-        "winnow.select.large_margin.LargeMargin",
-        {**_WITH_DELTA, "thresholds": "thresholds"},
-        "one candidate",
-        "very many candidates, few of them near the top",
-        options=("thresholds",),
-        needs_delta=True,
-    ),
-    MechanismRow(
-        TOP_K,
-        "joint",
-        "winnow.topk.mechanisms.joint.Joint",
-        _LIST,
-        "a list of k",
-        "a list in order, k up to some 50",
-        ordered=True,
-    ),
-    MechanismRow(
-        TOP_K,
-        "canonical",
-        "winnow.topk.mechanisms.canonical.Canonical",
-        {
-            **_LIST,
-            "gamma": "gamma",
-            "noise": "noise",
-            "rounded": "rounded",
-            "one_item": "one_item",
-        },
-        "a set of k",
-        "a set is enough",
-        options=("noise", "gamma", "rounded"),
-    ),
-    MechanismRow(
-        TOP_K,
-        "oneshot",
-        "winnow.select.mechanism.LipschitzMechanism",
-        {"epsilon": "epsilon", "noise": "noise", "kappa": "k"},
-        "a set of k",
-        "scores that are no counts",
-        options=("noise",),
-    ),
-    MechanismRow(
-        TOP_K,
-        "peel-permute-and-flip",
-        "winnow.topk.mechanisms.peeling.PeelPermuteAndFlip",
-        _LIST,
-        "a list of k",
-        "to compare: one pick after another",
-        ordered=True,
-    ),
-    MechanismRow(
-        TOP_K,
-        "peel-gumbel",
-        "winnow.topk.mechanisms.peeling.PeelGumbel",
-        {**_WITH_DELTA, "k": "k", "accountant": "accountant"},
-        "a list of k",
-        "a list with k above some 50, and a delta",
-        ordered=True,
-        needs_delta=True,
-    ),
-    MechanismRow(
-        TOP_K,
-        "gamma",
-        "winnow.topk.mechanisms.gamma.GammaMechanism",
-        _LIST,
-        "a list of k",
-        "to compare: noise in the largest error",
-        ordered=True,
-    ),
-    MechanismRow(
-        TOP_K,
-        "laplace",
-        "winnow.topk.mechanisms.noisy_counts.NoisyCounts",
-        {**_LIST, "max_items_per_user": "max_items_per_user", "with_counts": "with_counts"},
-        "a list of k, with counts at no cost",
-        "few items per person",
-        ordered=True,
-    ),
-    MechanismRow(
-        TOP_K,
-        "gaussian",
-        "winnow.topk.mechanisms.gaussian_counts.GaussianCounts",
-        {
-            **_WITH_DELTA,
-            "k": "k",
-            "max_items_per_user": "max_items_per_user",
-            "with_counts": "with_counts",
-            "accountant": "accountant",
-        },
-        "a list of k, with counts at no cost",
-        "several items per person, with a delta",
-        ordered=True,
-        needs_delta=True,
-    ),
-    MechanismRow(
-        TOP_K,
-        "oneshot-approximate",
-        "winnow.topk.mechanisms.approximate_oneshot.ApproximateOneshot",
-        {**_WITH_DELTA, "k": "k"},
-        "a set of k",
-        "to compare: the printed oneshot with a delta",
-        needs_delta=True,
-    ),
-    MechanismRow(
-        TOP_K,
-        "limited-domain",
-        "winnow.topk.mechanisms.unknown_domain.LimitedDomain",
-        {
-            **_WITH_DELTA,
-            "k": "k",
-            "max_items_per_user": "max_items_per_user",
-            "with_counts": "with_counts",
-            "reach": "reach",
-            "accountant": "accountant",
-        },
-        "a list of at most k",
-        "labels found in the data, any number of items per person",
-        options=("reach",),
-        ordered=True,
-        needs_delta=True,
-        private_labels=True,
-    ),
-    MechanismRow(
-        TOP_K,
-        "stability",
-        "winnow.topk.mechanisms.unknown_domain.StabilityThreshold",
-        {
-            **_WITH_DELTA,
-            "k": "k",
-            "max_items_per_user": "max_items_per_user",
-            "with_counts": "with_counts",
-        },
-        "a list of at most k, with counts at no cost",
-        "labels found in the data, few items per person",
-        ordered=True,
-        needs_delta=True,
-        private_labels=True,
-    ),
     *_ranked(ITEMSETS, "itemsets", "a public list of items", "items found in the data"),
     MechanismRow(
         ITEMSETS,

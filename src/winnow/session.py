@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import count as count_from
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from winnow.answers.verb import release
 from winnow.core.checks import Real
+from winnow.core.options import takes
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
@@ -30,14 +32,19 @@ from winnow.read.baskets import SealedBaskets
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, column_counts, fingerprint, sealed_table
 from winnow.release.synthetic import SyntheticDistribution
+from winnow.select.about import sealed_counts, sealed_scores
 from winnow.select.crossing import SparseVectorStream
+from winnow.select.request import Above, Select
 from winnow.select.sparse_vector import AboveAnswer
-from winnow.select.verb import above, open_above, select
+from winnow.select.verb import compared, open_above, selected
 from winnow.tables.result import ReleasedTables
 from winnow.tables.verb import tabulate
-from winnow.topk.verb import top_k
+from winnow.topk.request import TopK
+from winnow.topk.verb import most_common
 from winnow.wide.synthetic import WideSynthetic
 from winnow.wide.verb import release_wide
+
+Asked = TypeVar("Asked", Select, TopK, Above)
 
 
 class Session:
@@ -101,26 +108,22 @@ class Session:
             _warn_of_other_labels(self.budget, self._table)
         self._seeds = None if seed is None else count_from(int(seed) << 32)
 
-    @guarded
-    def select(self, scores: Any, *, epsilon: Real, **options: Any) -> Released[Any]:
+    @takes(Select, of=object)
+    def select(self, scores: Any, asked: Select) -> Released[Any]:
         """``winnow.select`` charged to this session's budget."""
-        return select(scores, epsilon=epsilon, **self._under_this_budget(options))
+        return selected(sealed_scores(scores, self.relation), self._paid(asked))
 
-    @guarded
-    def top_k(self, counts: Any, *, k: int, epsilon: Real, **options: Any) -> Released[list[Any]]:
+    @takes(TopK, of=object)
+    def top_k(self, counts: Any, asked: TopK) -> Released[list[Any]]:
         """``winnow.top_k`` charged to this session's budget; a text names a table's column."""
         if isinstance(counts, str):
             counts = column_counts(self._own_table(), counts)
-        return top_k(counts, k=k, epsilon=epsilon, **self._under_this_budget(options))
+        return most_common(sealed_counts(counts, self.relation), self._paid(asked))
 
-    @guarded
-    def above(
-        self, values: Any, *, threshold: Real, epsilon: Real, **options: Any
-    ) -> Released[AboveAnswer]:
+    @takes(Above, of=object)
+    def above(self, values: Any, asked: Above) -> Released[AboveAnswer]:
         """``winnow.above`` charged to this session's budget."""
-        return above(
-            values, threshold=threshold, epsilon=epsilon, **self._under_this_budget(options)
-        )
+        return compared(sealed_scores(values, self.relation), self._paid(asked))
 
     @guarded
     def open_above(self, *, threshold: Real, epsilon: Real, **options: Any) -> SparseVectorStream:
@@ -223,6 +226,15 @@ class Session:
         if "seed" not in options and self._seeds is not None:
             options["seed"] = next(self._seeds)
         return options | {"relation": relation, "budget": self.budget}
+
+    def _paid(self, asked: Asked) -> Asked:
+        """A request that this session's budget pays."""
+        if asked.budget is not None:
+            raise ParameterError("a session charges its own budget; leave out budget=")
+        seed = asked.seed
+        if seed is None and self._seeds is not None:
+            seed = next(self._seeds)
+        return replace(asked, budget=self.budget, seed=seed)
 
     def __enter__(self) -> Session:
         return self

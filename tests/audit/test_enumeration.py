@@ -15,14 +15,14 @@ from reference.audited import (
     selections,
 )
 from reference.inside import Law
-from winnow import (
+from reference.mechanisms import (
     AboveThreshold,
     LargeMargin,
     LipschitzMechanism,
     PermuteAndFlip,
-    Relation,
     SparseVector,
 )
+from winnow import Relation
 
 
 def name_of(case: Case) -> str:

@@ -10,18 +10,17 @@ import pytest
 
 from reference.audited import Case, chi_square_p_value, counts, general, model_of
 from reference.inside import Law, Tape
-from reference.running import released
-from winnow import (
+from reference.mechanisms import (
     Canonical,
     ExponentialMechanism,
     Joint,
     LargeMargin,
     LipschitzMechanism,
     PermuteAndFlip,
-    Relation,
     SparseVector,
-    seal_scores,
 )
+from reference.running import released
+from winnow import Relation, seal_scores
 from winnow.privacy import single_use_grant
 from winnow.select.crossing import Selection
 

@@ -6,7 +6,8 @@ The bounds for the real samplers are those of the whole run, in `test_run_audits
 import numpy as np
 
 from reference.audited import counts, model_of
-from winnow import ExponentialMechanism, Relation
+from reference.mechanisms import ExponentialMechanism
+from winnow import Relation
 from winnow.audit.sampling import epsilon_lower_bound, tally, telling_pair
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 import winnow as wn
 from reference.inside import Law, Rows, group
+from reference.mechanisms import AboveThreshold, Joint, NoisyCounts, NoisyTopWithLeads, SparseVector
 from reference.running import OpenedRun, plan_of, released, spent
 from winnow import (
     IndexedExponential,
-    Joint,
     Relation,
     Sealed,
     SealedCounts,
@@ -179,7 +179,7 @@ def table(turn: int = 0, relation: Relation = Relation.SUBSTITUTION) -> Any:
 
 
 def _threshold() -> Iterator[Subject]:
-    for made in (wn.SparseVector(1, 10, cutoff=2), wn.AboveThreshold(1, 10)):
+    for made in (SparseVector(1, 10, cutoff=2), AboveThreshold(1, 10)):
         yield Subject(f"above {made.title}", made, scores, _released,
                       ((made, scores(sensitivity=10**290)),))  # fmt: skip
 
@@ -191,13 +191,13 @@ def _threshold() -> Iterator[Subject]:
         stream.ask(data)
         return stream
 
-    made = wn.SparseVector(1, 10, cutoff=2)
+    made = SparseVector(1, 10, cutoff=2)
     refused = ((made, scores(sensitivity=10**290)),)
     yield Subject("open above", made, scores, opened, refused, state=lambda stream: stream)
 
 
 def _with_leads() -> Iterator[Subject]:
-    made = wn.NoisyTopWithLeads(1, "laplace", 2)
+    made = NoisyTopWithLeads(1, "laplace", 2)
     yield Subject("select with leads", made, scores, _released,
                   ((made, scores(sensitivity=10**290)),), looks=True)  # fmt: skip
 
@@ -244,7 +244,7 @@ def _with_cut() -> Iterator[Subject]:
         both = mechanism.plan(plan_of(mechanism.inner, counts.relation), numbers)
         return redeem(both, counts, grant, tape)
 
-    made = WithCut(wn.NoisyCounts(1, 2, 1, with_counts=True), MeasureCut(Fraction(1, 9), BOUND))
+    made = WithCut(NoisyCounts(1, 2, 1, with_counts=True), MeasureCut(Fraction(1, 9), BOUND))
     yield Subject("top-k with cut", made, both, released, (), looks=True)
 
 

@@ -34,6 +34,7 @@ from contracts.watching import (
     watched_data,
 )
 from reference.inside import Tape
+from reference.mechanisms import LipschitzMechanism, PermuteAndFlip
 from reference.running import spent
 from winnow import GrantError, InputError, Relation
 from winnow.core.sealed import PublicFact
@@ -213,10 +214,10 @@ def test_every_mechanism_is_under_the_contract() -> None:
 
 
 def test_a_mechanism_without_a_contract_is_named() -> None:
-    class NewSelection(wn.PermuteAndFlip):
+    class NewSelection(PermuteAndFlip):
         pass
 
-    assert missing([wn.PermuteAndFlip, NewSelection])[0].endswith("NewSelection")
+    assert missing([PermuteAndFlip, NewSelection])[0].endswith("NewSelection")
 
 
 @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
@@ -230,14 +231,14 @@ def test_what_a_verb_refuses_costs_nothing(call: Callable[..., Any]) -> None:
 
 def opened(grant: Any, tape: Any) -> OpenSelection:
     """A selection over parts: its data are held elsewhere, so it is no subject of the above."""
-    made, utility = wn.LipschitzMechanism(1, "exponential", 2), wn.Utility.declare(1)
+    made, utility = LipschitzMechanism(1, "exponential", 2), wn.Utility.declare(1)
     stated = wn.Guarantee(1.0, 0.0, utility.relation)
     key, receipt = spent(made, utility.relation, grant, tape)
     return OpenSelection(made, utility, stated, key, receipt, single=False)
 
 
 def test_a_selection_over_parts_has_a_key_only_when_it_is_paid_for() -> None:
-    event = wn.LipschitzMechanism(1, "exponential", 2).promise(Relation.ADD_REMOVE).event
+    event = LipschitzMechanism(1, "exponential", 2).promise(Relation.ADD_REMOVE).event
     log: Log = []
     with pytest.raises(GrantError, match="refused"):
         opened(WatchedGrant(event, log, refuses=True), WatchedTape(log))

@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from reference.inside import Law, Tape, discrete_laplace_array
-from winnow import GammaMechanism, Utility
+from reference.mechanisms import GammaMechanism
+from winnow import Utility
 from winnow.core import bounded
 from winnow.core import noise as integer
 from winnow.topk.mechanisms import gamma

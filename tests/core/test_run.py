@@ -11,6 +11,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import Sealed, Tape
+from reference.mechanisms import PermuteAndFlip
 from reference.running import any_key
 from winnow.core.key import Key
 from winnow.core.plan import Plan, plan_of
@@ -33,7 +34,7 @@ class Number:
 
 
 def looking(draw: Any, check: Any = lambda data: None) -> Plan[Number, Any]:
-    mechanism = wn.PermuteAndFlip(1)
+    mechanism = PermuteAndFlip(1)
     promised = mechanism.promise(wn.Relation.ADD_REMOVE)
     return Plan(
         mechanism=mechanism,
@@ -94,7 +95,7 @@ def test_a_check_that_refuses_costs_nothing_and_gets_no_key() -> None:
 
 
 def test_the_event_of_a_plan_is_what_is_charged() -> None:
-    budget, plan = wn.Budget(5.0), plan_of(wn.PermuteAndFlip(1), wn.Relation.ADD_REMOVE)
+    budget, plan = wn.Budget(5.0), plan_of(PermuteAndFlip(1), wn.Relation.ADD_REMOVE)
     released = plan.run(SCORES, budget=budget, seed=1)
     assert released.receipt.event == plan.event
     assert budget.spent.amount == 1
@@ -105,7 +106,7 @@ def test_the_event_of_a_plan_is_what_is_charged() -> None:
 
 def test_data_under_another_relation_are_refused_before_the_charge() -> None:
     budget = wn.Budget(5.0, relation="substitution")
-    plan = plan_of(wn.PermuteAndFlip(1), wn.Relation.SUBSTITUTION)
+    plan = plan_of(PermuteAndFlip(1), wn.Relation.SUBSTITUTION)
     with pytest.raises(wn.RelationMismatch, match="plan again"):
         plan.run(SCORES, budget=budget)
     assert budget.spent.amount == 0

@@ -15,7 +15,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import Law
-from winnow import (
+from reference.mechanisms import (
     ApproximateOneshot,
     Canonical,
     GammaMechanism,
@@ -24,10 +24,9 @@ from winnow import (
     LipschitzMechanism,
     PeelGumbel,
     PeelPermuteAndFlip,
-    Relation,
     SparseVector,
-    Utility,
 )
+from winnow import Relation, Utility
 from winnow.core.noisy_top.grid import Grid, check_grid, on_grid
 from winnow.select.crossing import Selection
 

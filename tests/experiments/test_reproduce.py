@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 import winnow as wn
 from reference.commands import invoke
 from reference.inside import Law
-from winnow import InputError, PermuteAndFlip, Schema
+from reference.mechanisms import PermuteAndFlip
+from winnow import InputError, Schema
 from winnow.core.workloads.arrays import Stream
 from winnow.experiments import joint, joint_runs, papers
 from winnow.experiments import multiplicative_weights as pmw

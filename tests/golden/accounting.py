@@ -10,6 +10,20 @@ from typing import Any
 import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.public import privacy as pv
+from reference.mechanisms import (
+    AboveThreshold,
+    Canonical,
+    ExponentialMechanism,
+    GammaMechanism,
+    Joint,
+    LargeMargin,
+    LipschitzMechanism,
+    PeelGumbel,
+    PeelPermuteAndFlip,
+    PermuteAndFlip,
+    ReportNoisyMax,
+    SparseVector,
+)
 
 RELATIONS = ("add-remove", "substitution")
 
@@ -173,10 +187,10 @@ def budget(**options: Any) -> Any:
 def mechanisms() -> Any:
     """The exported mechanisms: their names, promises and texts."""
     given = (
-        wn.PermuteAndFlip(0.5), wn.ExponentialMechanism(0.5), wn.ReportNoisyMax(0.5),
-        wn.LipschitzMechanism(0.5, noise="laplace"), wn.LargeMargin(0.5, 1e-6), wn.Joint(0.5, 3),
-        wn.Canonical(0.5, 3), wn.PeelPermuteAndFlip(0.5, 3), wn.PeelGumbel(0.5, k=3, delta=1e-6),
-        wn.GammaMechanism(0.5, 3), wn.SparseVector(0.5, 10, 2), wn.AboveThreshold(0.5, 10),
+        PermuteAndFlip(0.5), ExponentialMechanism(0.5), ReportNoisyMax(0.5),
+        LipschitzMechanism(0.5, noise="laplace"), LargeMargin(0.5, 1e-6), Joint(0.5, 3),
+        Canonical(0.5, 3), PeelPermuteAndFlip(0.5, 3), PeelGumbel(0.5, k=3, delta=1e-6),
+        GammaMechanism(0.5, 3), SparseVector(0.5, 10, 2), AboveThreshold(0.5, 10),
         wn.IndexedExponential(0.5), wn.SlackExponential(0.5, slack=0.1),
     )  # fmt: skip
     return [[repr(each), each.name, repr(each.promise(wn.Relation.ADD_REMOVE))] for each in given]

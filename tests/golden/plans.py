@@ -10,6 +10,7 @@ import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.data import SCHEMA, VOTES
 from golden.selection import NOISES, words
+from reference.mechanisms import Canonical, GammaMechanism, Joint, PeelGumbel, PermuteAndFlip
 
 LAST_YEAR = {"ramen": 40, "tacos": 38, "pho": 30, "salad": 15, "soup": 9, "stew": 2}
 SELECTIONS: tuple[dict[str, Any], ...] = (
@@ -112,8 +113,8 @@ def lp(**options: Any) -> Any:
 
 def chances() -> Any:
     scores = np.array(list(VOTES.values()))
-    mechanisms = (wn.Joint(0.5, 2), wn.Canonical(0.5, 2), wn.PermuteAndFlip(0.5),
-                  wn.PeelGumbel(0.5, k=2, delta=1e-6), wn.GammaMechanism(0.5, 2))  # fmt: skip
+    mechanisms = (Joint(0.5, 2), Canonical(0.5, 2), PermuteAndFlip(0.5),
+                  PeelGumbel(0.5, k=2, delta=1e-6), GammaMechanism(0.5, 2))  # fmt: skip
     found = [
         [repr(each), wn.plan.top_chance(each, scores), wn.plan.top_sequence_chance(each, scores)]
         for each in mechanisms

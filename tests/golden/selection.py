@@ -14,69 +14,97 @@ import pyarrow as pa
 import winnow as wn
 from golden.cases import Case
 from golden.data import VOTES, log, scores
+from winnow.core.options import Methods, chooser
+from winnow.select.request import Select
+from winnow.topk.request import TopK
 
 SEED = 20261116
+OWN = ("noise", "gamma", "rounded", "reach", "thresholds")
+"""Options of methods."""
 RELATIONS = ("add-remove", "substitution")
 NOISES = ("gumbel", "exponential", "laplace", "logistic", "half-logistic")
 SELECTIONS: tuple[dict[str, Any], ...] = (
-    {"mechanism": "permute-and-flip"},
-    {"mechanism": "exponential"},
-    {"mechanism": "noisy-max"},
-    {"mechanism": "large-margin", "delta": 1e-6},
-    {"mechanism": "large-margin", "delta": 1e-6, "thresholds": "printed"},
-    *({"mechanism": "lipschitz", "noise": noise} for noise in NOISES),
+    {"method": "permute-and-flip"},
+    {"method": "exponential"},
+    {"method": "noisy-max"},
+    {"method": "large-margin", "delta": 1e-6},
+    {"method": "large-margin", "delta": 1e-6, "thresholds": "printed"},
+    *({"method": "lipschitz", "noise": noise} for noise in NOISES),
 )
 TOPS: tuple[dict[str, Any], ...] = (
-    {"mechanism": "joint"},
-    {"mechanism": "joint", "with_counts": True},
-    *({"mechanism": "canonical", "noise": noise} for noise in NOISES),
-    {"mechanism": "canonical", "gamma": 0.25},
-    {"mechanism": "canonical", "rounded": True},
-    *({"mechanism": "oneshot", "noise": noise} for noise in NOISES),
-    {"mechanism": "peel-permute-and-flip"},
-    {"mechanism": "peel-gumbel", "delta": 1e-6},
-    {"mechanism": "gamma"},
-    {"mechanism": "laplace", "max_items_per_user": 2},
-    {"mechanism": "laplace", "max_items_per_user": 2, "with_counts": True},
-    {"mechanism": "laplace"},
-    {"mechanism": "oneshot-approximate", "delta": 1e-6, "epsilon": 0.1},
-    {"mechanism": "auto"},
-    {"mechanism": "auto", "ordered": True},
-    {"mechanism": "auto", "ordered": False},
-    {"mechanism": "auto", "delta": 1e-6},
-    {"mechanism": "auto", "max_items_per_user": 1},
-    {"mechanism": "auto", "monotone": False},
-    {"mechanism": "none"},
+    {"method": "joint"},
+    {"method": "joint", "with_counts": True},
+    *({"method": "canonical", "noise": noise} for noise in NOISES),
+    {"method": "canonical", "gamma": 0.25},
+    {"method": "canonical", "rounded": True},
+    *({"method": "oneshot", "noise": noise} for noise in NOISES),
+    {"method": "peel-permute-and-flip"},
+    {"method": "peel-gumbel", "delta": 1e-6},
+    {"method": "gamma"},
+    {"method": "laplace", "max_items": 2},
+    {"method": "laplace", "max_items": 2, "with_counts": True},
+    {"method": "laplace"},
+    {"method": "oneshot-approximate", "delta": 1e-6, "epsilon": 0.1},
+    {"method": "auto"},
+    {"method": "auto", "ordered": True},
+    {"method": "auto", "ordered": False},
+    {"method": "auto", "delta": 1e-6},
+    {"method": "auto", "max_items": 1},
+    {"method": "auto", "monotone": False},
+    {"method": "none"},
 )
 HIDDEN: tuple[dict[str, Any], ...] = (
-    {"mechanism": "auto"},
-    {"mechanism": "limited-domain"},
-    {"mechanism": "limited-domain", "reach": 4},
-    {"mechanism": "stability"},
-    {"mechanism": "stability", "with_counts": True},
-    {"mechanism": "joint"},
+    {"method": "auto"},
+    {"method": "limited-domain"},
+    {"method": "limited-domain", "reach": 4},
+    {"method": "stability"},
+    {"method": "stability", "with_counts": True},
+    {"method": "joint"},
 )
 
 
 def words(options: dict[str, Any]) -> str:
     """A name for options."""
     return " ".join(
-        str(value) if name in ("mechanism", "noise", "relation") else f"{name}={value}"
+        str(value) if name in ("method", "noise", "relation") else f"{name}={value}"
         for name, value in options.items()
     )
 
 
+def asked(record: type[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a verb, in which those of a method stand in its object."""
+    field = chooser(record)
+    assert field is not None and isinstance(field.option, Methods)
+    given = dict(options)
+    own = {name: given.pop(name) for name in OWN if name in given}
+    if "method" in given:
+        given["method"] = field.option.build(given["method"], own)
+    return given
+
+
+def taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """What describes the data, taken out of the options."""
+    return {name: options.pop(name) for name in names if name in options}
+
+
 def select(scored: Any = VOTES, **options: Any) -> Any:
-    return wn.select(scored, **{"epsilon": 0.5, "seed": SEED, **options})
+    about = taken(options, "sensitivity", "monotone", "relation")
+    sealed = wn.seal_scores(scored, **about) if about else scored
+    return wn.select(sealed, **{"epsilon": 0.5, "seed": SEED, **asked(Select, options)})
 
 
 def top_k(counts: Any = VOTES, **options: Any) -> Any:
-    return wn.top_k(counts, **{"k": 3, "epsilon": 0.5, "seed": SEED, **options})
+    if "monotone" in options:
+        sealed: Any = wn.seal_scores(counts, **taken(options, "monotone", "relation"))
+    else:
+        sealed = wn.seal_counts(counts, **taken(options, "max_items", "relation"))
+    return wn.top_k(sealed, **{"k": 3, "epsilon": 0.5, "seed": SEED, **asked(TopK, options)})
 
 
 def hidden(**options: Any) -> Any:
-    counted = _counted(options["relation"])
-    return wn.top_k(counted, **{"k": 4, "epsilon": 2, "delta": 1e-6, "seed": SEED, **options})
+    counted = _counted(options.pop("relation"))
+    given = {"k": 4, "epsilon": 2, "delta": 1e-6, "seed": SEED, **asked(TopK, options)}
+    return wn.top_k(counted, **given)
 
 
 @cache
@@ -129,7 +157,7 @@ def session() -> Any:
     with wn.Session(epsilon=2, accountant="pure", seed=SEED) as opened:
         done = [
             opened.select(VOTES, epsilon=0.5),
-            opened.top_k(VOTES, k=2, epsilon=0.5, mechanism="joint"),
+            opened.top_k(VOTES, k=2, epsilon=0.5, method="joint"),
             opened.above(VOTES, threshold=20, epsilon=0.25),
         ]
         return [repr(opened), done, repr(opened.budget), repr(opened)]
@@ -165,7 +193,7 @@ def cases() -> dict[str, Case]:
             found[f"select {words(options)}"] = lambda o=options: select(**o)
     for how in SELECTIONS:
         for number in (1_000, 60_000):
-            options = how if how["mechanism"] == "large-margin" else how | {"k": 2}
+            options = how if how["method"] == "large-margin" else how | {"k": 2}
             found[f"select {words(options)} of {number}"] = lambda o=options, n=number: select(
                 scores(n), **o
             )
@@ -174,7 +202,7 @@ def cases() -> dict[str, Case]:
     found["select sensitivity=(1, 2)"] = lambda: select(sensitivity=(1, 2))
     found["select sensitivity=0.25"] = lambda: select(sensitivity=0.25, k=2)
     found["select epsilon=0"] = lambda: select(epsilon=0)
-    found["select mechanism=none"] = lambda: select(mechanism="none")
+    found["select method=none"] = lambda: select(method="none")
     found["select nan"] = lambda: select([1.0, float("nan")])
     for how, relation in product(TOPS, RELATIONS):
         options = how | {"relation": relation}
@@ -190,10 +218,10 @@ def cases() -> dict[str, Case]:
     found["top_k of counts over a public list"] = listed
     for relation, cutoff in product(RELATIONS, (1, 3)):
         found[f"above {relation} cutoff={cutoff}"] = lambda r=relation, c=cutoff: wn.above(
-            VOTES, threshold=20, epsilon=1, cutoff=c, relation=r, seed=SEED
+            wn.seal_scores(VOTES, relation=r), threshold=20, epsilon=1, cutoff=c, seed=SEED
         )
     found["above monotone"] = lambda: wn.above(
-        VOTES, threshold=20, epsilon=1, cutoff=2, monotone=True, seed=SEED
+        wn.seal_scores(VOTES, monotone=True), threshold=20, epsilon=1, cutoff=2, seed=SEED
     )
     found["open_above"] = stream
     for index, more in product(

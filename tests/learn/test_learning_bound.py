@@ -56,7 +56,7 @@ def test_a_margin_lets_the_large_margin_mechanism_stop_in_time() -> None:
 
     200 draws; each is beyond the bound with chance at most 0.05: more than 22 in 1e-3 of cases.
     """
-    from winnow import LargeMargin
+    from reference.mechanisms import LargeMargin
 
     miss, epsilon, delta, near = 0.15, 1.0, 1e-3, 3
     margin = margin_in_rows(near, 1.0, epsilon, delta, "tight", miss)

@@ -9,7 +9,8 @@ from scipy import integrate
 from reference import selection_probabilities as reference
 from reference.audited import Case, OnLabels, all_cases, counts, hockey_stick, model_of
 from reference.inside import Law
-from winnow import LimitedDomain, Relation, StabilityThreshold
+from reference.mechanisms import LimitedDomain, StabilityThreshold
+from winnow import Relation
 from winnow.audit.numerics import log_functions, rule_between, two_laplace_density, unit_interval
 from winnow.select.audit.model import (
     LargeMarginModel,

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.inside import Tape
-from winnow import LargeMargin, Utility
+from reference.mechanisms import LargeMargin
+from winnow import Utility
 from winnow.core.noisy_top.filter import gaps_to
 from winnow.core.noisy_top.grid import largest
 from winnow.core.noisy_top.laplace_tests import LaplaceTests

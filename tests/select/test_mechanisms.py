@@ -9,6 +9,13 @@ import pytest
 
 import winnow as wn
 from reference.inside import Tape
+from reference.mechanisms import (
+    AboveThreshold,
+    ExponentialMechanism,
+    LargeMargin,
+    PermuteAndFlip,
+    SparseVector,
+)
 from reference.running import released
 from winnow import Relation
 from winnow.core.run import single_run
@@ -26,21 +33,21 @@ UTILITY = wn.Utility.declare(1.0)
 
 
 def test_events_follow_the_guarantee_table() -> None:
-    assert wn.ExponentialMechanism(0.5).promise(ADD).event == BoundedRange(0.5, ADD)
-    assert wn.PermuteAndFlip(0.5).promise(ADD).event == PureDP(0.5, ADD)
-    oneshot = wn.ExponentialMechanism(0.5, kappa=5).promise(ADD).event
+    assert ExponentialMechanism(0.5).promise(ADD).event == BoundedRange(0.5, ADD)
+    assert PermuteAndFlip(0.5).promise(ADD).event == PureDP(0.5, ADD)
+    oneshot = ExponentialMechanism(0.5, kappa=5).promise(ADD).event
     assert oneshot == Repeat(BoundedRange(Fraction(1, 10), ADD), 5)
-    assert wn.PermuteAndFlip(0.5, kappa=5).promise(ADD).event == PureDP(0.5, ADD)
+    assert PermuteAndFlip(0.5, kappa=5).promise(ADD).event == PureDP(0.5, ADD)
 
 
 def test_the_scale_is_epsilon_over_two_kappa_sensitivity() -> None:
     """Canonical Alg 2 divides by the sensitivity twice; Def 2.1 once."""
     utility = wn.Utility.declare(4.0)
-    assert wn.PermuteAndFlip(0.6, kappa=3).scale(utility) == Fraction(6, 10) / (2 * 3 * 4)
+    assert PermuteAndFlip(0.6, kappa=3).scale(utility) == Fraction(6, 10) / (2 * 3 * 4)
     counts = wn.Utility.declare(1.0, monotone=True)
-    assert wn.PermuteAndFlip(1.0).scale(counts) == 1
+    assert PermuteAndFlip(1.0).scale(counts) == 1
     replaced = wn.Utility.declare(1.0, monotone=True, relation="substitution")
-    assert wn.PermuteAndFlip(1.0).scale(replaced) == Fraction(1, 2)
+    assert PermuteAndFlip(1.0).scale(replaced) == Fraction(1, 2)
 
 
 def test_tightened_thresholds_have_the_figures_of_the_errata() -> None:
@@ -79,22 +86,22 @@ def test_the_three_laplace_tail_is_that_of_the_sum() -> None:
 def test_large_margin_ignores_a_huge_universe_behind_a_large_margin() -> None:
     scores = np.zeros(200_000, np.int64)
     scores[77] = 400
-    picks = wn.LargeMargin(1.0, 1e-6).simulate(scores, UTILITY, 5, seed=1)
+    picks = LargeMargin(1.0, 1e-6).simulate(scores, UTILITY, 5, seed=1)
     assert np.all(picks == 77)
     # the exponential mechanism needs ln(200,000)/0.5 = 24 more than nothing; here margin 400
     scores[77] = 12
-    lost = wn.ExponentialMechanism(1.0).simulate(scores, UTILITY, 20, seed=1)
+    lost = ExponentialMechanism(1.0).simulate(scores, UTILITY, 20, seed=1)
     assert np.mean(lost == 77) < 0.5
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 70, 2000])
 def test_large_margin_answers_for_any_number_of_candidates(size: int) -> None:
     scores = np.arange(size) * 0.5
-    picks = wn.LargeMargin(0.5, 1e-3).simulate(scores, UTILITY, 20, seed=2)
+    picks = LargeMargin(0.5, 1e-3).simulate(scores, UTILITY, 20, seed=2)
     assert np.all((picks >= 0) & (picks < size))
 
 
-def opened_stream(mechanism: wn.SparseVector, seed: int = 1) -> SparseVectorStream:
+def opened_stream(mechanism: SparseVector, seed: int = 1) -> SparseVectorStream:
     key, receipt = single_run(mechanism, ADD, Tape.seeded(seed))
     guarantee = mechanism.guarantee(mechanism.promise(ADD))
     return SparseVectorStream(mechanism, UTILITY, guarantee, key, receipt)
@@ -102,7 +109,7 @@ def opened_stream(mechanism: wn.SparseVector, seed: int = 1) -> SparseVectorStre
 
 def test_sparse_vector_finds_the_values_above_and_stops_at_the_cutoff() -> None:
     values = np.array([-500, 500, -500, 500, 500, -500])
-    mechanism = wn.SparseVector(1.0, 0, cutoff=2)
+    mechanism = SparseVector(1.0, 0, cutoff=2)
     scores = wn.seal_scores(values, UTILITY, labels=list("abcdef"))
     grant = single_use_grant(mechanism.promise(ADD).event)
     answer = released(mechanism, scores, grant, Tape.seeded(1)).value
@@ -112,7 +119,7 @@ def test_sparse_vector_finds_the_values_above_and_stops_at_the_cutoff() -> None:
 
 def test_a_stream_of_questions_equals_the_list_on_the_same_tape() -> None:
     values = np.array([1, 4, -3, 9, 2, 8, 7, 3])
-    mechanism = wn.SparseVector(0.7, 5, cutoff=3)
+    mechanism = SparseVector(0.7, 5, cutoff=3)
     event = mechanism.promise(ADD).event
     scores = wn.seal_scores(values, UTILITY)
     whole = released(mechanism, scores, single_use_grant(event), Tape.seeded(5)).value
@@ -127,7 +134,7 @@ def test_a_stream_of_questions_equals_the_list_on_the_same_tape() -> None:
 
 
 def test_an_exhausted_or_mismatched_stream_refuses() -> None:
-    mechanism = wn.AboveThreshold(1.0, 0)
+    mechanism = AboveThreshold(1.0, 0)
     stream = opened_stream(mechanism)
     with pytest.raises(wn.InputError, match="another sensitivity"):
         stream.ask(wn.seal_scores([1], wn.Utility.declare(2.0)))
@@ -142,7 +149,7 @@ def test_an_exhausted_or_mismatched_stream_refuses() -> None:
 def test_sparse_vector_scales_spend_exactly_epsilon() -> None:
     for utility in (UTILITY, wn.Utility.declare(1.0, monotone=True), wn.Utility.declare((1, 3))):
         for cutoff in (1, 2, 50):
-            first, second = wn.SparseVector(0.3, 0, cutoff=cutoff).scales(utility)
+            first, second = SparseVector(0.3, 0, cutoff=cutoff).scales(utility)
             spent = utility.one_sided / first + cutoff * utility.width / second
             assert spent == Fraction(3, 10)
 
@@ -150,13 +157,13 @@ def test_sparse_vector_scales_spend_exactly_epsilon() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: wn.PermuteAndFlip(-1.0),
-        lambda: wn.PermuteAndFlip(1.0, kappa=0),
-        lambda: wn.LargeMargin(1.0, 0.0),
-        lambda: wn.LargeMargin(1.0, 1e-6, "loose"),
-        lambda: wn.SparseVector(1.0, float("nan")),
-        lambda: wn.SparseVector(1.0, 0, cutoff=0),
-        lambda: wn.SparseVector(0.0, 0),
+        lambda: PermuteAndFlip(-1.0),
+        lambda: PermuteAndFlip(1.0, kappa=0),
+        lambda: LargeMargin(1.0, 0.0),
+        lambda: LargeMargin(1.0, 1e-6, "loose"),
+        lambda: SparseVector(1.0, float("nan")),
+        lambda: SparseVector(1.0, 0, cutoff=0),
+        lambda: SparseVector(0.0, 0),
     ],
 )
 def test_impossible_parameters_are_refused_when_a_mechanism_is_made(make) -> None:
@@ -168,16 +175,16 @@ def test_impossible_parameters_are_refused_when_a_mechanism_is_made(make) -> Non
 def test_small_numpy_integers_do_not_wrap_around(kind) -> None:
     """2 * np.uint8(129) is 2: the noise would be 129 times too small."""
     k = kind(120)
-    assert wn.PermuteAndFlip(0.5, kappa=k).scale(UTILITY) == Fraction(1, 2) / 240
-    assert type(wn.PermuteAndFlip(0.5, kappa=k).kappa) is int
-    assert type(wn.SparseVector(0.5, 0, cutoff=k).cutoff) is int
+    assert PermuteAndFlip(0.5, kappa=k).scale(UTILITY) == Fraction(1, 2) / 240
+    assert type(PermuteAndFlip(0.5, kappa=k).kappa) is int
+    assert type(SparseVector(0.5, 0, cutoff=k).cutoff) is int
     assert len(wn.select(np.zeros(200), epsilon=0.5, k=k).value) == 120
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_uses_no_budget_grant_or_stream_of_its_parent() -> None:
     """Both would spend what was paid once, and answer with the same noise."""
-    mechanism = wn.AboveThreshold(1.0, 0)
+    mechanism = AboveThreshold(1.0, 0)
     event = mechanism.promise(ADD).event
     budget = wn.Budget(epsilon=2.0)
     grant = budget.charge(event)
@@ -207,7 +214,7 @@ def test_a_forked_child_uses_no_budget_grant_or_stream_of_its_parent() -> None:
 
 
 def test_threads_that_share_a_stream_get_at_most_cutoff_reports() -> None:
-    mechanism = wn.SparseVector(1.0, 0, cutoff=3)
+    mechanism = SparseVector(1.0, 0, cutoff=3)
     for seed in range(10):
         stream = opened_stream(mechanism, seed)
         reports: list[bool] = []
@@ -230,11 +237,11 @@ def test_threads_that_share_a_stream_get_at_most_cutoff_reports() -> None:
 @pytest.mark.parametrize(
     ("make", "sensitivity"),
     [
-        (lambda: wn.LargeMargin(1e-310, 1e-6), 1e-310),
-        (lambda: wn.LargeMargin(1.0, 1e-6), 1e300),
-        (lambda: wn.LargeMargin(1.0, 1e-320), 1.0),
-        (lambda: wn.SparseVector(1.0, 10**400), 1.0),
-        (lambda: wn.PermuteAndFlip(10**400), 10**200),
+        (lambda: LargeMargin(1e-310, 1e-6), 1e-310),
+        (lambda: LargeMargin(1.0, 1e-6), 1e300),
+        (lambda: LargeMargin(1.0, 1e-320), 1.0),
+        (lambda: SparseVector(1.0, 10**400), 1.0),
+        (lambda: PermuteAndFlip(10**400), 10**200),
     ],
 )
 def test_parameters_out_of_range_are_refused_before_the_charge(make, sensitivity) -> None:

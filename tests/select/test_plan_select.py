@@ -16,7 +16,8 @@ from scipy import integrate
 
 import winnow.plan as plan
 from reference.inside import Law
-from winnow import InputError, LipschitzMechanism, Utility
+from reference.mechanisms import LipschitzMechanism
+from winnow import InputError, Utility
 from winnow.select.margin_search import stopping_margin, three_laplace_tail
 from winnow.select.plan import bounds
 from winnow.select.plan.bounds import set_chance, top_set_chance

@@ -13,7 +13,8 @@ from scipy.stats import chi2
 from reference.audited import Case, enumerate_case, every_row_is_enumerated, model_of
 from reference.audited import counts as counts_of
 from reference.inside import Law, Tape
-from winnow import Canonical, Joint, LargeMargin, LipschitzMechanism, Relation
+from reference.mechanisms import Canonical, Joint, LargeMargin, LipschitzMechanism
+from winnow import Relation
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.select.audit.ranked import OnUnknownUniverse, broken_on_unknown_universes
 from winnow.select.kernels import first_passing as kernel

@@ -12,7 +12,8 @@ import pytest
 import winnow as wn
 import winnow.plan as plan
 from reference.inside import Law
-from winnow import Canonical, InputError, Joint, Utility
+from reference.mechanisms import Canonical, Joint
+from winnow import InputError, Utility
 from winnow.plan import epsilon_for_top, top_chance
 from winnow.select.plan.chances import GapProfile
 from winnow.topk import errors as topk_error

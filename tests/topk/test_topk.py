@@ -13,19 +13,18 @@ from scipy import stats
 
 import winnow as wn
 from reference.inside import Tape, discrete_laplace_array
-from winnow import (
+from reference.mechanisms import (
     ApproximateOneshot,
     GammaMechanism,
     GaussianCounts,
-    InputError,
+    Joint,
     LimitedDomain,
     NoisyCounts,
     PeelGumbel,
     PeelPermuteAndFlip,
-    Sealed,
-    SealedCounts,
     StabilityThreshold,
 )
+from winnow import InputError, Sealed, SealedCounts
 from winnow.mechanisms import TOP_K, rows
 from winnow.privacy import pure_cost, zcdp_cost, zcdp_rho
 from winnow.topk.mechanisms import gamma as gamma_module
@@ -160,7 +159,7 @@ def test_counts_and_their_charge_are_composed() -> None:
 
 
 def test_noise_on_the_winners_counts_covers_the_items_of_one_person() -> None:
-    joint = wn.Joint(1.0, 10)
+    joint = Joint(1.0, 10)
     assert WithCounts(joint, 0.5, 10).scale(UTILITY) == 20
     assert WithCounts(joint, 0.5, 10, 3).scale(UTILITY) == 6
     replaced = wn.Utility.declare(1, monotone=True, relation="substitution")

@@ -14,7 +14,8 @@ from scipy import stats
 import winnow as wn
 from reference.audited import Case, counts, enumerate_case
 from reference.inside import Law, Tape
-from winnow import Canonical, Joint, Relation, Utility
+from reference.mechanisms import Canonical, Joint, LipschitzMechanism
+from winnow import Relation, Utility
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.classes import CanonicalClasses, JointClasses
 from winnow.core.noisy_top.grid import on_grid
@@ -136,7 +137,7 @@ def test_canonical_draws_noise_on_every_subset(noise: Law, gamma: Fraction) -> N
     seen = Counter(map(tuple, rows.tolist()))
     # one by one: the Lipschitz mechanism over the list of subsets, with the same scale
     losses = np.array([float(loss_of(scores, s, gamma)) for s in subsets])
-    plain = wn.LipschitzMechanism(epsilon, noise).simulate(-losses, utility, 20 * draws, seed=4)
+    plain = LipschitzMechanism(epsilon, noise).simulate(-losses, utility, 20 * draws, seed=4)
     expected = np.bincount(plain[:, 0], minlength=len(subsets)) / 20
     observed = np.array([seen[s] for s in subsets])
     assert stats.chi2_contingency([observed, expected]).pvalue > 1e-4

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from reference.inside import Law
-from winnow import (
+from reference.mechanisms import (
     Canonical,
     GammaMechanism,
     GaussianCounts,
@@ -22,8 +22,8 @@ from winnow import (
     NoisyCounts,
     PeelGumbel,
     PeelPermuteAndFlip,
-    Utility,
 )
+from winnow import Utility
 from winnow.core.noisy_top.classes import JointClasses
 from winnow.core.noisy_top.ranking import Ranking
 from winnow.mechanisms import TOP_K, rows

@@ -114,7 +114,7 @@ winnow plan select --candidates 100 --gap 20 --epsilon 1
 
 winnow select votes.csv --epsilon 1 --monotone
 
-winnow topk visits.csv --item page --user visitor -k 10 --epsilon 1 --delta 1e-6
+winnow top-k visits.csv --item page --person visitor -k 10 --epsilon 1 --delta 1e-6
 
 winnow release people.csv --schema schema.json --workload marginals:3 --epsilon 1 --delta 1e-6 \
 --out synthetic.csv --report report.html --one-row-per-person
@@ -179,7 +179,7 @@ def _add(to: typer.Typer, name: str, command: Callable[..., None], panel: str, e
 
 _add(app, "demo", demo.demo, START, demo.EXAMPLES)
 _add(app, "select", select.select, RELEASE, select.EXAMPLES)
-_add(app, "topk", topk.topk, RELEASE, topk.EXAMPLES)
+_add(app, "top-k", topk.top_k, RELEASE, topk.EXAMPLES)
 _add(app, "itemsets", itemsets.itemsets, RELEASE, itemsets.EXAMPLES)
 _add(app, "learn", learn.learn, RELEASE, learn.EXAMPLES)
 _add(app, "tabulate", tables.tabulate, RELEASE, tables.EXAMPLES)
@@ -196,7 +196,7 @@ app.add_typer(
     rich_help_panel=BEFORE,
 )
 _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
-_add(plans, "topk", plan_topk.topk, BEFORE, plan_topk.EXAMPLES)
+_add(plans, "top-k", plan_topk.top_k, BEFORE, plan_topk.EXAMPLES)
 _add(plans, "margin", plan_margin.margin, BEFORE, plan_margin.EXAMPLES)
 _add(plans, "itemsets", plan_itemsets.itemsets, BEFORE, plan_itemsets.EXAMPLES)
 _add(plans, "learn", learn.plan, BEFORE, learn.PLAN_EXAMPLES)

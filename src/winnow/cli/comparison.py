@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from winnow.plots.curves import Curve
-    from winnow.select.plan.verb import SelectPlan
+    from winnow.select.plan.expected import SelectExpected
 
-
-PURE: dict[str, dict[str, Any]] = {
-    "permute-and-flip": {},
-    "exponential": {"mechanism": "exponential"},
-    "noisy-max": {"mechanism": "noisy-max"},
-    "logistic noise": {"mechanism": "lipschitz", "noise": "logistic"},
-    "half-logistic noise": {"mechanism": "lipschitz", "noise": "half-logistic"},
-}
-"""Every mechanism of the Lipschitz family once: its other noises are those of the first three."""
 
 Chances = Callable[[Sequence[float]], list[float]]
 """The chance of the true answer at each of some epsilons."""
 
-Plans = Mapping[str, "SelectPlan"]
+Plans = Mapping[str, "SelectExpected"]
 """Plans for the same question, by a short name of the mechanism."""
-
-
-def compared(delta: float, thresholds: str | None, question: dict[str, Any]) -> Plans:
-    """The same question to every mechanism; large-margin takes part if there is a delta."""
-    from winnow import plan
-
-    plans = {name: plan.select(**question, **options) for name, options in PURE.items()}
-    if delta:
-        plans["large-margin"] = plan.select(
-            **question, mechanism="large-margin", delta=delta, thresholds=thresholds or "tight"
-        )
-    return plans
 
 
 def show_comparison(plans: Plans) -> None:
@@ -45,7 +24,7 @@ def show_comparison(plans: Plans) -> None:
     every = list(plans.values())
     first = every[0]
     confident = f"{100 * first.confidence:.6g} %"
-    columns: list[tuple[str, Callable[[SelectPlan], float | None], str]] = [
+    columns: list[tuple[str, Callable[[SelectExpected], float | None], str]] = [
         ("epsilon", lambda p: p.epsilon, "the privacy loss that is planned for"),
         ("chance", lambda p: p.chance, f"that {true_answer(first)}, on the assumed gaps"),
         (
@@ -61,7 +40,7 @@ def show_comparison(plans: Plans) -> None:
         columns.pop()
     columns = [column for column in columns if any(column[1](p) is not None for p in every)]
     rows = [[name, *(_short(get(p)) for _, get, _ in columns)] for name, p in plans.items()]
-    heads = [("mechanism", "left"), *((name, "right") for name, _, _ in columns)]
+    heads = [("method", "left"), *((name, "right") for name, _, _ in columns)]
     meanings = notes((name.replace("\n", " "), meaning) for name, _, meaning in columns)
     show = console()
     show.print(grid(heads, rows), meanings)
@@ -72,7 +51,7 @@ def show_comparison(plans: Plans) -> None:
     )
 
 
-def true_answer(plan: SelectPlan) -> str:
+def true_answer(plan: SelectExpected) -> str:
     """The event whose chance is planned, in words."""
     return "the best wins" if plan.k == 1 else f"the top {plan.k} are reported"
 
@@ -84,7 +63,7 @@ def _short(value: float | None) -> str:
 def chance_curves(plans: Plans) -> list[Curve]:
     """The chance of each plan over the range of epsilon in which it changes."""
 
-    def chances_of(plan: SelectPlan) -> Chances:
+    def chances_of(plan: SelectExpected) -> Chances:
         return lambda epsilons: [chance or 0.0 for _, chance, _ in plan.curve(epsilons)]
 
     planned = [plan.epsilon for plan in plans.values()]

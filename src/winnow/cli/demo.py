@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -105,11 +105,13 @@ def _tell(out: Path, seed: int | None) -> None:
     from rich.text import Text
 
     import winnow
-    from winnow.cli.comparison import compared, show_comparison
+    from winnow.cli.comparison import show_comparison
     from winnow.cli.demo_log import NAME, account, fresh_ledger, refused_and_shown, top_of_a_log
     from winnow.cli.demo_table import synthetic_table
     from winnow.cli.printing import console, show_release
     from winnow.core.saving import save_released
+    from winnow.select.plan.verb import compared
+    from winnow.select.request import PlannedSelect
 
     make_folder(out)
     show = console()
@@ -127,13 +129,9 @@ def _tell(out: Path, seed: int | None) -> None:
         f"{LAST_YEAR['oak'] - LAST_YEAR['lime']} votes ahead. At epsilon {EPSILON}:"
     )
     best = max(LAST_YEAR.values())
-    question: dict[str, Any] = {
-        "gaps": [best - votes for votes in sorted(LAST_YEAR.values())[:-1]],
-        "epsilon": EPSILON,
-        "monotone": True,
-        "target_chance": 0.99,
-    }
-    plans = compared(0.0, None, question)
+    gaps = [best - votes for votes in sorted(LAST_YEAR.values())[:-1]]
+    public = winnow.plan.scores(gaps=gaps, monotone=True)
+    plans = compared(PlannedSelect(epsilon=EPSILON, chance=0.99), public)
     show_comparison(plans)
     _draw(out / "chances.png", plans)
 
@@ -144,7 +142,8 @@ def _tell(out: Path, seed: int | None) -> None:
         f"A ledger keeps what is spent on these people: epsilon {BUDGET} in all, and no more, "
         "in whatever process."
     )
-    pick = winnow.select(counts, epsilon=EPSILON, monotone=True, budget=trees, seed=seed)
+    votes = winnow.seal_scores(counts, monotone=True)
+    pick = winnow.select(votes, epsilon=EPSILON, budget=trees, seed=seed)
     show_release(pick)
     save_released(out / "pick.json", pick)
     _show_bars(counts, pick)
@@ -173,11 +172,11 @@ def _tell(out: Path, seed: int | None) -> None:
     heading("Try it yourself")
     for line in (
         f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone -k 3",
-        f"winnow topk {out / 'sightings.csv'} --item bird --user person -k 5 --epsilon 1 "
+        f"winnow top-k {out / 'sightings.csv'} --item bird --person person -k 5 --epsilon 1 "
         "--delta 1e-6",
         f"winnow plan release --schema {out / 'schema.json'} --workload marginals:3 -n 4000 "
         "--epsilon 1 --delta 1e-6",
-        "winnow plan topk --zipf 1 --top 1000 --candidates 60 -k 10 --epsilon 1",
+        "winnow plan top-k --zipf 1 --top 1000 --candidates 60 -k 10 --epsilon 1",
         f"winnow ledger show {out / NAME}",
     ):
         show.print(f"  {line}", style="cyan", soft_wrap=True)

@@ -16,8 +16,9 @@ from winnow.core.tape import Tape
 from winnow.errors import BudgetExceeded, ExtraMissing
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
-from winnow.topk.cli.source import TopKRequest, threshold_text
+from winnow.topk.cli.source import threshold_text
 from winnow.topk.cli.view import show_top
+from winnow.topk.request import TopK
 
 NAME = "demo-ledger.db"
 
@@ -101,14 +102,13 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
         f"a rare bird can point to the one person who saw it. So delta {DELTA:g} is needed. One "
         f"person is counted for at most {MOST} birds."
     )
-    request = TopKRequest(K, EPSILON, DELTA, with_counts=True, max_items_per_user=MOST)
-    choice = request.choice(public=False)
-    margin = request.margin(choice)
     salt = None if seed is None else f"seed {seed}"
     counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST, salt=salt)
-    top = choice.plan(counts.relation).run(counts, budget=budget, seed=seed)
+    plan = TopK(k=K, epsilon=EPSILON, delta=DELTA, with_counts=True, budget=budget).plan(counts)
+    top = plan.run(counts, budget=budget, seed=seed)
+    margin = plan.expected.counts_margin
     how: dict[str, Any] = {"ordered": True, "margin": margin}
-    passed = threshold_text(choice, request.utility)
+    passed = threshold_text(plan)
     show_top(top, k=K, with_counts=True, threshold=passed, **how)
     save_released(folder / "top.json", top)
     people = true_counts(sightings)

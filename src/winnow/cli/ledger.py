@@ -21,7 +21,7 @@ Examples:
 
 winnow ledger init ledger.db --dataset census --epsilon 2 --delta 1e-6
 
-winnow topk visits.csv --item page -k 10 --epsilon 0.5 --ledger ledger.db --dataset census \
+winnow top-k visits.csv --item page -k 10 --epsilon 0.5 --ledger ledger.db --dataset census \
 --one-row-per-person
 """
 EXAMPLES = """\

@@ -1,7 +1,6 @@
 """The options that several commands share, each with its help text.
 
-Mechanisms come from the one table. The names of noises are repeated here, because the module
-that knows them loads NumPy, and ``winnow --help`` should not; a test keeps both lists equal.
+Options of a verb are fields of its request (``winnow.cli.derived``); here is what commands add.
 """
 
 from __future__ import annotations
@@ -9,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import typer
 
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.foreign import instead
-from winnow.mechanisms import SELECT, TOP_K, words
+from winnow.mechanisms import words
 
 
 def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
@@ -37,24 +36,11 @@ A schema is a JSON file: {"age": {"edges": [0, 40, 60, 120]}, "sex": {"values": 
 """
 
 
-if TYPE_CHECKING:
-    Mechanism: TypeAlias = str
-    TopKMechanism: TypeAlias = str
-else:
-    Mechanism = choices("Mechanism", SELECT)
-    TopKMechanism = choices("TopKMechanism", TOP_K, "auto")
-PERMUTE_AND_FLIP = Mechanism("permute-and-flip")
-AUTO = TopKMechanism("auto")
+class Thresholds(StrEnum):
+    """The thresholds of the large margin mechanism by name."""
 
-
-class Noise(StrEnum):
-    """The noise laws by name."""
-
-    GUMBEL = "gumbel"
-    EXPONENTIAL = "exponential"
-    LAPLACE = "laplace"
-    LOGISTIC = "logistic"
-    HALF_LOGISTIC = "half-logistic"
+    TIGHT = "tight"
+    PRINTED = "printed"
 
 
 class Labels(StrEnum):
@@ -64,14 +50,6 @@ class Labels(StrEnum):
     PRIVATE = "private"
 
 
-class Thresholds(StrEnum):
-    """The thresholds of the large margin mechanism by name."""
-
-    TIGHT = "tight"
-    PRINTED = "printed"
-
-
-_MECHANISM = "Mechanism"
 _SCORES = "What one person can do to a score"
 _OUTPUT = "Output"
 TABLE = "Table and people"
@@ -114,7 +92,6 @@ ConfidenceOption = Annotated[
     float,
     option("--confidence", "P", "How sure errors and bounds are.", ASKED),
 ]
-SizeOption = Annotated[int, typer.Option("-k", metavar="K", help="How many items to release.")]
 SeedOption = Annotated[
     int | None,
     typer.Option(
@@ -151,69 +128,6 @@ HeaderOption = Annotated[
     ),
 ]
 
-DeltaOption = Annotated[
-    float,
-    option("--delta", "D", "For large-margin, which needs it, e.g. 1e-6.", _MECHANISM),
-]
-MechanismOption = Annotated[
-    Mechanism,
-    option(
-        "--mechanism",
-        "NAME",
-        "permute-and-flip, exponential, noisy-max, lipschitz (with --noise) or "
-        "large-margin (with --delta).",
-        _MECHANISM,
-    ),
-]
-NoiseOption = Annotated[
-    Noise | None,
-    option(
-        "--noise",
-        "NAME",
-        "For lipschitz: gumbel, exponential, laplace, logistic or half-logistic.",
-        _MECHANISM,
-    ),
-]
-ThresholdsOption = Annotated[
-    Thresholds | None,
-    option(
-        "--thresholds",
-        "NAME",
-        "For large-margin: tight (default), or printed as in the paper.",
-        _MECHANISM,
-    ),
-]
-TopKMechanismOption = Annotated[
-    TopKMechanism,
-    option(
-        "--mechanism",
-        "NAME",
-        "auto, joint, canonical, oneshot, peel-permute-and-flip, gamma, laplace (with "
-        "--max-items-per-user); with --delta peel-gumbel and oneshot-approximate; for private "
-        "labels limited-domain and stability.",
-        _MECHANISM,
-    ),
-]
-TopKNoiseOption = Annotated[
-    Noise | None,
-    option(
-        "--noise",
-        "NAME",
-        "For canonical and oneshot: exponential (default), gumbel, laplace, logistic or "
-        "half-logistic.",
-        _MECHANISM,
-    ),
-]
-GammaOption = Annotated[
-    float | None,
-    option(
-        "--gamma",
-        "G",
-        "For canonical: how much the last item counts against the first one missed, 0 to 1 "
-        "(default 0.6; 0.5 with --rounded).",
-        _MECHANISM,
-    ),
-]
 SensitivitiesOption = Annotated[
     str,
     option(

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from dataclasses import fields as dataclass_fields
-from functools import wraps
+from functools import cache, cached_property, wraps
 from inspect import BoundArguments, Parameter, Signature, signature
 from types import NoneType, UnionType
 from typing import (
@@ -72,18 +72,23 @@ class Methods:
     help: str
     of: tuple[type[Method], ...]
     panel: str = "Method"
+    auto: bool = True
+    """Whether Winnow can choose; False where only the user knows, such as who is private."""
+    also: tuple[type[Method], ...] = ()
+    """For data that only Python has, such as classes of a universe: not on lines or in JSON."""
 
-    @property
+    @cached_property
     def by_word(self) -> dict[str, type[Method]]:
         """The methods by the words that users write."""
-        return {each.word(): each for each in self.of}
+        return {each.word(): each for each in (*self.of, *self.also)}
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """What a user may write."""
-        return (AUTO, *self.by_word)
+        words = tuple(each.word() for each in self.of)
+        return (AUTO, *words) if self.auto else words
 
-    @property
+    @cached_property
     def simple(self) -> Any:
         """What it is on a line or in JSON: one of its words."""
         return Literal[self.words]
@@ -95,7 +100,7 @@ class Methods:
 
     def build(self, word: Any, said: Mapping[str, Any]) -> Method | str:
         """The method of a word with what was said of it; what it does not take is refused."""
-        if word not in self.words:
+        if word not in self.words and word not in self.by_word:
             raise ParameterError(
                 f"method={shown(word)} is unknown; choose one of: {', '.join(self.words)}"
             )
@@ -121,27 +126,34 @@ class Field:
     default: Any
     """``MISSING``: it has to be given."""
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The words that it takes, where it takes words."""
         if isinstance(self.option, Methods):
             return self.option.words
         return next((get_args(kind) for kind in self.kinds if get_origin(kind) is Literal), ())
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[Any, ...]:
         """The types of its values, None left out."""
         union = get_origin(self.kind) in (Union, UnionType)
         parts = get_args(self.kind) if union else (self.kind,)
         return tuple(part for part in parts if part is not NoneType)
 
-    @property
+    @cached_property
+    def pair(self) -> bool:
+        """Whether it takes two numbers, which a line writes as LOW,HIGH."""
+        return any(get_origin(kind) is tuple and ... not in get_args(kind) for kind in self.kinds)
+
+    @cached_property
     def simple(self) -> Any:
         """What it is on a line or in JSON: words, a plain type, or a list of texts."""
         if isinstance(self.option, Methods):
             return self.option.simple
         if self.words:
             return Literal[self.words]
+        if self.pair:
+            return str
         return next((plain for plain in (bool, float, int, str) if plain in self.kinds), list[str])
 
     @property
@@ -217,7 +229,13 @@ class Method(Checked):
     @classmethod
     def word(cls) -> str:
         """What a user writes: PeelGumbel is peel-gumbel."""
-        return cls.named or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+        made: Any = cls
+        return _word(made)
+
+
+@cache
+def _word(made: Any) -> str:
+    return made.named or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", made.__name__).lower()
 
 
 def _check(field: Field, option: Option, value: Any) -> None:

@@ -27,6 +27,8 @@ class SealedClasses:
     utility: Utility
     steps: Steps
     unit: Unit = PERSON
+    max_items: int | None = None
+    """The most candidates that one person has; None: not bounded."""
 
     @property
     def relation(self) -> Relation:
@@ -47,6 +49,7 @@ def classes(
     sensitivity: Real | tuple[Real, Real] = 1,
     monotone: bool = False,
     relation: str | Relation = Relation.ADD_REMOVE,
+    max_items: int | None = None,
 ) -> SealedClasses:
     """Candidates in classes of equal scores, for ``winnow.select`` and ``winnow.top_k``.
 
@@ -63,7 +66,8 @@ def classes(
     scores are 0 or more, all that is not listed has 0, and a mechanism may answer None.
 
     ``lowest`` is a public bound: scores below it count as it. ``sensitivity``, ``monotone`` and
-    ``relation`` say how far one person moves any score, as in ``winnow.select``.
+    ``relation`` say how far one person moves any score, as in ``winnow.seal_scores``, and
+    ``max_items`` how many candidates one person has at most, where that is bounded.
 
     The guarantee is that of the mechanism on all candidates, under two conditions that Winnow
     cannot check: which candidates exist does not depend on the data (``total=None``: candidates
@@ -71,6 +75,8 @@ def classes(
     """
     utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
     least = exact("lowest", lowest)
+    if max_items is not None:
+        count(max_items=max_items)
     if total is not None:
         count(total=total)
     elif least != 0:
@@ -94,4 +100,6 @@ def classes(
                 "score, too, as a class; if nobody knows how many there are, give total=None"
             )
     size = None if total is None else int(total)
-    return SealedClasses(Sealed(source, "classes of candidates"), size, utility, steps)
+    return SealedClasses(
+        Sealed(source, "classes of candidates"), size, utility, steps, max_items=max_items
+    )

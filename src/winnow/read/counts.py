@@ -13,25 +13,32 @@ from uuid import UUID
 
 import numpy as np
 
+from winnow.core.checks import Real, one_of
 from winnow.core.checks import count as check_count
-from winnow.core.checks import one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.unit import PERSON, ROW, Unit, at_most
-from winnow.core.utility import Utility
+from winnow.core.utility import Utility, declared
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
 from winnow.read.kept import KEEP, MOST_COLLECTED, KeptCounts
 from winnow.read.large_counts import PackedLabels
 from winnow.read.people import BoundedPeople
 from winnow.read.records import lines_of_file
-from winnow.read.scores import Scores, SealedScores, repeated
+from winnow.read.scores import (
+    Scores,
+    SealedScores,
+    labels_word,
+    read_scores_of,
+    refuse_found_labels,
+    repeated,
+)
 from winnow.read.text_format import TextFormat
 
 
 @dataclass(frozen=True)
 class SealedCounts:
-    """One private count for each item, to which one person adds at most 1.
+    """One private count for each item; one person adds at most 1, or what its utility says.
 
     The items are public when the user gave their list; otherwise they came from the data and
     are private too: which of them exist depends on single persons.
@@ -239,6 +246,53 @@ def counts(
     values = np.array([totals[label] for label in found], np.int64)
     private: Sealed[Sequence[Any]] = Sealed(found, "items")
     return SealedCounts(Sealed(values, "counts"), private, utility, bound, who, people)
+
+
+@guarded
+def seal_counts(
+    counts: Any,
+    *,
+    labels: Any = None,
+    max_items: int | None = None,
+    sensitivity: Real | tuple[Real, Real] = 1,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    label_column: str | None = None,
+    count_column: str | None = None,
+) -> SealedCounts:
+    """Seal ready counts of people: a dict, a list, NumPy, pandas, Polars or Arrow.
+
+    ``labels`` names the items of a list or array, or says where those of the counts come from:
+    "public", a list fixed without looking at the data, or "private", found in them; a release of
+    private labels needs a delta. A data frame, a Series with an index and a Counter need that
+    word. ``label_column`` and ``count_column`` name the columns of a frame with more than two.
+
+    ``max_items`` is the most items that one person was counted for; None: not bounded. One person
+    raises each count by at most ``sensitivity`` and lowers none; a pair (down, up) says what adding
+    a person does to scores that may go down, too. ``relation`` says which datasets are neighbours.
+    """
+    if max_items is not None:
+        check_count(max_items=max_items)
+        max_items = int(max_items)
+    utility = declared(sensitivity, not isinstance(sensitivity, tuple), relation)
+    word = labels_word(labels)
+    if labels is None:
+        refuse_found_labels(counts, tables=True)
+    values, names = read_scores_of(
+        counts,
+        labels=None if word else labels,
+        label_column=label_column,
+        score_column=count_column,
+    )
+    if word == "private":
+        if names is None:
+            raise ParameterError("labels='private' needs counts with labels; give a dict")
+        return private_counts(names, values, utility, max_items)
+    if isinstance(counts, np.ndarray) and np.may_share_memory(values, counts):
+        values = values.copy()  # later changes to the caller's array do not reach them
+    public = range(len(values)) if names is None else names
+    return SealedCounts(
+        Sealed(values, f"counts of {len(values)} items"), public, utility, max_items
+    )
 
 
 def check_unit(unit: str | None, user: str | None, option: str = "user") -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from winnow.core.checks import Real
 from winnow.core.noisy_top.keyed import Worker
+from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
+from winnow.core.unit import PERSON, Unit
+from winnow.core.utility import Utility, declared
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 from winnow.read.text_format import TextFormat
@@ -23,6 +27,14 @@ class ScoreSource:
     id: str
     score: str
     memory: str
+    utility: Utility
+    unit: Unit = PERSON
+    """Whose presence is protected."""
+
+    @property
+    def relation(self) -> Relation:
+        """Which datasets are neighbours."""
+        return self.utility.relation
 
     def __repr__(self) -> str:
         return f"<sealed scores in the column {self.score!r} of a source>"
@@ -34,6 +46,9 @@ def scores(
     *,
     id: str,
     score: str,
+    sensitivity: Real | tuple[Real, Real] = 1,
+    monotone: bool = False,
+    relation: str | Relation = Relation.ADD_REMOVE,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     memory: str = "2GB",
@@ -42,7 +57,9 @@ def scores(
 
     ``source`` is whatever ``winnow.counts`` takes. ``id`` names the column of the candidates,
     whole numbers or texts, and ``score`` that of their scores. The candidates are public, their
-    scores are private; one that stands there twice counts with its higher score.
+    scores are private; one that stands there twice counts with its higher score. How far one
+    person moves a score is said by ``sensitivity``, ``monotone`` and ``relation``, as in
+    ``winnow.seal_scores``.
 
     A selection gives each candidate noise by a secret key and its own id, so that the result does
     not depend on how the source is split, in which order it is read, or how often. Spark does
@@ -57,11 +74,12 @@ def scores(
             raise ParameterError(f"{name}={shown(value)} is not the name of a column; give a text")
     if id == score:
         raise ParameterError(f"the column {id!r} cannot be both id and score")
+    utility = declared(sensitivity, monotone, relation)
     text = TextFormat.parse(line_breaks=False, delimiter=delimiter, encoding=encoding, names=None)
     with refusing("the source cannot be read", memory=memory):
         engine = engine_for(source, memory, [id, score], text)
         engine.check_scores(id, score)
-    return ScoreSource(Sealed(engine, "scores"), id, score, memory)
+    return ScoreSource(Sealed(engine, "scores"), id, score, memory, utility)
 
 
 def answers(engine: Engine, source: ScoreSource, worker: Worker) -> list[bytes]:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import one_of
+from winnow.core.checks import Real, one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.unit import PERSON, Unit
-from winnow.core.utility import Utility
+from winnow.core.utility import Utility, declared
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, plain_type, shown
 from winnow.read.file_columns import alike
@@ -60,32 +60,52 @@ class SealedScores:
 @guarded
 def seal_scores(
     scores: Any,
-    utility: Utility,
+    utility: Utility | None = None,
     *,
+    sensitivity: Real | tuple[Real, Real] = 1,
+    monotone: bool = False,
+    relation: str | Relation = Relation.ADD_REMOVE,
     labels: Any = None,
     label_column: str | None = None,
     score_column: str | None = None,
     copy: bool = True,
 ) -> SealedScores:
-    """Seal scores that a person has: dict, list, NumPy, pandas, Polars or Arrow.
+    """Seal scores of public candidates: a dict, a list, NumPy, pandas, Polars or Arrow.
+
+    ``sensitivity`` is the most by which one person can move any score, or (down, up) for what
+    adding one person can do; ``monotone=True`` says that adding a person never lowers a score (as
+    with counts): under add-remove that halves the noise. ``relation`` says which datasets are
+    neighbours. A ``wn.Utility`` says all three at once.
+
+    A dict gives labels and scores; a pandas Series takes its index as labels; a data frame has a
+    label column and a score column (its two columns, or those named); anything else is labelled
+    by position unless ``labels`` is a list of them. ``labels="public"`` says of a Series with an
+    index, a Counter or a table of counts that its labels were fixed without looking at the data.
 
     The scores are copied, so that later changes to the caller's array do not reach them;
     ``copy=False`` trusts that the array is left alone.
-
-    A dict gives labels and scores; a pandas Series takes its index as labels; a data
-    frame has a label column and a score column (its two columns, or those named);
-    anything else is labelled by position unless `labels` is given.
     """
     if isinstance(scores, SealedScores):
-        if labels is not None or label_column is not None or score_column is not None:
-            raise ParameterError("sealed scores have their labels already; do not give others")
-        if scores.utility != utility:
-            raise ParameterError(
-                "sealed scores have their sensitivity already; do not give another"
-            )
-        return scores
+        raise ParameterError("these scores are sealed already; give them as they are")
+    if utility is None:
+        utility = declared(sensitivity, monotone, relation)
+    elif sensitivity != 1 or monotone or relation != Relation.ADD_REMOVE:
+        raise ParameterError(
+            "utility= says sensitivity, monotone and relation at once; leave out the others"
+        )
+    word = labels_word(labels)
+    if word == "private":
+        raise ParameterError(
+            "scores are of public candidates; counts whose labels were found in the data are "
+            "sealed by wn.seal_counts(counts, labels='private'), for winnow.top_k with a delta"
+        )
+    if labels is None:
+        refuse_found_labels(scores, tables=False)
     values, names = read_scores_of(
-        scores, labels=labels, label_column=label_column, score_column=score_column
+        scores,
+        labels=None if word else labels,
+        label_column=label_column,
+        score_column=score_column,
     )
     if copy and isinstance(scores, np.ndarray) and np.may_share_memory(values, scores):
         values = values.copy()
@@ -165,9 +185,10 @@ def refuse_found_labels(scores: Any, *, tables: bool) -> None:
         return
     raise ParameterError(
         f"{what} does not say where its labels come from. Labels found in the data are private "
-        "too, since one person can be the reason that one exists: give labels='private' and a "
-        "delta (winnow.top_k). A list that was fixed without looking at the data, and has every "
-        "label that there could be, is public: give labels='public'"
+        "too, since one person can be the reason that one exists: seal them with "
+        "wn.seal_counts(counts, labels='private') for winnow.top_k with a delta. A list that was "
+        "fixed without looking at the data, and has every label that there could be, is public: "
+        "wn.seal_counts(counts, labels='public'), or wn.seal_scores of scores"
     )
 
 

@@ -177,7 +177,7 @@ class NoisyTopWithLeads(LipschitzMechanism):
         if self.kappa == 1 and not self.leads_losers:
             raise ParameterError(
                 f"with {self.noise} noise no lead over the best loser may be released; give k of "
-                "2 or more, or laplace or logistic noise (mechanism='noisy-max')"
+                "2 or more, or laplace or logistic noise (method='noisy-max')"
             )
 
     @property

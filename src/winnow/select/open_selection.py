@@ -35,8 +35,7 @@ class OpenSelection:
     ) -> None:
         self._key, self._receipt = key, receipt
         self._guarantee, self._ordered, self._single = guarantee, mechanism.ordered, single
-        scale, secret = mechanism.scale(utility), key.tape.child("keyed")._key
-        self._worker = Worker(secret, key.tape.kind, mechanism.noise, scale, mechanism.kappa)
+        self._worker = _worker(mechanism, utility, key)
         self._lock, self._owner = Lock(), Owner()
         self._open = True
 
@@ -44,10 +43,6 @@ class OpenSelection:
     def worker(self) -> Worker:
         """What the processes need that hold the candidates: the key of this draw."""
         return self._worker
-
-    def contenders(self, source: ScoreSource) -> list[bytes]:
-        """What the parts of a source answer, encrypted."""
-        return answers(self._key.open(source.engine), source, self._worker)
 
     @guarded
     def finish(self, parts: Iterable[bytes]) -> Released[Any]:
@@ -63,11 +58,8 @@ class OpenSelection:
             self._open = False
             self._key.end()
         with np.errstate(all="ignore"):
-            found = self._worker.winners(parts)
-        if not found:
-            raise DataError("there are no candidates; nothing is released and the charge stands")
-        value = found if self._ordered else sorted(found)
-        return Released(value[0] if self._single else value, self._guarantee, self._receipt)
+            value = _winners(self._worker, parts, ordered=self._ordered, single=self._single)
+        return Released(value, self._guarantee, self._receipt)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise GrantError("a selection is not copied or pickled: it is one charge")
@@ -75,3 +67,25 @@ class OpenSelection:
     def __repr__(self) -> str:
         state = "open" if self._open else "finished"
         return f"<selection {self._worker.draw}: {state}>"
+
+
+def selected_of(
+    mechanism: LipschitzMechanism, source: ScoreSource, key: Key, *, single: bool
+) -> Any:
+    """The selected candidates of a source, whose parts answer with encrypted contenders."""
+    worker = _worker(mechanism, source.utility, key)
+    parts = answers(key.open(source.engine), source, worker)
+    return _winners(worker, parts, ordered=mechanism.ordered, single=single)
+
+
+def _worker(mechanism: LipschitzMechanism, utility: Utility, key: Key) -> Worker:
+    scale, secret = mechanism.scale(utility), key.tape.child("keyed")._key
+    return Worker(secret, key.tape.kind, mechanism.noise, scale, mechanism.kappa)
+
+
+def _winners(worker: Worker, parts: Iterable[bytes], *, ordered: bool, single: bool) -> Any:
+    found = worker.winners(parts)
+    if not found:
+        raise DataError("there are no candidates; nothing is released and the charge stands")
+    value = found if ordered else sorted(found)
+    return value[0] if single else value

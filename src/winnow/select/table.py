@@ -1,108 +1,104 @@
-"""Selection mechanisms by the words that users write."""
+"""The mechanism of a method of selection, built from public numbers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from winnow.core.checks import Real, exact, kept
+from winnow.core.checks import Real
 from winnow.core.laws import Law
-from winnow.core.plan import Plan, plan_of
+from winnow.core.options import Methods
+from winnow.core.plan import Plan
 from winnow.core.relation import Relation
-from winnow.core.utility import Utility, declared
-from winnow.errors import ParameterError
-from winnow.mechanisms import CLASSES, SELECT, row_named
-from winnow.read.scores import SealedScores
-from winnow.select.crossing import FromClasses
-from winnow.select.large_margin import LargeMargin
+from winnow.core.utility import declared
+from winnow.errors import GuaranteeError, ParameterError
+from winnow.mechanisms import CLASSES as CLASS_ROWS
+from winnow.mechanisms import row_named
+from winnow.select.about import AboutClasses, AboutScores
+from winnow.select.crossing import FromClasses, Selection
+from winnow.select.large_margin import LargeMargin as LargeMarginMechanism
 from winnow.select.mechanism import LipschitzMechanism, NoisyTopWithLeads
+from winnow.select.methods import (
+    CLASSES,
+    PRIVATE_LABELS,
+    SCORES,
+    SELECT_METHODS,
+    Choosing,
+    LargeMargin,
+    Lipschitz,
+    PickMethod,
+    Sizes,
+    check_delta,
+    check_kind,
+)
+
+
+def selection_of(
+    method: PickMethod, about: AboutScores, sizes: Sizes, with_leads: bool = False
+) -> Selection:
+    """The mechanism of a method for scores of a public list; what it cannot do is refused."""
+    check_kind(method, PRIVATE_LABELS if about.private else SCORES, SELECT_METHODS)
+    if with_leads and method.needs_delta:
+        raise ParameterError(f"{method.word()} has no leads to release; use noisy-max")
+    check_delta(method, sizes.delta, SELECT_METHODS)
+    chosen = method.mechanism(about, sizes)
+    check_built(method, chosen)
+    if not with_leads:
+        return chosen
+    if not isinstance(chosen, LipschitzMechanism):
+        raise ParameterError(f"{method.word()} has no leads to release; use noisy-max")
+    return NoisyTopWithLeads(sizes.epsilon, chosen.noise, sizes.k)
 
 
 def selection_named(
-    mechanism: str,
-    *,
-    epsilon: Real,
-    delta: Real = 0.0,
-    k: int = 1,
-    noise: str | Law | None = None,
-    thresholds: str | None = None,
-    with_leads: bool = False,
-) -> LipschitzMechanism | LargeMargin:
-    """The selection mechanism of this name; options that it does not have are refused."""
-    row = row_named(SELECT, mechanism)
-    if with_leads and row.needs_delta:
-        raise ParameterError(f"{mechanism} has no leads to release; use noisy-max")
-    if row.needs_delta and k != 1:
-        raise ParameterError(f"k={k}: {mechanism} selects one candidate; leave out k")
-    row.refuse_unused(exact("delta", delta), {"noise": noise, "thresholds": thresholds})
-    if "noise" in row.options and noise is None:
-        raise ParameterError(f"{mechanism} needs noise=; choose one of: {', '.join(Law)}")
-    asked = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "k": k,
-        "noise": None if noise is None else Law.parse(noise),
-        "thresholds": thresholds or "tight",
-    }
-    chosen: LipschitzMechanism | LargeMargin = row.build(asked)
-    if with_leads and isinstance(chosen, LipschitzMechanism):
-        return NoisyTopWithLeads(epsilon, chosen.noise, k)
+    word: str, *, epsilon: Real, delta: Real = 0.0, thresholds: str | None = None
+) -> LipschitzMechanism | LargeMarginMechanism:
+    """The mechanism that takes one candidate, by the word of its method."""
+    said = {} if thresholds is None else {"thresholds": thresholds}
+    method = Methods("", SELECT_METHODS, auto=False).build(word, said)
+    assert isinstance(method, PickMethod)
+    about = AboutScores(utility=declared(1, False, Relation.ADD_REMOVE))
+    chosen = selection_of(method, about, Sizes(epsilon=epsilon, delta=delta))
+    assert isinstance(chosen, LipschitzMechanism | LargeMarginMechanism)
     return chosen
 
 
-def from_classes_named(
-    mechanism: str,
-    *,
-    epsilon: Real,
-    delta: Real = 0.0,
-    noise: str | Law | None = None,
-    thresholds: str | None = None,
-    growth: int | None = None,
-) -> FromClasses:
-    """The mechanism of this name that takes one candidate from given classes."""
-    row = row_named(CLASSES, mechanism)
-    if "k" in row.takes:
-        raise ParameterError(f"{mechanism} is for several candidates; use winnow.top_k(..., k=)")
-    said = {"noise": noise, "thresholds": thresholds, "growth": growth}
-    row.refuse_unused(exact("delta", delta), said)
-    for option in ("noise", "growth"):
-        if option in row.options and said[option] is None:
-            raise ParameterError(f"{mechanism} needs {option}=")
+def check_built(method: PickMethod, mechanism: object) -> None:
+    """Refuse what a method of somebody's own built, where it is no mechanism of ours."""
+    if not isinstance(mechanism, Selection):
+        raise ParameterError(
+            f"{type(method).__name__}.mechanism() returned a {type(mechanism).__name__}; return a "
+            "mechanism that derives from winnow.select.crossing.Selection"
+        )
+
+
+def check_promised(method: PickMethod, plan: Plan[Any, Any], epsilon: Real, delta: Real) -> None:
+    """Refuse a mechanism of somebody's own that would spend more than it was given."""
+    stated = plan.guarantee
+    if stated.epsilon > float(epsilon) * (1 + 1e-9) or stated.delta > float(delta) * (1 + 1e-9):
+        raise GuaranteeError(
+            f"{type(method).__name__}.mechanism() promises {stated}, which is more than "
+            f"epsilon={float(epsilon):g}, delta={float(delta):g}; build it from sizes.epsilon and "
+            "sizes.delta"
+        )
+
+
+def one_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> FromClasses:
+    """The mechanism of a method that takes one candidate from given classes."""
+    check_kind(method, CLASSES, SELECT_METHODS)
+    row = row_named(CLASS_ROWS, method.word())
+    check_delta(method, sizes.delta, SELECT_METHODS)
+    if isinstance(method, Choosing) and about.max_items is None:
+        raise ParameterError(
+            "choosing needs a bound on the candidates of one person; declare it: "
+            "wn.classes(..., max_items=)"
+        )
     asked = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "noise": Law.parse(row.noise or noise or Law.EXPONENTIAL),
-        "thresholds": thresholds or "tight",
-        "growth": growth,
+        "epsilon": sizes.epsilon,
+        "delta": sizes.delta,
+        "noise": Law.parse(
+            row.noise or (method.noise if isinstance(method, Lipschitz) else None) or "exponential"
+        ),
+        "thresholds": method.thresholds if isinstance(method, LargeMargin) else "tight",
+        "growth": about.max_items,
     }
     return FromClasses(row.build(asked))
-
-
-Prepared = tuple[Utility, LipschitzMechanism | LargeMargin, Plan[SealedScores, list[Any]]]
-"""All of a selection that follows from its parameters: utility, mechanism and plan."""
-
-
-@kept(Relation, Law)
-def prepared(
-    mechanism: str,
-    epsilon: Real,
-    delta: Real,
-    k: int,
-    noise: str | Law | None,
-    thresholds: str | None,
-    sensitivity: Real | tuple[Real, Real],
-    monotone: bool,
-    relation: str | Relation,
-    with_leads: bool = False,
-) -> Prepared:
-    """A selection before it sees any scores; no parameter of it is private."""
-    utility = declared(sensitivity, monotone, relation)
-    chosen = selection_named(
-        mechanism,
-        epsilon=epsilon,
-        delta=delta,
-        k=k,
-        noise=noise,
-        thresholds=thresholds,
-        with_leads=with_leads,
-    )
-    return utility, chosen, plan_of(chosen, utility.relation)

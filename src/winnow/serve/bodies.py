@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+
+from winnow.serve.asked import SelectOf, TopKOf
+from winnow.serve.derived import body
 
 Positive = Annotated[float, Meta(gt=0, le=1e6)]
 Delta = Annotated[float, Meta(ge=0, lt=1)]
@@ -62,23 +65,27 @@ class Order(Closed, tag_field="kind", frozen=True):
     """Only of a plan: the least epsilon that brings this error is found."""
 
 
-class SelectOrder(Order, tag="select", frozen=True):
-    """The value of a column, or the item, that most people have."""
+if TYPE_CHECKING:  # of what is derived, what the server itself reads
 
-    column: Name | None = None
-    k: Annotated[int, Meta(ge=1, le=10_000)] | None = None
-    mechanism: str = "permute-and-flip"
+    class SelectOrder(Order, kw_only=True, frozen=True):
+        """The value of a column, or the item, that most people have."""
 
+        column: str | None
+        k: int | None
+        delta: float
 
-class TopKOrder(Order, tag="top-k", kw_only=True, frozen=True):
-    """The k most common values of a column, or items."""
+    class TopKOrder(Order, kw_only=True, frozen=True):
+        """The k most common values of a column, or items."""
 
-    k: Annotated[int, Meta(ge=1, le=10_000)]
-    column: Name | None = None
-    delta: Delta = 0.0
-    with_counts: bool = False
-    with_cut: Share = 0.0
-    mechanism: str = "auto"
+        column: str | None
+        k: int
+        delta: float
+        with_counts: bool
+        with_cut: float
+else:
+    _COLUMN = {"column": Name | None}
+    SelectOrder = body("SelectOrder", SelectOf, Order, "select", _COLUMN)
+    TopKOrder = body("TopKOrder", TopKOf, Order, "top-k", _COLUMN)
 
 
 class TablesOrder(Order, tag="tables", kw_only=True, frozen=True):

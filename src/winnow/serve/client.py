@@ -16,14 +16,17 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 
+from winnow.core.options import takes
 from winnow.core.released import Receipt, Released
 from winnow.core.workloads.conditions import Predicates
 from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
+from winnow.serve.asked import SelectOf, TopKOf
 from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
 from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
+from winnow.serve.sending import sent
 
 R = TypeVar("R")
 
@@ -100,28 +103,15 @@ class Verbs(ABC, Generic[R]):
     def _order(self, dataset: str, kind: str, **order: Any) -> R:
         """What comes of an order: a plan, or a release."""
 
-    @guarded
-    def select(
-        self, dataset: str, *, epsilon: float | None = None, error: float | None = None,
-        column: str | None = None, k: int | None = None, mechanism: str = "permute-and-flip",
-    ) -> R:  # fmt: skip
+    @takes(SelectOf, of=object)
+    def select(self, dataset: str, asked: SelectOf) -> R:
         """The value of a column, or the item, that most people have; or the best k."""
-        return self._order(
-            dataset, "select", epsilon=epsilon, error=error, column=column, k=k,
-            mechanism=mechanism,
-        )  # fmt: skip
+        return self._order(dataset, "select", **sent(asked))
 
-    @guarded
-    def top_k(
-        self, dataset: str, k: int, *, epsilon: float | None = None, error: float | None = None,
-        delta: float = 0.0, column: str | None = None, with_counts: bool = False,
-        with_cut: float = 0.0, mechanism: str = "auto",
-    ) -> R:  # fmt: skip
+    @takes(TopKOf, of=object)
+    def top_k(self, dataset: str, asked: TopKOf) -> R:
         """The k most common values of a column, or items."""
-        return self._order(
-            dataset, "top-k", epsilon=epsilon, error=error, delta=delta, k=k, column=column,
-            with_counts=with_counts, with_cut=with_cut, mechanism=mechanism,
-        )  # fmt: skip
+        return self._order(dataset, "top-k", **sent(asked))
 
     @guarded
     def tabulate(

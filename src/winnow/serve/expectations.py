@@ -6,8 +6,7 @@ error that is planned is that of the release.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, assert_never
 
 import msgspec
@@ -17,30 +16,23 @@ from winnow.core.padding import SPARE
 from winnow.errors import ParameterError
 from winnow.privacy.budget import Budget
 from winnow.privacy.sizing import sizing_accountant
-from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable
-from winnow.read.scores import SealedScores
-from winnow.select.crossing import Selection
+from winnow.select.plan.verb import SelectPlan
 from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset
 from winnow.serve.orders import (
     MEMORY,
-    chosen_of,
     counts_of,
-    moved_by,
+    plan_of,
     table_of,
     workload_of,
 )
-from winnow.topk.plan.known import top_k_bound
-from winnow.topk.table import counts_margin
+from winnow.topk.plan.stated import MISS
 
 FLOOR = 1.0
 """No release appears earlier, in seconds: reading and writing take their time, too."""
 _ITEMSETS = 30.0
 """Nothing public bounds how long mining takes; late results appear at doubled steps."""
-_STEPS = 30
-_MISS = 0.01
-"""The chance that the error of a top k is larger than its bound."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +48,7 @@ class Expected:
 
 def expected(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
     """What to expect of an order; of a wanted error, the epsilon that brings it."""
-    share = order.with_cut if isinstance(order, bodies.TopKOrder | bodies.TablesOrder) else 0.0
+    share = order.with_cut if isinstance(order, bodies.TablesOrder) else 0.0
     own = order
     if share:
         rest = None if order.epsilon is None else order.epsilon * (1 - share)
@@ -74,7 +66,7 @@ def expected(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
 def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
     match order:
         case bodies.SelectOrder():
-            return _selection(opened, order)
+            return _selection(opened, order, budget)
         case bodies.TopKOrder():
             return _top_k(opened, order, budget)
         case bodies.TablesOrder():
@@ -96,112 +88,28 @@ def _given(order: bodies.AnyOrder) -> float:
     return order.epsilon
 
 
-def _selection(opened: OpenDataset, order: bodies.SelectOrder) -> Expected:
+def _selection(opened: OpenDataset, order: bodies.SelectOrder, budget: Budget) -> Expected:
     """A bound that holds for any data, where the candidates are public."""
-    counted = counts_of(opened.stand_in, order.column)
-    if isinstance(counted, SealedCounts) and not counted.domain_known:
-        raise ParameterError("the items are private; ask for top-k with a delta")
-    planned = plan.select(
-        candidates=_candidates(counted),
-        epsilon=order.epsilon,
-        target_error=order.error,
-        mechanism=order.mechanism,
-        k=order.k or 1,
-        sensitivity=moved_by(opened.stand_in),
-        monotone=True,
-        relation=counted.utility.relation,
-    )
+    planned = plan_of(counts_of(opened.stand_in, order.column), order, budget)
+    assert isinstance(planned, SelectPlan)
     says = (
         f"how far a selected one lies behind the best left out, in rows: with probability "
         f"{planned.confidence:g} not further, for any data"
     )
-    return Expected(planned.epsilon, planned.bound, says, FLOOR, planned.to_dict())
+    return Expected(planned.epsilon, planned.error, says, FLOOR, planned.to_dict())
 
 
 def _top_k(opened: OpenDataset, order: bodies.TopKOrder, budget: Budget) -> Expected:
     """What the mechanism that would run promises for any data."""
-    counted = counts_of(opened.stand_in, order.column)
-    utility = counted.utility
-
-    def stated(epsilon: float) -> TopKStated:
-        choice = chosen_of(counted, order, epsilon, budget)
-        mechanism = choice.mechanism
-        margin = counts_margin(mechanism, utility)
-        if not isinstance(mechanism, Selection):
-            return TopKStated(choice.word, mechanism.name, True, margin)
-        size = _candidates(counted)
-        if order.k > size:
-            raise ParameterError(f"k={order.k} exceeds {size} candidates; lower k")
-        bound = top_k_bound(mechanism, size, utility, _MISS)
-        return TopKStated(
-            choice.word, mechanism.name, mechanism.ordered, margin, bound.signed, bound.tail,
-            bound.statement, bound.citation,
-        )  # fmt: skip
-
-    def error(epsilon: float) -> float:
-        held = stated(epsilon).error
-        if held is None:
-            raise ParameterError("nothing is known of this error beforehand; give epsilon")
-        return held
-
-    epsilon = order.epsilon
-    if epsilon is None:
-        assert order.error is not None
-        if isinstance(counted, SealedCounts) and not counted.domain_known:
-            _given(order)
-        epsilon = _least(error, order.error)
-    found = stated(epsilon)
-    if found.error is None:
+    planned = plan_of(counts_of(opened.stand_in, order.column), order, budget)
+    if planned.error is None:
         says = "the items are private: those that few people have are left out"
     else:
         says = (
             "how far the worst released one lies behind the best left out, in rows: with "
-            f"probability {1 - _MISS:g} not further, for any data"
+            f"probability {1 - MISS:g} not further, for any data"
         )
-    return Expected(epsilon, found.error, says, FLOOR, vars(found).copy())
-
-
-@dataclass(frozen=True)
-class TopKStated:
-    """What a plan states of a top-k mechanism: it holds for any data."""
-
-    mechanism: str
-    """The word that an order gives."""
-    name: str
-    """What the receipt will call it."""
-    ordered: bool
-    counts_margin: int | None
-    """Within what the noise of each released count lies with probability 0.95."""
-    signed_bound: float | None = None
-    tail_bound: float | None = None
-    """Bounds on how far released ones lie behind, place by place and behind the last place."""
-    bound_statement: str = ""
-    citation: str = ""
-
-    @property
-    def error(self) -> float | None:
-        """The bound that the plan shows; None: nothing is known."""
-        return self.signed_bound if self.tail_bound is None else self.tail_bound
-
-
-def _candidates(counted: SealedCounts | SealedScores) -> int:
-    """How many public candidates there are."""
-    return (counted.to_scores() if isinstance(counted, SealedCounts) else counted).size
-
-
-def _least(bound: Callable[[float], float], error: float) -> float:
-    """The least epsilon, to four digits, whose bound is at most this."""
-    low, high = 2.0**-20, 1.0
-    while bound(high) > error:
-        low, high = high, 2 * high
-        if high > 2.0**20:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
-    for _ in range(_STEPS):
-        if high / low < 1.0001:
-            break
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if bound(middle) <= error else (middle, high)
-    return high
+    return Expected(planned.epsilon, planned.error, says, FLOOR, asdict(planned.expected))
 
 
 def _public(opened: OpenDataset, budget: Budget, delta: float) -> dict[str, Any]:

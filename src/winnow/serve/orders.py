@@ -1,19 +1,19 @@
 """Orders over HTTP as calls of the library: what they would cost, bring and take, and their run.
 
-The price of an order is found by the verb itself: it runs on the stand-in up to its charge, which
-ends it. So what is planned is what is charged, whatever a verb does to size its noise.
+The price of a selection and of a top k is the event of its plan. That of other orders is found by
+the verb itself: it runs on the stand-in up to its charge, which ends it. So what is planned is what
+is charged, whatever a verb does to size its noise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, assert_never
+from typing import Any, assert_never, overload
 
 import msgspec
 
 from winnow.answers.verb import release
-from winnow.core.checks import Real
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import PERSON, Unit
 from winnow.core.workloads.conditions import predicates, where
@@ -24,19 +24,16 @@ from winnow.itemsets.verb import frequent_itemsets
 from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
-from winnow.privacy.sizing import rounds_accountant
 from winnow.read.baskets import SealedBaskets
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, column_counts
 from winnow.read.scores import SealedScores
-from winnow.select.verb import select
+from winnow.select.plan.verb import SelectPlan
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
+from winnow.serve.derived import asked_of
 from winnow.tables.verb import tabulate
-from winnow.topk.beside import rest_of
-from winnow.topk.mechanisms.cut_away import MeasureCut
-from winnow.topk.table import Choice, chosen, counts_margin
-from winnow.topk.verb import top_k
+from winnow.topk.plan.verb import TopKPlan
 from winnow.wide.verb import release_wide
 
 MEMORY = "1GB"
@@ -93,8 +90,8 @@ def kind_of(order: bodies.Order) -> str:
 
 
 def delta_of(order: bodies.AnyOrder) -> float:
-    """The delta of an order; that of a selection is 0."""
-    return 0.0 if isinstance(order, bodies.SelectOrder) else order.delta
+    """The delta of an order."""
+    return order.delta
 
 
 def run(
@@ -121,6 +118,11 @@ def price(catalogue: Catalogue, opened: OpenDataset, event: Event, who: str) -> 
 
 def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Event:
     """What the verb would charge."""
+    if isinstance(order, bodies.SelectOrder | bodies.TopKOrder):
+        counted = counts_of(opened.stand_in, order.column)
+        planned = plan_of(counted, order, budget)
+        planned.check(planned.ready(counted))
+        return planned.event
     event = None
     try:
         _call(opened.stand_in, order, budget, None)
@@ -140,29 +142,9 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
     """The verb of an order; ``seed`` takes the written key in the place of a seed."""
     shared: dict[str, Any] = {"epsilon": epsilon_of(order), "budget": budget, "seed": key}
     match order:
-        case bodies.SelectOrder():
-            scores = _scores(data, order.column)
-            return select(
-                scores,
-                k=order.k,
-                mechanism=order.mechanism,
-                sensitivity=moved_by(data),
-                monotone=True,
-                relation=scores.utility.relation,
-                **shared,
-            )
-        case bodies.TopKOrder():
+        case bodies.SelectOrder() | bodies.TopKOrder():
             counted = counts_of(data, order.column)
-            return top_k(
-                counted,
-                k=order.k,
-                delta=order.delta,
-                with_counts=order.with_counts,
-                with_cut=order.with_cut,
-                mechanism=order.mechanism,
-                relation=counted.utility.relation,
-                **shared,
-            )
+            return plan_of(counted, order, budget).run(counted, budget=budget, seed=key)
         case bodies.TablesOrder():
             shared |= {"delta": order.delta, "with_cut": order.with_cut}
             if isinstance(data, SealedCounts):
@@ -224,27 +206,27 @@ def margin_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, ran: 
     """
     if not isinstance(order, bodies.TopKOrder):
         return None
-    counted = counts_of(opened.stand_in, order.column)
-    epsilon = rest_of(order.with_cut, epsilon_of(order)) or epsilon_of(order)
-    planned = chosen_of(counted, order, epsilon, budget).mechanism
-    beside = f"{planned.name}; {MeasureCut.title}"
-    same = ran.startswith(beside) if order.with_cut else ran == planned.name
-    return counts_margin(planned, counted.utility) if same else None
+    planned = plan_of(counts_of(opened.stand_in, order.column), order, budget)
+    return planned.expected.counts_margin if ran == planned.name else None
 
 
-def chosen_of(
-    counted: SealedCounts | SealedScores, order: bodies.TopKOrder, epsilon: Real, budget: Budget
-) -> Choice:
-    """The mechanism that the verb takes for an order at this epsilon, from public numbers."""
-    public, most, listed = True, None, counted
-    if isinstance(counted, SealedCounts):
-        public, most = counted.domain_known, counted.max_items_per_user
-        listed = counted.to_scores() if public else counted
-    size = listed.size if isinstance(listed, SealedScores) else None
-    return chosen(
-        order.mechanism, epsilon, order.delta, order.k, None, public, None, None, False, None,
-        most, order.with_counts, rounds_accountant(budget), counted.utility, size,
-    )  # fmt: skip
+@overload
+def plan_of(
+    counted: SealedCounts | SealedScores, order: bodies.TopKOrder, budget: Budget
+) -> TopKPlan: ...
+
+
+@overload
+def plan_of(
+    counted: SealedCounts | SealedScores,
+    order: bodies.SelectOrder | bodies.TopKOrder,
+    budget: Budget,
+) -> TopKPlan | SelectPlan: ...
+
+
+def plan_of(counted: SealedCounts | SealedScores, order: Any, budget: Budget) -> Any:
+    """The plan of an order, from what is public of the counts."""
+    return asked_of(order, {}, budget=budget).plan(counted)
 
 
 def counts_of(data: Data, column: str | None) -> SealedCounts | SealedScores:
@@ -256,16 +238,6 @@ def counts_of(data: Data, column: str | None) -> SealedCounts | SealedScores:
     if column is None:
         raise ParameterError("a table has several columns; name one")
     return column_counts(table_of(data), column)
-
-
-def moved_by(data: Data) -> int:
-    """By how much a person moves a count."""
-    return data.rows_per_person if isinstance(data, SealedTable) else 1
-
-
-def _scores(data: Data, column: str | None) -> SealedScores:
-    found = counts_of(data, column)
-    return found.to_scores() if isinstance(found, SealedCounts) else found
 
 
 # Workloads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -11,12 +11,22 @@ from winnow.core.checks import Real, exact, positive, probability
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.mechanisms import AUTO, CLASSES, MechanismRow, row_named
+from winnow.mechanisms import CLASSES, MechanismRow, row_named
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
+from winnow.select.about import AboutClasses
+from winnow.select.methods import CLASSES as FROM_CLASSES
+from winnow.select.methods import Exponential, PermuteAndFlip, PickMethod, Sizes, check_kind
 from winnow.select.ranked import RankedSelection, Repeated
 from winnow.topk.mechanisms.peeling import calibrated_rounds
 from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE
-from winnow.topk.table import GAMMA
+from winnow.topk.methods import (
+    GAMMA,
+    TOP_K_METHODS,
+    Canonical,
+    Joint,
+    LimitedDomain,
+    options_of,
+)
 
 
 @dataclass(frozen=True)
@@ -47,39 +57,40 @@ class RankedOptions:
 
 
 def chosen_for_classes(
-    mechanism: str,
-    *,
-    epsilon: Real,
-    delta: Real,
-    k: int,
-    ordered: bool | None,
-    options: RankedOptions,
-    total: int | None,
-) -> tuple[RankedSelection, str]:
-    """The mechanism of this name, or one that public numbers choose, and why."""
+    method: PickMethod | str, about: AboutClasses, sizes: Sizes, ordered: bool | None
+) -> tuple[PickMethod, RankedSelection, str]:
+    """The method, or the one that public numbers choose, its mechanism, and why."""
     reason = ""
-    if mechanism == AUTO:
-        mechanism, reason = _automatic(k, exact("delta", delta), ordered, total)
-    row = row_named(CLASSES, mechanism)
-    if "gamma" in row.options and options.gamma is None:
-        options = replace(options, gamma=GAMMA)
-    found = built(row, epsilon=epsilon, delta=delta, k=k, options=options)
+    if isinstance(method, str):
+        delta = exact("delta", sizes.delta)
+        method, reason = _automatic(sizes.k, delta, ordered, about.total)
+    check_kind(method, FROM_CLASSES, TOP_K_METHODS)
+    word, said = method.word(), options_of(method)
+    if said.pop("rounded", False):
+        raise ParameterError("rounded is not for classes; leave it out")
+    if word == "canonical" and said["gamma"] is None:
+        said["gamma"] = GAMMA
+    options = RankedOptions(**said, moved=about.max_items, accountant=sizes.accountant)
+    row = row_named(CLASSES, word)
+    found = built(row, epsilon=sizes.epsilon, delta=sizes.delta, k=sizes.k, options=options)
     if ordered and not found.ordered:
-        raise ParameterError(f"{mechanism} releases a set; leave out ordered=, or use joint")
-    return found, reason
+        raise ParameterError(f"{word} releases a set; leave out ordered=, or use joint")
+    return method, found, reason
 
 
-def _automatic(k: int, delta: Fraction, ordered: bool | None, total: int | None) -> tuple[str, str]:
+def _automatic(
+    k: int, delta: Fraction, ordered: bool | None, total: int | None
+) -> tuple[PickMethod, str]:
     if total is None:
-        return "limited-domain", "nobody knows the universe"
+        return LimitedDomain(), "nobody knows the universe"
     if k == 1:
-        return "permute-and-flip", "one candidate of a public universe"
+        return PermuteAndFlip(), "one candidate of a public universe"
     if total > LARGEST_UNIVERSE or (delta > 0 and k > 30):
         size = "more than 2^50 candidates" if total > LARGEST_UNIVERSE else f"k={k} is above 30"
-        return "exponential", f"{size}: one round after another"
+        return Exponential(), f"{size}: one round after another"
     if ordered is False:
-        return "canonical", "a set is enough: one draw over all subsets"
-    return "joint", f"a list in order with k={k}: one draw over all sequences"
+        return Canonical(), "a set is enough: one draw over all subsets"
+    return Joint(), f"a list in order with k={k}: one draw over all sequences"
 
 
 def built(
@@ -121,7 +132,7 @@ def _growth(options: RankedOptions) -> int:
     if growth is None:
         raise ParameterError(
             "choosing needs a bound on the candidates of one person: read baskets with max_items=, "
-            "or declare growth= (winnow.top_k: max_items_per_user=)"
+            "or declare growth= (classes: wn.classes(..., max_items=))"
         )
     if options.moved is not None and growth < options.moved:
         raise ParameterError(

@@ -204,7 +204,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "seal_vectors": (),
     "winnow schema": (),
     "winnow select": _DOCUMENT + _TEXT,
-    "winnow topk": _DOCUMENT + _CUT + _TEXT,
+    "winnow top-k": _DOCUMENT + _CUT + _TEXT,
     "winnow itemsets": _DOCUMENT + _TEXT,
     "winnow lp": _DOCUMENT + _TEXT,
     "winnow mips": _DOCUMENT + _TEXT,

@@ -29,6 +29,7 @@ from winnow.audit.replay.selections import (
     STEPS,
     counted,
     moved_query,
+    sealed,
 )
 from winnow.audit.replay.tables import ROWS, table_of
 from winnow.audit.result import AuditResult
@@ -60,10 +61,12 @@ from winnow.read.engines.private_duck import FEW_ROWS, MOST_PACKED, PART_SHARE
 from winnow.read.files import LARGE_FILE, read_scores
 from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
+from winnow.read.scores import seal_scores
 from winnow.release.audit.rounds import as_twin
 from winnow.release.kernels.clocked_sampler import FOLLOW, LAZY_START
 from winnow.select.margin_counts import WIDE_GAPS
 from winnow.select.margin_search import ONE_BY_ONE
+from winnow.select.methods import Lipschitz
 from winnow.select.verb import select
 from winnow.tables.verb import tabulate
 from winnow.topk.audit.kept import ListedCounts
@@ -128,7 +131,7 @@ def _file_of_counts(people: People, place: ReplayPlace) -> Any:
     source = place.write("data.csv", text_of(("item", "n"), rows))
     labels, scores = read_scores(source, label_column="item", score_column="n")
     found = dict(zip(list(labels), scores.tolist(), strict=True))
-    return select(found, epsilon=0.5, monotone=True, seed=place.seed)
+    return select(seal_scores(found, monotone=True), epsilon=0.5, seed=place.seed)
 
 
 def _pairs(people: People, place: ReplayPlace) -> Any:
@@ -195,35 +198,34 @@ def _long_list(**options: Any) -> Call:
     def call(people: People, place: ReplayPlace) -> Any:
         scores = base.copy()
         scores[: len(ITEMS)] += np.array(list(counted(people).values()))
-        return top_k(scores, seed=place.seed, monotone=True, **options)
+        return top_k(scores, seed=place.seed, **options)
 
     return call
 
 
 def _selected(people: People, place: ReplayPlace) -> Any:
-    return select(counted(people), epsilon=0.5, monotone=True, seed=place.seed,
-                  mechanism="lipschitz", noise="logistic")  # fmt: skip
+    return select(sealed(people), epsilon=0.5, seed=place.seed, method=Lipschitz(noise="logistic"))
 
 
 def _margin(people: People, place: ReplayPlace) -> Any:
     """So many scores that a compiled pass counts their gaps."""
     scores = np.zeros(1 << 18, np.int64)
     scores[: len(ITEMS)] = list(counted(people).values())
-    return select(scores, epsilon=4.0, delta=0.1, mechanism="large-margin", monotone=True,
-                  seed=place.seed)  # fmt: skip
+    return select(seal_scores(scores, monotone=True), epsilon=4.0, delta=0.1,
+                  method="large-margin", seed=place.seed)  # fmt: skip
 
 
 def _classes(people: People, place: ReplayPlace) -> Any:
     given: list[Any] = [(number, [item]) for item, number in counted(people).items()]
     given.append((0, 1000, lambda uniform: f"other {uniform.below(1000)}"))
     sealed = classes(given, total=len(ITEMS) + 1000, monotone=True)
-    return select(sealed, mechanism="large-margin", epsilon=4.0, delta=0.2, seed=place.seed)
+    return select(sealed, method="large-margin", epsilon=4.0, delta=0.2, seed=place.seed)
 
 
 def _kept(people: People, place: ReplayPlace) -> Any:
     values: Sealed[Any] = Sealed(ListedCounts(list(counted(people).values())), "counts")
     sealed = SealedCounts(values, ITEMS, Utility.declare(1, monotone=True), 2)
-    return top_k(sealed, k=2, epsilon=1.0, delta=0.1, mechanism="gaussian", with_counts=True,
+    return top_k(sealed, k=2, epsilon=1.0, delta=0.1, method="gaussian", with_counts=True,
                  seed=place.seed)  # fmt: skip
 
 
@@ -362,7 +364,7 @@ def border_twins(*, seed: int) -> Iterator[AuditResult]:
     """A list that has another order beyond a border, which the replays have to catch."""
 
     def call(people: People, place: ReplayPlace) -> Any:
-        drawn = top_k(counted(people), k=2, epsilon=0.5, monotone=True, seed=place.seed)
+        drawn = top_k(counted(people), k=2, epsilon=0.5, seed=place.seed)
         value = drawn.value if len(people) <= _TWIN.at else drawn.value[::-1]
         return replace(drawn, value=value)
 

@@ -14,7 +14,7 @@ import numpy as np
 from winnow.audit.replay.compare import Replay, ReplayPlace, replay
 from winnow.audit.replay.observation import Shown
 from winnow.audit.replay.people import People
-from winnow.audit.replay.selections import HOLDERS, counted
+from winnow.audit.replay.selections import HOLDERS, sealed
 from winnow.audit.result import AuditResult
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.released import Released
@@ -53,7 +53,7 @@ def twin_of(broken: Broken, *, leaks: bool = True) -> Replay:
     """A selection that leaks through what `broken` does; or does the same, and does not leak."""
 
     def call(people: People, place: ReplayPlace) -> Any:
-        released = select(counted(people), epsilon=0.5, monotone=True, seed=place.seed)
+        released = select(sealed(people), epsilon=0.5, seed=place.seed)
         return broken(released, leaks and not any("a" in held for held in people), place)
 
     verb = "winnow select" if broken is _text else "select"

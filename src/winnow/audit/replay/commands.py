@@ -27,7 +27,7 @@ WITHOUT_PRIVATE_DATA = {
     "demo": "makes its data up",
     "reproduce": "runs on public data",
     "plan select": "takes public numbers",
-    "plan topk": "takes public numbers",
+    "plan top-k": "takes public numbers",
     "plan margin": "takes public numbers",
     "plan itemsets": "takes public numbers",
     "plan learn": "takes public numbers",
@@ -86,9 +86,9 @@ def shown(*words: object) -> Shown:
 def command_replays() -> Iterator[Replay]:
     """One entry for each command that reads private data."""
     yield _entry("select", HOLDERS, _select, groups=(1, 3))
-    yield _entry("topk", HOLDERS, _counts, "ready counts", groups=(1, 3))
-    yield _entry("topk", _LOG, _log, "an event log", groups=(1, 2))
-    yield _entry("topk", _LOG, _cut, "an event log, what was left out", groups=(1, 2))
+    yield _entry("top-k", HOLDERS, _counts, "ready counts", groups=(1, 3))
+    yield _entry("top-k", _LOG, _log, "an event log", groups=(1, 2))
+    yield _entry("top-k", _LOG, _cut, "an event log, what was left out", groups=(1, 2))
     yield _entry("itemsets", _LOG, _itemsets, groups=(1, 2))
     yield _entry("learn", _PEOPLE, _learn, relation=Relation.SUBSTITUTION, groups=(0, 2))
     yield _entry("release", _PEOPLE, _release, groups=(0, 2))
@@ -135,7 +135,7 @@ def _select(people: People, place: ReplayPlace) -> Any:
 def _counts(people: People, place: ReplayPlace) -> Any:
     file = place.write("votes.csv", text_of(("item", "votes"), _texts(counted(people))))
     words = (
-        "topk",
+        "top-k",
         file,
         "--item",
         "item",
@@ -157,13 +157,13 @@ def _texts(held: dict[str, int]) -> Any:
 
 def _log(people: People, place: ReplayPlace) -> Any:
     file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
-    words = ("topk", file, "--item", "item", "--user", "user", "-k", 2, "--max-items-per-user", 2)
-    return _both(place, *words, "--epsilon", 3, "--delta", 0.2, "--counts")
+    words = ("top-k", file, "--item", "item", "--person", "user", "-k", 2, "--max-items", 2)
+    return _both(place, *words, "--epsilon", 3, "--delta", 0.2, "--with-counts")
 
 
 def _cut(people: People, place: ReplayPlace) -> Any:
     file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
-    words = ("topk", file, "--item", "item", "--user", "user", "-k", 2, "--max-items-per-user", 1)
+    words = ("top-k", file, "--item", "item", "--person", "user", "-k", 2, "--max-items", 1)
     return _both(place, *words, "--epsilon", 9, "--delta", 0.2, "--with-cut", 0.5)
 
 

@@ -24,10 +24,12 @@ from winnow.inner_product.vectors import EXACT
 from winnow.interactive.opening import METHODS
 from winnow.learn.bound import MECHANISMS as LEARNING
 from winnow.lp.problem import PRIVATE
-from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, words
+from winnow.mechanisms import CLASSES, ITEMSETS, words
 from winnow.read.baskets import LAYOUTS
 from winnow.release.mwem import TABLES, UPDATES
+from winnow.select.methods import OF_SCORES
 from winnow.session import Session
+from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS
 
 
 @lru_cache(maxsize=1)
@@ -41,12 +43,12 @@ Word = tuple[str, str, str]
 """A verb, one of its options, and a word for it; both empty: the verb itself."""
 
 WORDS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("select", "mechanism"): words(SELECT),
+    ("select", "method"): tuple(each.word() for each in OF_SCORES),
     ("select", "noise"): tuple(Law),
-    ("top_k", "mechanism"): ("auto", *words(TOP_K)),
+    ("top_k", "method"): ("auto", *(each.word() for each in (*OF_LISTS, *OF_PRIVATE_LABELS))),
     ("top_k", "noise"): tuple(Law),
     ("frequent_itemsets", "mechanism"): ("auto", *words(ITEMSETS)),
-    ("classes", "mechanism"): words(CLASSES),
+    ("classes", "method"): words(CLASSES),
     ("learn", "selection"): LEARNING,
     ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
     ("boost", "index"): (EXACT, *INDEX_NAMES),

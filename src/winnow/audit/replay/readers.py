@@ -13,14 +13,14 @@ import numpy as np
 from winnow.answers.verb import release
 from winnow.audit.replay.compare import Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
-from winnow.audit.replay.selections import MOVERS, STEPS, summed
+from winnow.audit.replay.selections import HOLDERS, MOVERS, STEPS, counted, summed
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.inner_product.vectors import seal_vectors
 from winnow.itemsets.verb import frequent_itemsets
 from winnow.lp.files import read_lp
 from winnow.read.baskets import read_baskets
-from winnow.read.counts import counts
+from winnow.read.counts import counts, seal_counts
 from winnow.read.scores import seal_scores
 from winnow.read.table import read_table
 from winnow.topk.verb import top_k
@@ -128,7 +128,7 @@ def _counting(kind: str, relation: Relation, *, public: bool) -> Any:
             salt=f"{place.seed}",
         )  # fmt: skip
         sized: dict[str, Any] = {} if public else {"delta": 0.2}
-        top = top_k(found, k=2, epsilon=2.0, relation=relation, seed=place.seed, **sized)
+        top = top_k(found, k=2, epsilon=2.0, seed=place.seed, **sized)
         return {"sealed": found, "shown": repr(found), "top": top}
 
     return call
@@ -264,6 +264,11 @@ def _in_memory() -> Iterator[Replay]:
         found = read_lp(model_of(people, place.inputs / "model.mps"))
         return {"shown": repr(found), "senses": found.senses, "names": found.names}
 
+    def ready(people: People, place: ReplayPlace) -> Any:
+        found = seal_counts(counted(people), labels="private", max_items=3)
+        return {"sealed": found, "shown": repr(found)}
+
     yield Replay("seal_scores", "scores", scores, MOVERS)
+    yield Replay("seal_counts", "counts of labels that are private", ready, HOLDERS)
     yield Replay("seal_vectors", "vectors that depend on people", vectors, STEPS)
     yield Replay("read_lp", "right-hand sides", model, STEPS, needs="highspy", groups=(1, 2))

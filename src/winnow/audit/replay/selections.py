@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace, calling
+from winnow.audit.replay.compare import FULL_ONLY, Call, Replay, ReplayPlace, calling
 from winnow.audit.replay.people import Family, People
-from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
@@ -19,14 +19,36 @@ from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.inner_product.verb import max_inner_product
 from winnow.itemsets.verb import frequent_itemsets
-from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, row_named, rows, words
+from winnow.mechanisms import ITEMSETS, rows, words
 from winnow.read.baskets import read_baskets
 from winnow.read.classes import classes
-from winnow.read.counts import SealedCounts
+from winnow.read.counts import SealedCounts, seal_counts
 from winnow.read.score_source import scores
+from winnow.read.scores import SealedScores, seal_scores
+from winnow.select.methods import (
+    OF_SCORES,
+    LargeMargin,
+    Lipschitz,
+    NoiseName,
+    PickMethod,
+)
+from winnow.select.methods import SELECT_METHODS as ONE_OF_CLASSES
 from winnow.select.verb import above, open_above, open_selection, select
 from winnow.topk.audit.kept import ListedCounts
-from winnow.topk.table import NOISY_COUNTS, PRIVATE, PUBLIC
+from winnow.topk.methods import (
+    OF_LISTS,
+    OF_PRIVATE_LABELS,
+    Canonical,
+    CanonicalAdaptive,
+    Joint,
+    LimitedDomain,
+    NoisyCountsMethod,
+    Oneshot,
+    OneshotApproximate,
+    Stability,
+    TopKMethod,
+    options_of,
+)
 from winnow.topk.verb import top_k
 
 ITEMS = ("a", "b", "c")
@@ -58,9 +80,8 @@ MOVERS = Family(
 )
 """People who move each of three scores by at most 1, up or down."""
 
-_WITH_DELTA = {
-    verb: {row.word for row in rows(verb) if row.needs_delta} for verb in (TOP_K, ITEMSETS)
-}
+_WITH_DELTA = {row.word for row in rows(ITEMSETS) if row.needs_delta}
+NOISES = get_args(NoiseName)
 
 
 def counted(people: People) -> dict[str, int]:
@@ -74,8 +95,9 @@ def summed(people: People) -> dict[str, float]:
     return {item: 2.0 + sum(person[i] for person in people) for i, item in enumerate(ITEMS)}
 
 
-def _counts(people: People) -> tuple[Any, ...]:
-    return (counted(people),)
+def sealed(people: People, relation: Relation = Relation.ADD_REMOVE) -> SealedScores:
+    """The counts of the public list, sealed."""
+    return seal_scores(counted(people), monotone=True, relation=relation)
 
 
 def selection_replays() -> Iterator[Replay]:
@@ -90,24 +112,26 @@ def selection_replays() -> Iterator[Replay]:
 
 
 def _selections() -> Iterator[Replay]:
-    for mechanism in words(SELECT):
-        for noise in Law if mechanism == "lipschitz" else (None,):
-            options: dict[str, Any] = {"mechanism": mechanism, "epsilon": EPSILON}
-            options |= {} if noise is None else {"noise": str(noise)}
-            options |= {"delta": 0.01} if mechanism == "large-margin" else {}
+    for kind in OF_SCORES:
+        methods = [Lipschitz(noise=noise) for noise in NOISES] if kind is Lipschitz else [kind()]
+        for method in methods:
+            options: dict[str, Any] = {"method": method, "epsilon": EPSILON}
+            options |= {"delta": 0.01} if kind is LargeMargin else {}
             yield _select(options)
             yield _select(options, Relation.SUBSTITUTION, FULL_ONLY)
-            more = {"thresholds": "printed"} if mechanism == "large-margin" else {"k": 2}
-            yield _select(options | more, groups=FULL_ONLY)
-            if mechanism != "large-margin":
-                yield _select(options | more | {"with_leads": True}, groups=(1, 2))
+            if kind is LargeMargin:
+                more: dict[str, Any] = {"method": LargeMargin(thresholds="printed")}
+                yield _select(options | more, groups=FULL_ONLY)
+            else:
+                yield _select(options | {"k": 2}, groups=FULL_ONLY)
+                yield _select(options | {"k": 2, "with_leads": True}, groups=(1, 2))
             yield Replay(
                 "select",
                 f"{_variant(options)}, scores",
                 calling(select, lambda people: (summed(people),), **options),
                 MOVERS,
-                words=options,
-                groups=(int(noise is None), 4),
+                words=_words(options),
+                groups=(int(kind is not Lipschitz), 4),
             )
 
 
@@ -119,46 +143,58 @@ def _select(
     return Replay(
         "select",
         f"{_variant(options)}, counts",
-        calling(select, _counts, monotone=True, relation=relation, **options),
+        calling(select, lambda people: (sealed(people, relation),), **options),
         HOLDERS,
         relation,
-        options,
+        _words(options),
         groups,
     )
+
+
+def _words(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are words, those of the method among them."""
+    method = options.get("method")
+    if not isinstance(method, PickMethod):
+        return options
+    return options | {"method": method.word()} | options_of(method)
 
 
 def _variant(options: dict[str, Any]) -> str:
     return " ".join(
         f"{name}={value}" if not isinstance(value, str) else value
-        for name, value in options.items()
+        for name, value in _words(options).items()
         if name not in ("epsilon", "delta") and value is not None
     )
 
 
 def _top_k() -> Iterator[Replay]:
-    for mechanism in ("auto", *PUBLIC):
-        options: dict[str, Any] = {"mechanism": mechanism, "epsilon": EPSILON, "k": 2}
-        options |= {"delta": 0.01} if mechanism in _WITH_DELTA[TOP_K] else {}
-        options |= {"epsilon": 0.2} if mechanism == "oneshot-approximate" else {}
-        options |= {"max_items_per_user": 2} if mechanism in NOISY_COUNTS else {}
-        yield _public(options)
-        for noise in Law if mechanism in ("canonical", "oneshot") else ():
-            yield _public(options | {"noise": str(noise)}, groups=FULL_ONLY)
-        yield _public(options | {"with_counts": True}, groups=FULL_ONLY)
-        yield _public(options, Relation.SUBSTITUTION, FULL_ONLY)
-    rounded = {"mechanism": "canonical", "epsilon": EPSILON, "k": 2, "rounded": True}
-    yield _public(rounded, groups=FULL_ONLY)
-    for mechanism in ("auto", *PRIVATE):
-        options = {"mechanism": mechanism, "epsilon": 2.0, "delta": 0.2, "k": 2}
-        bounds = (2,) if mechanism == "stability" else (None, 2)
-        for bound in bounds:
+    of_lists: list[TopKMethod | str] = ["auto", *(each() for each in OF_LISTS)]
+    for method in of_lists:
+        options: dict[str, Any] = {"method": method, "epsilon": EPSILON, "k": 2}
+        needs_delta = isinstance(method, PickMethod) and method.needs_delta
+        options |= {"delta": 0.01} if needs_delta else {}
+        options |= {"epsilon": 0.2} if isinstance(method, OneshotApproximate) else {}
+        most = 2 if isinstance(method, NoisyCountsMethod) else None
+        yield _public(options, most)
+        if isinstance(method, Canonical | Oneshot):
+            for noise in NOISES:
+                law = {"method": replace(method, noise=noise)}
+                yield _public(options | law, most, groups=FULL_ONLY)
+        yield _public(options | {"with_counts": True}, most, groups=FULL_ONLY)
+        yield _public(options, most, Relation.SUBSTITUTION, FULL_ONLY)
+    rounded = {"method": Canonical(rounded=True), "epsilon": EPSILON, "k": 2}
+    yield _public(rounded, None, groups=FULL_ONLY)
+    of_labels: list[TopKMethod | str] = ["auto", *(each() for each in OF_PRIVATE_LABELS)]
+    for method in of_labels:
+        options = {"method": method, "epsilon": 2.0, "delta": 0.2, "k": 2}
+        for bound in (2,) if isinstance(method, Stability) else (None, 2):
             yield _hidden(options, bound)
-        if mechanism != "limited-domain":  # which releases no counts
+        if not isinstance(method, LimitedDomain):  # which releases no counts
             yield _hidden(options | {"with_counts": True}, 2)
         yield _hidden(options, 2, Relation.SUBSTITUTION, FULL_ONLY)
         yield _hidden(options, 2, kept=True, groups=FULL_ONLY)
-    for mechanism in ("joint", "oneshot", "gamma"):
-        yield _kept({"mechanism": mechanism, "epsilon": EPSILON, "k": 2, "with_counts": True})
+    for word in ("joint", "oneshot", "gamma"):
+        yield _kept({"method": word, "epsilon": EPSILON, "k": 2, "with_counts": True})
 
 
 def _kept(options: dict[str, Any]) -> Replay:
@@ -195,17 +231,20 @@ def _processes() -> Iterator[Replay]:
 
 def _public(
     options: dict[str, Any],
+    most: int | None,
     relation: Relation = Relation.ADD_REMOVE,
     groups: tuple[int, int] = (1, 6),
 ) -> Replay:
-    family = HOLDERS_OF_TWO if "max_items_per_user" in options else HOLDERS
+    def given(people: People) -> tuple[Any, ...]:
+        return (seal_counts(counted(people), max_items=most, relation=relation),)
+
     return Replay(
         "top_k",
         f"{_variant(options)}, public labels",
-        calling(top_k, _counts, relation=relation, **options),
-        family,
+        calling(top_k, given, **options),
+        HOLDERS if most is None else HOLDERS_OF_TWO,
         relation,
-        options,
+        _words(options),
         groups,
     )
 
@@ -225,8 +264,8 @@ def _hidden(
         if kept:
             values = ListedCounts(values, labels)
         utility = Utility.declare(1, monotone=True, relation=relation)
-        sealed = SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
-        return top_k(sealed, relation=relation, seed=place.seed, **options)
+        found = SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
+        return top_k(found, seed=place.seed, **options)
 
     limit = "" if bound is None else f", at most {bound} items each"
     return Replay(
@@ -235,22 +274,15 @@ def _hidden(
         call,
         HOLDERS if bound is None else HOLDERS_OF_TWO,
         relation,
-        options,
+        _words(options),
         groups,
     )
 
 
 def _thresholds() -> Iterator[Replay]:
-    options = {"threshold": 1.5, "epsilon": EPSILON, "monotone": True}
     for cutoff in (1, 2):
         for relation in Relation:
-            yield Replay(
-                "above",
-                f"cutoff={cutoff}",
-                calling(above, _counts, cutoff=cutoff, relation=relation, **options),
-                HOLDERS,
-                relation,
-            )
+            yield Replay("above", f"cutoff={cutoff}", _above(cutoff, relation), HOLDERS, relation)
 
     def asked(people: People, place: ReplayPlace) -> Any:
         stream = open_above(threshold=2.0, epsilon=EPSILON, cutoff=2, seed=place.seed)
@@ -268,6 +300,13 @@ def _thresholds() -> Iterator[Replay]:
         }
 
     yield Replay("open_above", "cutoff=2, scores", asked, MOVERS)
+
+
+def _above(cutoff: int, relation: Relation) -> Call:
+    def given(people: People) -> tuple[Any, ...]:
+        return (sealed(people, relation),)
+
+    return calling(above, given, threshold=1.5, epsilon=EPSILON, cutoff=cutoff)
 
 
 _CANDIDATES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]])
@@ -305,7 +344,7 @@ def _itemsets() -> Iterator[Replay]:
     yield _mined(chosen, public=False)
     yield _mined(chosen | {"with_subsets": True}, public=True)
     for mechanism in words(ITEMSETS):
-        needs_delta = mechanism in _WITH_DELTA[ITEMSETS]
+        needs_delta = mechanism in _WITH_DELTA
         options: dict[str, Any] = {"mechanism": mechanism, "epsilon": 2.0, "size": 1}
         options |= {"delta": 0.2, "epsilon": 20.0} if needs_delta else {}
         yield _mined(options, public=not needs_delta)
@@ -323,11 +362,11 @@ def _mined(
     groups: tuple[int, int] = (1, 4),
 ) -> Replay:
     def call(people: People, place: ReplayPlace) -> Any:
-        sealed = read_baskets(
+        baskets = read_baskets(
             [list(person) for person in people], unit="basket", max_items=2,
             items=list(ITEMS) if public else None, relation=relation, salt=f"{place.seed}",
         )  # fmt: skip
-        return frequent_itemsets(sealed, seed=place.seed, **options)
+        return frequent_itemsets(baskets, seed=place.seed, **options)
 
     kind = "public" if public else "private"
     slow = options["mechanism"] == "large-margin"  # some hundred thresholds for each call
@@ -343,17 +382,18 @@ def _mined(
 
 
 def _classes() -> Iterator[Replay]:
-    for mechanism in words(CLASSES):
-        row = row_named(CLASSES, mechanism)
-        options: dict[str, Any] = {"mechanism": mechanism, "epsilon": 2.0}
-        options |= {"delta": 0.2, "epsilon": 20.0} if row.needs_delta else {}
-        options |= {"noise": "logistic"} if mechanism == "lipschitz" else {}
-        one = options | ({"growth": 3} if mechanism == "choosing" else {})
-        several = options | {"k": 2, "max_items_per_user": 3}
-        if "k" not in row.takes:
-            yield _from_classes(select, one, known=not row.needs_delta)
+    made: list[PickMethod] = [Joint(), Canonical(), CanonicalAdaptive(), LimitedDomain()]
+    made += [
+        Lipschitz(noise="logistic") if each is Lipschitz else each() for each in ONE_OF_CLASSES
+    ]
+    for method in made:
+        options: dict[str, Any] = {"method": method, "epsilon": 2.0}
+        options |= {"delta": 0.2, "epsilon": 20.0} if method.needs_delta else {}
+        at_once = type(method) not in ONE_OF_CLASSES
+        if not at_once:
+            yield _from_classes(select, options, known=not method.needs_delta)
         yield _from_classes(
-            top_k, several, known=True, groups=(int("k" in row.takes), 2),
+            top_k, options | {"k": 2}, known=True, groups=(int(at_once), 2),
             relation=Relation.SUBSTITUTION,
         )  # fmt: skip
 
@@ -370,12 +410,13 @@ def _from_classes(
         held = counted(people)
         given: list[Any] = [(number, [item]) for item, number in held.items()]
         given.append((0, 1000, lambda uniform: f"other {uniform.below(1000)}"))
-        sealed = classes(
-            given, total=len(ITEMS) + 1000 if known else None, monotone=True, relation=relation
-        )
-        return verb(sealed, seed=place.seed, relation=relation, **options)
+        universe = classes(
+            given, total=len(ITEMS) + 1000 if known else None, monotone=True, relation=relation,
+            max_items=3,
+        )  # fmt: skip
+        return verb(universe, seed=place.seed, **options)
 
-    said = {"mechanism": options["mechanism"]}
+    said = {"method": options["method"].word()}
     kind = "a public" if known else "an unknown"
     name = f"{verb.__name__}, {_variant(options)}, {kind} universe"
     return Replay("classes", name, call, HOLDERS, relation, said, groups=groups)

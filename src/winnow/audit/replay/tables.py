@@ -29,6 +29,7 @@ from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
 from winnow.read.people import BoundedPeople, PersonBound
 from winnow.read.people import People as SomePeople
+from winnow.read.scores import seal_scores
 from winnow.release.mwem import TABLES, UPDATES
 from winnow.session import Session
 from winnow.tables.verb import tabulate
@@ -269,9 +270,13 @@ def _budgets() -> Iterator[Replay]:
         table = table_of(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=2.0, seed=place.seed) as session:
             done: dict[str, Any] = {
-                "select": session.select({"f": len(people), "m": 1}, epsilon=0.25, monotone=True),
+                "select": session.select(
+                    seal_scores({"f": len(people), "m": 1}, monotone=True), epsilon=0.25
+                ),
                 "top_k": session.top_k("sex", k=1, epsilon=0.25),
-                "above": session.above([len(people)], threshold=2, epsilon=0.25, monotone=True),
+                "above": session.above(
+                    seal_scores([len(people)], monotone=True), threshold=2, epsilon=0.25
+                ),
                 "release": session.release(table, marginals(1), epsilon=1.0, rounds=1, rows=3),
             }
             try:

@@ -8,31 +8,24 @@ from typing import Annotated
 
 import typer
 
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    PERMUTE_AND_FLIP,
     PLAIN_TEXT,
-    DeltaOption,
-    EpsilonOption,
     HeaderOption,
     JsonOption,
-    Mechanism,
-    MechanismOption,
     MonotoneOption,
-    Noise,
-    NoiseOption,
     OutOption,
     RelationOption,
     SeedOption,
     SensitivitiesOption,
     TextOptions,
-    ThresholdsOption,
     option,
     sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
-from winnow.mechanisms import SELECT, row_named
+from winnow.select.request import Select
 
 _COLUMNS = "Columns of the file"
 
@@ -57,12 +50,7 @@ def select(
             "({label: score} or a list of records), Parquet, or - for CSV on standard input.",
         ),
     ],
-    epsilon: EpsilonOption,
-    delta: DeltaOption = 0.0,
-    k: Annotated[
-        int | None,
-        typer.Option("-k", metavar="K", help="Select K items instead of one."),
-    ] = None,
+    asked: Typed[Select],
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
     label: Annotated[
@@ -84,18 +72,7 @@ def select(
         ),
     ] = None,
     header: HeaderOption = False,
-    mechanism: MechanismOption = PERMUTE_AND_FLIP,
-    noise: NoiseOption = None,
-    thresholds: ThresholdsOption = None,
     sensitivity: SensitivitiesOption = "1",
-    with_leads: Annotated[
-        bool,
-        typer.Option(
-            "--with-leads",
-            help="The list in order, and by how much each noisy score leads the next, at no cost.",
-            rich_help_panel="Mechanism",
-        ),
-    ] = False,
     monotone: MonotoneOption = False,
     relation: RelationOption = Relation.ADD_REMOVE,
     json: JsonOption = False,
@@ -113,46 +90,37 @@ def select(
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import check_target, save_released
     from winnow.read.files import read_scores
-    from winnow.select.verb import select as winnow_select
+    from winnow.read.scores import seal_scores
+    from winnow.select.crossing import Selection
 
     if out is not None:
         check_target(out)
         refuse_overwriting([file], "--out", out)
     budget = record.budget(relation)
+    request = asked(budget=budget, seed=seed)
     warn_of_other_labels(budget, [file])
     with working(f"reading {file}") if are_large([file]) else nullcontext():
-        labels, scores = read_scores(
+        labels, values = read_scores(
             file,
             label_column=label,
             score_column=score,
             header=header,
             **text.said(),
         )
-        released = winnow_select(
-            scores,
-            labels=labels,
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=str(mechanism),
-            noise=None if noise is None else str(noise),
-            k=k,
+        scores = seal_scores(
+            values,
             sensitivity=sensitivity_of(sensitivity),
-            with_leads=with_leads,
             monotone=monotone,
             relation=relation,
-            thresholds=None if thresholds is None else str(thresholds),
-            seed=seed,
-            budget=budget,
+            labels=labels,
+            copy=False,
         )
-    about = "best first" if with_leads else _about_order(k, mechanism, noise)
+        plan = request.plan(scores)
+        released = plan.run(scores, budget=budget, seed=seed)
+    about = ""
+    if request.k not in (None, 1) or request.with_leads:
+        assert isinstance(plan.mechanism, Selection)
+        about = "best first" if plan.mechanism.ordered else "a set, in the order of the file"
     with saved_then_shown(released, json, lambda: show_release(released, about)):
         if out is not None:
             save_released(out, released)
-
-
-def _about_order(k: int | None, mechanism: Mechanism, noise: Noise | None) -> str:
-    if k is None or k == 1:
-        return ""
-    if row_named(SELECT, str(mechanism)).ordered or noise is Noise.GUMBEL:
-        return "best first"
-    return "a set, in the order of the file"

@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    ASKED,
-    ConfidenceOption,
-    DeltaOption,
     JsonOption,
-    Mechanism,
     MonotoneOption,
-    NoiseOption,
     OutOption,
-    PlannedEpsilonOption,
     RelationOption,
     SensitivitiesOption,
-    Thresholds,
-    ThresholdsOption,
     option,
     plot_of,
     sensitivity_of,
@@ -29,6 +22,7 @@ from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.foreign import instead
+from winnow.select.request import PlannedSelect
 
 if TYPE_CHECKING:
     from winnow.cli.comparison import Plans
@@ -41,7 +35,7 @@ Examples:
 
 winnow plan select --gaps 5,5,3 --epsilon 1
 
-winnow plan select --candidates 100 --gap 20 --target-chance 0.95 --monotone
+winnow plan select --candidates 100 --gap 20 --chance 0.95 --monotone
 
 winnow plan select --gaps 5,5,3 --epsilon 1 --compare --plot chances.png
 """
@@ -49,6 +43,7 @@ winnow plan select --gaps 5,5,3 --epsilon 1 --compare --plot chances.png
 
 @reported()
 def select(
+    asked: Typed[PlannedSelect],
     gaps: Annotated[
         str | None,
         option("--gaps", "G,G,...", "How far each other candidate lies behind the best.", _ASSUMED),
@@ -68,42 +63,10 @@ def select(
             "--gap", "G", "With --candidates: how far all others lie behind the best.", _ASSUMED
         ),
     ] = None,
-    epsilon: PlannedEpsilonOption = None,
-    target_chance: Annotated[
-        float | None,
-        option("--target-chance", "P", "Which epsilon lets the best win with this chance?", ASKED),
-    ] = None,
-    target_error: Annotated[
-        float | None,
-        option(
-            "--target-error",
-            "X",
-            "Which epsilon keeps the error within this many score units?",
-            ASKED,
-        ),
-    ] = None,
-    confidence: ConfidenceOption = 0.95,
-    k: Annotated[
-        int,
-        option("-k", "K", "Select K items.", ASKED),
-    ] = 1,
-    mechanism: Annotated[
-        Mechanism | None,
-        option(
-            "--mechanism",
-            "NAME",
-            "permute-and-flip (default), exponential, noisy-max, lipschitz (with --noise) or "
-            "large-margin (with --delta).",
-            "Mechanism",
-        ),
-    ] = None,
     compare: Annotated[
         bool,
-        typer.Option("--compare", help="All mechanisms side by side.", rich_help_panel="Mechanism"),
+        typer.Option("--compare", help="All methods side by side.", rich_help_panel="Method"),
     ] = False,
-    noise: NoiseOption = None,
-    delta: DeltaOption = 0.0,
-    thresholds: ThresholdsOption = None,
     sensitivity: SensitivitiesOption = "1",
     monotone: MonotoneOption = False,
     relation: RelationOption = Relation.ADD_REMOVE,
@@ -114,53 +77,43 @@ def select(
     """Say what to expect of a selection; no data are read and nothing is spent.
 
     Give public or assumed numbers, such as last year's published counts, never gaps of
-    the private scores. Say either --epsilon or a target.
+    the private scores. Say either --epsilon, --chance or --error.
     """
-    from winnow import plan
-    from winnow.cli.comparison import compared, show_comparison
+    from winnow.cli.comparison import show_comparison
     from winnow.cli.printing import console, pairs, show_json, visible
     from winnow.core.saving import check_target, save
+    from winnow.select.methods import LargeMargin, PermuteAndFlip
+    from winnow.select.plan.about import scores
+    from winnow.select.plan.verb import compared
 
     _check_figure(plot, has_gaps=gaps is not None or gap is not None)
     if out is not None:
         check_target(out)
     assumed = _gaps(gaps, gap, candidates)
-    question: dict[str, Any] = {
-        "gaps": assumed,
-        "candidates": candidates,
-        "epsilon": epsilon,
-        "k": k,
-        "sensitivity": sensitivity_of(sensitivity),
-        "monotone": monotone,
-        "relation": relation,
-        "confidence": confidence,
-        "target_chance": target_chance,
-        "target_error": target_error,
-    }
+    about = scores(
+        candidates,
+        gaps=assumed,
+        sensitivity=sensitivity_of(sensitivity),
+        monotone=monotone,
+        relation=relation,
+    )
+    request = asked()
     if compare:
-        if mechanism is not None or noise is not None:
-            raise ParameterError(
-                "--compare shows all mechanisms; leave out --mechanism and --noise"
-            )
-        if thresholds is not None and not delta:
-            raise ParameterError("--thresholds are for large-margin, which needs --delta, too")
-        plans = compared(delta, None if thresholds is None else str(thresholds), question)
+        if not isinstance(request.method, PermuteAndFlip | LargeMargin):
+            raise ParameterError("--compare shows all methods; leave out --method and --noise")
+        plans = compared(request, about)
         document: Any = {"plans": [each.to_dict() for each in plans.values()]}
     else:
-        name = str(mechanism or "permute-and-flip")
-        only = plan.select(
-            **question,
-            mechanism=name,
-            noise=None if noise is None else str(noise),
-            delta=delta,
-            thresholds=str(thresholds or Thresholds.TIGHT),
-        )
-        plans, document = {name: only}, only.to_dict()
+        planned = request.plan(about)
+        if planned.expected is None:
+            raise ParameterError("nothing is known of its error beforehand; choose another method")
+        only = planned.expected
+        plans, document = {planned.name: only}, only.to_dict()
     if json:
         show_json(document)
     elif compare:
         show_comparison(plans)
-        if not delta:
+        if not request.delta:
             console().print("large-margin is left out: it needs --delta", style="dim")
     else:
         table = pairs()

@@ -1,27 +1,22 @@
-"""``winnow topk``: the most common items of an event log or of a file of counts, privately."""
+"""``winnow top-k``: the most common items of an event log or of a file of counts, privately."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    AUTO,
     PLAIN_TEXT,
-    EpsilonOption,
-    GammaOption,
     HeaderOption,
     JsonOption,
     Labels,
     OutOption,
     SeedOption,
-    SizeOption,
     TextOptions,
-    TopKMechanismOption,
-    TopKNoiseOption,
     option,
     plot_of,
     relation_of_people,
@@ -29,32 +24,29 @@ from winnow.cli.options import (
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
-from winnow.cli.with_cut import WithCutOption, check_cut
+from winnow.cli.with_cut import check_cut
+from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
-
-if TYPE_CHECKING:
-    from winnow.topk.cli.source import TopKRequest
-
+from winnow.topk.request import TopK
 
 _COLUMNS = "Columns and people"
-_MECHANISM = "Mechanism"
 _OUTPUT = "Output"
 
 EXAMPLES = """\
 Examples:
 
-winnow topk visits.parquet --item page --user visitor -k 10 --epsilon 1 --delta 1e-6
+winnow top-k visits.parquet --item page --person visitor -k 10 --epsilon 1 --delta 1e-6
 
-winnow topk 'logs/*.csv' --item page --user visitor --max-items-per-user 3 \
---items pages.txt -k 10 --epsilon 1 --counts --plot top.png
+winnow top-k 'logs/*.csv' --item page --person visitor --max-items 3 \
+--items pages.txt -k 10 --epsilon 1 --with-counts --plot top.png
 
-winnow topk votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.csv --labels public
+winnow top-k votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.csv --labels public
 """
 
 
 @reported()
-def topk(
+def top_k(
     file: Annotated[
         str,
         typer.Argument(
@@ -67,27 +59,13 @@ def topk(
         str,
         option("--item", "COLUMN", "The column of items.", _COLUMNS),
     ],
-    k: SizeOption,
-    epsilon: EpsilonOption,
-    delta: Annotated[
-        float,
-        typer.Option(
-            "--delta",
-            metavar="D",
-            help="Needed where the items are found in a log, e.g. 1e-6; also for peel-gumbel and "
-            "oneshot-approximate.",
-        ),
-    ] = 0.0,
-    with_counts: Annotated[
-        bool, typer.Option("--counts", help="Release noisy counts of the winners, too.")
-    ] = False,
-    with_cut: WithCutOption = 0.0,
+    asked: Typed[TopK],
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
-    user: Annotated[
+    person: Annotated[
         str | None,
         option(
-            "--user",
+            "--person",
             "COLUMN",
             "The column that says whose event it is.",
             _COLUMNS,
@@ -101,10 +79,10 @@ def topk(
             rich_help_panel=_COLUMNS,
         ),
     ] = False,
-    max_items_per_user: Annotated[
+    max_items: Annotated[
         int | None,
         option(
-            "--max-items-per-user",
+            "--max-items",
             "L",
             "Count each person for at most L items; with --count: how it was counted.",
             _COLUMNS,
@@ -151,35 +129,6 @@ def topk(
         ),
     ] = "1",
     relation: Annotated[Relation | None, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)] = None,
-    mechanism: TopKMechanismOption = AUTO,
-    ordered: Annotated[
-        bool | None,
-        typer.Option(
-            "--ordered/--any-order",
-            help="For auto: a list in order is needed, or a set is enough.",
-            rich_help_panel=_MECHANISM,
-            show_default=False,
-        ),
-    ] = None,
-    noise: TopKNoiseOption = None,
-    gamma: GammaOption = None,
-    rounded: Annotated[
-        bool,
-        typer.Option(
-            "--rounded",
-            help="For canonical: the loss in whole people.",
-            rich_help_panel=_MECHANISM,
-        ),
-    ] = False,
-    reach: Annotated[
-        int | None,
-        option(
-            "--reach",
-            "N",
-            "For limited-domain: how many of the largest counts take part (default 100 K + 1000).",
-            _MECHANISM,
-        ),
-    ] = None,
     memory: Annotated[
         str | None,
         option(
@@ -192,7 +141,7 @@ def topk(
     header: HeaderOption = False,
     json: JsonOption = False,
     out: OutOption = None,
-    plot: Annotated[Path | None, plot_of("Draw the noisy counts (turns on --counts)")] = None,
+    plot: Annotated[Path | None, plot_of("Draw the noisy counts (turns on --with-counts)")] = None,
     record: Record = UNRECORDED,
 ) -> None:
     """Release the K most common items privately.
@@ -204,103 +153,78 @@ def topk(
     from winnow.cli.printing import counting
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import write_whole
-    from winnow.privacy.sizing import rounds_accountant
     from winnow.topk.cli.source import (
-        TopKRequest,
+        about_file,
+        about_log,
         check_source,
-        from_counts,
-        from_log,
+        check_words,
+        counts_of_file,
+        counts_of_log,
         read_items,
         threshold_text,
     )
     from winnow.topk.cli.view import draw, save_top, show_top
 
-    with_counts = with_counts or plot is not None
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
-    bounded = count is None and user is not None and max_items_per_user is not None
-    check_cut(with_cut, bounded, "--user and --max-items-per-user")
-    request = TopKRequest(
-        k=k,
-        epsilon=epsilon,
-        with_cut=with_cut,
-        delta=delta,
-        mechanism=str(mechanism),
-        ordered=ordered,
-        noise=None if noise is None else str(noise),
-        gamma=gamma,
-        rounded=rounded,
-        reach=reach,
-        with_counts=with_counts,
-        max_items_per_user=1 if count is None and user is None else max_items_per_user,
-        accountant=rounds_accountant(budget),
-        relation=relation,
-        sensitivity=sensitivity_of(sensitivity),
-    )
+    bounded = count is None and person is not None and max_items is not None
+    check_cut(asked.with_cut, bounded, "--person and --max-items")
+    with_counts = asked.with_counts or plot is not None
+    request = asked(with_counts=with_counts, budget=budget, seed=seed)
+    k = request.k
     check_source(
-        file, count, max_items_per_user, user=user, items=items, memory=memory, header=header,
+        file, count, max_items, user=person, items=items, memory=memory, header=header,
         labels=labels, one_row=one_row, sensitivity=sensitivity,
     )  # fmt: skip
     read = named_by(file)
-    _check_targets([*read, *([] if items is None else [items])], out, plot, request)
+    _check_targets([*read, *([] if items is None else [items])], out, plot, k)
     public = None if items is None else read_items(items, line_breaks=text.line_breaks)
-    choice = request.choice(
-        public=labels == "public" or public is not None,
-        items=None if public is None else len(public),
-    )
     if public is not None and k > len(public):
         raise DataError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
+    if max_items is not None:
+        whole(max_items=max_items)
+    if count is None:
+        about = about_log(item, person, max_items, relation, public)
+    else:
+        moved = sensitivity_of(sensitivity)
+        about = about_file(moved, max_items, relation, public=labels == "public")
+    check_words(request, about)
+    plan = request.plan(about)  # what cannot be met is refused before anything is read
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         if count is not None:
-            released, choice = from_counts(
-                file,
-                item,
-                count,
-                request,
-                choice,
-                seed,
-                budget,
-                text=text,
-                header=header,
-            )
+            counts = counts_of_file(file, item, count, about, text=text, header=header)
+            plan = request.plan(counts)  # again, for as many items as there are
         else:
-            how_to_count: dict[str, Any] = {
-                "items": public,
-                "progress": progress,
-                **text.said(),
-            }
+            how: dict[str, Any] = {"items": public, "progress": progress, **text.said()}
             if memory is not None:
-                how_to_count["memory"] = memory
-            released = from_log(file, item, user, how_to_count, request, choice, seed, budget)
+                how["memory"] = memory
+            counts = counts_of_log(file, item, person, max_items, about, seed, **how)
+        released = plan.run(counts, budget=budget, seed=seed)
 
-    how: dict[str, Any] = {
-        "ordered": getattr(choice.mechanism, "ordered", True),
-        "margin": request.margin(choice),
+    shown: dict[str, Any] = {
+        "ordered": plan.expected.ordered,
+        "margin": plan.expected.counts_margin if with_counts else None,
     }
 
     def show() -> None:
-        passed = threshold_text(choice, request.utility)
-        show_top(released, k=k, with_counts=with_counts, threshold=passed, **how)
+        passed = threshold_text(plan)
+        show_top(released, k=k, with_counts=with_counts, threshold=passed, **shown)
 
     with saved_then_shown(released, json, show):
         if out is not None:
             save_top(out, released, with_counts=with_counts)
         if plot is not None:
             title = f"Top {k}: {item}"
-            write_whole(plot, draw(released, title=title, ending=plot.suffix.lower(), **how))
+            write_whole(plot, draw(released, title=title, ending=plot.suffix.lower(), **shown))
 
 
-def _check_targets(
-    read: list[Path], out: Path | None, plot: Path | None, request: TopKRequest
-) -> None:
+def _check_targets(read: list[Path], out: Path | None, plot: Path | None, k: int) -> None:
     """Refuse what could not be saved or drawn, before anything is counted."""
     from winnow.cli.files import check_targets
 
     if plot is not None:
         from winnow.plots.bars import MOST_BARS
 
-        if request.k > MOST_BARS:
-            raise ParameterError(
-                f"--plot draws up to {MOST_BARS} bars, and k={request.k}; leave it out"
-            )
+        if k > MOST_BARS:
+            raise ParameterError(f"--plot draws up to {MOST_BARS} bars, and k={k}; leave it out")
     check_targets(read, out, plot)

@@ -1,13 +1,15 @@
-"""``winnow plan topk``: the top-k mechanisms side by side, on public or assumed counts."""
+"""``winnow plan top-k``: the top-k mechanisms side by side, on public or assumed counts."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
     ConfidenceOption,
@@ -15,9 +17,6 @@ from winnow.cli.options import (
     JsonOption,
     LineBreaksOption,
     OutOption,
-    PlannedEpsilonOption,
-    SizeOption,
-    TopKNoiseOption,
     option,
     plot_of,
     relation_of_people,
@@ -25,30 +24,32 @@ from winnow.cli.options import (
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.select.methods import PickMethod, Sizes
+from winnow.topk.methods import Canonical
+from winnow.topk.request import PlannedTopK
 
 if TYPE_CHECKING:
-    from winnow.topk.plan.verb import TopKPlan
-
+    from winnow.select.about import AboutScores
 
 _ASSUMED = "What is assumed about the counts (public numbers only)"
-_MECHANISM = "Mechanism"
+_METHOD = "Method"
 _SLOW = 2_000_000
 """Simulated items, of all draws together, that take long enough to show a spinner."""
 
 EXAMPLES = """\
 Examples:
 
-winnow plan topk --zipf 1 --top 5000 --candidates 1000 -k 10 --epsilon 0.1
+winnow plan top-k --zipf 1 --top 5000 --candidates 1000 -k 10 --epsilon 0.1
 
-winnow plan topk --counts last-year.csv -k 10 --target-chance 0.9 --any-order
+winnow plan top-k --counts last-year.csv -k 10 --chance 0.9 --any-order
 
-winnow plan topk --counts last-year.csv -k 10 --epsilon 1 --delta 1e-6 --plot chances.png
+winnow plan top-k --counts last-year.csv -k 10 --epsilon 1 --delta 1e-6 --plot chances.png
 """
 
 
 @reported()
-def topk(
-    k: SizeOption,
+def top_k(
+    asked: Typed[PlannedTopK],
     counts: Annotated[
         Path | None,
         option(
@@ -95,74 +96,36 @@ def topk(
         int | None,
         option("--candidates", "D", "With --zipf: how many items there are.", _ASSUMED),
     ] = None,
-    epsilon: PlannedEpsilonOption = None,
-    delta: Annotated[
-        float,
-        option("--delta", "D", "For the mechanisms that need it, e.g. 1e-6.", ASKED),
-    ] = 0.0,
-    target_chance: Annotated[
+    chance: Annotated[
         float | None,
-        option(
-            "--target-chance", "P", "Which epsilon releases the true top K with this chance?", ASKED
-        ),
+        option("--chance", "P", "Which epsilon releases the true top K with this chance?", ASKED),
     ] = None,
     confidence: ConfidenceOption = 0.99,
-    ordered: Annotated[
-        bool | None,
-        typer.Option(
-            "--ordered/--any-order",
-            help="Judge lists in their order, or all as sets.",
-            rich_help_panel=ASKED,
-            show_default=False,
-        ),
-    ] = None,
-    max_items_per_user: Annotated[
+    max_items: Annotated[
         int | None,
         option(
-            "--max-items-per-user",
+            "--max-items",
             "L",
             "How many items one person is counted for at most: for laplace and gaussian.",
             ASKED,
         ),
     ] = None,
-    with_counts: Annotated[
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.ADD_REMOVE,
+    best_gamma: Annotated[
         bool,
         typer.Option(
-            "--with-counts",
-            help="Plan for noisy counts of the winners, too, which may need half of epsilon.",
-            rich_help_panel=ASKED,
+            "--best-gamma",
+            help="For canonical: find the gamma with the highest chance on these counts.",
+            rich_help_panel=_METHOD,
         ),
     ] = False,
-    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.ADD_REMOVE,
-    mechanism: Annotated[
-        str,
-        option(
-            "--mechanism",
-            "NAME",
-            "One mechanism by its name; compare shows all that apply.",
-            _MECHANISM,
-        ),
-    ] = "compare",
-    noise: TopKNoiseOption = None,
-    gamma: Annotated[
-        str | None,
-        option(
-            "--gamma",
-            "G",
-            "For canonical: how much the last item counts against the first one missed, 0 to 1 "
-            "(default 0.6), or best, which finds the one with the highest chance.",
-            _MECHANISM,
-        ),
-    ] = None,
     draws: Annotated[
         int,
-        option(
-            "--draws", "N", "How many draws to simulate for the errors; 0 for none.", _MECHANISM
-        ),
+        option("--draws", "N", "How many draws to simulate for the errors; 0 for none.", _METHOD),
     ] = 200,
     seed: Annotated[
         int,
-        option("--seed", "N", "Of the simulated draws.", _MECHANISM),
+        option("--seed", "N", "Of the simulated draws.", _METHOD),
     ] = 0,
     line_breaks: LineBreaksOption = False,
     json: JsonOption = False,
@@ -174,40 +137,50 @@ def topk(
     """Say what to expect of a top-k release; no private data are read and nothing is spent.
 
     Give public or made-up counts, never the private ones: what is shown is computed from them
-    without noise. Say --epsilon, --target-chance, or both.
+    without noise. Say --epsilon, --error or --chance. auto compares all methods that apply.
     """
-    from winnow import plan
     from winnow.cli.files import check_figure
     from winnow.cli.printing import show_json, working
     from winnow.core.saving import check_target, save
+    from winnow.select.plan.about import counts as about_counts
     from winnow.topk.cli.view import check_curves, draw_curves, plan_rows, show_plan
+    from winnow.topk.plan.simulation import simulated
 
     if plot is not None:
         check_figure(plot)
     if out is not None:
         check_target(out)
     assumed = _assumed(counts, item, count, zipf, top, candidates, line_breaks, header)
-    question: dict[str, Any] = {
-        "k": k,
-        "delta": delta,
-        "mechanism": mechanism,
-        "ordered": ordered,
-        "noise": None if noise is None else str(noise),
-        "max_items_per_user": max_items_per_user,
-        "with_counts": with_counts,
-        "relation": relation,
-        "confidence": confidence,
-        "gamma": _gamma(gamma),
-    }
+    about = about_counts(len(assumed), max_items=max_items, relation=relation)
+    request = asked()
+    if request.with_cut:
+        raise ParameterError("--with-cut belongs to a release of a log; leave it out of a plan")
+    epsilon = request.epsilon
+    if request.error is not None:
+        if chance is not None:
+            raise ParameterError("--error and --chance are both given; leave out one of them")
+        epsilon = request.plan(about).epsilon
+    sizes = Sizes(
+        epsilon=1 if epsilon is None else epsilon,
+        delta=request.delta,
+        k=request.k,
+        with_counts=request.with_counts,
+    )
+    method, gamma = _with_gamma(request.method, best_gamma, assumed, about, sizes, epsilon, chance)
     slow = len(assumed) * max(draws, 1) > _SLOW
     with working("planning") if slow else nullcontext():
-        planned: TopKPlan = plan.top_k(
+        planned = simulated(
             assumed,
+            about,
+            sizes,
+            method,
             epsilon=epsilon,
-            target_chance=target_chance,
+            ordered=request.ordered,
+            gamma=gamma,
+            chance=chance,
+            confidence=confidence,
             draws=draws,
             seed=seed,
-            **question,
         )
     if not planned.rows:
         why = "; ".join(f"{name}: {reason}" for name, reason in planned.skipped.items())
@@ -222,19 +195,29 @@ def topk(
         save(out, planned.to_dict(), plan_rows(planned))
     if plot is not None:
         with working("drawing") if slow else nullcontext():
-            draw_curves(plot, planned, assumed, question)
+            draw_curves(plot, planned, assumed, about, sizes)
 
 
-def _gamma(said: str | None) -> float | str | None:
-    """The number, or the word."""
-    from winnow.foreign import instead
+def _with_gamma(
+    method: PickMethod | str,
+    best: bool,
+    assumed: Any,
+    about: AboutScores,
+    sizes: Sizes,
+    epsilon: Any,
+    chance: float | None,
+) -> tuple[PickMethod | str, Any]:
+    """The method, and the gamma of canonical among all, with the best gamma where it is asked."""
+    from winnow.topk.plan.simulation import best_gamma
 
-    if said is None or said == "best":
-        return said
-    number = None
-    with instead(ParameterError("--gamma is a number from 0 to 1, or best"), ValueError):
-        number = float(said)
-    return number
+    if not best:
+        return method, None
+    if not isinstance(method, str) and not isinstance(method, Canonical):
+        raise ParameterError("--best-gamma is for canonical; leave it out")
+    if isinstance(method, Canonical) and method.gamma is not None:
+        raise ParameterError("--gamma and --best-gamma are both given; leave out one of them")
+    gamma = best_gamma(assumed, about, sizes, epsilon, chance)
+    return (method if isinstance(method, str) else replace(method, gamma=gamma)), gamma
 
 
 def _assumed(

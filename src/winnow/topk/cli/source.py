@@ -2,138 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import winnow
 from winnow.cli.options import PLAIN_TEXT, TextOptions, check_unit_said
-from winnow.core.checks import count, delta_range, positive
+from winnow.core.options import AUTO
 from winnow.core.relation import Relation
-from winnow.core.released import Released
-from winnow.core.utility import Utility
+from winnow.core.utility import declared
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
-from winnow.privacy import Budget
 from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.files import STDIN, read_scores
+from winnow.read.people import PersonBound
 from winnow.read.records import csv_records, lines_of, text_of
-from winnow.read.scores import SealedScores, seal_scores
-from winnow.topk.beside import cut_beside, rest_of, run_beside
-from winnow.topk.crossing import UnknownDomain
+from winnow.read.scores import seal_scores
+from winnow.select.about import AboutScores
+from winnow.select.methods import PickMethod
 from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
-from winnow.topk.table import (
-    AUTO,
-    PRIVATE,
-    PUBLIC,
-    Choice,
-    Facts,
-    TopKOptions,
-    choose,
-    counts_margin,
-)
+from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS
+from winnow.topk.plan.verb import TopKPlan
+from winnow.topk.request import TopK
 
 
-@dataclass(frozen=True)
-class TopKRequest:
-    """The parameters of one release; None: not said."""
+def about_log(
+    item: str,
+    user: str | None,
+    most: int | None,
+    relation: Relation,
+    public: Sequence[str] | None,
+) -> AboutScores:
+    """What is public of the counts of a log before it is counted."""
+    bound = None
+    if user is not None and most is not None:
+        bound = PersonBound(user, item, most)
+    return AboutScores(
+        utility=declared(1, True, relation),
+        candidates=None if public is None else len(public),
+        max_items=1 if user is None else most,
+        private=public is None,
+        bound=bound,
+    )
 
-    k: int
-    epsilon: float
-    delta: float = 0.0
-    mechanism: str = AUTO
-    ordered: bool | None = None
-    noise: str | None = None
-    gamma: float | None = None
-    rounded: bool = False
-    reach: int | None = None
-    with_counts: bool = False
-    max_items_per_user: int | None = None
-    accountant: str = "best"
-    relation: Relation = Relation.ADD_REMOVE
-    sensitivity: float | tuple[float, float] = 1
-    with_cut: float = 0.0
 
-    @property
-    def utility(self) -> Utility:
-        """How far one person moves a count; one number: adding a person lowers none."""
-        one_way = not isinstance(self.sensitivity, tuple)
-        return Utility.declare(self.sensitivity, monotone=one_way, relation=self.relation)
+def about_file(
+    sensitivity: float | tuple[float, float], most: int | None, relation: Relation, *, public: bool
+) -> AboutScores:
+    """What is public of ready counts before their file is read."""
+    utility = declared(sensitivity, not isinstance(sensitivity, tuple), relation)
+    return AboutScores(utility=utility, max_items=most, private=not public)
 
-    def choice(self, *, public: bool, items: int | None = None) -> Choice:
-        """The mechanism that will run; a request that cannot be met is refused here.
 
-        ``items`` is their number on a public list. Without it an automatic choice is for an
-        unknown number, and is made again when the list was read.
-        """
-        count(k=self.k)
-        positive(epsilon=self.epsilon)
-        delta_range(delta=self.delta)
-        if self.max_items_per_user is not None:
-            count(max_items_per_user=self.max_items_per_user)
-        self._check_words(public)
-        return choose(
-            self.mechanism,
-            epsilon=rest_of(self.with_cut, self.epsilon) or self.epsilon,
-            delta=self.delta,
-            k=self.k,
-            ordered=self.ordered,
-            options=TopKOptions(
-                self.noise,
-                self.gamma,
-                self.rounded,
-                self.reach,
-                self.max_items_per_user,
-                self.with_counts,
-                self.accountant,
-            ),
-            public=public,
-            facts=Facts(self.utility, items),
+def check_words(asked: TopK, about: AboutScores) -> None:
+    """Refuse what does not go together, in the words of the command."""
+    method, public = asked.method, not about.private
+    word = AUTO if isinstance(method, str) else method.word()
+    if asked.ordered is False and (word != AUTO or not public):
+        raise ParameterError(
+            "--any-order is for the automatic choice among methods for a public list; leave it out"
         )
-
-    def _check_words(self, public: bool) -> None:
-        """Refuse what does not go together, in the words of the command."""
-        name = self.mechanism
-        if self.ordered is False and (name != AUTO or not public):
-            raise ParameterError(
-                "--any-order is for the automatic choice among mechanisms for a public list; "
-                "leave it out"
-            )
-        if public and name in PRIVATE:
-            raise ParameterError(
-                f"{name} is for items that are found in an event log, and this list of items is "
-                f"public; choose auto or one of: {', '.join(PUBLIC)}"
-            )
-        if public:
-            return
-        if name in PUBLIC:
-            raise ParameterError(
-                f"{name} needs a public list of items, and these are found in the event log; give "
-                f"the list with --items, or choose auto or one of: {', '.join(PRIVATE)}"
-            )
-        if self.delta == 0:
-            raise ParameterError(
-                "the items are found in the event log, so they are private too: that an item "
-                "occurs can be due to one person; give --delta, for example 1e-6, or a public "
-                "list of the items with --items"
-            )
-        if self.with_counts and self.max_items_per_user is None:
-            raise ParameterError(
-                "--counts of private items need a bound on the items of one person; give "
-                "--max-items-per-user"
-            )
-
-    def margin(self, choice: Choice, confidence: float = 0.95) -> int | None:
-        """Within what the noise of a count lies, if counts are released."""
-        return (
-            counts_margin(choice.mechanism, self.utility, confidence) if self.with_counts else None
+    if public and word in words_of(OF_PRIVATE_LABELS):
+        raise ParameterError(
+            f"{word} is for items that are found in an event log, and this list of items is "
+            f"public; choose auto or one of: {', '.join(words_of(OF_LISTS))}"
+        )
+    if public:
+        return
+    if word in words_of(OF_LISTS):
+        raise ParameterError(
+            f"{word} needs a public list of items, and these are found in the event log; give "
+            f"the list with --items, or choose auto or one of: "
+            f"{', '.join(words_of(OF_PRIVATE_LABELS))}"
+        )
+    if asked.delta == 0:
+        raise ParameterError(
+            "the items are found in the event log, so they are private too: that an item "
+            "occurs can be due to one person; give --delta, for example 1e-6, or a public "
+            "list of the items with --items"
+        )
+    if asked.with_counts and about.max_items is None:
+        raise ParameterError(
+            "--with-counts of private items needs a bound on the items of one person; give "
+            "--max-items"
         )
 
 
-def threshold_text(choice: Choice, utility: Utility) -> str | None:
+def words_of(methods: Iterable[type[PickMethod]]) -> list[str]:
+    """The words of methods."""
+    return [each.word() for each in methods]
+
+
+def threshold_text(plan: TopKPlan) -> str | None:
     """What a label found in the data had to pass, where labels are private: public numbers."""
-    match choice.mechanism:
+    utility = plan.about.utility
+    match plan.release.mechanism:
         case StabilityThreshold() as chosen:
             passed = chosen.threshold(utility)
             return f"a label found in the data had to reach a noisy count of {passed:,}"
@@ -194,22 +157,16 @@ def _column(text: str, delimiter: str, line_breaks: bool) -> list[tuple[int, str
     return rows[1:]
 
 
-def from_counts(
+def counts_of_file(
     file: str,
     item: str,
     count: str,
-    request: TopKRequest,
-    choice: Choice,
-    seed: int | None,
-    budget: Budget | None = None,
+    about: AboutScores,
     *,
     text: TextOptions = PLAIN_TEXT,
     header: bool = False,
-) -> tuple[Released[list[Any]], Choice]:
-    """A top k of ready counts, whose items are public or were found in the data.
-
-    With it comes the choice, which is made again for as many public items as there are.
-    """
+) -> SealedCounts:
+    """Ready counts of a file, whose items are public or were found in the data."""
     names, counts = read_scores(
         file,
         label_column=item,
@@ -223,46 +180,37 @@ def from_counts(
             f"{file}: at least one count (column {count!r}) is negative or not a whole number; "
             "give counts of people"
         )
-    utility, most = request.utility, request.max_items_per_user
-    sealed: SealedCounts | SealedScores
-    if isinstance(choice.mechanism, UnknownDomain):
-        sealed = private_counts(names, counts, utility, most)
-    else:
-        sealed = seal_scores(counts, utility, labels=names, copy=False)
-        choice = request.choice(public=True, items=sealed.size)
-    return choice.plan(sealed.relation).run(sealed, budget=budget, seed=seed), choice
+    if about.private:
+        return private_counts(names, counts, about.utility, about.max_items)
+    sealed = seal_scores(counts, about.utility, labels=names, copy=False)
+    return SealedCounts(sealed.values, names, about.utility, about.max_items)
 
 
-def from_log(
+def counts_of_log(
     file: str,
     item: str,
     user: str | None,
-    how_to_count: dict[str, Any],
-    request: TopKRequest,
-    choice: Choice,
+    most: int | None,
+    about: AboutScores,
     seed: int | None,
-    budget: Budget | None = None,
-) -> Released[list[Any]]:
-    """A top k of the people counted in an event log."""
-    counts = winnow.counts(
+    **how: Any,
+) -> SealedCounts:
+    """The people of an event log, counted."""
+    return winnow.counts(
         file,
         item=item,
         user=user,
-        max_items_per_user=request.max_items_per_user,
-        relation=request.relation,
+        max_items_per_user=most,
+        relation=about.relation,
         salt=None if seed is None else f"seed {seed}",  # repeatable, too
-        **how_to_count,
+        **how,
     )
-    sealed = counts.to_scores() if counts.domain_known else counts
-    beside = cut_beside(request.with_cut, request.epsilon, counts.people)
-    plan = choice.plan(sealed.relation)
-    return run_beside(beside, plan, sealed, budget=budget, seed=seed)
 
 
 def check_source(
     file: str,
     count: str | None,
-    max_items_per_user: int | None,
+    max_items: int | None,
     *,
     user: str | None,
     items: Path | None,
@@ -274,7 +222,7 @@ def check_source(
 ) -> None:
     """Refuse options that would do nothing for this kind of file, and what is left unsaid."""
     if count is None:
-        check_unit_said(user, one_row, "--user")
+        check_unit_said(user, one_row, "--person")
         if labels is not None:
             raise ParameterError(
                 "--labels is for ready counts, with --count; the items of an event log are private "
@@ -292,9 +240,9 @@ def check_source(
                 "--header is for ready counts, with --count; an event log has a first line of "
                 "names anyway, and messages show only those that you gave"
             )
-        if user is None and max_items_per_user is not None:
+        if user is None and max_items is not None:
             raise ParameterError(
-                "--max-items-per-user needs --user: without it every row is a person of its own, "
+                "--max-items needs --person: without it every row is a person of its own, "
                 "with one item"
             )
         return
@@ -305,7 +253,7 @@ def check_source(
             "with --delta if they were found in the data, since one person can be the reason that "
             "an item is there"
         )
-    said = {"--user": user, "--items": items, "--memory": memory, "--one-row-per-person": one_row}
+    said = {"--person": user, "--items": items, "--memory": memory, "--one-row-per-person": one_row}
     for option, given in said.items():
         if given:
             raise ParameterError(

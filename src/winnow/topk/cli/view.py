@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from winnow import plan
 from winnow.cli.comparison import Chances, curves
 from winnow.cli.printing import add_receipt, console, grid, notes, pairs, visible
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.unit import within_counted
 from winnow.errors import ParameterError
+from winnow.select.about import AboutScores
+from winnow.select.methods import Sizes
+from winnow.topk.methods import TopKMethod
+from winnow.topk.plan.probabilities import top_chance
+from winnow.topk.plan.profile import public_scores
 from winnow.topk.plan.rows import TopKRow
-from winnow.topk.plan.verb import TopKPlan
+from winnow.topk.plan.simulation import Candidate, TopKSimulation
 
 Top = Released[list[Any]]
 
@@ -96,15 +101,15 @@ def draw(
 _PlanColumn = tuple[str, Callable[[TopKRow], str], str]
 
 
-def _width(planned: TopKPlan, columns: list[_PlanColumn]) -> int:
+def _width(planned: TopKSimulation, columns: list[_PlanColumn]) -> int:
     """How wide a terminal the table needs to be read."""
     names = max(len(_name(row)) for row in planned.rows)
     cells = ([*name.split("\n"), *(get(row) for row in planned.rows)] for name, get, _ in columns)
     return names + 1 + sum(max(map(len, held)) + 3 for held in cells)
 
 
-def show_plan(planned: TopKPlan) -> None:
-    """A table with one line for each mechanism, and what its columns mean.
+def show_plan(planned: TopKSimulation) -> None:
+    """A table with one line for each method, and what its columns mean.
 
     What a narrow terminal has no room for is in ``--json`` and ``--out``.
     """
@@ -133,7 +138,7 @@ def show_plan(planned: TopKPlan) -> None:
     for name in ("GOOD", "GREAT"):
         if _width(planned, columns) > show.width:
             columns = [column for column in columns if column[0] != name]
-    heads = [("mechanism", "left"), *((name, "right") for name, _, _ in columns)]
+    heads = [("method", "left"), *((name, "right") for name, _, _ in columns)]
     rows = [[_name(row), *(get(row) for _, get, _ in columns)] for row in planned.rows]
     show.print(
         grid(heads, rows), notes((name.replace("\n", " "), text) for name, _, text in columns)
@@ -147,8 +152,8 @@ def show_plan(planned: TopKPlan) -> None:
     )
 
 
-def plan_rows(planned: TopKPlan) -> list[dict[str, Any]]:
-    """One flat row for each mechanism, with the question beside it."""
+def plan_rows(planned: TopKSimulation) -> list[dict[str, Any]]:
+    """One flat row for each method, with the question beside it."""
     shared = {
         name: getattr(planned, name)
         for name in ("k", "candidates", "delta", "relation", "confidence", "draws", "seed")
@@ -166,25 +171,29 @@ def plan_rows(planned: TopKPlan) -> list[dict[str, Any]]:
     return rows
 
 
-def check_curves(planned: TopKPlan) -> None:
+def check_curves(planned: TopKSimulation) -> None:
     """Refuse a plan that has nothing to draw."""
     if not any(_has_curve(row) for row in planned.rows):
         raise ParameterError(
-            "--plot draws chances, and no formula is known for these mechanisms; leave it out"
+            "--plot draws chances, and no formula is known for these methods; leave it out"
         )
 
 
 def _has_curve(row: TopKRow) -> bool:
     """oneshot-approximate is allowed only at small epsilon, so it has no curve."""
-    return row.top_chance is not None and row.mechanism != "oneshot-approximate"
+    return row.top_chance is not None and row.method != "oneshot-approximate"
 
 
-def draw_curves(plot: Path, planned: TopKPlan, counts: Any, question: dict[str, Any]) -> None:
-    """The chance of the true top k against epsilon, for each mechanism that has a formula."""
+def draw_curves(
+    plot: Path, planned: TopKSimulation, counts: Any, about: AboutScores, sizes: Sizes
+) -> None:
+    """The chance of the true top k against epsilon, for each method that has a formula."""
     from winnow.core.saving import write_whole
     from winnow.plots.curves import draw_chances
 
-    drawn = {_name(row): _chances(row, counts, question) for row in planned.rows if _has_curve(row)}
+    drawn = {
+        _name(row): _chances(row, counts, about, sizes) for row in planned.rows if _has_curve(row)
+    }
     epsilons = [row.epsilon for row in planned.rows]
     image = draw_chances(
         curves(drawn, epsilons, points=49),
@@ -197,21 +206,16 @@ def draw_curves(plot: Path, planned: TopKPlan, counts: Any, question: dict[str, 
     write_whole(plot, image)
 
 
-def _chances(row: TopKRow, counts: Any, question: dict[str, Any]) -> Chances:
+def _chances(row: TopKRow, counts: Any, about: AboutScores, sizes: Sizes) -> Chances:
     """The chance of one row at other epsilons."""
-    asked = {**question, "mechanism": row.mechanism, "draws": 0, "noise": None}
-    if row.mechanism != "peel-gumbel":
-        asked["delta"] = 0.0
-    if row.mechanism == "canonical":
-        asked["gamma"] = float(row.name.partition("gamma=")[2].partition(")")[0])
-    else:
-        asked.pop("gamma", None)
-    if row.mechanism in ("canonical", "oneshot"):
-        asked["noise"] = _noise(row)
+    values = public_scores(counts)
+    method = row._made
+    assert isinstance(method, TopKMethod)
+    candidate = Candidate(method, about, sizes if method.needs_delta else replace(sizes, delta=0))
 
     def chances(epsilons: Sequence[float]) -> list[float]:
-        plans = (plan.top_k(counts, epsilon=epsilon, **asked) for epsilon in epsilons)
-        return [planned.rows[0].top_chance or 0.0 for planned in plans]
+        made = (candidate.at(epsilon) for epsilon in epsilons)
+        return [top_chance(each, values, about.utility) or 0.0 for each in made]
 
     return chances
 
@@ -219,7 +223,7 @@ def _chances(row: TopKRow, counts: Any, question: dict[str, Any]) -> Chances:
 def _name(row: TopKRow) -> str:
     """The word, and the noise where there is a choice."""
     noise = _noise(row)
-    return f"{row.mechanism}, {noise}" if noise else row.mechanism
+    return f"{row.method}, {noise}" if noise else row.method
 
 
 def _noise(row: TopKRow) -> str:
@@ -243,7 +247,7 @@ def _error(row: TopKRow, part: str) -> str:
     return "-" if row.simulated is None else _short(getattr(row.simulated["l_infinity"], part))
 
 
-def _target(planned: TopKPlan) -> str:
+def _target(planned: TopKSimulation) -> str:
     return f"the epsilon with a chance of {planned.target_chance}; (list): of the list in order"
 
 

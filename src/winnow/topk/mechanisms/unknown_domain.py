@@ -83,7 +83,7 @@ class LimitedDomain(UnknownDomain):
             object.__setattr__(self, "reach", 100 * self.k + 1000)
         set_counts(self, reach="reach")
         if self.with_counts:
-            raise ParameterError("limited-domain releases no counts; use mechanism='stability'")
+            raise ParameterError("limited-domain releases no counts; use method='stability'")
 
     @property
     def name(self) -> str:
@@ -190,7 +190,7 @@ class StabilityThreshold(UnknownDomain):
         if self.max_items_per_user is None:
             raise ParameterError(
                 "the stability threshold needs a bound on the items of one person; count with "
-                "max_items_per_user=, or use mechanism='limited-domain'"
+                "max_items_per_user=, or use method='limited-domain'"
             )
 
     @property

@@ -20,7 +20,6 @@ from winnow.select.mechanism import LipschitzMechanism
 from winnow.topk.mechanisms.noisy_counts import WithCounts
 from winnow.topk.plan.known import COUNTS, chances_of, known
 from winnow.topk.plan.profile import public_scores
-from winnow.topk.table import TopKOptions, top_k_named
 
 
 @guarded
@@ -39,31 +38,24 @@ def top_sequence_chance(
 
 @guarded
 def epsilon_for_top(
-    mechanism: Selection | str,
+    mechanism: Selection,
     scores: Any,
     k: int,
     target: float,
     *,
     utility: Utility = COUNTS,
-    delta: float = 0.0,
-    options: TopKOptions | None = None,
 ) -> float | None:
     """The epsilon at which Pr[the top k as a set] reaches a target, on public scores.
 
-    For a name, or for a mechanism, whose own epsilon is then of no matter; with noisy counts it is
-    the epsilon of both, shared as in the mechanism. 0 means that a
-    blind draw reaches it; None that the chance is not known or that no allowed epsilon
-    reaches it. Where only the chance of the list in order is known (peel-permute-and-flip),
-    that has to reach it; then so does the set. The chance grows with epsilon for all mechanisms
-    here but joint, for which that is not proven: there the result reaches the target, and a
-    smaller one might too.
+    The mechanism's own epsilon is of no matter; with noisy counts it is the epsilon of both,
+    shared as in the mechanism. 0 means that a blind draw reaches it; None that the chance is not
+    known or that no allowed epsilon reaches it. Where only the chance of the list in order is
+    known (peel-permute-and-flip), that has to reach it; then so does the set. The chance grows
+    with epsilon for all mechanisms here but joint, for which that is not proven: there the result
+    reaches the target, and a smaller one might too.
     """
     probability(target=target)
     values = public_scores(scores)
-    if isinstance(mechanism, str):
-        mechanism = top_k_named(
-            mechanism, epsilon=0.1, delta=delta, k=k, options=options or TopKOptions()
-        )
     if isinstance(mechanism, WithCounts):
         needed = epsilon_for_top(mechanism.selection, values, k, target, utility=utility)
         return at_least(mechanism.total(needed)) if needed else needed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import Grid
 from winnow.core.utility import Utility
 from winnow.select.crossing import Selection
+from winnow.select.methods import PickMethod
 from winnow.topk import errors as topk_error
 from winnow.topk.plan.known import chances_of, simplest, top_k_bound
 from winnow.topk.plan.probabilities import epsilon_for_top
@@ -44,8 +45,8 @@ class SimulatedError:
 class TopKRow:
     """What to expect of one mechanism. None: not known, not asked for, or without meaning."""
 
-    mechanism: str
-    """The word for ``mechanism=``."""
+    method: str
+    """The word for ``method=``."""
     name: str
     """The mechanism with its public parameters."""
     epsilon: float
@@ -81,6 +82,8 @@ class TopKRow:
     citation: str
     counts_margin: int | None = None
     """Within what the noise of each released count lies at the confidence, for any data."""
+    _made: PickMethod | None = field(default=None, repr=False, compare=False)
+    """The method with its options."""
 
     @property
     def typical_error(self) -> tuple[float, float]:
@@ -91,7 +94,7 @@ class TopKRow:
 
     def to_dict(self) -> dict[str, Any]:
         """The row as plain data, ready for JSON."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name[0] != "_"}
         if self.simulated is not None:
             plain["simulated"] = {name: vars(found) for name, found in self.simulated.items()}
         return plain
@@ -111,8 +114,8 @@ class PlanQuestion:
     as_lists: bool
     """Whether errors are those of the list in its order; otherwise of the set."""
 
-    def row(self, word: str, mechanism: Selection, epsilon: float) -> TopKRow:
-        """What to expect of this mechanism."""
+    def row(self, method: PickMethod, mechanism: Selection, epsilon: float) -> TopKRow:
+        """What to expect of the mechanism of a method."""
         scores, utility = self.scores, self.utility
         promised = mechanism.promise(utility.relation)
         grid = Grid.of(utility, scores)
@@ -125,7 +128,7 @@ class PlanQuestion:
         simulated, shares = self._simulate(mechanism)
         target = self.epsilon_for_target(mechanism)
         return TopKRow(
-            mechanism=word,
+            method=method.word(),
             name=mechanism.name,
             epsilon=epsilon,
             guarantee=str(mechanism.guarantee(promised)),
@@ -147,6 +150,7 @@ class PlanQuestion:
             for_list=target is not None and exactly.top is None,
             citation=f"{promised.citation}; bound: {bound.citation}",
             counts_margin=counts_margin(mechanism, utility, self.confidence),
+            _made=method,
         )
 
     def epsilon_for_target(self, mechanism: Selection) -> float | None:

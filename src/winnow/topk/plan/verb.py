@@ -1,385 +1,370 @@
-"""Plan a top-k release: which mechanism and which epsilon, on public or assumed scores."""
+"""``winnow.plan.top_k``: the plan that ``winnow.top_k`` runs, from public numbers alone."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from functools import cache
+from functools import cached_property
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
-from winnow.core.laws import Law
-from winnow.core.noisy_top.filter import Scores
+from winnow.core.checks import Real, exact, kept
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled
-from winnow.core.relation import Relation
-from winnow.core.utility import Utility
+from winnow.core.options import AUTO, takes
+from winnow.core.padding import Padding
+from winnow.core.plan import Plan, plan_of
+from winnow.core.released import Released
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded, shown
-from winnow.mechanisms import TOP_K, row_named
-from winnow.read.scores import SealedScores, seal_scores
-from winnow.select.crossing import Selection
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.plan.known import chances_of_canonical, simplest
-from winnow.topk.plan.probabilities import epsilon_for_top
-from winnow.topk.plan.profile import public_scores
-from winnow.topk.plan.rows import PlanQuestion, TopKRow, shown_chance, shown_number
-from winnow.topk.table import GAMMA, NOISY_COUNTS, PUBLIC, TopKOptions, in_order, top_k_named
+from winnow.privacy import Budget
+from winnow.privacy.sizing import rounds_accountant
+from winnow.read.counts import SealedCounts
+from winnow.select.about import About, AboutClasses, AboutScores, about
+from winnow.select.crossing import FromClasses
+from winnow.select.methods import PickMethod, Sizes
+from winnow.topk.beside import Beside, rest_of, run_beside
+from winnow.topk.classes import chosen_for_classes
+from winnow.topk.mechanisms.cut_away import MeasureCut, WithCut
+from winnow.topk.methods import TOP_K_METHODS
+from winnow.topk.plan.simulation import TopKSimulation, Wishes, best_gamma, simulated
+from winnow.topk.plan.stated import MISS, TopKStated, stated
+from winnow.topk.request import PlannedTopK, TopK
+from winnow.topk.table import choose, noises, unit_of
+
+_STEPS = 30
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A mechanism by its word, without its epsilon."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopKPlan(Plan[Any, list[Any]], InNotebook):
+    """What ``winnow.top_k`` charges, draws and promises, before counts are looked at."""
 
-    word: str
-    k: int
-    delta: Real
-    options: TopKOptions
-    lists: bool = False
-    """Whether a list is wanted from a mechanism that can give a set or a list."""
+    about: About = field(repr=False)
+    """What is public of the counts."""
+    asked: TopK = field(repr=False)
+    method: PickMethod
+    """What draws, with its options: what was asked for, or what Winnow chose."""
+    release: Plan[Any, list[Any]] = field(repr=False)
+    """The plan of the list alone, where an estimate of what was left out stands beside it."""
+    sizes: Sizes = field(repr=False)
+    """What the list alone is drawn for."""
+    cut: MeasureCut | None = field(default=None, repr=False)
 
-    def at(self, epsilon: Real) -> Selection:
-        """The mechanism at an epsilon; what it does not take is refused."""
-        made = top_k_named(
-            self.word, epsilon=epsilon, delta=self.delta, k=self.k, options=self.options
-        )
-        return in_order(made) if self.lists else made
+    def run(
+        self,
+        data: Any,
+        *,
+        budget: Budget | None = None,
+        seed: Any = None,
+        padding: Padding | None = None,
+    ) -> Released[list[Any]]:
+        """Charge the budget, draw once, and release the items."""
+        return _run(self, data, budget, seed, padding)
 
-    def at_any(self) -> Selection:
-        """The mechanism at some epsilon that it allows."""
-        return self.at(0.1)
+    def ready(self, data: Any) -> Any:
+        """The data as the draw takes them, sealed; those of another plan are refused."""
+        sealed = self.about.read(data)
+        self.about.check(sealed)
+        if isinstance(sealed, SealedCounts) and sealed.domain_known:
+            return sealed.to_scores()
+        return sealed
 
     @property
-    def label(self) -> str:
-        """The word, and the noise where it was chosen."""
-        return f"{self.word} ({self.options.noise})" if self.options.noise else self.word
+    def epsilon(self) -> float:
+        """The privacy loss in total."""
+        return float(self.asked.epsilon)
 
+    @cached_property
+    def expected(self) -> TopKStated:
+        """What is stated of the mechanism that runs, for any data."""
+        size = self.about.candidates if isinstance(self.about, AboutScores) else None
+        return stated(self._word, self.release.mechanism, size, self.about.utility)
 
-@dataclass(frozen=True)
-class Wishes:
-    """What the user said about mechanisms."""
+    @property
+    def error(self) -> float | None:
+        """How far a released item lies behind at most, with probability 0.99; None: not known."""
+        return self.expected.error
 
-    k: int
-    delta: Real
-    gamma: Real | None
-    noise: str | Law | None
-    max_items_per_user: int | None
-    with_counts: bool
-    lists_only: bool
+    @cached_property
+    def compared(self) -> tuple[TopKStated, ...]:
+        """Every method that could run on such counts, with what is stated of it."""
+        if not isinstance(self.about, AboutScores) or self.about.private:
+            return (self.expected,)
+        losses, rows = self._losses(), []
+        wishes = Wishes(self.about, self.sizes, self.asked.ordered is True)
+        for each in wishes.all()[0]:
+            if (
+                not isinstance(each.method, PickMethod)
+                or getattr(each.method, "noise", "") == "gumbel"
+            ):
+                continue  # one row for each method
+            word, size = each.method.word(), self.about.candidates
+            try:
+                made = each.at(self.sizes.epsilon)
+                row = stated(word, made, size, self.about.utility, losses.get(word))
+            except InputError:
+                continue  # it has no proof at these numbers
+            rows.append(row)
+        return tuple(rows)
 
-    def options(self, noise: str | Law | None, gamma: Real | None) -> TopKOptions:
-        """The options of one mechanism."""
-        most = self.max_items_per_user
-        return TopKOptions(noise, gamma, max_items_per_user=most, with_counts=self.with_counts)
+    def _losses(self) -> dict[str, float]:
+        """What the automatic choice compares, where it has something to compare."""
+        from winnow.topk.choice import USUAL_ITEMS, mean_losses, undominated
 
-    def one(self, word: str) -> Candidate:
-        """The mechanism of this word; wishes that it cannot meet are refused."""
-        options = self.options(self.noise, self.gamma)
-        candidate = Candidate(word, self.k, self.delta, options, self.lists_only)
-        if self.lists_only and not candidate.at_any().ordered:
-            raise ParameterError(
-                f"{candidate.label} releases a set, which has no order; leave out ordered=True, "
-                "or plan joint"
-            )
-        return candidate
+        assert isinstance(self.about, AboutScores)
+        may_run = noises(self.about, self.sizes, self.asked.ordered)
+        left = undominated({each.word(): noise for each, noise in may_run.items()})
+        d, k = self.about.candidates, self.sizes.k
+        items = [max(n, 2 * k) for n in USUAL_ITEMS] if d is None else [max(d, k)]
+        unit, ordered = unit_of(self.sizes.epsilon), self.asked.ordered is not False
+        each = [mean_losses(left, n, k, unit, ordered=ordered) for n in items]
+        return {word: sum(losses[word] for losses in each) / len(each) for word in left}
 
-    def all(self) -> tuple[list[Candidate], dict[str, str]]:
-        """All mechanisms that apply, and why the others do not."""
-        found, skipped = [], {}
-        for word in PUBLIC:
-            candidates = self._variants(word)
-            if row_named(TOP_K, word).needs_delta and exact("delta", self.delta) == 0:
-                skipped[word] = "it needs delta > 0"
-            elif word in NOISY_COUNTS and self.max_items_per_user is None:
-                skipped[word] = "it needs max_items_per_user"
-            elif word == "oneshot-approximate" and exact("delta", self.delta) * 20 > 1:
-                skipped[word] = "it needs delta up to 0.05"
-            elif self.lists_only and not candidates[0].at_any().ordered:
-                skipped[word] = "it releases a set, which has no order"
-            else:
-                found += candidates
-        return found, skipped
+    def simulate(
+        self,
+        scores: Any,
+        *,
+        chance: Real | None = None,
+        confidence: Real = 0.99,
+        draws: int = 200,
+        seed: int = 0,
+    ) -> TopKSimulation:
+        """What to expect on public scores: the method, or all that apply where Winnow chooses.
 
-    def _variants(self, word: str) -> list[Candidate]:
-        """The mechanism, with each noise that is worth a row of its own."""
-        noises: list[str | Law | None] = [None]
-        if word == "canonical":
-            noises = [Law.EXPONENTIAL, Law.GUMBEL] if self.noise is None else [self.noise]
-        elif word == "oneshot":
-            noises = [Law.EXPONENTIAL if self.noise is None else self.noise]
-        delta = self.delta if row_named(TOP_K, word).needs_delta else 0
-        gamma = self.gamma if word == "canonical" else None
-        return [
-            Candidate(word, self.k, delta, self.options(noise, gamma), self.lists_only)
-            for noise in noises
-        ]
+        ``scores`` are public or hypothetical: last year's published counts, a guess, a worst
+        case. Never the private ones: chances, quantiles and simulated errors are computed from
+        them without noise and would give them away. A list, an array, a column, a dict of scores,
+        or a ``GapProfile``.
 
+        For each method: the guarantee, whether it gives a list or a set, the exact chance of the
+        true top k where a formula is known, the bounds that hold for any data at ``confidence``,
+        and errors over ``draws`` simulated draws with ``seed`` (0 draws: none are simulated).
+        ``chance`` asks for the epsilon at which the chance of the true top k reaches it; for
+        peel-permute-and-flip, whose chance is known for the list in order alone, the epsilon at
+        which that does, which is enough for the set, too.
 
-_SCOPE = (
-    "Computed from public or assumed scores: no data were read, nothing was spent. Chances and "
-    "quantiles are exact for these scores; bounds hold for any data with as many items; errors "
-    "are simulated with the stated seed."
-)
-
-
-@dataclass(frozen=True)
-class TopKPlan(InNotebook):
-    """What to expect of a top-k release, before it is paid for; one row per mechanism."""
-
-    k: int
-    candidates: int
-    epsilon: float | None
-    """None: every row is planned for its own epsilon, which reaches the target."""
-    delta: float
-    relation: str
-    confidence: float
-    target_chance: float | None
-    judged: str
-    """Whether errors are those of "lists" in their order, or of "sets"."""
-    draws: int
-    seed: int
-    rows: tuple[TopKRow, ...]
-    skipped: dict[str, str]
-    """The mechanisms that were left out, and why."""
-    scope: str = _SCOPE
-
-    def best(self) -> TopKRow:
-        """The row with the smallest simulated l_infinity error: by median, then by mean."""
-        simulated = [row for row in self.rows if row.simulated is not None]
-        if not simulated:
-            raise ParameterError("nothing was simulated, so there is no best; plan with draws > 0")
-        return min(simulated, key=lambda row: row.typical_error)
-
-    def row(self, mechanism: str) -> TopKRow:
-        """The first row of this mechanism, by its word or by its full name."""
-        for row in self.rows:
-            if mechanism in (row.mechanism, row.name):
-                return row
-        raise ParameterError(
-            f"{mechanism!r} is not in the plan; there is: "
-            f"{', '.join(dict.fromkeys(row.mechanism for row in self.rows))}"
+        With ``ordered=True`` in the plan, lists are judged in their order; with ``ordered=False``
+        all are judged as sets, each listed by true score. By default lists are judged if every
+        method gives one, and sets otherwise.
+        """
+        return simulated(
+            scores,
+            self._scores(),
+            self.sizes,
+            self.asked.method,
+            epsilon=self.sizes.epsilon,
+            ordered=self.asked.ordered,
+            chance=chance,
+            confidence=confidence,
+            draws=draws,
+            seed=seed,
         )
+
+    def best_gamma(self, scores: Any) -> Fraction:
+        """The gamma of ``wn.Canonical`` with the best chance of the top k on public scores."""
+        return best_gamma(scores, self._scores(), self.sizes, self.sizes.epsilon, None)
+
+    def _scores(self) -> AboutScores:
+        if not isinstance(self.about, AboutScores) or self.about.private:
+            raise ParameterError(
+                "what is simulated is a public list of items; plan for wn.plan.counts(candidates=)"
+            )
+        return self.about
+
+    @property
+    def _word(self) -> str:
+        return self.method.word()
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {**plain, "rows": [row.to_dict() for row in self.rows]}
+        return {
+            "method": self._word,
+            "mechanism": self.name,
+            "k": self.sizes.k,
+            "epsilon": self.epsilon,
+            "guarantee": self.guarantee.to_dict(),
+            "reason": self.reason,
+            "relation": str(self.relation),
+            "error": self.error,
+            "expected": asdict(self.expected),
+            "compared": [asdict(row) for row in self.compared],
+        }
 
     def table(self) -> list[list[str]]:
-        """The plan as a table, its first line the headings."""
-        confident = f"{100 * self.confidence:.6g} %"
-        headings = ["mechanism", "epsilon", "gives", "Pr[top k]", "GREAT", "GOOD"]
-        headings += ["l_inf", f"l_inf {confident}"]
-        headings += ["l_1", "k-relative", f"bound {confident}"]
-        counted = any(row.counts_margin is not None for row in self.rows)
-        headings += [f"counts {confident}"] * counted
-        if self.target_chance is not None:
-            headings.append(f"epsilon for {self.target_chance:.6g}")
-        lines = [headings]
-        for row in self.rows:
-            errors = row.simulated
-            cells = [row.name.split(", k=")[0], shown_number(row.epsilon)]
-            cells += [
-                "list" if row.ordered else "set",
-                shown_chance(row.top_chance, row.simulated_top),
-            ]
-            cells += [shown_chance(row.great_chance, row.simulated_great)]
-            cells += [shown_chance(row.good_chance, row.simulated_good)]
-            if errors is None:
-                cells += ["-"] * 4
-            else:
-                largest = errors["l_infinity"]
-                cells += [shown_number(largest.median), shown_number(largest.upper)]
-                cells += [shown_number(errors[name].median) for name in ("l_1", "k_relative")]
-            cells.append(shown_number(row.signed_bound))
-            cells += [shown_number(row.counts_margin)] * counted
-            if self.target_chance is not None:
-                cells.append(
-                    shown_number(row.epsilon_for_target) + (" (list)" if row.for_list else "")
-                )
-            lines.append(cells)
+        """What was compared as a table, its first line the headings."""
+        lines = [["method", "gives", f"bound {100 * (1 - MISS):g} %", "counts 95 %", "loss"]]
+        for row in self.compared:
+            mark = " *" if row.method == self._word and len(self.compared) > 1 else ""
+            cells = [row.error, row.counts_margin, row.loss]
+            lines.append([row.method + mark, "list" if row.ordered else "set", *map(_shown, cells)])
         return lines
 
     def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table(), self.scope)
+        return lines_card(str(self).split("\n", 1)[0], self.table(), _MEANINGS)
 
     def __str__(self) -> str:
-        shown = ruled(self.table(), texts=(0, 2))
-        relation = Relation(self.relation).sentence
-        title = f"top {self.k} of {self.candidates:,}"
-        if self.epsilon is not None:
-            title += f", epsilon={self.epsilon:.6g}"
-        title += f", delta={self.delta:.6g}" if self.delta else ""
-        notes = [
-            f"l_inf, l_1, k-relative: medians of {self.draws} simulated draws (seed {self.seed}), "
-            f"of released {self.judged}."
-            if self.draws
-            else "Nothing was simulated.",
-            "GREAT: the best ceil(k/10) and none beyond rank 1.1 k. GOOD: the best ceil(k/100) and "
-            "none beyond rank 1.5 k. ~: share of simulated draws; no formula is known.",
-            "bound: on max_i (c_i - c_{s_i}), for any data.",
-            *(f"Left out: {name} ({reason})." for name, reason in self.skipped.items()),
-            self.scope,
-        ]
-        return "\n".join([f"{title}; {relation}", *shown, *notes])
+        title = f"top {self.sizes.k}, {self.guarantee}: {self.name}"
+        why = [f"why: {self.reason}"] if self.reason else []
+        return "\n".join([title, *why, *ruled(self.table(), texts=(0, 1)), _MEANINGS])
+
+
+_MEANINGS = (
+    "bound: how far a released item lies behind at most, for any data, in units of a score. "
+    "counts: within what the noise of each released count lies. loss: what auto goes by, against "
+    "the best on public profiles of counts. *: what runs. No data were read, nothing was spent."
+)
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
 
 
 @guarded
-def top_k(
-    scores: Any,
-    *,
+def _run(
+    plan: TopKPlan, data: Any, budget: Budget | None, seed: Any, padding: Padding | None
+) -> Released[list[Any]]:
+    sealed = plan.ready(data)
+    if plan.cut is None:
+        return Plan.run(plan, sealed, budget=budget, seed=seed, padding=padding)
+    if not isinstance(data, SealedCounts) or data.people is None:
+        raise ParameterError(_NO_BOUND)
+    if data.people.bound != plan.cut.bound:
+        raise ParameterError("the plan is for another bound on a person; plan again for these")
+    beside = Beside(plan.cut, exact("epsilon", plan.sizes.epsilon), data.people.people)
+    return run_beside(beside, plan.release, sealed, budget=budget, seed=seed)
+
+
+_NO_BOUND = (
+    "with_cut= estimates what a bound on the rows or items of a person left out, and here is none: "
+    "read with person= and max_rows_per_person=, or count with user= and max_items_per_user="
+)
+
+
+def planned(asked: TopK, given: Any) -> TopKPlan:
+    """The plan of a top k, by what is public of the counts."""
+    public, method = about(given), asked.method
+    if method != AUTO and not isinstance(method, PickMethod):
+        raise ParameterError(f"method={shown(method)} finds nothing; give wn.Joint() or a word")
+    return _planned(
+        method, repr(method), public, asked.epsilon, asked.delta, int(asked.k), asked.ordered,
+        asked.with_counts, asked.with_cut, rounds_accountant(asked.budget),
+    )  # fmt: skip
+
+
+@kept(AboutScores, AboutClasses, *TOP_K_METHODS)
+def _planned(
+    method: PickMethod | str,
+    options: str,
+    public: About,
+    epsilon: Real,
+    delta: Real,
     k: int,
-    epsilon: Real | None = None,
-    delta: Real = 0.0,
-    mechanism: str = "compare",
-    ordered: bool | None = None,
-    gamma: Real | str | None = None,
-    noise: str | Law | None = None,
-    max_items_per_user: int | None = None,
-    with_counts: bool = False,
-    sensitivity: Real | tuple[Real, Real] = 1.0,
-    monotone: bool = True,
-    relation: str | Relation = Relation.ADD_REMOVE,
-    confidence: Real = 0.99,
-    target_chance: Real | None = None,
-    draws: int = 200,
-    seed: int = 0,
+    ordered: bool | None,
+    with_counts: bool,
+    with_cut: Real,
+    accountant: str,
 ) -> TopKPlan:
-    """Say what to expect of ``winnow.top_k`` before spending anything.
+    """The plan by its parameters, none of them private.
 
-    ``scores`` are public or hypothetical: last year's published counts, a guess, a worst
-    case. Never the private ones: chances, quantiles and simulated errors are computed from
-    them without noise and would give them away. A list, an array, a column, a dict of
-    scores, or a ``GapProfile``.
-
-    ``mechanism="compare"`` puts all mechanisms that apply side by side; a word plans one:
-    "joint", "canonical", "oneshot", "peel-permute-and-flip", "peel-gumbel" and
-    "oneshot-approximate" (both need ``delta``), "gamma", "laplace" and, with a ``delta``,
-    "gaussian" (both need ``max_items_per_user`` and whole counts). Mechanisms without use for
-    delta stay pure.
-
-    For each: the guarantee, whether it gives a list or a set, the exact chance of the true
-    top k where a formula is known, the bounds that hold for any data at ``confidence``, and
-    errors over ``draws`` simulated draws with ``seed`` (0 draws: none are simulated).
-
-    ``ordered=True`` keeps the mechanisms that release an order and judges their lists;
-    ``ordered=False`` judges all as sets, each listed by true score. By default lists are
-    judged if every mechanism in the plan gives one, and sets otherwise.
-
-    ``with_counts=True`` plans the release with noisy counts of the winners: the selection has what
-    these leave of epsilon, and ``counts_margin`` says within what each count's noise lies.
-
-    ``gamma`` is that of canonical, as in ``winnow.top_k``; ``gamma="best"`` finds the one with the
-    highest chance of the true top k on these scores (without ``epsilon``: with the least epsilon
-    for the target), in steps of 0.05. Its row says which; give that to ``winnow.top_k``.
-
-    ``target_chance`` asks for the epsilon at which the chance of the true top k reaches it; for
-    peel-permute-and-flip, whose chance is known for the list in order alone, the epsilon at which
-    that does, which is enough for the set, too. Without ``epsilon`` every mechanism is planned at
-    that epsilon of its own.
+    ``options`` is the method as it is written: 1 and 1.0 are equal and written differently.
     """
-    one_of(("compare", *PUBLIC), mechanism=mechanism)
-    count(k=k)
-    probability(confidence=confidence)
-    delta_range(delta=delta)
-    if ordered not in (None, True, False):
-        raise ParameterError(f"ordered={shown(ordered)} is not True, False or None")
-    if not isinstance(with_counts, bool):
-        raise ParameterError(f"with_counts={shown(with_counts)} is not True or False")
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 0:
-        raise ParameterError(f"draws={shown(draws)} is not a whole number; give 0 or more")
-    if target_chance is not None:
-        probability(target_chance=target_chance)
-    if epsilon is not None:
-        positive(epsilon=epsilon)
-    elif target_chance is None:
-        raise ParameterError("epsilon is missing; give epsilon, target_chance, or both")
-    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
-    values = public_scores(scores)
-    if k > len(values):
-        raise ParameterError(f"k={k} exceeds {len(values)} candidates; lower k")
-    if isinstance(gamma, str) and gamma != "best":
-        raise ParameterError(f"gamma={shown(gamma)} is no number; give one from 0 to 1, or 'best'")
-    wished = None if isinstance(gamma, str) else gamma
-    wishes = Wishes(int(k), delta, wished, noise, max_items_per_user, with_counts, ordered is True)
-    if isinstance(gamma, str):
-        best = _best_gamma(values, utility, wishes, epsilon, target_chance)
-        wishes = replace(wishes, gamma=best)
-    skipped: dict[str, str] = {}
-    if mechanism == "compare":
-        candidates, skipped = wishes.all()
-    else:
-        candidates = [wishes.one(mechanism)]
-    question = PlanQuestion(
-        values,
-        utility,
-        int(k),
-        float(confidence),
-        None if target_chance is None else float(target_chance),
-        draws,
-        seed,
-        ordered if ordered is not None else all(c.at_any().ordered for c in candidates),
-    )
-    sealed = seal_scores(values, utility)  # the mechanisms' own checks take sealed scores
-    rows = []
-    for candidate in candidates:
-        try:
-            rows.append(_row(question, sealed, candidate, epsilon))
-        except InputError as refusal:
-            if mechanism != "compare":
-                raise
-            skipped[candidate.label] = str(refusal)
+    sizes = Sizes(epsilon=epsilon, delta=delta, k=k, with_counts=with_counts, accountant=accountant)
+    asked = TopK(
+        k=k, epsilon=epsilon, delta=delta, method=method, ordered=ordered,
+        with_counts=with_counts, with_cut=with_cut,
+    )  # fmt: skip
+    if isinstance(public, AboutClasses):
+        return _from_classes(asked, public, sizes)
+    if public.candidates is not None and k > public.candidates:
+        raise ParameterError(f"k={k} exceeds {public.candidates} candidates; lower k")
+    cut, rest = None, rest_of(with_cut, epsilon)
+    if rest is not None:
+        if public.bound is None:
+            raise ParameterError(_NO_BOUND)
+        cut = MeasureCut(exact("epsilon", epsilon) - rest, public.bound)
+        sizes = replace(sizes, epsilon=rest)
+    choice = choose(method, public, sizes, ordered)
+    plan = choice.plan(public.relation)
+    both = None if cut is None else WithCut(plan.mechanism, cut)
     return TopKPlan(
-        k=int(k),
-        candidates=len(values),
-        epsilon=None if epsilon is None else float(epsilon),
-        delta=float(delta),
-        relation=str(utility.relation),
-        confidence=float(confidence),
-        target_chance=question.target_chance,
-        judged="lists" if question.as_lists else "sets",
-        draws=draws,
-        seed=seed,
-        rows=tuple(rows),
-        skipped=skipped,
+        mechanism=plan.mechanism if both is None else both,
+        relation=plan.relation,
+        guarantee=plan.guarantee if both is None else both.guarantee(plan.guarantee),
+        draw=plan.draw,
+        check=plan.check,
+        title="" if both is None else f"{plan.name}; {both.name}",
+        reason=plan.reason,
+        about=public,
+        asked=asked,
+        method=choice.method,
+        release=plan,
+        sizes=sizes,
+        cut=cut,
     )
 
 
-def _row(
-    question: PlanQuestion, sealed: SealedScores, candidate: Candidate, epsilon: Real | None
-) -> TopKRow:
-    """One mechanism at the given epsilon, or at the one that reaches the target."""
-    if epsilon is None:
-        needed = question.epsilon_for_target(candidate.at_any())
-        if not needed:
-            raise ParameterError(
-                "no epsilon is known at which it reaches the target chance; give epsilon"
-                if needed is None
-                else "the target is reached by a blind draw; give epsilon, or ask for more"
-            )
-        epsilon = needed
-    mechanism = candidate.at(epsilon)
-    mechanism.check(sealed)
-    return question.row(candidate.word, mechanism, float(epsilon))
+def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
+    if asked.with_counts or asked.with_cut:
+        raise ParameterError("with_counts and with_cut are not for classes; leave them out")
+    method, selection, reason = chosen_for_classes(asked.method, public, sizes, asked.ordered)
+    plan = plan_of(FromClasses(selection), public.relation, reason=reason)
+    return TopKPlan(
+        mechanism=plan.mechanism,
+        relation=plan.relation,
+        guarantee=plan.guarantee,
+        draw=plan.draw,
+        check=plan.check,
+        reason=reason,
+        about=public,
+        asked=asked,
+        method=method,
+        release=plan,
+        sizes=sizes,
+    )
 
 
-def _best_gamma(
-    values: Scores, utility: Utility, wishes: Wishes, epsilon: Real | None, target: Real | None
-) -> Fraction:
-    """The gamma of the highest chance, or of the least epsilon; Gumbel noise stands for all."""
+def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan:
+    """The plan at an epsilon, or at the least one, to four digits, that brings an error."""
+    if asked.epsilon is not None:
+        if asked.error is not None:
+            raise ParameterError("epsilon and error are both given; leave out one of them")
+        return asked.at(asked.epsilon).plan(given)
+    if asked.error is None:
+        raise ParameterError("epsilon is missing; give epsilon, or the error that is wanted")
 
-    @cache
-    def worth(step: int) -> tuple[float, int]:
-        options = wishes.options(Law.GUMBEL, Fraction(step, 20))
-        made = Candidate("canonical", wishes.k, 0, options).at(1 if epsilon is None else epsilon)
-        if epsilon is not None:
-            selection = simplest(made)
-            assert isinstance(selection, Canonical)
-            found = chances_of_canonical(selection, values, utility).log_top
-        else:
-            needed = epsilon_for_top(made, values, wishes.k, float(target or 0), utility=utility)
-            found = -math.inf if needed is None else -needed
-        return round(found, 12), -abs(step - int(20 * GAMMA))  # equally good: the usual one
+    def error(epsilon: float) -> float:
+        bound = asked.at(epsilon).plan(given).error
+        if bound is None:
+            raise ParameterError("nothing is known of this error beforehand; give epsilon")
+        return bound
 
-    rough = max(range(2, 21, 2), key=worth)
-    return Fraction(max((rough - 1, rough, min(rough + 1, 20)), key=worth), 20)
+    return asked.at(_least(error, float(asked.error))).plan(given)
+
+
+def _least(bound: Callable[[float], float], error: float) -> float:
+    """The least epsilon, to four digits, whose bound is at most this."""
+    low, high = 2.0**-20, 1.0
+    while bound(high) > error:
+        low, high = high, 2 * high
+        if high > 2.0**20:
+            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
+    for _ in range(_STEPS):
+        if high / low < 1.0001:
+            break
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if bound(middle) <= error else (middle, high)
+    return high
+
+
+@takes(PlannedTopK)
+def top_k(about: Any, asked: PlannedTopK) -> TopKPlan:
+    """Say what ``winnow.top_k`` does with such counts; nothing is read and nothing is spent.
+
+    ``about`` is ``wn.plan.counts(candidates=, max_items=, ...)``, or data that are sealed, of which
+    only what is public is looked at. The options are those of ``winnow.top_k``;
+    ``plan.run(counts, budget=)`` releases it. ``error`` in the place of ``epsilon`` asks for the
+    least epsilon with which no released item lies further behind, with probability 0.99.
+
+    Printed, the plan compares the methods: bounds for any data, and what the automatic choice goes
+    by. ``plan.simulate(scores)`` says what to expect on public or assumed scores.
+    """
+    return asked.plan(about)

@@ -1,0 +1,71 @@
+"""What is public of scores and counts before there are any: for plans."""
+
+from __future__ import annotations
+
+from winnow.core.checks import Real, count, one_of
+from winnow.core.relation import Relation
+from winnow.core.utility import declared
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
+from winnow.read.scores import LABELS
+from winnow.select.about import AboutScores
+from winnow.select.plan.chances import MOST_CANDIDATES, GapProfile, Gaps
+
+
+@guarded
+def scores(
+    candidates: int | None = None,
+    *,
+    gaps: Gaps | None = None,
+    sensitivity: Real | tuple[Real, Real] = 1,
+    monotone: bool = False,
+    relation: str | Relation = Relation.ADD_REMOVE,
+) -> AboutScores:
+    """Say what is public of scores before there are any, for ``wn.plan.select``.
+
+    ``candidates`` is how many there are. ``gaps`` is how far each *other* candidate is assumed to
+    lie behind the best, in score units: a list with one number for each, ``{gap: how many}``, or
+    one number together with ``candidates``. These are public or hypothetical numbers, such as last
+    year's published counts or a guess; gaps of the private scores themselves would leak through
+    the plan. ``sensitivity``, ``monotone`` and ``relation`` are those of ``wn.seal_scores``.
+    """
+    utility = declared(sensitivity, monotone, relation)
+    if candidates is not None:
+        count(candidates=candidates)
+        if candidates > MOST_CANDIDATES:
+            raise ParameterError(f"candidates={candidates} exceeds 2**53; plan for fewer")
+        candidates = int(candidates)
+    if gaps is None:
+        alone = GapProfile.alone() if candidates == 1 else None
+        return AboutScores(utility=utility, candidates=candidates, gaps=alone)
+    profile = GapProfile.parse(gaps, candidates)
+    return AboutScores(utility=utility, candidates=profile.candidates, gaps=profile)
+
+
+@guarded
+def counts(
+    candidates: int | None = None,
+    *,
+    labels: str = "public",
+    max_items: int | None = None,
+    sensitivity: Real | tuple[Real, Real] = 1,
+    relation: str | Relation = Relation.ADD_REMOVE,
+) -> AboutScores:
+    """Say what is public of counts before there are any, for ``wn.plan.top_k``.
+
+    ``candidates`` is how many items are on the public list; ``labels="private"`` says that the
+    items are found in the data. ``max_items`` is the most items that one person is counted for.
+    """
+    one_of(LABELS, labels=labels)
+    if candidates is not None:
+        count(candidates=candidates)
+        if labels == "private":
+            raise ParameterError("how many private labels there are is private; leave it out")
+    if max_items is not None:
+        count(max_items=max_items)
+    return AboutScores(
+        utility=declared(sensitivity, not isinstance(sensitivity, tuple), relation),
+        candidates=None if candidates is None else int(candidates),
+        max_items=None if max_items is None else int(max_items),
+        private=labels == "private",
+    )

@@ -1,0 +1,121 @@
+"""What is asked of ``winnow.select`` and ``winnow.above``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+from winnow.core.checks import Real
+from winnow.core.options import Checked, Methods, Option
+from winnow.select.methods import OF_CLASSES, OF_SCORES, PickMethod
+
+if TYPE_CHECKING:
+    from winnow.core.plan import Plan
+    from winnow.privacy import Budget
+    from winnow.read.scores import SealedScores
+    from winnow.select.about import AboutScores
+    from winnow.select.plan.verb import SelectPlan
+    from winnow.select.sparse_vector import AboveAnswer
+
+EPSILON = Option("The privacy loss of this call in total.", "E", above=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedSelect(Checked):
+    """What a selection and its plan are asked for alike."""
+
+    epsilon: Annotated[Real | None, EPSILON] = None
+    delta: Annotated[
+        Real, Option("For large-margin, which needs it, e.g. 1e-6.", "D", least=0, below=1)
+    ] = 0.0
+    k: Annotated[
+        int | None,
+        Option("Select so many instead of one.", "K", least=1, served=10_000, flag="-k"),
+    ] = None
+    method: Annotated[
+        PickMethod | str,
+        Methods(
+            "lipschitz needs noise=, and large-margin needs delta=.",
+            OF_SCORES,
+            auto=False,
+            also=OF_CLASSES,
+        ),
+    ] = "permute-and-flip"
+    with_leads: Annotated[
+        bool,
+        Option(
+            "The list in order, and by how much each noisy score leads the next, at no cost.",
+            panel="Method",
+            where=("command",),
+        ),
+    ] = False
+    budget: Budget | None = None
+
+    def at(self, epsilon: Real) -> Select:
+        """The selection at an epsilon."""
+        said = {each.name: getattr(self, each.name) for each in fields(AskedSelect)}
+        return Select(**{**said, "epsilon": epsilon})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select(AskedSelect):
+    """The candidate with the (nearly) highest score, or k of them."""
+
+    epsilon: Annotated[Real, EPSILON] = field()
+    seed: Any = None
+
+    def plan(self, about: Any) -> SelectPlan:
+        """What is charged, drawn and promised, from what is public of the scores."""
+        from winnow.select.plan.verb import planned
+
+        return planned(self, about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedSelect(AskedSelect):
+    """A selection that is to be planned, by its epsilon or by what it is to reach."""
+
+    error: Annotated[
+        Real | None,
+        Option("The error that is wanted in the place of epsilon=, in units of a score.", "X"),
+    ] = None
+    chance: Annotated[
+        Real | None,
+        Option(
+            "The chance that is wanted in the place of epsilon=, on the assumed gaps.",
+            "P",
+            above=0,
+            below=1,
+            where=("command",),
+        ),
+    ] = None
+    confidence: Annotated[
+        Real,
+        Option("How sure errors and bounds are.", "P", above=0, below=1, where=("command",)),
+    ] = 0.95
+
+    def plan(self, about: Any) -> SelectPlan:
+        """The plan at epsilon=, or at the least epsilon that reaches what is wanted."""
+        from winnow.select.plan.verb import planned_for
+
+        return planned_for(self, about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Above(Checked):
+    """Which of a list of private values lie above a public threshold."""
+
+    threshold: Annotated[Real, Option("The public threshold.", "T")]
+    epsilon: Annotated[Real, EPSILON]
+    cutoff: Annotated[int, Option("How many reports are paid for.", "N", least=1)] = 1
+    budget: Budget | None = None
+    seed: Any = None
+
+    def plan(self, about: AboutScores | SealedScores) -> Plan[SealedScores, AboveAnswer]:
+        """What is charged, drawn and promised, from what is public of the values."""
+        from winnow.core.plan import plan_of
+        from winnow.select.sparse_vector import SparseVector
+
+        mechanism = SparseVector(self.epsilon, self.threshold, self.cutoff)
+        mechanism.check_scales(about.utility)
+        return plan_of(mechanism, about.relation)

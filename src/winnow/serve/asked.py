@@ -1,0 +1,26 @@
+"""What is asked of a server: the requests of the library, and where in a dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from winnow.core.options import Option
+from winnow.select.request import PlannedSelect
+from winnow.topk.request import PlannedTopK
+
+COLUMN = Option("The column of a table; events have their items.", "COLUMN")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectOf(PlannedSelect):
+    """The value of a column, or the item, that most people have; or the best k."""
+
+    column: Annotated[str | None, COLUMN] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopKOf(PlannedTopK):
+    """The k most common values of a column, or items."""
+
+    column: Annotated[str | None, COLUMN] = None
