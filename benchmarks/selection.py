@@ -41,7 +41,7 @@ def runners(scores: np.ndarray, d: int, full: bool) -> dict[str, tuple[Callable[
     floats = scores.astype(np.float64)
     repeats = max(3, min(50, 2 * 10**7 // d))
     todo: dict[str, tuple[Callable[[], Any], int]] = {
-        OWN[0]: (lambda: wn.select(scores, epsilon=EPSILON, mechanism="exponential"), repeats),
+        OWN[0]: (lambda: wn.select(scores, epsilon=EPSILON, method="exponential"), repeats),
         OWN[1]: (lambda: wn.select(scores, epsilon=EPSILON), repeats),
         "winnow oneshot top-10": (lambda: wn.select(scores, epsilon=EPSILON, k=10), repeats),
         "numpy gumbel argmax": (

@@ -58,13 +58,13 @@ def selections() -> dict[str, tuple[Call, Call]]:
     for d in (3, 100, 1000):  # as in SMALL
         votes = {f"c{i}": i for i in range(d)}
         found[f"select, d = {d:,}"] = (
-            lambda votes=votes: wn.select(votes, epsilon=EPSILON, monotone=True),
+            lambda votes=votes: wn.select(wn.seal_scores(votes, monotone=True, copy=False), epsilon=EPSILON),
             noisy_top(np.arange(d), 1),
         )
     for d in (10**4, 10**5, 10**6):
         counts = rng.zipf(1.7, d).clip(0, 10**6)
         found[f"select, d = {d:,}"] = (
-            lambda counts=counts: wn.select(counts, epsilon=EPSILON, monotone=True),
+            lambda counts=counts: wn.select(wn.seal_scores(counts, monotone=True, copy=False), epsilon=EPSILON),
             noisy_top(counts, 1),
         )
     return found
@@ -97,7 +97,7 @@ def lists() -> dict[str, tuple[Call, Call]]:
 
     def top(counts: np.ndarray, k: int, mechanism: str) -> Call:
         delta = {"delta": 1e-6} if mechanism == "peel-gumbel" else {}
-        return lambda: wn.top_k(counts, k=k, epsilon=EPSILON, mechanism=mechanism, **delta)
+        return lambda: wn.top_k(counts, k=k, epsilon=EPSILON, method=mechanism, **delta)
 
     for d, names in (
         (10**3, ("gamma", "peel-gumbel")),
@@ -119,7 +119,10 @@ def lists() -> dict[str, tuple[Call, Call]]:
         )
         found[f"large margin, {shape}, d = 1,000,000"] = (
             lambda scores=scores: wn.select(
-                scores, epsilon=EPSILON, delta=1e-6, monotone=True, mechanism="large-margin"
+                wn.seal_scores(scores, monotone=True, copy=False),
+                epsilon=EPSILON,
+                delta=1e-6,
+                method="large-margin",
             ),
             noisy_top(scores, 1),
         )
@@ -132,7 +135,7 @@ def first_calls() -> float:
     took = []
     for _ in range(20):
         start = time.process_time()
-        wn.select(counts, epsilon=EPSILON, monotone=True)
+        wn.select(wn.seal_scores(counts, monotone=True, copy=False), epsilon=EPSILON)
         took.append(time.process_time() - start)
     return 1e3 * float(np.median(took[1:]))
 

@@ -36,21 +36,15 @@ def scores_of(d: int) -> dict[str, np.ndarray]:
 
 def selections() -> dict[str, Call]:
     def top(mechanism: str, **options: Any) -> Call:
-        return lambda scores: wn.top_k(
-            scores, k=10, epsilon=1.0, mechanism=mechanism, **options
-        )  # fmt: skip
+        return lambda scores: wn.top_k(scores, k=10, epsilon=1.0, method=mechanism, **options)  # fmt: skip
 
     return {
-        "permute-and-flip": lambda s: wn.select(s, epsilon=1.0, monotone=True),
-        "exponential": lambda s: wn.select(
-            s, epsilon=1.0, monotone=True, mechanism="exponential"
-        ),
+        "permute-and-flip": lambda s: wn.select(wn.seal_scores(s, monotone=True, copy=False), epsilon=1.0),
+        "exponential": lambda s: wn.select(wn.seal_scores(s, monotone=True, copy=False), epsilon=1.0, method="exponential"),
         "oneshot, k = 10": top("oneshot"),
         "joint, k = 10": top("joint"),
         "canonical, k = 10": top("canonical"),
-        "large margin": lambda s: wn.select(
-            s, epsilon=1.0, delta=1e-6, monotone=True, mechanism="large-margin"
-        ),
+        "large margin": lambda s: wn.select(wn.seal_scores(s, monotone=True, copy=False), epsilon=1.0, delta=1e-6, method="large-margin"),
         "gamma, k = 10": top("gamma"),
         "noisy counts, k = 10": top("laplace", max_items_per_user=1),
         "peeling, k = 10": top("peel-permute-and-flip"),

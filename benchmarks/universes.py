@@ -127,7 +127,7 @@ def measured(name: str, size: int, draws: int, seed: int) -> list[dict[str, Any]
         delta = {"delta": DELTA} if mechanism in MECHANISMS[2:] else {}
         begun = time.process_time()
         picks = [
-            wn.select(sealed, epsilon=EPSILON, mechanism=mechanism, seed=s, **delta).value
+            wn.select(sealed, epsilon=EPSILON, method=mechanism, seed=s, **delta).value
             for s in range(draws)
         ]
         spent = (time.process_time() - begun) / draws

@@ -452,13 +452,11 @@ REFUSED: dict[str, Callable[..., Any]] = {
         wn.classes([(SECRET, ["a"])], total=9), epsilon=1, **to
     ),
     "top_k, classes of an unknown universe": lambda **to: wn.top_k(
-        wn.classes([(SECRET, ["a"])], total=None), k=1, epsilon=1, mechanism="joint", **to
+        wn.classes([(SECRET, ["a"])], total=None), k=1, epsilon=1, method="joint", **to
     ),
-    "top_k, no delta": lambda **to: wn.top_k(
-        _COUNTS, k=2, epsilon=1, mechanism="peel-gumbel", **to
-    ),
+    "top_k, no delta": lambda **to: wn.top_k(_COUNTS, k=2, epsilon=1, method="peel-gumbel", **to),
     "top_k, real scores": lambda **to: wn.top_k(
-        {"a": 0.5, "b": 1.0}, k=1, epsilon=1, mechanism="laplace", max_items_per_user=1, **to
+        wn.seal_counts({"a": 0.5, "b": 1.0}, max_items=1), k=1, epsilon=1, method="laplace", **to
     ),
     "frequent_itemsets, size": lambda **to: wn.frequent_itemsets(
         baskets(), size=3, epsilon=1, delta=0.1, **to

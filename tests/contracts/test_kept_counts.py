@@ -93,9 +93,7 @@ def test_a_public_list_has_a_class_of_items_that_nobody_has(
 def test_every_engine_draws_the_list_of_counts_in_memory(put: Put) -> None:  # noqa: F811
     kept, memory = (asked(ROWS, put, items=ITEMS, keep=keep) for keep in ("engine", "memory"))
     for seed in range(2):
-        lists = [
-            wn.top_k(c, k=4, epsilon=0.3, mechanism="joint", seed=seed) for c in (kept, memory)
-        ]
+        lists = [wn.top_k(c, k=4, epsilon=0.3, method="joint", seed=seed) for c in (kept, memory)]
         assert lists[0].value == lists[1].value and lists[0].receipt == lists[1].receipt
 
 
@@ -141,7 +139,7 @@ def test_every_engine_draws_two_hundred_lists_of_counts_in_memory(put: Put) -> N
     for counts in (both[0], *both):
         lists.append(
             [
-                wn.top_k(counts, k=4, epsilon=0.2, mechanism="joint", seed=seed).value
+                wn.top_k(counts, k=4, epsilon=0.2, method="joint", seed=seed).value
                 for seed in range(200)
             ]
         )
@@ -185,7 +183,7 @@ def test_duckdb_draws_what_its_counts_in_memory_would_give(
     memory = wn.SealedCounts(listed, ITEMS, kept.utility, 5, kept.unit)
     for seed in range(seeds):
         drawn = [
-            wn.top_k(c, k=5, epsilon=0.2, mechanism=mechanism, seed=seed, **options)
+            wn.top_k(c, k=5, epsilon=0.2, method=mechanism, seed=seed, **options)
             for c in (kept, memory)
         ]
         assert drawn[0].value == drawn[1].value
@@ -321,11 +319,11 @@ def test_select_takes_counts_wherever_they_are() -> None:
     for keep in ("engine", "memory"):
         counts = wn.counts((connection, "log"), item="i", user="u", items=ITEMS, keep=keep)
         assert wn.select(counts, epsilon=50.0, k=2, seed=1).value[0] in ITEMS
-        assert wn.select(counts, epsilon=1.0, delta=1e-6, mechanism="large-margin").value in ITEMS
+        assert wn.select(counts, epsilon=1.0, delta=1e-6, method="large-margin").value in ITEMS
         with pytest.raises(ParameterError, match="leave out sensitivity"):
-            wn.select(counts, epsilon=1.0, sensitivity=2)
+            wn.select(wn.seal_scores(counts, sensitivity=2), epsilon=1.0)
         with pytest.raises(wn.RelationMismatch):
-            wn.select(counts, epsilon=1.0, relation="substitution")
+            wn.select(wn.seal_scores(counts, relation="substitution"), epsilon=1.0)
 
 
 PRIVATE_LABELS: dict[str, Any] = {
@@ -334,7 +332,7 @@ PRIVATE_LABELS: dict[str, Any] = {
         c, k=2, epsilon=1.0, delta=1e-6, with_counts=True, budget=b
     ),
     "limited-domain": lambda c, b: wn.top_k(
-        c, k=2, epsilon=1.0, delta=1e-6, mechanism="limited-domain", budget=b
+        c, k=2, epsilon=1.0, delta=1e-6, method="limited-domain", budget=b
     ),
     "tabulate": lambda c, b: wn.tabulate(c, epsilon=1.0, delta=1e-6, budget=b),
 }
@@ -424,7 +422,7 @@ def test_tasks_of_spark_that_are_repeated_answer_alike(
     """A partition whose first attempt fails after its answer is answered for again."""
     session = request.getfixturevalue("spark")
     frame = session.range(0, 3000, 1, 3).selectExpr("id AS i", "id % 97 AS s")
-    opened = wn.open_selection(epsilon=1.0, k=4, mechanism="exponential", seed=5)
+    opened = wn.open_selection(epsilon=1.0, k=4, method="exponential", seed=5)
     worker = opened.worker
 
     def twice(batches: Any) -> Any:
@@ -437,6 +435,6 @@ def test_tasks_of_spark_that_are_repeated_answer_alike(
 
     parts = [bytes(row["part"]) for row in frame.mapInArrow(twice, "part binary").collect()]
     once = wn.select(
-        wn.scores(frame, id="i", score="s"), epsilon=1.0, k=4, mechanism="exponential", seed=5
+        wn.scores(frame, id="i", score="s"), epsilon=1.0, k=4, method="exponential", seed=5
     )
     assert len(parts) == 6 and opened.finish(parts).value == once.value

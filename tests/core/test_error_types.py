@@ -218,12 +218,13 @@ def exhausted(values: Any) -> None:
 PUBLIC_ERRORS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any]]] = {
     "select, epsilon": (lambda d: wn.select(d, epsilon=-1), COUNTS),
     "select, k": (lambda d: wn.select(d, epsilon=1, k=9), COUNTS),
-    "select, mechanism": (lambda d: wn.select(d, epsilon=1, mechanism="best"), COUNTS),
-    "select, delta": (lambda d: wn.select(d, epsilon=1, mechanism="large-margin"), COUNTS),
+    "select, mechanism": (lambda d: wn.select(d, epsilon=1, method="best"), COUNTS),
+    "select, delta": (lambda d: wn.select(d, epsilon=1, method="large-margin"), COUNTS),
     "select, budget": (
         lambda d: wn.select(d, epsilon=1, budget=wn.Budget(epsilon=0.5)), COUNTS),
     "select, relation": (
-        lambda d: wn.Session(epsilon=1).select(d, epsilon=1, relation="substitution"), COUNTS),
+        lambda d: wn.Session(epsilon=1).select(
+            wn.seal_scores(d, relation="substitution"), epsilon=1), COUNTS),
     "top_k, k": (lambda d: wn.top_k(d, k=9, epsilon=1), COUNTS),
     "top_k, budget": (lambda d: wn.Session(epsilon=1).top_k(d, k=2, epsilon=2), COUNTS),
     "above, threshold": (lambda d: wn.above(d, threshold="high", epsilon=1), COUNTS),

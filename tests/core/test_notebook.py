@@ -37,7 +37,7 @@ def shown() -> dict[str, Any]:
     top = {"k": 2, "epsilon": 1, "seed": 1, "labels": "public"}
     tables = wn.tabulate(table(), by=[["town", "year"], ["year"]], epsilon=1, seed=1)
     return {
-        "select": wn.select(votes, epsilon=1, seed=1, labels="public"),
+        "select": wn.select(wn.seal_scores(votes, labels="public"), epsilon=1, seed=1),
         "top": wn.top_k(votes, **top),
         "counted": wn.top_k(votes, with_counts=True, **top),
         "above": wn.above(votes, threshold=1, epsilon=9, seed=1),
@@ -167,5 +167,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_itemsets_are_not_taken_for_counts() -> None:
-    found = wn.top_k({(1, 2): 50, (1, 3): 40}, k=2, epsilon=9, seed=1, labels="public")
+    found = wn.top_k(
+        wn.seal_counts({(1, 2): 50, (1, 3): 40}, labels="public"), k=2, epsilon=9, seed=1
+    )
     assert found.to_pandas().item.tolist() == ["1 + 2", "1 + 3"]

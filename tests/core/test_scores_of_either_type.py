@@ -83,7 +83,7 @@ def test_parts_of_a_person_are_rounded_away_where_one_has_one_item() -> None:
     drawn = [
         [
             wn.top_k(
-                scores, k=1, epsilon=1.0, mechanism="canonical", max_items_per_user=1, seed=seed
+                wn.seal_counts(scores, max_items=1), k=1, epsilon=1.0, method="canonical", seed=seed
             ).value
             for seed in range(200)
         ]
@@ -191,7 +191,7 @@ def test_numbers_beyond_float64_are_refused_for_every_parameter(name: str) -> No
     def call() -> object:
         if name == "threshold":
             return wn.above([1.0, 2.0], threshold=long, epsilon=1.0)
-        return wn.select([1.0, 2.0], mechanism="large-margin", **settings)  # type: ignore[arg-type]
+        return wn.select([1.0, 2.0], method="large-margin", **settings)  # type: ignore[arg-type]
 
     with pytest.raises(wn.InputError, match=f"{name} is a longdouble with more digits"):
         call()

@@ -114,14 +114,14 @@ def test_labels_found_in_the_data_are_refused_until_a_word_says_what_they_are(fo
     for verb in (lambda: wn.top_k(found, k=1, epsilon=1.0), lambda: wn.select(found, epsilon=1.0)):
         with pytest.raises(ParameterError, match=r"labels='private'.*labels='public'"):
             verb()
-    assert wn.top_k(found, k=1, epsilon=50.0, labels="public").value == ["NY"]
-    assert wn.select(found, epsilon=50.0, labels="public").value == "NY"
-    private = wn.top_k(found, k=2, epsilon=5.0, delta=1e-3, labels="private")
+    assert wn.top_k(wn.seal_counts(found, labels="public"), k=1, epsilon=50.0).value == ["NY"]
+    assert wn.select(wn.seal_scores(found, labels="public"), epsilon=50.0).value == "NY"
+    private = wn.top_k(wn.seal_counts(found, labels="private"), k=2, epsilon=5.0, delta=1e-3)
     assert set(private.value) <= {"NY", "CA"} and private.guarantee.delta > 0
     with pytest.raises(ParameterError, match="delta"):
-        wn.top_k(found, k=1, epsilon=1.0, labels="private")
+        wn.top_k(wn.seal_counts(found, labels="private"), k=1, epsilon=1.0)
     with pytest.raises(ParameterError, match="labels='unknown'"):
-        wn.top_k(found, k=1, epsilon=1.0, labels="unknown")
+        wn.top_k(wn.seal_counts(found, labels="unknown"), k=1, epsilon=1.0)
 
 
 def test_lists_that_the_caller_wrote_need_no_word() -> None:
@@ -135,16 +135,18 @@ def test_private_labels_are_the_same_in_any_order_and_without_zeros() -> None:
     counts = {"b": 40, "a": 60, "c": 0, "d": 20}
     for order in (list(counts), sorted(counts)):
         given = {label: counts[label] for label in order}
-        found = wn.top_k(given, k=3, epsilon=1.0, delta=1e-3, labels="private", seed=7)
-        assert found.value == wn.top_k(
-            {k: v for k, v in sorted(counts.items()) if v}, k=3, epsilon=1.0, delta=1e-3,
-            labels="private", seed=7,
-        ).value  # fmt: skip
+        found = wn.top_k(
+            wn.seal_counts(given, labels="private"), k=3, epsilon=1.0, delta=1e-3, seed=7
+        )
+        held = wn.seal_counts({k: v for k, v in sorted(counts.items()) if v}, labels="private")
+        assert found.value == wn.top_k(held, k=3, epsilon=1.0, delta=1e-3, seed=7).value
     for bad, why in (({"a": -1}, "negative"), ({"a": 1.5}, "whole"), ([3, 1], "labels")):
         with pytest.raises(wn.InputError, match=why):
-            wn.top_k(bad, k=1, epsilon=1.0, delta=1e-3, labels="private")
+            wn.top_k(wn.seal_counts(bad, labels="private"), k=1, epsilon=1.0, delta=1e-3)
     with pytest.raises(ParameterError, match="sensitivity"):
-        wn.top_k({"a": 1}, k=1, epsilon=1.0, delta=1e-3, labels="private", sensitivity=2)
+        wn.top_k(
+            wn.seal_counts({"a": 1}, labels="private", sensitivity=2), k=1, epsilon=1.0, delta=1e-3
+        )
 
 
 def test_a_file_of_counts_says_where_its_items_come_from(

@@ -134,8 +134,9 @@ def session(verb: str, source: Any, **options: Any) -> None:
 
 VERBS: dict[str, Callable[[Any], Any]] = {
     "select": lambda s: wn.select(s, **HOW),
-    "select, named": lambda s: wn.select(s, label_column="name", score_column="n", **HOW),
-    "select, labels": lambda s: wn.select([1, 2], labels=s, **HOW),
+    "select, named": lambda s: wn.select(
+        wn.seal_scores(s, label_column="name", score_column="n"), **HOW),
+    "select, labels": lambda s: wn.select(wn.seal_scores([1, 2], labels=s), **HOW),
     "top_k": lambda s: wn.top_k(s, k=1, **HOW),
     "above": lambda s: wn.above(s, threshold=3, **HOW),
     "open_above": streamed,

@@ -164,7 +164,7 @@ def test_a_connection_counts_as_the_slow_twin_does(warehouse: Any) -> None:
     kept = wn.counts((warehouse, "log"), keep="engine", items=ITEMS, **options)
     assert isinstance(open_sealed(kept.values), KeptCounts)
     memory = wn.counts((warehouse, "log"), keep="memory", items=ITEMS, **options)
-    lists = [wn.top_k(c, k=3, epsilon=0.5, mechanism="joint", seed=2).value for c in (kept, memory)]
+    lists = [wn.top_k(c, k=3, epsilon=0.5, method="joint", seed=2).value for c in (kept, memory)]
     assert lists[0] == lists[1]
     assert len(wn.top_k(wn.counts((warehouse, "log"), keep="engine", **options), k=3, epsilon=9.0,
                         delta=1e-3).value) <= 3  # fmt: skip

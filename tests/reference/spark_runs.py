@@ -115,7 +115,7 @@ def top(source: Any, keep: str) -> Any:
 
     bound = {"max_items_per_user": 2, "items": ITEMS, "salt": "s"}
     counts = wn.counts(source, item="i", user="u", keep=keep, **bound)
-    return wn.top_k(counts, k=4, epsilon=0.3, mechanism="joint", seed=3).value
+    return wn.top_k(counts, k=4, epsilon=0.3, method="joint", seed=3).value
 
 
 def chosen(source: Any) -> Any:
@@ -123,7 +123,7 @@ def chosen(source: Any) -> Any:
     import winnow as wn
 
     scores = wn.scores(source, id="i", score="s")
-    return wn.select(scores, epsilon=1.0, k=3, mechanism="exponential", seed=5).value
+    return wn.select(scores, epsilon=1.0, k=3, method="exponential", seed=5).value
 
 
 def frames() -> tuple[Any, Any]:
@@ -214,7 +214,7 @@ def main(folder: Path) -> None:
             with urlopen(f"{session.sparkContext.uiWebUrl}/{asked}") as answer:
                 (folder / "pages" / f"{place:02}").write_bytes(answer.read())
         session.stop()
-    key = wn.open_selection(epsilon=1.0, k=3, mechanism="exponential", seed=5).worker._key
+    key = wn.open_selection(epsilon=1.0, k=3, method="exponential", seed=5).worker._key
     said = {"answers": found, "connect": connected, "key": key.hex(), "left": left}
     (folder / "said.json").write_text(json.dumps(said))
 

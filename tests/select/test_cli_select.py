@@ -63,20 +63,20 @@ def test_json_is_the_release_and_nothing_else(votes: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "mechanism", "guarantee"),
     [
-        (["--mechanism", "exponential"], "exponential", {}),
-        (["--mechanism", "noisy-max", "--monotone"], "noisy-max", {}),
+        (["--method", "exponential"], "exponential", {}),
+        (["--method", "noisy-max", "--monotone"], "noisy-max", {}),
         (
-            ["--mechanism", "lipschitz", "--noise", "half-logistic"],
+            ["--method", "lipschitz", "--noise", "half-logistic"],
             "lipschitz (half-logistic noise)",
             {},
         ),
         (
-            ["--mechanism", "large-margin", "--delta", 1e-6],
+            ["--method", "large-margin", "--delta", 1e-6],
             "large-margin (tight thresholds)",
             {"delta": 1e-6},
         ),
         (
-            ["--mechanism", "large-margin", "--delta", 1e-6, "--thresholds", "printed"],
+            ["--method", "large-margin", "--delta", 1e-6, "--thresholds", "printed"],
             "large-margin (printed thresholds)",
             {"delta": 1e-6},
         ),
@@ -113,7 +113,7 @@ def test_sensitivity_and_monotone_change_the_noise(tmp_path: Path) -> None:
 
 
 def test_leads_and_two_sided_sensitivities_reach_the_mechanism(votes: Path) -> None:
-    options = ["--epsilon", 5, "--mechanism", "noisy-max", "--with-leads", "-k", 2, "--seed", 1]
+    options = ["--epsilon", 5, "--method", "noisy-max", "--with-leads", "-k", 2, "--seed", 1]
     found = run("select", votes, *options, "--sensitivity", "0.25,1", "--json")
     assert found.exit_code == 0, found.stderr
     document = json.loads(found.stdout)
@@ -132,7 +132,7 @@ def test_a_seeded_result_says_that_it_is_not_private(votes: Path) -> None:
 
 
 def test_the_top_k_say_whether_they_are_in_order(votes: Path) -> None:
-    ordered = run("select", votes, "--epsilon", 1, "-k", 2, "--mechanism", "exponential")
+    ordered = run("select", votes, "--epsilon", 1, "-k", 2, "--method", "exponential")
     assert "best first" in ordered.stdout
     assert "in the order of the file" in run("select", votes, "--epsilon", 1, "-k", 2).stdout
 
@@ -224,7 +224,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_spending(
 
     monkeypatch.setattr(Path, "open", refuse)
     monkeypatch.setattr(
-        import_module("winnow.select.verb"), "select", lambda *_, **__: pytest.fail("spent")
+        import_module("winnow.select.plan.verb"), "_run", lambda *_, **__: pytest.fail("spent")
     )
     result = run("select", votes, "--epsilon", 1, "--out", tmp_path / "result.json")
     assert result.exit_code == 2
@@ -256,13 +256,16 @@ def test_a_full_disk_does_not_lose_the_result(
 REFUSED = {
     "missing file": (["none.csv", "--epsilon", 1], "there is no such file"),
     "long name": (["a" * 300 + ".csv", "--epsilon", 1], "File name too long"),
-    "epsilon zero": (["votes.csv", "--epsilon", 0], "--epsilon 0.0 is not positive"),
+    "epsilon zero": (["votes.csv", "--epsilon", 0], "--epsilon 0.0 is not above 0"),
     "epsilon nan": (["votes.csv", "--epsilon", "nan"], "not finite"),
     "k too large": (["votes.csv", "--epsilon", 1, "-k", 4], "-k 4 exceeds 3 candidates"),
     "k zero": (["votes.csv", "--epsilon", 1, "-k", 0], "-k 0 is below 1"),
     "delta": (["votes.csv", "--epsilon", 1, "--delta", 1e-6], "has no use for it"),
-    "no delta": (["votes.csv", "--epsilon", 1, "--mechanism", "large-margin"], "delta > 0"),
-    "noise": (["votes.csv", "--epsilon", 1, "--noise", "gumbel"], "has its own noise"),
+    "no delta": (["votes.csv", "--epsilon", 1, "--method", "large-margin"], "delta > 0"),
+    "noise": (
+        ["votes.csv", "--epsilon", 1, "--noise", "gumbel"],
+        "gumbel is for lipschitz",
+    ),
     "column": (["votes.csv", "--epsilon", 1, "--score", "x"], "no column 'x'"),
     "sensitivity": (["votes.csv", "--epsilon", 1, "--sensitivity", -1], "not positive"),
 }
@@ -287,7 +290,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
         ["votes.csv"],
         ["--epsilon", 1],
         ["votes.csv", "--epsilon", "one"],
-        ["votes.csv", "--epsilon", 1, "--mechanism", "best"],
+        ["votes.csv", "--epsilon", 1, "--method", "best"],
         ["votes.csv", "--epsilon", 1, "--unknown"],
     ],
 )
@@ -303,7 +306,7 @@ def test_an_unexpected_error_does_not_show_its_text(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the score was {SECRET}")
 
-    monkeypatch.setattr(import_module("winnow.select.verb"), "select", broken)
+    monkeypatch.setattr(import_module("winnow.select.plan.verb"), "_run", broken)
     result = run("select", votes, "--epsilon", 1)
     assert result.exit_code == 1
     assert "unexpected RuntimeError" in result.stderr and "report it" in result.stderr

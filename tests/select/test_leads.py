@@ -69,33 +69,38 @@ def test_leads_are_those_of_the_noise_on_the_tape() -> None:
 
 def test_the_verb_releases_pairs_for_the_same_epsilon() -> None:
     found = wn.select(
-        SCORES, epsilon=3, k=3, mechanism="noisy-max", monotone=True, with_leads=True, seed=1
+        wn.seal_scores(SCORES, monotone=True),
+        epsilon=3,
+        k=3,
+        method="noisy-max",
+        with_leads=True,
+        seed=1,
     )
     assert [label for label, _ in found.value] == ["a", "b", "c"]
     assert all(isinstance(lead, int) and lead >= 0 for _, lead in found.value)
     assert found.guarantee.epsilon == 3
     assert "with leads" in found.receipt.mechanism
     assert found.to_pandas().columns.tolist()[:2] == ["item", "lead"]
-    inside = wn.select(SCORES, epsilon=3, k=2, monotone=True, with_leads=True, seed=1).value
+    inside = wn.select(
+        wn.seal_scores(SCORES, monotone=True), epsilon=3, k=2, with_leads=True, seed=1
+    ).value
     assert inside[0][1] is not None and inside[1][1] is None
-    one = wn.select({"x": 0.5, "y": 0.25}, epsilon=3, mechanism="noisy-max", sensitivity=0.5,
-                    with_leads=True, seed=1).value  # fmt: skip
+    halves = wn.seal_scores({"x": 0.5, "y": 0.25}, sensitivity=0.5)
+    one = wn.select(halves, epsilon=3, method="noisy-max", with_leads=True, seed=1).value
     assert one[0] in "xy" and isinstance(one[1], float)
 
 
 def test_oneshot_lists_are_in_order_if_asked() -> None:
-    found = wn.top_k(SCORES, k=3, epsilon=30, mechanism="oneshot", ordered=True, seed=1)
+    found = wn.top_k(SCORES, k=3, epsilon=30, method="oneshot", ordered=True, seed=1)
     assert found.value == ["a", "b", "c"] and "in order" in found.receipt.mechanism
-    assert (
-        found.receipt.event == wn.top_k(SCORES, k=3, epsilon=30, mechanism="oneshot").receipt.event
-    )
+    assert found.receipt.event == wn.top_k(SCORES, k=3, epsilon=30, method="oneshot").receipt.event
 
 
 @pytest.mark.parametrize(
     ("how", "match"),
     [
         ({"with_leads": True}, "2 or more"),
-        ({"with_leads": True, "mechanism": "large-margin", "delta": 0.1}, "no leads"),
+        ({"with_leads": True, "method": "large-margin", "delta": 0.1}, "no leads"),
         ({"with_leads": 1}, "True or False"),
     ],
 )

@@ -264,7 +264,7 @@ def test_no_warning_or_floating_point_error_depends_on_the_scores() -> None:
         for scores in ([1e-320, 0.0, 5.0], [1e300, -1e300, 0.0], [0.0, 0.0]):
             for mechanism in ("permute-and-flip", "exponential", "noisy-max", "large-margin"):
                 delta = 1e-6 if mechanism == "large-margin" else 0.0
-                wn.select(scores, epsilon=1.0, delta=delta, mechanism=mechanism)
+                wn.select(scores, epsilon=1.0, delta=delta, method=mechanism)
 
 
 def test_scores_sealed_for_later_do_not_follow_the_callers_array() -> None:

@@ -90,7 +90,7 @@ def test_every_source_gives_the_same_list(tmp_path: Path) -> None:
     for source in sources(tmp_path):
         scores = wn.scores(source, id="item", score="points")
         assert repr(scores) == "<sealed scores in the column 'points' of a source>"
-        many = wn.select(scores, epsilon=1.0, k=4, mechanism="exponential", seed=2)
+        many = wn.select(scores, epsilon=1.0, k=4, method="exponential", seed=2)
         one = wn.select(scores, epsilon=1.0, seed=3)
         found.append((many.value, one.value, many.receipt))
     assert all(each == found[0] for each in found)
@@ -107,10 +107,10 @@ def answer(worker: Worker, start: int) -> bytes:
 
 
 def test_processes_answer_for_one_selection() -> None:
-    opened = wn.open_selection(epsilon=1.0, k=3, mechanism="exponential", seed=4)
+    opened = wn.open_selection(epsilon=1.0, k=3, method="exponential", seed=4)
     with multiprocessing.get_context("fork").Pool(2) as pool:
         parts = pool.starmap(answer, [(opened.worker, 500 * i) for i in range(4)])
-    alone = wn.open_selection(epsilon=1.0, k=3, mechanism="exponential", seed=4)
+    alone = wn.open_selection(epsilon=1.0, k=3, method="exponential", seed=4)
     whole = alone.worker.contenders(np.arange(2000), np.concatenate(
         [np.arange(500 * i, 500 * i + 500) % 97 for i in range(4)]
     ))  # fmt: skip
@@ -161,11 +161,11 @@ def test_what_cannot_be_selected_is_refused_before_the_charge(tmp_path: Path) ->
         wn.scores(frame, id="item", score="item")
     scores = wn.scores(frame, id="item", score="points")
     with pytest.raises(ParameterError, match="large-margin"):
-        wn.select(scores, epsilon=1.0, delta=1e-6, mechanism="large-margin", budget=budget)
+        wn.select(scores, epsilon=1.0, delta=1e-6, method="large-margin", budget=budget)
     with pytest.raises(ParameterError, match="pure epsilon-DP"):
         wn.select(scores, epsilon=1.0, delta=1e-6, budget=budget)
-    with pytest.raises(ParameterError, match="do not give others"):
-        wn.select(scores, epsilon=1.0, labels=["a", "b"], budget=budget)
+    with pytest.raises(ParameterError, match="sealed already"):
+        wn.select(wn.seal_scores(scores, labels=["a", "b"]), epsilon=1.0, budget=budget)
     assert budget.spent.amount == 0
     assert wn.select(scores, epsilon=1.0, k=5, seed=1).value == ["a", "b"]
 

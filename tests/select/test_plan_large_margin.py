@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference import planned
 from reference.commands import invoke
 from winnow.select.plan.chances import GapProfile
 from winnow.select.plan.margin import margin_chances, two_level_chance
@@ -38,11 +39,11 @@ def test_two_levels_agree_with_the_integration_over_a_profile(
 def test_the_needed_margins_reach_the_wanted_chance(plan: wn.plan.MarginPlan) -> None:
     assert plan.needed is not None
     for name, margin in plan.needed.items():
-        words: dict[str, Any] = {"mechanism": name.partition(" ")[0]}
-        if words["mechanism"] == "large-margin":
+        words: dict[str, Any] = {"method": name.partition(" ")[0]}
+        if words["method"] == "large-margin":
             words |= {"delta": 1e-6, "thresholds": "printed" if "(" in name else "tight"}
         gaps = {0: 9, margin: 9990}
-        reached = wn.plan.select(gaps, epsilon=0.5, **words).chance
+        reached = planned.select(gaps, epsilon=0.5, **words).chance
         assert reached == pytest.approx(0.95, abs=1e-3)
 
 
@@ -109,7 +110,7 @@ def test_a_profile_is_compared_and_its_shells_are_listed() -> None:
     assert plan.candidates == 10_105 and plan.outcomes is not None
     assert [(shell.size, shell.next_gap) for shell in plan.shells] == [(5, 50), (105, 2000)]
     assert plan.shells[0].needed > 50 and plan.shells[1].needed < 2000
-    chance = wn.plan.select(gaps, epsilon=1, mechanism="large-margin", delta=1e-6).chance
+    chance = planned.select(gaps, epsilon=1, method="large-margin", delta=1e-6).chance
     assert plan.outcomes["large-margin"]["chance"] == pytest.approx(chance)
     many = wn.plan.large_margin(np.arange(1.0, 5000), epsilon=1, delta=1e-6)
     assert len(many.shells) <= 40

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-import winnow.plan as plan
+from reference import planned as plan
 from reference.inside import Law
 from reference.mechanisms import LipschitzMechanism
 from winnow import InputError, Utility
@@ -26,12 +26,12 @@ from winnow.select.plan.margin import margin_chances
 
 LAWS = list(Law)
 FAMILY = [
-    {"mechanism": "exponential"},
-    {"mechanism": "permute-and-flip"},
-    {"mechanism": "noisy-max"},
-    {"mechanism": "lipschitz", "noise": "logistic"},
-    {"mechanism": "lipschitz", "noise": "half-logistic"},
-    {"mechanism": "large-margin", "delta": 1e-6},
+    {"method": "exponential"},
+    {"method": "permute-and-flip"},
+    {"method": "noisy-max"},
+    {"method": "lipschitz", "noise": "logistic"},
+    {"method": "lipschitz", "noise": "half-logistic"},
+    {"method": "large-margin", "delta": 1e-6},
 ]
 
 
@@ -274,7 +274,7 @@ def test_large_margin_with_capped_work_errs_on_the_safe_side(monkeypatch):
     capped = margin_chances(GapProfile.parse(gaps, None), 1.0, 1.0, 1e-6, "tight")
     assert capped.chances.sum() == pytest.approx(1, abs=1e-13)
     assert full.missed < 1e-9 < full.chances[0] - capped.chances[0] <= capped.missed
-    report = plan.select(gaps, epsilon=1, delta=1e-6, mechanism="large-margin")
+    report = plan.select(gaps, epsilon=1, delta=1e-6, method="large-margin")
     assert report.chance == capped.chances[0]
     assert "lower bound" in report.caution
 
@@ -324,7 +324,7 @@ def test_the_plan_uses_the_scale_of_the_mechanism_that_would_run(k):
     assert scale == 1.5 / (2 * k * 2)
     scores, counts = -scale * np.array([0, 5, 30.0]), np.array([1, 2, 40.0])
     report = plan.select(
-        {5: 2, 30: 40}, epsilon=1.5, k=k, mechanism="noisy-max", sensitivity=4, monotone=True
+        {5: 2, 30: 40}, epsilon=1.5, k=k, method="noisy-max", sensitivity=4, monotone=True
     )
     assert report.chance == pytest.approx(top_set_chance(Law.LAPLACE, scores, counts, k))
     assert report.worst_case == pytest.approx(
@@ -350,8 +350,8 @@ def test_the_named_mechanisms_are_their_noises():
         ("permute-and-flip", "exponential"),
         ("noisy-max", "laplace"),
     ]:
-        named = plan.select([1, 5], epsilon=1, mechanism=mechanism)
-        lipschitz = plan.select([1, 5], epsilon=1, mechanism="lipschitz", noise=noise)
+        named = plan.select([1, 5], epsilon=1, method=mechanism)
+        lipschitz = plan.select([1, 5], epsilon=1, method="lipschitz", noise=noise)
         assert named.chance == lipschitz.chance and named.bound == lipschitz.bound
 
 
@@ -377,29 +377,28 @@ def test_the_named_mechanisms_are_their_noises():
         ({"candidates": 0}, "candidates=0 is below 1"),
         ({"candidates": 2.5}, "candidates=2.5 is not a whole number"),
         ({"candidates": 2**60}, "exceeds 2"),
-        ({}, "gaps and candidates are both missing"),
         ({"gaps": [1], "k": 3}, "k=3 exceeds 2 candidates; lower k"),
         ({"gaps": [1], "k": 0}, "k=0 is below 1"),
-        ({"gaps": [1], "mechanism": "magic"}, "mechanism='magic' is unknown"),
-        ({"gaps": [1], "mechanism": "large-margin"}, "needs delta"),
-        ({"gaps": [1], "mechanism": "large-margin", "delta": 0.1, "k": 2}, "selects one"),
-        ({"gaps": [1], "mechanism": "lipschitz"}, "needs noise"),
-        ({"gaps": [1], "mechanism": "lipschitz", "noise": "white"}, "noise='white' is unknown"),
-        ({"gaps": [1], "noise": "gumbel"}, "own noise"),
+        ({"gaps": [1], "method": "magic"}, "method='magic' is unknown"),
+        ({"gaps": [1], "method": "large-margin"}, "needs delta"),
+        ({"gaps": [1], "method": "large-margin", "delta": 0.1, "k": 2}, "selects one"),
+        ({"gaps": [1], "method": "lipschitz"}, "needs noise"),
+        ({"gaps": [1], "method": "lipschitz", "noise": "white"}, "noise='white' is unknown"),
+        ({"gaps": [1], "noise": "gumbel"}, "noise=.gumbel. is for lipschitz"),
         ({"gaps": [1], "delta": 1e-6}, "delta"),
         ({"gaps": [1], "thresholds": "printed"}, "thresholds"),
-        ({"gaps": [1], "confidence": 1}, "confidence=1 is not between"),
-        ({"gaps": [1], "epsilon": 0}, "epsilon=0 is not positive"),
+        ({"gaps": [1], "confidence": 1}, "confidence=1 is not below 1"),
+        ({"gaps": [1], "epsilon": 0}, "epsilon=0 is not above 0"),
         ({"gaps": [1], "epsilon": 1e-300}, "280 orders of magnitude"),
         ({"gaps": [1], "epsilon": None}, "epsilon is missing"),
         ({"gaps": [1], "sensitivity": 0}, "sensitivity=0 is not positive"),
         ({"gaps": [1], "relation": "cousins"}, "relation='cousins' is unknown"),
-        ({"gaps": [1], "target_chance": 1.5}, "target_chance=1.5 is not between"),
-        ({"gaps": [1], "target_error": -1}, "target_error=-1 is negative"),
-        ({"candidates": 9, "target_error": 0}, "target_error=0 is not positive"),
-        ({"candidates": 9, "target_chance": 0.5}, "target_chance needs gaps"),
-        ({"gaps": [1], "target_chance": 0.9, "target_error": 1}, "both given"),
-        ({"gaps": [1], "target_chance": 0.4, "epsilon": None}, "blind draw"),
+        ({"gaps": [1], "chance": 1.5}, "chance=1.5 is not below 1"),
+        ({"gaps": [1], "error": -1}, "error=-1 is negative"),
+        ({"candidates": 9, "error": 0}, "error=0 is not positive"),
+        ({"candidates": 9, "chance": 0.5}, "chance needs gaps"),
+        ({"gaps": [1], "chance": 0.9, "error": 1}, "both given"),
+        ({"gaps": [1], "chance": 0.4, "epsilon": None}, "blind draw"),
     ],
 )
 def test_bad_input_is_refused_with_what_and_how_to_mend_it(arguments, message):
@@ -412,7 +411,7 @@ def test_bad_input_is_refused_with_what_and_how_to_mend_it(arguments, message):
 
 
 def test_the_report_is_plain_data_and_a_readable_table():
-    report = plan.select([3, 5, 10], epsilon=1, target_chance=0.95, confidence=0.9)
+    report = plan.select([3, 5, 10], epsilon=1, chance=0.95, confidence=0.9)
     again = json.loads(json.dumps(report.to_dict()))
     assert again["chance"] == report.chance
     assert again["citation"] == list(report.citation)
@@ -453,12 +452,12 @@ def test_a_chance_close_to_one_is_shown_by_what_is_missing():
 @pytest.mark.parametrize("setting", FAMILY)
 @pytest.mark.parametrize("gaps", [[3, 5, 10, 20], {0: 2, 7: 1000}, {120: 10**6}])
 def test_the_epsilon_for_a_target_reaches_it_and_is_the_smallest(setting, gaps):
-    report = plan.select(gaps, target_chance=0.9, **setting)
+    report = plan.select(gaps, chance=0.9, **setting)
     assert report.epsilon == report.epsilon_for_target
     assert report.chance >= 0.9
     assert plan.select(gaps, epsilon=report.epsilon * (1 - 1e-6), **setting).chance < 0.9
 
-    report = plan.select(gaps, target_error=4, confidence=0.8, **setting)
+    report = plan.select(gaps, error=4, confidence=0.8, **setting)
     assert report.error_quantile <= 4
     less = plan.select(gaps, epsilon=report.epsilon * (1 - 1e-6), confidence=0.8, **setting)
     assert less.error_quantile > 4
@@ -468,29 +467,29 @@ def test_the_epsilon_for_a_target_reaches_it_and_is_the_smallest(setting, gaps):
 @pytest.mark.parametrize("setting", FAMILY[:-1])
 def test_the_epsilon_for_a_top_set_reaches_its_target_and_is_the_smallest(setting):
     gaps = {0: 1, 6: 3, 15: 500}
-    report = plan.select(gaps, k=3, target_chance=0.7, **setting)
+    report = plan.select(gaps, k=3, chance=0.7, **setting)
     assert report.chance >= 0.7
     assert plan.select(gaps, k=3, epsilon=report.epsilon * (1 - 1e-6), **setting).chance < 0.7
-    report = plan.select(gaps, k=3, target_error=2, **setting)
+    report = plan.select(gaps, k=3, error=2, **setting)
     assert report.error_quantile <= 2 and "upper bound" in report.target_basis
 
 
 @pytest.mark.parametrize("setting", FAMILY)
-def test_without_gaps_the_target_error_is_met_by_the_bound_exactly(setting):
-    report = plan.select(candidates=1000, target_error=5, **setting)
+def test_without_gaps_the_error_is_met_by_the_bound_exactly(setting):
+    report = plan.select(candidates=1000, error=5, **setting)
     assert report.bound == pytest.approx(5)
     assert report.target_basis == "the bound for any data"
 
 
 def test_a_target_that_a_blind_draw_reaches_needs_no_epsilon():
-    assert plan.select([1], epsilon=1, target_chance=0.4).epsilon_for_target == 0
-    assert plan.select([1], epsilon=1, target_error=2).epsilon_for_target == 0
+    assert plan.select([1], epsilon=1, chance=0.4).epsilon_for_target == 0
+    assert plan.select([1], epsilon=1, error=2).epsilon_for_target == 0
 
 
 def test_a_chance_that_is_not_monotone_in_epsilon_is_announced():
     # Accidental stops at rank 1 are likeliest for tiny epsilon when delta is absurd.
     report = plan.select(
-        1, candidates=10_001, mechanism="large-margin", delta=0.3, epsilon=1, target_chance=0.9
+        1, candidates=10_001, method="large-margin", delta=0.3, epsilon=1, chance=0.9
     )
     tiny, small, _ = (chance for _, chance, _ in report.curve([0.001, 10, 100]))
     assert tiny > small

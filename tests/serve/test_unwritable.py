@@ -159,7 +159,7 @@ class Odd:
 
 
 def test_labels_that_no_store_holds_are_written_with_escapes() -> None:
-    selected = wn.select([3, 1, 2], epsilon=1.0, sensitivity=1, seed=1)
+    selected = wn.select(wn.seal_scores([3, 1, 2], sensitivity=1), epsilon=1.0, seed=1)
     document = document_of(replace(selected, value=Odd()), 1)
     document.text.encode("ascii")
     labels = ["a\\u0000b", "c\\ud800", ODD[2], ODD[3], ODD[4]]

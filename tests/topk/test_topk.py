@@ -25,26 +25,44 @@ from reference.mechanisms import (
     StabilityThreshold,
 )
 from winnow import InputError, Sealed, SealedCounts
-from winnow.mechanisms import TOP_K, rows
+from winnow.core.options import Methods, chooser
 from winnow.privacy import pure_cost, zcdp_cost, zcdp_rho
+from winnow.select.methods import Sizes
 from winnow.topk.mechanisms import gamma as gamma_module
 from winnow.topk.mechanisms.noisy_counts import WithCounts
-from winnow.topk.table import PUBLIC
+from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS
+from winnow.topk.request import TopK
 
-WITH_DELTA = {row.word for row in rows(TOP_K) if row.needs_delta}
-ORDERED = {row.word for row in rows(TOP_K) if row.ordered}
+PUBLIC = [method.word() for method in OF_LISTS]
+WITH_DELTA = {each.word() for each in (*OF_LISTS, *OF_PRIVATE_LABELS) if each.needs_delta}
+TWO_EACH = wn.plan.counts(8, max_items=2)
+ORDERED = {
+    each.word()
+    for each in OF_LISTS
+    if each().mechanism(TWO_EACH, Sizes(epsilon=0.1, delta=1e-6, k=2)).ordered
+}
 
 
 CLEAR = {"a": 9000, "b": 7000, "c": 5000, "d": 30, "e": 20, "f": 10}
 UTILITY = wn.Utility.declare(1, monotone=True)
 
 
+def built(word: str, **said: Any) -> Any:
+    """A method by its word and what is said of it, as on a line."""
+    field = chooser(TopK)
+    assert field is not None and isinstance(field.option, Methods)
+    return field.option.build(word, said)
+
+
 def options(mechanism: str) -> dict[str, Any]:
     extra: dict[str, Any] = {"delta": 1e-6} if mechanism in WITH_DELTA else {}
-    if mechanism in ("laplace", "gaussian"):
-        extra["max_items_per_user"] = 2
     epsilon = 0.2 if mechanism == "oneshot-approximate" else 1.0
-    return {"mechanism": mechanism, "epsilon": epsilon, **extra}
+    return {"method": mechanism, "epsilon": epsilon, **extra}
+
+
+def sealed(counts: Any, mechanism: str) -> Any:
+    """The counts, with a bound on the items of a person where it is needed."""
+    return wn.seal_counts(counts, max_items=2 if mechanism in ("laplace", "gaussian") else None)
 
 
 def private_counts(counts: dict[str, int], bound: int | None = None) -> SealedCounts:
@@ -57,7 +75,7 @@ def private_counts(counts: dict[str, int], bound: int | None = None) -> SealedCo
 def test_every_mechanism_finds_a_clear_top_three(mechanism: str, with_counts: bool) -> None:
     if with_counts and mechanism == "oneshot-approximate":
         return  # its set is right, but half of 0.2 is too little for these counts
-    top = wn.top_k(CLEAR, k=3, with_counts=with_counts, **options(mechanism))
+    top = wn.top_k(sealed(CLEAR, mechanism), k=3, with_counts=with_counts, **options(mechanism))
     labels = [label for label, _ in top.value] if with_counts else top.value
     assert labels == ["a", "b", "c"]
     if with_counts:
@@ -75,7 +93,7 @@ def test_every_mechanism_finds_a_clear_top_three(mechanism: str, with_counts: bo
     ],
 )
 def test_inputs_a_person_has_are_taken(counts: Any) -> None:
-    assert wn.top_k(counts, k=2, epsilon=1.0, labels="public").value == ["a", "b"]
+    assert wn.top_k(wn.seal_counts(counts, labels="public"), k=2, epsilon=1.0).value == ["a", "b"]
 
 
 def test_counts_are_monotone_under_add_remove_by_default_and_pay_more_when_replaced() -> None:
@@ -83,9 +101,9 @@ def test_counts_are_monotone_under_add_remove_by_default_and_pay_more_when_repla
     replaced = wn.Utility.declare(1, monotone=True, relation="substitution")
     assert mechanism.scale(UTILITY) == 2 * mechanism.scale(replaced)
     assert NoisyCounts(1.0, 2, 3).scale(replaced) == 2 * NoisyCounts(1.0, 2, 3).scale(UTILITY) == 6
-    assert wn.top_k(CLEAR, k=2, epsilon=1.0, relation="substitution").guarantee.relation == (
-        "substitution"
-    )
+    assert wn.top_k(
+        wn.seal_counts(CLEAR, relation="substitution"), k=2, epsilon=1.0
+    ).guarantee.relation == ("substitution")
 
 
 def test_gaussian_noise_pays_for_the_square_root_of_the_items_of_a_person() -> None:
@@ -96,32 +114,29 @@ def test_gaussian_noise_pays_for_the_square_root_of_the_items_of_a_person() -> N
     assert ratio == pytest.approx(math.sqrt(2), rel=0.02)
     few = wn.Utility.declare(0.1, monotone=True)  # whole counts move by 1 or not at all
     assert one.variance(few) == one.variance(UTILITY)
-    top = wn.top_k(CLEAR, k=2, with_counts=True, **options("gaussian"))
+    top = wn.top_k(sealed(CLEAR, "gaussian"), k=2, with_counts=True, **options("gaussian"))
     assert str(top.guarantee) == "(1, 1e-06)-DP, add or remove one person"
 
 
 def test_gaussian_noise_is_sized_as_a_budget_adds_up() -> None:
-    asked = {
-        "k": 2,
-        "epsilon": 0.5,
-        "delta": 1e-7,
-        "mechanism": "gaussian",
-        "max_items_per_user": 2,
-    }
+    asked = {"k": 2, "epsilon": 0.5, "delta": 1e-7, "method": "gaussian"}
+    counts = sealed(CLEAR, "gaussian")
     budget = wn.Budget(epsilon=2, delta=1e-6, accountant="zcdp")
-    wn.top_k(CLEAR, budget=budget, **asked)
+    wn.top_k(counts, budget=budget, **asked)
     assert zcdp_cost(budget.events[0]).rho <= zcdp_rho(0.5, 1e-7)
     pure = wn.Budget(epsilon=2)
     with pytest.raises(InputError, match="use laplace"):
-        wn.top_k(CLEAR, budget=pure, **asked)
+        wn.top_k(counts, budget=pure, **asked)
     assert not pure.events
-    chosen = wn.top_k(CLEAR, budget=pure, **asked | {"mechanism": "auto", "delta": 0})
+    chosen = wn.top_k(counts, budget=pure, **asked | {"method": "auto", "delta": 0})
     assert chosen.guarantee.delta == 0
 
 
 def test_the_automatic_choice_says_why() -> None:
     def chosen(**extra: Any) -> tuple[str, str]:
-        receipt = wn.top_k({i: i for i in range(100)}, epsilon=1.0, **extra).receipt
+        most = extra.pop("max_items", None)
+        counts = wn.seal_counts({i: i for i in range(100)}, max_items=most)
+        receipt = wn.top_k(counts, epsilon=1.0, **extra).receipt
         assert receipt.to_dict()["reason"] == receipt.reason
         return receipt.mechanism.split(",")[0].split(" ")[0], receipt.reason
 
@@ -131,29 +146,32 @@ def test_the_automatic_choice_says_why() -> None:
     assert chosen(k=10, ordered=False)[0] == "canonical"
     assert chosen(k=10, delta=1e-6)[0] == "joint"
     for how in ({}, {"ordered": False}, {"with_counts": True}):
-        assert chosen(k=10, max_items_per_user=1, **how)[0] == "laplace"
-    assert "1 item per person" in chosen(k=10, max_items_per_user=1)[1]
+        assert chosen(k=10, max_items=1, **how)[0] == "laplace"
+    assert "1 item per person" in chosen(k=10, max_items=1)[1]
     assert "least error on public profiles" in chosen(k=10)[1]
-    assert wn.top_k(CLEAR, k=2, epsilon=1.0, mechanism="joint").receipt.reason == ""
+    assert wn.top_k(CLEAR, k=2, epsilon=1.0, method="joint").receipt.reason == ""
 
 
 def test_sets_are_listed_in_the_items_own_order() -> None:
     for mechanism in set(PUBLIC) - set(ORDERED):
         for seed in range(20):
-            chosen = wn.top_k([5] * 8, k=4, seed=seed, **options(mechanism)).value
+            chosen = wn.top_k(
+                sealed([5] * 8, mechanism), k=4, seed=seed, **options(mechanism)
+            ).value
             assert chosen == sorted(chosen)
 
 
 def test_every_item_can_be_asked_for() -> None:
     for mechanism in PUBLIC:
-        assert sorted(wn.top_k(CLEAR, k=6, **options(mechanism)).value) == sorted(CLEAR)
+        found = wn.top_k(sealed(CLEAR, mechanism), k=6, **options(mechanism))
+        assert sorted(found.value) == sorted(CLEAR)
 
 
 def test_counts_and_their_charge_are_composed() -> None:
-    plain = wn.top_k(CLEAR, k=3, epsilon=1.0, mechanism="joint")
-    counted = wn.top_k(CLEAR, k=3, epsilon=1.0, mechanism="joint", with_counts=True)
+    plain = wn.top_k(CLEAR, k=3, epsilon=1.0, method="joint")
+    counted = wn.top_k(CLEAR, k=3, epsilon=1.0, method="joint", with_counts=True)
     assert pure_cost(plain.receipt.event).epsilon == pure_cost(counted.receipt.event).epsilon == 1
-    free = wn.top_k(CLEAR, k=3, epsilon=1.0, max_items_per_user=1, with_counts=True)
+    free = wn.top_k(wn.seal_counts(CLEAR, max_items=1), k=3, epsilon=1.0, with_counts=True)
     assert pure_cost(free.receipt.event).epsilon == 1
     assert "discrete Laplace" not in free.receipt.mechanism
 
@@ -179,7 +197,7 @@ def test_peel_gumbel_uses_the_better_accountant_and_beats_lemma_4_2() -> None:
     assert best.accountant == "tight"
     assert best.parameter > 1.07 * PeelGumbel(1.0, 1e-6, 20, "summed").calibrated().parameter
     assert PeelGumbel(1.0, 1e-6, 1).calibrated().parameter == 1.0
-    released = wn.top_k(list(range(200)), k=100, epsilon=1.0, delta=1e-6, mechanism="peel-gumbel")
+    released = wn.top_k(list(range(200)), k=100, epsilon=1.0, delta=1e-6, method="peel-gumbel")
     assert released.guarantee.epsilon <= 1.0 + 1e-9
     assert released.guarantee.delta == 1e-6
 
@@ -278,8 +296,8 @@ def test_private_labels_need_a_delta_and_a_threshold_mechanism() -> None:
     assert limited.guarantee.delta <= 1e-6
     with pytest.raises(wn.InputError, match="needs delta"):
         wn.top_k(counts, k=3, epsilon=1.0)
-    with pytest.raises(wn.InputError, match="unknown; choose one of"):
-        wn.top_k(counts, k=3, epsilon=1.0, mechanism="joint")
+    with pytest.raises(wn.InputError, match="joint is for public lists"):
+        wn.top_k(counts, k=3, epsilon=1.0, method="joint")
     with pytest.raises(wn.InputError, match="private"):
         counts.to_scores()
     assert "x" not in repr(counts)
@@ -364,19 +382,19 @@ def test_the_limited_domain_threshold_covers_the_labels_one_person_can_push_out(
 BAD: list[tuple[str, Callable[[], dict[str, Any]], str]] = [
     ("k zero", lambda: {"k": 0}, "below 1"),
     ("k too large", lambda: {"k": 7}, "exceeds 6 candidates"),
-    ("epsilon", lambda: {"epsilon": -1}, "not positive"),
-    ("unknown", lambda: {"mechanism": "magic"}, "choose one of"),
-    ("delta unwanted", lambda: {"mechanism": "joint", "delta": 1e-6}, "no use for it"),
-    ("delta missing", lambda: {"mechanism": "peel-gumbel"}, "needs delta"),
-    ("bound missing", lambda: {"mechanism": "laplace"}, "max_items_per_user"),
-    ("noise unwanted", lambda: {"mechanism": "joint", "noise": "gumbel"}, "own noise"),
-    ("gamma unwanted", lambda: {"mechanism": "joint", "gamma": 0.5}, "canonical"),
-    ("gamma range", lambda: {"mechanism": "canonical", "gamma": 2}, "outside"),
-    ("rounded gamma", lambda: {"mechanism": "canonical", "gamma": 1, "rounded": True}, "gamma"),
-    ("reach unwanted", lambda: {"mechanism": "joint", "reach": 5}, "limited-domain"),
-    ("order of a set", lambda: {"mechanism": "canonical", "ordered": True}, "without an order"),
-    ("large epsilon", lambda: {"mechanism": "oneshot-approximate", "delta": 1e-6}, "0.2"),
-    ("large delta", lambda: {"mechanism": "oneshot-approximate", "delta": 0.1, "epsilon": 0.1},
+    ("epsilon", lambda: {"epsilon": -1}, "not above 0"),
+    ("unknown", lambda: {"method": "magic"}, "choose one of"),
+    ("delta unwanted", lambda: {"method": "joint", "delta": 1e-6}, "no use for it"),
+    ("delta missing", lambda: {"method": "peel-gumbel"}, "needs delta"),
+    ("bound missing", lambda: {"method": "laplace"}, "max_items_per_user"),
+    ("noise unwanted", lambda: {"method": built("joint", noise="gumbel")}, "canonical and oneshot"),
+    ("gamma unwanted", lambda: {"method": built("joint", gamma=0.5)}, "joint has none"),
+    ("gamma range", lambda: {"method": wn.Canonical(gamma=2)}, "above 1"),
+    ("rounded gamma", lambda: {"method": wn.Canonical(gamma=1, rounded=True)}, "gamma"),
+    ("reach unwanted", lambda: {"method": built("joint", reach=5)}, "limited-domain"),
+    ("order of a set", lambda: {"method": "canonical", "ordered": True}, "without an order"),
+    ("large epsilon", lambda: {"method": "oneshot-approximate", "delta": 1e-6}, "0.2"),
+    ("large delta", lambda: {"method": "oneshot-approximate", "delta": 0.1, "epsilon": 0.1},
      "0.05"),
     ("real counts", lambda: {"counts": [0.5, 1.5], "k": 1, "with_counts": True}, "whole"),
     ("empty", lambda: {"counts": {}}, "no candidates"),
@@ -389,9 +407,13 @@ def test_bad_input_is_refused_clearly_and_costs_nothing(
     make: Callable[[], dict[str, Any]], message: str
 ) -> None:
     budget = wn.Budget(1.0)
-    arguments = {"counts": CLEAR, "k": 2, "epsilon": 1.0, "budget": budget, **make()}
+
+    def asked() -> Any:
+        arguments = {"counts": CLEAR, "k": 2, "epsilon": 1.0, "budget": budget, **make()}
+        return wn.top_k(arguments.pop("counts"), **arguments)
+
     with pytest.raises(wn.InputError, match=message):
-        wn.top_k(arguments.pop("counts"), **arguments)
+        asked()
     assert budget.events == ()
 
 
@@ -416,7 +438,7 @@ def test_a_list_with_counts_states_no_more_than_the_epsilon_that_was_asked_for(k
     """At k = 150 the two events in zCDP alone would state epsilon 2.8 for a call of 1."""
     counts = {i: 1000 - i for i in range(200)}
     released = wn.top_k(
-        counts, k=k, epsilon=1.0, delta=1e-6, mechanism="peel-gumbel", with_counts=True
+        counts, k=k, epsilon=1.0, delta=1e-6, method="peel-gumbel", with_counts=True
     )
     assert released.guarantee.epsilon <= 1.0 + 1e-12
     assert released.guarantee.delta <= 1e-6
@@ -430,6 +452,6 @@ def test_a_pure_budget_pays_for_what_it_was_asked_for(asked: str) -> None:
     public = ["a", "b", "c"] if asked == "peel-gumbel" else None
     counted = wn.counts(rows, item="what", user="who", items=public)
     budget = wn.Budget(1, 1e-6, accountant="pure")
-    how = {"k": 3, "epsilon": 1, "delta": 1e-6, "mechanism": asked}
+    how = {"k": 3, "epsilon": 1, "delta": 1e-6, "method": asked}
     paid = wn.top_k(counted, budget=budget, **how).receipt.event
     assert 0.999 < pure_cost(paid).epsilon <= 1

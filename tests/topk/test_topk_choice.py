@@ -15,13 +15,17 @@ import pytest
 
 import winnow as wn
 from winnow.core.utility import Utility
+from winnow.select.about import AboutScores
+from winnow.select.methods import Sizes
 from winnow.topk.choice import PlannedNoise, least, library, predicted, undominated
 from winnow.topk.errors import best_order, l_infinity
+from winnow.topk.methods import OF_LISTS
 from winnow.topk.plan.known import COUNTS, simplest
 from winnow.topk.predicted import Profile, blocks, of_noise
-from winnow.topk.table import Facts, TopKOptions, _noises, choose, top_k_named
+from winnow.topk.table import choose, mechanism_of, noises
 
 DRAWS = 12
+METHODS = {method.word(): method for method in OF_LISTS}
 
 
 @lru_cache(maxsize=4)
@@ -42,10 +46,8 @@ def made_up(d: int) -> dict[str, np.ndarray]:
 
 
 def chosen(k: int, epsilon: float, most: int | None, ordered: bool, d: int, delta: float = 0.0):
-    return choose(
-        "auto", epsilon=epsilon, delta=delta, k=k, ordered=ordered,
-        options=TopKOptions(max_items_per_user=most), public=True, facts=Facts(COUNTS, d),
-    )  # fmt: skip
+    about = AboutScores(utility=COUNTS, candidates=d, max_items=most)
+    return choose("auto", about, Sizes(epsilon=epsilon, delta=delta, k=k), ordered)
 
 
 @lru_cache(maxsize=4096)
@@ -56,13 +58,10 @@ def simulated(
     """The mean largest error and the recall of a mechanism, by its own draws."""
     counts = made_up(d)[name]
     needs = word in ("laplace", "gaussian", "canonical")
-    made = top_k_named(
-        word,
-        epsilon=epsilon,
-        delta=delta if word in ("gaussian", "peel-gumbel") else 0,
-        k=k,
-        options=TopKOptions(max_items_per_user=most if needs else None),
-    )
+    method = METHODS[word]()
+    about = AboutScores(utility=COUNTS, candidates=d, max_items=most if needs else None)
+    sizes = Sizes(epsilon=epsilon, delta=delta if method.needs_delta else 0, k=k)
+    made = mechanism_of(method, about, sizes)
     if word == "oneshot":
         made = replace(made, in_order=True)
     rows = simplest(made).simulate(counts, COUNTS, DRAWS, 1)
@@ -80,7 +79,7 @@ def losses(d: int, settings) -> tuple[np.ndarray, np.ndarray]:
     """The factor of the errors over the best of all, and the recall that was lost."""
     factors, lost = [], []
     for k, epsilon, most, ordered, delta in settings:
-        word = chosen(k, epsilon, most, ordered, d, delta).word
+        word = chosen(k, epsilon, most, ordered, d, delta).method.word()
         unit = max(1.0, 1 / epsilon)
         for name in made_up(d):
             where = (k, epsilon, most, ordered, delta)
@@ -119,7 +118,9 @@ def test_a_set_with_one_item_per_person_is_found() -> None:
     counts = [round(440 / rank**0.55) for rank in range(1, 20_001)]
     shares = []
     for seed in range(5):
-        found = wn.top_k(counts, k=10, epsilon=0.1, ordered=False, max_items_per_user=1, seed=seed)
+        found = wn.top_k(
+            wn.seal_counts(counts, max_items=1), k=10, epsilon=0.1, ordered=False, seed=seed
+        )
         shares.append(len(set(found.value) & set(range(10))) / 10)
     assert found.receipt.mechanism.startswith("laplace")
     assert np.mean(shares) >= 0.85
@@ -127,9 +128,10 @@ def test_a_set_with_one_item_per_person_is_found() -> None:
 
 def test_one_item_is_permute_and_flip_whatever_else_is_said() -> None:
     counts = [round(440 / rank**0.55) for rank in range(1, 20_001)]
-    for extra in ({}, {"ordered": False}, {"ordered": True}, {"max_items_per_user": 1},
+    for extra in ({}, {"ordered": False}, {"ordered": True}, {"max_items": 1},
                   {"with_counts": True}):  # fmt: skip
-        found = wn.top_k(counts, k=1, epsilon=0.1, seed=1, **extra)
+        sealed = wn.seal_counts(counts, max_items=extra.pop("max_items", None))
+        found = wn.top_k(sealed, k=1, epsilon=0.1, seed=1, **extra)
         assert found.receipt.mechanism.startswith("peel-permute-and-flip, k=1")
         assert "never worse" in found.receipt.reason
     right = [wn.top_k(counts, k=1, epsilon=0.1, seed=seed).value[0] == 0 for seed in range(20)]
@@ -169,8 +171,9 @@ def _permute_and_flip(chances: np.ndarray) -> np.ndarray:
 def test_one_score_that_is_not_monotone_may_have_less_noise_by_laplace() -> None:
     """Permute-and-flip has twice the noise there, and noise for one item has not."""
     counts = list(range(300))
-    for monotone, word in ((True, "peel-permute-and-flip"), (False, "laplace")):
-        found = wn.top_k(counts, k=1, epsilon=0.5, monotone=monotone, max_items_per_user=1, seed=1)
+    for moved, word in ((1, "peel-permute-and-flip"), ((1, 1), "laplace")):
+        sealed = wn.seal_counts(counts, sensitivity=moved, max_items=1)
+        found = wn.top_k(sealed, k=1, epsilon=0.5, seed=1)
         assert found.receipt.mechanism.startswith(word)
 
 
@@ -192,13 +195,13 @@ def test_predicted_errors_are_those_of_simulations() -> None:
         counts = made_up(300)[name]
         ranks, sizes = blocks(300, k)
         profile = Profile(np.interp(ranks, np.arange(1, 301), counts), ranks, sizes, k)
-        facts = Facts(COUNTS, 300)
-        noises = _noises(k, epsilon, 0, ordered, TopKOptions(max_items_per_user=2), facts)
+        about = AboutScores(utility=COUNTS, candidates=300, max_items=2)
+        planned = noises(about, Sizes(epsilon=epsilon, k=k), ordered)
         for word in rivals(k, 2, ordered):
             if word == "joint" and not ordered:
                 continue  # an upper bound there
             error, recall = simulated(name, 300, word, k, epsilon, 2, ordered)
-            found = predicted(profile, noises[word], ordered=ordered)
+            found = predicted(profile, planned[METHODS[word]()], ordered=ordered)
             unit = max(1.0, 1 / epsilon)
             ratios.append((found.error + unit) / (error + unit))
             assert abs(found.recall - recall) <= 0.3
@@ -222,26 +225,31 @@ def test_the_choice_follows_the_sensitivity_and_not_the_unit() -> None:
     for most, ordered in product((None, 1, 3), (True, False)):
         words = {
             choose(
-                "auto", epsilon=0.5, delta=0, k=8, ordered=ordered, public=True,
-                options=TopKOptions(max_items_per_user=most),
-                facts=Facts(Utility.declare(unit, monotone=True), 400),
-            ).word
+                "auto",
+                AboutScores(
+                    utility=Utility.declare(unit, monotone=True), candidates=400, max_items=most
+                ),
+                Sizes(epsilon=0.5, k=8),
+                ordered,
+            ).method
             for unit in (1, 7, 1000)
-        }  # fmt: skip
+        }
         assert len(words) == 1
 
 
-def test_an_option_keeps_the_choice_to_mechanisms_that_take_it() -> None:
-    counts = list(range(60, 0, -1))
-    found = wn.top_k(counts, k=5, epsilon=1, gamma=0.5, ordered=False, max_items_per_user=1)
+def test_a_method_with_an_option_runs_with_it_and_auto_takes_none() -> None:
+    counts = wn.seal_counts(list(range(60, 0, -1)), max_items=1)
+    found = wn.top_k(counts, k=5, epsilon=1, method=wn.Canonical(gamma=0.5))
     assert found.receipt.mechanism.startswith("canonical (exponential noise, gamma=0.5")
-    listed = wn.top_k(counts, k=5, epsilon=1, noise="gumbel", seed=1)
+    listed = wn.top_k(counts, k=5, epsilon=1, method=wn.Oneshot(noise="gumbel"), seed=1)
     assert listed.receipt.mechanism.startswith("oneshot") and len(listed.value) == 5
+    with pytest.raises(TypeError, match="gamma"):
+        wn.top_k(counts, k=5, epsilon=1, gamma=0.5)
 
 
 def test_an_unknown_number_of_items_is_averaged_over() -> None:
-    noises = {"joint": PlannedNoise("joint", 2.0), "laplace": PlannedNoise("laplace", 1.0)}
-    assert least(noises, None, 10, 1.0, ordered=True) == "laplace"
+    known = {"joint": PlannedNoise("joint", 2.0), "laplace": PlannedNoise("laplace", 1.0)}
+    assert least(known, None, 10, 1.0, ordered=True) == "laplace"
 
 
 def test_a_delta_is_spent_only_where_it_helps() -> None:

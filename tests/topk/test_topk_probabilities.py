@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
 import time
@@ -26,10 +25,12 @@ from reference.mechanisms import (
 from winnow import Utility
 from winnow.core.noisy_top.classes import JointClasses
 from winnow.core.noisy_top.ranking import Ranking
-from winnow.mechanisms import TOP_K, rows
-from winnow.plan import epsilon_for_top, top_chance, top_sequence_chance
+from winnow.select.about import AboutScores
+from winnow.select.crossing import Selection
+from winnow.select.methods import Sizes
 from winnow.topk import errors as topk_error
 from winnow.topk.audit.model import CanonicalModel, JointModel, PeeledModel
+from winnow.topk.methods import OF_LISTS
 from winnow.topk.plan import canonical as topk_canonical
 from winnow.topk.plan import joint as topk_joint
 from winnow.topk.plan.bounds import _gamma_quantile
@@ -42,6 +43,7 @@ from winnow.topk.plan.known import (
     chances_of_joint,
     top_k_bound,
 )
+from winnow.topk.plan.probabilities import epsilon_for_top, top_chance, top_sequence_chance
 from winnow.topk.plan.subsets import LogFactorials, Loss, good, great
 
 RNG_SEED = 20
@@ -55,6 +57,13 @@ def profiles(number, seed=RNG_SEED):
         d = int(rng.integers(1, 7))
         k = int(rng.integers(1, min(d, 3) + 1))
         yield rng.integers(0, 7, d) * int(rng.choice([1, 12])), k
+
+
+def made(word: str, k: int, delta: float = 0.0, epsilon: float = 0.1) -> Selection:
+    """The mechanism of a method by its word."""
+    method = next(each for each in OF_LISTS if each.word() == word)
+    about = AboutScores(utility=COUNTS, max_items=2 if word in ("laplace", "gaussian") else None)
+    return method().mechanism(about, Sizes(epsilon=epsilon, delta=delta, k=k))
 
 
 def zipf(d, top, power=0.8):
@@ -500,25 +509,22 @@ def test_the_gamma_quantile_is_on_the_safe_side_and_close(shape):
     [("joint", 0), ("canonical", 0), ("oneshot", 0), ("peel-gumbel", 1e-6)],
 )
 def test_the_epsilon_for_a_target_reaches_it_and_a_smaller_one_does_not(mechanism, delta):
-    from winnow.topk.table import TopKOptions, top_k_named
-
     counts = zipf(200, 900)
     for target in (0.2, 0.999):
-        needed = epsilon_for_top(mechanism, counts, 6, target, delta=delta)
+        needed = epsilon_for_top(made(mechanism, 6, delta), counts, 6, target)
         for epsilon, reached in ((needed, True), (needed * (1 - 1e-6), False)):
-            planned = top_k_named(
-                mechanism, epsilon=epsilon, delta=delta, k=6, options=TopKOptions()
-            )
+            planned = made(mechanism, 6, delta, epsilon)
             assert (top_chance(planned, counts) >= target) == reached
 
 
 def test_the_epsilon_for_a_target_knows_its_limits():
     counts = zipf(50, 900)
-    assert epsilon_for_top("gamma", counts, 3, 0.9) is None  # no formula
-    assert epsilon_for_top("oneshot-approximate", np.arange(50), 3, 0.9, delta=1e-6) is None
-    assert epsilon_for_top("oneshot-approximate", counts * 1000, 3, 0.9, delta=1e-6) < 0.2
-    assert epsilon_for_top("canonical", np.array([5, 5, 5]), 2, 0.9) == 0
-    assert epsilon_for_top("canonical", np.array([7, 5, 5, 4]), 3, 0.2) == 0  # of 4 sets
+    assert epsilon_for_top(made("gamma", 3), counts, 3, 0.9) is None  # no formula
+    approximate = made("oneshot-approximate", 3, 1e-6)
+    assert epsilon_for_top(approximate, np.arange(50), 3, 0.9) is None
+    assert epsilon_for_top(approximate, counts * 1000, 3, 0.9) < 0.2
+    assert epsilon_for_top(made("canonical", 2), np.array([5, 5, 5]), 2, 0.9) == 0
+    assert epsilon_for_top(made("canonical", 3), np.array([7, 5, 5, 4]), 3, 0.2) == 0  # of 4 sets
 
 
 def test_a_larger_epsilon_makes_the_top_k_likelier():
@@ -554,7 +560,6 @@ def test_joint_top_200_of_166000_takes_seconds():
     assert all(a > b for a, b in pairs)
 
 
-@pytest.mark.parametrize("row", [row for row in rows(TOP_K) if not row.private_labels])
-def test_every_mechanism_on_public_labels_says_what_is_known_of_it(row):
-    module, _, name = row.home.rpartition(".")
-    assert getattr(importlib.import_module(module), name) in KNOWN
+@pytest.mark.parametrize("method", OF_LISTS)
+def test_every_mechanism_on_public_labels_says_what_is_known_of_it(method):
+    assert type(made(method.word(), 3, 1e-6)) in KNOWN

@@ -31,6 +31,7 @@ from winnow.read.scores import (
     labels_word,
     read_scores_of,
     refuse_found_labels,
+    refuse_sealed,
     repeated,
 )
 from winnow.read.text_format import TextFormat
@@ -273,6 +274,7 @@ def seal_counts(
     if max_items is not None:
         check_count(max_items=max_items)
         max_items = int(max_items)
+    refuse_sealed(counts)
     utility = declared(sensitivity, not isinstance(sensitivity, tuple), relation)
     word = labels_word(labels)
     if labels is None:

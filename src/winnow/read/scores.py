@@ -85,8 +85,7 @@ def seal_scores(
     The scores are copied, so that later changes to the caller's array do not reach them;
     ``copy=False`` trusts that the array is left alone.
     """
-    if isinstance(scores, SealedScores):
-        raise ParameterError("these scores are sealed already; give them as they are")
+    refuse_sealed(scores)
     if utility is None:
         utility = declared(sensitivity, monotone, relation)
     elif sensitivity != 1 or monotone or relation != Relation.ADD_REMOVE:
@@ -112,6 +111,15 @@ def seal_scores(
     return SealedScores(
         Sealed(values, f"scores of {len(values)} candidates"), len(values), names, utility
     )
+
+
+def refuse_sealed(data: Any) -> None:
+    """Refuse data that were sealed before, with a sensitivity and labels of their own."""
+    if hasattr(data, "utility") and hasattr(data, "relation"):
+        raise ParameterError(
+            f"a {type(data).__name__} is sealed already, with its own sensitivity, relation and "
+            "labels; give it as it is"
+        )
 
 
 def read_scores_of(

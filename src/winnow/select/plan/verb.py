@@ -30,6 +30,7 @@ from winnow.select.methods import (
     NoisyMax,
     PermuteAndFlip,
     PickMethod,
+    SelectMethod,
     Sizes,
 )
 from winnow.select.methods import LargeMargin as LargeMarginMethod
@@ -172,15 +173,17 @@ def _of_source(plan: SelectPlan) -> SelectPlan:
 def planned(asked: Select, given: Any) -> SelectPlan:
     """The plan of a selection, by what is public of the scores."""
     public, method = about(given), asked.method
-    if not isinstance(method, PickMethod):
+    if not isinstance(method, SelectMethod):
         raise ParameterError(
-            f"method={shown(method)} selects nothing; give wn.PermuteAndFlip() or a word"
+            f"method={shown(method)} is not for winnow.select; choose one of: "
+            f"{', '.join(each.word() for each in SELECT_METHODS)}"
         )
     k = None if asked.k is None else int(asked.k)
-    plan = _planned(method, repr(method), public, asked.epsilon, asked.delta, k, asked.with_leads)
+    bare = public  # plans are kept for what is public, whatever gaps are assumed
     if isinstance(public, AboutScores) and public.gaps is not None:
-        plan = replace(plan, about=public)
-    return plan
+        bare = replace(public, gaps=None)
+    plan = _planned(method, repr(method), bare, asked.epsilon, asked.delta, k, asked.with_leads)
+    return plan if bare is public else replace(plan, about=public)
 
 
 @kept(AboutScores, AboutClasses, *SELECT_METHODS)
