@@ -26,7 +26,7 @@ def test_a_command_that_releases_has_every_option_of_the_record(name: str) -> No
 
 
 def test_there_are_commands_that_release() -> None:
-    assert {"select", "topk", "release", "ask"} <= set(RELEASING)
+    assert {"select", "top-k", "release", "ask"} <= set(RELEASING)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import Result
 
+from reference import planned as plan
 from reference.commands import invoke
-from winnow import plan
 
 ENDINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
@@ -39,13 +39,13 @@ def test_json_is_the_plan_and_nothing_else() -> None:
             {"gaps": [4, 8], "k": 2, "monotone": True},
         ),
         (
-            ["--gaps", "4", "--epsilon", 1, "--mechanism", "lipschitz", "--noise", "laplace"],
-            {"gaps": [4], "mechanism": "lipschitz", "noise": "laplace"},
+            ["--gaps", "4", "--epsilon", 1, "--method", "lipschitz", "--noise", "laplace"],
+            {"gaps": [4], "method": "lipschitz", "noise": "laplace"},
         ),
         (
-            ["--gaps", "90", "--epsilon", 1, "--mechanism", "large-margin", "--delta", 1e-6,
+            ["--gaps", "90", "--epsilon", 1, "--method", "large-margin", "--delta", 1e-6,
              "--thresholds", "printed", "--confidence", 0.9],
-            {"gaps": [90], "mechanism": "large-margin", "delta": 1e-6, "thresholds": "printed",
+            {"gaps": [90], "method": "large-margin", "delta": 1e-6, "thresholds": "printed",
              "confidence": 0.9},
         ),
         (
@@ -61,7 +61,7 @@ def test_options_reach_the_plan(arguments: list[Any], same_as: dict[str, Any]) -
 
 
 def test_a_target_gives_an_epsilon() -> None:
-    for option, value in (("--target-chance", 0.9), ("--target-error", 2)):
+    for option, value in (("--chance", 0.9), ("--error", 2)):
         result = run("plan", "select", "--gaps", "5,3", option, value, "--json")
         planned = json.loads(result.stdout)
         assert planned["epsilon"] == planned["epsilon_for_target"] > 0
@@ -89,11 +89,11 @@ def test_compare_shows_all_mechanisms() -> None:
 
 def test_compare_shows_the_epsilon_for_a_target() -> None:
     question = ["plan", "select", "--candidates", 20, "--gap", 9, "--compare"]
-    planned = plan.select(9.0, candidates=20, target_chance=0.9)
-    result = run(*question, "--target-chance", 0.9)
+    planned = plan.select(9.0, candidates=20, chance=0.9)
+    result = run(*question, "--chance", 0.9)
     assert f"{planned.epsilon:.4g}" in result.stdout
-    result = run(*question, "--target-chance", 0.9, "--epsilon", 3)
-    assert f"{planned.epsilon:.4g}" in result.stdout and "target_chance=0.9" in result.stdout
+    result = run(*question, "--chance", 0.9, "--epsilon", 3)
+    assert f"{planned.epsilon:.4g}" in result.stdout and "chance=0.9" in result.stdout
 
 
 @pytest.mark.parametrize("ending", [".json", ".csv", ".parquet"])
@@ -130,24 +130,24 @@ def test_plot_draws_a_figure(tmp_path: Path, ending: str, options: list[Any]) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "gaps and candidates are both missing"),
+        (["--epsilon", 1], "gaps and candidates are both missing"),
         (["--gaps", "5"], "epsilon is missing"),
         (["--gaps", "5,x", "--epsilon", 1], "--gaps '5,x' is not a list of numbers"),
         (["--gaps", "5,-1", "--epsilon", 1], "gaps[1]=-1.0 is negative"),
         (["--gap", 5, "--epsilon", 1], "--gap needs --candidates"),
         (["--gap", 5, "--gaps", "5", "--epsilon", 1], "--gap and --gaps are both given"),
         (["--gaps", "5,5", "--candidates", 9, "--epsilon", 1], "does not match gaps"),
-        (["--gaps", "5", "--target-chance", 2], "not between 0 and 1"),
-        (["--gaps", "5", "--epsilon", 1, "--confidence", 1], "not between 0 and 1"),
+        (["--gaps", "5", "--chance", 2], "--chance 2.0 is not below 1"),
+        (["--gaps", "5", "--epsilon", 1, "--confidence", 1], "--confidence 1.0 is not below 1"),
         (["--gaps", "5", "--epsilon", 1, "-k", 3], "exceeds 2 candidates"),
         (["--gaps", "5", "--epsilon", 1, "--thresholds", "printed"], "thresholds"),
         (
             ["--gaps", "5", "--epsilon", 1, "--compare", "--thresholds", "tight"],
-            "--thresholds are for large-margin, which needs --delta",
+            "--thresholds tight is for large-margin",
         ),
         (
-            ["--gaps", "5", "--epsilon", 1, "--compare", "--mechanism", "exponential"],
-            "leave out --mechanism",
+            ["--gaps", "5", "--epsilon", 1, "--compare", "--method", "exponential"],
+            "leave out --method",
         ),
         (
             ["--gaps", "5,5", "--epsilon", 1, "-k", 2, "--compare", "--delta", 1e-6],
@@ -175,7 +175,7 @@ def test_a_plot_without_matplotlib_says_what_to_install(
     assert "winnow-dp[plots]" in result.stderr
 
 
-ZIPF = ["plan", "topk", "--zipf", 1, "--top", 3000, "--candidates", 40, "-k", 4]
+ZIPF = ["plan", "top-k", "--zipf", 1, "--top", 3000, "--candidates", 40, "-k", 4]
 
 
 def zipf_counts() -> list[int]:
@@ -192,18 +192,18 @@ def test_the_top_k_plan_is_that_of_the_library() -> None:
 @pytest.mark.parametrize(
     ("arguments", "same_as"),
     [
-        (["--mechanism", "joint"], {"mechanism": "joint"}),
+        (["--method", "joint"], {"method": "joint"}),
         (
-            ["--mechanism", "canonical", "--noise", "laplace", "--gamma", 0.25],
-            {"mechanism": "canonical", "noise": "laplace", "gamma": 0.25},
+            ["--method", "canonical", "--noise", "laplace", "--gamma", 0.25],
+            {"method": "canonical", "noise": "laplace", "gamma": 0.25},
         ),
         (
-            ["--delta", 1e-6, "--max-items-per-user", 2, "--confidence", 0.9, "--any-order"],
-            {"delta": 1e-6, "max_items_per_user": 2, "confidence": 0.9, "ordered": False},
+            ["--delta", 1e-6, "--max-items", 2, "--confidence", 0.9, "--any-order"],
+            {"delta": 1e-6, "max_items": 2, "confidence": 0.9, "ordered": False},
         ),
         (
-            ["--relation", "substitution", "--ordered", "--target-chance", 0.8],
-            {"relation": "substitution", "ordered": True, "target_chance": 0.8},
+            ["--relation", "substitution", "--ordered", "--chance", 0.8],
+            {"relation": "substitution", "ordered": True, "chance": 0.8},
         ),
     ],
 )
@@ -217,7 +217,7 @@ def test_options_reach_the_top_k_plan(arguments: list[Any], same_as: dict[str, A
 def test_the_top_k_plan_takes_public_counts_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "last-year.csv"
     path.write_text("id,tree,n\n1,oak,900\n2,elm,30\n3,ash,800\n")
-    asked = ["plan", "topk", "--counts", path, "--item", "tree", "--count", "n"]
+    asked = ["plan", "top-k", "--counts", path, "--item", "tree", "--count", "n"]
     result = run(*asked, "-k", 2, "--epsilon", 1, "--draws", 0, "--json")
     assert result.exit_code == 0, result.stderr
     planned = plan.top_k([900, 30, 800], k=2, epsilon=1.0, draws=0)
@@ -225,14 +225,14 @@ def test_the_top_k_plan_takes_public_counts_from_a_file(tmp_path: Path) -> None:
 
 
 def test_the_top_k_table_shows_the_mechanisms_side_by_side() -> None:
-    result = run(*ZIPF, "--epsilon", 0.2, "--draws", 10, "--max-items-per-user", 2)
+    result = run(*ZIPF, "--epsilon", 0.2, "--draws", 10, "--max-items", 2)
     assert result.exit_code == 0
     shown = " ".join(result.stdout.split())
     for part in ("joint list 0.2", "canonical, exponential set", "laplace list", "gives", "bound"):
         assert part in shown
     assert "peel-gumbel is left out: it needs delta > 0" in shown
     assert "target" not in shown and "nothing was spent" in shown
-    shown = " ".join(run(*ZIPF, "--target-chance", 0.9, "--draws", 0).stdout.split())
+    shown = " ".join(run(*ZIPF, "--chance", 0.9, "--draws", 0).stdout.split())
     assert "joint list" in shown and "error" not in shown.split("Computed")[0]
 
 
@@ -261,9 +261,9 @@ def test_out_saves_the_top_k_plan(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("ending", "given"),
     [
-        (".png", ["--gamma", 0.4]),
+        (".png", ["--method", "canonical", "--gamma", 0.4]),
         (".svg", ["--delta", 1e-6, "--ordered"]),
-        (".pdf", ["--mechanism", "joint"]),
+        (".pdf", ["--method", "joint"]),
     ],
 )
 def test_plot_draws_the_chances_of_the_top_k(tmp_path: Path, ending: str, given: list[Any]) -> None:
@@ -282,8 +282,11 @@ def test_plot_draws_the_chances_of_the_top_k(tmp_path: Path, ending: str, given:
         ([*ZIPF[2:]], "epsilon is missing"),
         ([*ZIPF[2:-1], 41, "--epsilon", 1], "-k 41 exceeds 40 candidates"),
         ([*ZIPF[2:-1], 0, "--epsilon", 1], "-k 0 is below 1"),
-        ([*ZIPF[2:], "--epsilon", 0], "--epsilon 0.0 is not positive"),
-        ([*ZIPF[2:], "--epsilon", 1, "--mechanism", "best"], "--mechanism best is unknown"),
+        ([*ZIPF[2:], "--epsilon", 0], "--epsilon 0.0 is not above 0"),
+        ([*ZIPF[2:], "--epsilon", 1, "--gamma", 0.5], "--gamma 0.5 is for canonical"),
+        ([*ZIPF[2:], "--epsilon", 1, "--method", "joint", "--best-gamma"], "for canonical"),
+        ([*ZIPF[2:], "--error", 5, "--chance", 0.5], "--error and --chance are both given"),
+        ([*ZIPF[2:], "--error", 5, "--epsilon", 1], "both given"),
         ([*ZIPF[2:], "--epsilon", 1, "--draws", -1], "--draws -1"),
         ([*ZIPF[2:], "--epsilon", 1, "--zipf", -1], "--zipf -1.0 is negative"),
         ([*ZIPF[2:], "--epsilon", 1, "--top", 0], "--top 0 is below 1"),
@@ -295,11 +298,11 @@ def test_plot_draws_the_chances_of_the_top_k(tmp_path: Path, ending: str, given:
         ([*ZIPF[2:], "--epsilon", 1, "--plot", "a.gif"], "use one of .png, .svg, .pdf"),
         ([*ZIPF[2:], "--epsilon", 1, "--out", "a.txt"], "use one of .csv, .json, .parquet"),
         (
-            [*ZIPF[2:], "--epsilon", 1, "--mechanism", "gamma", "--draws", 0, "--plot", "a.png"],
+            [*ZIPF[2:], "--epsilon", 1, "--method", "gamma", "--draws", 0, "--plot", "a.png"],
             "no formula is known",
         ),
         (
-            ["--zipf", 1, "--top", 9, "--candidates", 2, "-k", 2, "--target-chance", 0.5],
+            ["--zipf", 1, "--top", 9, "--candidates", 2, "-k", 2, "--chance", 0.5],
             "no mechanism can be planned",
         ),
     ],
@@ -309,7 +312,7 @@ def test_bad_input_of_the_top_k_plan_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("wide.csv").write_text("a,b,c\n1,2,3\n")
-    result = run("plan", "topk", *arguments)
+    result = run("plan", "top-k", *arguments)
     assert result.exit_code == 2 and result.stdout == ""
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
     assert message in result.stderr
@@ -365,7 +368,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     assert len(top["value"]) == 10 and top["guarantee"]["delta"] == 1e-6
     assert top["receipt"]["ledger"].startswith("demo-ledger.db#4:")
     asked = ("--item", "bird", "--user", "person", "-k", 5, "--epsilon", 1, "--delta", 1e-6)
-    again = run("topk", folder / "sightings.csv", *asked, "--json")
+    again = run("top-k", folder / "sightings.csv", *asked, "--json")
     assert again.exit_code == 0 and len(json.loads(again.stdout)["value"]) <= 5
     people = (folder / "people.csv").read_text().splitlines()
     synthetic = (folder / "synthetic.csv").read_text().splitlines()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -17,8 +18,9 @@ from reference.commands import app, invoke
 from reference.inside import Law
 from winnow import BudgetExceeded
 from winnow.cli import options
-from winnow.mechanisms import SELECT, words
+from winnow.core.options import options as winnow_options
 from winnow.select.margin_search import THRESHOLDS
+from winnow.select.methods import LargeMargin, NoiseName
 
 INTERRUPTIBLE = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -156,16 +158,17 @@ def _click_command() -> object:
 
 
 def test_the_choices_are_those_of_the_library() -> None:
-    assert {str(m) for m in options.Mechanism} == set(words(SELECT))
-    assert {str(n) for n in options.Noise} == {str(law) for law in Law}
+    assert set(get_args(NoiseName)) == {str(law) for law in Law}
     assert {str(t) for t in options.Thresholds} == set(THRESHOLDS)
+    (thresholds,) = winnow_options(LargeMargin)
+    assert set(thresholds.words) == set(THRESHOLDS)
 
 
 def test_a_refused_budget_is_exit_code_3(votes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise BudgetExceeded("epsilon 1 is asked for, and 0.5 is left; ask for less")
 
-    monkeypatch.setattr(import_module("winnow.select.verb"), "select", refuse)
+    monkeypatch.setattr(import_module("winnow.select.plan.verb"), "_run", refuse)
     result = invoke(["select", str(votes), "--epsilon", "1"])
     assert result.exit_code == 3
     assert result.stderr == "error: epsilon 1 is asked for, and 0.5 is left; ask for less\n"

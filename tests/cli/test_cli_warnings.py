@@ -53,7 +53,7 @@ def test_options_of_text_files_are_those_of_every_command(
         ("schema", "check", *table),
         ("tabulate", *table, "--by", "sex", *noise),
         ("learn", *table, "--target", "x", "--method", "stumps", *noise),
-        ("topk", "t.csv", *written, "--item", "sex", "-k", 1, "--delta", 1e-6, *noise),
+        ("top-k", "t.csv", *written, "--item", "sex", "-k", 1, "--delta", 1e-6, *noise),
     ):
         done = shown(*words)
         assert done.exit == 0, (words, done)
@@ -63,7 +63,7 @@ def test_options_of_text_files_are_those_of_every_command(
     named = (*written[:-1], "sex,n")
     Path("b.csv").write_bytes("1;f\xf6\n".encode("latin-1"))
     for words in (
-        ("topk", "t.csv", "--item", "sex", "--count", "n", "--labels", "public", "-k", 1, *named),
+        ("top-k", "t.csv", "--item", "sex", "--count", "n", "--labels", "public", "-k", 1, *named),
         ("select", "t.csv", "--label", "sex", "--score", "n", *named),
         ("itemsets", "b.csv", "--size", 1, "--basket", "x", "--item", "sex", "--delta", 1e-6,
          "--one-basket-per-person", *written),
@@ -102,7 +102,7 @@ def test_a_default_ledger_serves_commands_on_tables_and_on_logs(
         assert shown("ledger", "init", "l.db", "--dataset", "d", *cap).exit == 0
         for words in (
             ("tabulate", "t.csv", "--schema", "s.json", "--by", "sex"),
-            ("topk", "t.csv", "--item", "sex", "-k", 1, "--delta", 1e-6),
+            ("top-k", "t.csv", "--item", "sex", "-k", 1, "--delta", 1e-6),
         ):
             done = shown(*words, *record)
             assert done.exit == 0 and neighbours in done.stdout, (words, done)

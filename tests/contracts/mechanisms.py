@@ -1,7 +1,7 @@
 """Every mechanism, with data of neighbours, how it is run, and what it has to refuse.
 
-Mechanisms with a word come from the table of mechanisms. Those without one are listed here: a
-class that is in neither fails ``test_mechanisms.py``, which names it.
+Mechanisms with a word come from the methods, and from the table of mechanisms. Those without
+one are listed here: a class that is in neither fails ``test_mechanisms.py``, which names it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
-from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, TOP_K, MechanismRow, row_named
+from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, MechanismRow, row_named
 from winnow.read.people import PersonBound
 from winnow.release.crossing.lazy_selection import LazyExponential
 from winnow.release.crossing.rounds import SelectAndMeasure
@@ -54,12 +54,14 @@ from winnow.release.crossing.run_parts import Task
 from winnow.release.kernels.distribution import uniform_distribution
 from winnow.release.mechanism import MeasureMarginals
 from winnow.select.crossing import FromClasses, SparseVectorStream
+from winnow.select.methods import OF_SCORES, Sizes
 from winnow.select.ranked import Repeated
 from winnow.tables.measured import NoisyForm, TableForm
 from winnow.tables.mechanism import MeasureTables
 from winnow.tables.trees import flat
 from winnow.topk.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.topk.mechanisms.noisy_counts import WithCounts
+from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS, PrivateLabelsMethod
 
 HUGE = 10**30
 """Noise of this size does not fit 64 bits."""
@@ -153,16 +155,36 @@ def _with_a_word(row: MechanismRow) -> Subject:
         mechanism = FrequentItemsets(built, 1, built.k if hasattr(built, "k") else 1)
         too_large = FrequentItemsets(built, 3)
         return Subject(name, mechanism, baskets, _released, ((too_large, baskets()),))
-    if row.verb == CLASSES:
-        tiny = row.build(ASKED | {"epsilon": Fraction(1, 10**290), "noise": Law.GUMBEL})
-        wrong = (FromClasses(tiny), classes(lowest=0))
-        if built.counts_people:
-            wrong = (FromClasses(built), classes(lowest=-1))
-        return Subject(name, FromClasses(built), classes, _released, (wrong,))
-    data = labels if row.private_labels else scores
-    looks = row.verb == TOP_K and row.word in ("joint", "canonical", "laplace", "gaussian")
+    assert row.verb == CLASSES
+    tiny = row.build(ASKED | {"epsilon": Fraction(1, 10**290), "noise": Law.GUMBEL})
+    wrong = (FromClasses(tiny), classes(lowest=0))
+    if built.counts_people:
+        wrong = (FromClasses(built), classes(lowest=-1))
+    return Subject(name, FromClasses(built), classes, _released, (wrong,))
+
+
+SIZES = Sizes(epsilon=Fraction(1, 5), delta=Fraction(1, 20), k=2)
+LOOKING = (wn.Joint, wn.Canonical, wn.Laplace, wn.Gaussian)
+"""Methods whose mechanisms look at scores before the charge."""
+
+
+def of_a_method(method: Any, *, looks: bool = False) -> Subject:
+    """The mechanism that a method of selection or of top k builds, under the contract."""
+    about = wn.plan.counts(max_items=2)
+    if isinstance(method, PrivateLabelsMethod):
+        built: Any = method.among_private(about, SIZES)
+        data: Callable[..., Any] = labels
+    else:
+        sizes = replace(SIZES, k=1) if isinstance(method, wn.LargeMargin) else SIZES
+        built, data = method.mechanism(about, sizes), scores
     refused = ((built, data(sensitivity=10**290)),)
-    return Subject(name, built, data, _released, refused, looks=looks)
+    return Subject(f"method {method.word()}", built, data, _released, refused, looks=looks)
+
+
+def _of_methods() -> Iterator[Subject]:
+    for kind in (*OF_SCORES, *OF_LISTS, *OF_PRIVATE_LABELS):
+        method = kind(noise="gumbel") if kind is wn.Lipschitz else kind()
+        yield of_a_method(method, looks=kind in LOOKING)
 
 
 # --- those without ---
@@ -427,6 +449,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_additive(),
     *_rules(),
     *(_with_a_word(row) for row in TABLE),
+    *_of_methods(),
     *_threshold(),
     *_with_counts(),
     *_with_cut(),

@@ -231,11 +231,11 @@ def test_an_estimate_without_a_bound_is_refused_by_the_commands(tmp_path: Path) 
 
     log = tmp_path / "log.csv"
     visits().to_csv(log, index=False)
-    asked = ["topk", str(log), "--item", "ward", "--user", "who", "-k", "1", "--epsilon", "1"]
+    asked = ["top-k", str(log), "--item", "ward", "--person", "who", "-k", "1", "--epsilon", "1"]
     refused = CliRunner().invoke(app, [*asked, "--delta", "1e-6", "--with-cut", "0.1"])
-    assert refused.exit_code == 2 and "--max-items-per-user" in refused.stderr
+    assert refused.exit_code == 2 and "--max-items" in refused.stderr
     shown = CliRunner().invoke(
-        app, [*asked, "--delta", "1e-6", "--max-items-per-user", "2", "--with-cut", "0.1"]
+        app, [*asked, "--delta", "1e-6", "--max-items", "2", "--with-cut", "0.1"]
     )
     assert shown.exit_code == 0 and "left out" in shown.stdout
     wrong = command(tmp_path, "--with-cut", 2)

@@ -166,14 +166,14 @@ def kept_log(connection: Any, **options: Any) -> wn.SealedCounts:
     ("mechanism", "options", "seeds"),
     [
         ("joint", {}, 4),
-        ("canonical", {"noise": "logistic"}, 2),
-        ("oneshot", {"noise": "gumbel"}, 2),
+        (wn.Canonical(noise="logistic"), {}, 2),
+        (wn.Oneshot(noise="gumbel"), {}, 2),
         ("laplace", {"with_counts": True}, 4),
         pytest.param("joint", {}, 200, marks=pytest.mark.extras),
     ],
 )
 def test_duckdb_draws_what_its_counts_in_memory_would_give(
-    mechanism: str, options: Any, seeds: int
+    mechanism: Any, options: Any, seeds: int
 ) -> None:
     """At an epsilon where noise dominates, by the same draws from the classes."""
     connection = database()
@@ -310,6 +310,10 @@ def test_kept_counts_are_refused_where_each_of_them_is_needed() -> None:
     kept = kept_log(database(), items=ITEMS)
     with pytest.raises(ParameterError, match="keep='memory'"):
         wn.open_above(threshold=3, epsilon=1.0, monotone=True).ask(kept.to_scores())
+    budget = wn.Budget(epsilon=1)
+    with pytest.raises(ParameterError, match="keep='memory'"):
+        wn.above(kept, threshold=3, epsilon=1.0, budget=budget)
+    assert budget.spent.amount == 0
     with pytest.raises(ParameterError, match="keep='disk'"):
         wn.counts((database(), "log"), item="i", keep="disk")
 
@@ -320,10 +324,8 @@ def test_select_takes_counts_wherever_they_are() -> None:
         counts = wn.counts((connection, "log"), item="i", user="u", items=ITEMS, keep=keep)
         assert wn.select(counts, epsilon=50.0, k=2, seed=1).value[0] in ITEMS
         assert wn.select(counts, epsilon=1.0, delta=1e-6, method="large-margin").value in ITEMS
-        with pytest.raises(ParameterError, match="leave out sensitivity"):
-            wn.select(wn.seal_scores(counts, sensitivity=2), epsilon=1.0)
-        with pytest.raises(wn.RelationMismatch):
-            wn.select(wn.seal_scores(counts, relation="substitution"), epsilon=1.0)
+        with pytest.raises(ParameterError, match="sealed already"):
+            wn.seal_scores(counts, sensitivity=2)
 
 
 PRIVATE_LABELS: dict[str, Any] = {

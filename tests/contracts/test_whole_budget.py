@@ -107,7 +107,7 @@ def test_a_ledger_serves_each_verb_once_at_exactly_its_cap(verb: str, tmp_path: 
     assert ledger.verify().ok
 
 
-@pytest.mark.parametrize("command", ["tabulate", "release", "itemsets", "topk"])
+@pytest.mark.parametrize("command", ["tabulate", "release", "itemsets", "top-k"])
 def test_the_command_gets_what_the_ledger_says_is_left(command: str, tmp_path: Path) -> None:
     """After a charge of 3 of epsilon 5, all of it is asked for with --epsilon and --delta."""
     rows = tmp_path / "rows.csv"
@@ -124,7 +124,7 @@ def test_the_command_gets_what_the_ledger_says_is_left(command: str, tmp_path: P
         "tabulate": [rows, "--schema", schema, "--by", "a,b", one],
         "release": [rows, "--schema", schema, "--workload", "marginals:2", "--json", one],
         "itemsets": [baskets, "--items", public, "--size", 2, "-k", 5, *baskets_of],
-        "topk": [rows, "--item", "b", "-k", 2, one],
+        "top-k": [rows, "--item", "b", "-k", 2, one],
     }
     ledger = Ledger.open(tmp_path / "l.db", create=True)
     ledger.open_dataset("d", epsilon=5, delta=DELTA)

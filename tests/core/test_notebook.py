@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference import planned
 from winnow.core.frames import CountedItems, Framed
 from winnow.core.notebook import MOST_ROWS, InNotebook, number_text
 
@@ -34,7 +35,7 @@ def shown() -> dict[str, Any]:
     """One of every kind that notebooks show."""
     votes = {EVIL: 50, "b & c": 40, "d": 3}
     budget = wn.Budget(epsilon=1)
-    top = {"k": 2, "epsilon": 1, "seed": 1, "labels": "public"}
+    top = {"k": 2, "epsilon": 1, "seed": 1}
     tables = wn.tabulate(table(), by=[["town", "year"], ["year"]], epsilon=1, seed=1)
     return {
         "select": wn.select(wn.seal_scores(votes, labels="public"), epsilon=1, seed=1),
@@ -50,8 +51,9 @@ def shown() -> dict[str, Any]:
         "budget": budget,
         "schema": wn.Schema.parse(SCHEMA),
         "sealed": table(),
-        "top plan": wn.plan.top_k([50, 40, 3], k=1, epsilon=1, draws=10),
-        "select plan": wn.plan.select([50, 40, 3], epsilon=1),
+        "top plan": wn.plan.top_k(wn.plan.counts(3), k=1, epsilon=1),
+        "top simulation": planned.top_k([50, 40, 3], k=1, epsilon=1, draws=10),
+        "select plan": wn.plan.select(wn.plan.scores(gaps=[50, 40, 3]), epsilon=1),
         "release plan": wn.plan.release(SCHEMA, wn.marginals(2), n=100, epsilon=1),
         "tabulate plan": wn.plan.tabulate(SCHEMA, [["town"]], epsilon=1),
         "mwem plan": wn.plan.mwem(SCHEMA, wn.marginals(2), n=100, epsilon=1, delta=1e-6),
@@ -61,8 +63,8 @@ def shown() -> dict[str, Any]:
 
 KINDS = (
     "select", "top", "counted", "above", "tables", "table", "answers", "rounds", "receipt",
-    "guarantee", "budget", "schema", "sealed", "top plan", "select plan", "release plan",
-    "tabulate plan", "mwem plan", "learn plan",
+    "guarantee", "budget", "schema", "sealed", "top plan", "top simulation", "select plan",
+    "release plan", "tabulate plan", "mwem plan", "learn plan",
 )  # fmt: skip
 
 

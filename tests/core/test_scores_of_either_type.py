@@ -69,10 +69,13 @@ def test_integers_and_floats_give_the_same_draws(name: str, sensitivity: object)
 @pytest.mark.parametrize("sensitivity", [1, (0, 1), 3, 0.5])
 def test_leads_tell_nothing_of_the_type_of_scores(sensitivity: float) -> None:
     """A part of somebody's amount makes all scores floats, and all leads were floats then."""
-    options = {"epsilon": 1.0, "sensitivity": sensitivity, "mechanism": "noisy-max"}
-    told = [
-        wn.select(scores, k=2, with_leads=True, seed=1, **options).value  # type: ignore[arg-type]
+    sealed = [
+        wn.seal_scores(scores, sensitivity=sensitivity)
         for scores in ({"a": 1, "b": 7, "c": 2}, {"a": 1.0, "b": 7.0, "c": 2.0})
+    ]
+    told = [
+        wn.select(scores, epsilon=1.0, method="noisy-max", k=2, with_leads=True, seed=1).value
+        for scores in sealed
     ]
     assert repr(told[0]) == repr(told[1])
     assert all(isinstance(lead, int) == (sensitivity != 0.5) for _, lead in told[0])
@@ -191,7 +194,8 @@ def test_numbers_beyond_float64_are_refused_for_every_parameter(name: str) -> No
     def call() -> object:
         if name == "threshold":
             return wn.above([1.0, 2.0], threshold=long, epsilon=1.0)
-        return wn.select([1.0, 2.0], method="large-margin", **settings)  # type: ignore[arg-type]
+        scores = wn.seal_scores([1.0, 2.0], sensitivity=settings.pop("sensitivity", 1))
+        return wn.select(scores, method="large-margin", **settings)
 
     with pytest.raises(wn.InputError, match=f"{name} is a longdouble with more digits"):
         call()

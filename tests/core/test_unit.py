@@ -69,7 +69,7 @@ def test_two_units_or_an_unknown_one_are_refused(reader: Any) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["topk", "log.csv", "--item", "page", "-k", "1", "--epsilon", "1", "--delta", "1e-6"],
+        ["top-k", "log.csv", "--item", "page", "-k", "1", "--epsilon", "1", "--delta", "1e-6"],
         ["release", "log.csv", "--schema", "s.json", "--workload", "marginals:1", "--epsilon", "1"],
         ["tabulate", "log.csv", "--schema", "s.json", "--by", "page", "--epsilon", "1"],
         ["ask", "log.csv", "--schema", "s.json", "--epsilon", "1", "--delta", "1e-6"],
@@ -89,7 +89,7 @@ def test_a_command_stops_until_the_unit_is_said(
     assert result.exit_code == 2 and "whose privacy is protected" in result.output
     what = "basket" if words[0] == "itemsets" else "row"
     assert f"--one-{what}-per-person" in " ".join(result.output.split())
-    who = "--user" if words[0] in ("topk", "itemsets") else "--person"
+    who = "--user" if words[0] == "itemsets" else "--person"
     both = invoke([*words, who, "visitor", f"--one-{what}-per-person"])
     assert both.exit_code == 2 and "contradict" in both.output
 
@@ -154,7 +154,7 @@ def test_a_file_of_counts_says_where_its_items_come_from(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     STATES.value_counts().rename("n").to_csv("s.csv", index_label="state")
-    asked = ["topk", "s.csv", "--item", "state", "--count", "n", "-k", "1", "--epsilon", "1"]
+    asked = ["top-k", "s.csv", "--item", "state", "--count", "n", "-k", "1", "--epsilon", "1"]
     refused = invoke(asked)
     assert refused.exit_code == 2 and "--labels public" in " ".join(refused.output.split())
     assert invoke([*asked, "--labels", "public"]).exit_code == 0

@@ -15,9 +15,9 @@ from golden.command import in_turn, winnow
 from golden.data import people, write_csv, write_people
 
 HELP = (
-    "", "demo", "select", "topk", "itemsets", "learn", "tabulate", "release", "ask", "lp",
+    "", "demo", "select", "top-k", "itemsets", "learn", "tabulate", "release", "ask", "lp",
     "mips", "boost", "plan",
-    "plan select", "plan topk", "plan margin", "plan itemsets", "plan learn",
+    "plan select", "plan top-k", "plan margin", "plan itemsets", "plan learn",
     "plan tabulate", "plan release",
     "plan interactive", "schema", "schema draft", "schema check",
     "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
@@ -47,8 +47,8 @@ ENDATA
 MANY = 20_000
 """Rows enough for a session that learns."""
 SEED = "--seed 7"
-TOPK = f"topk log.csv --item page --user visitor -k 3 --epsilon 2 {SEED}"
-COUNTS = f"topk votes.csv --item dish --count n --labels public -k 3 --epsilon 1 {SEED}"
+TOPK = f"top-k log.csv --item page --person visitor -k 3 --epsilon 2 {SEED}"
+COUNTS = f"top-k votes.csv --item dish --count n --labels public -k 3 --epsilon 1 {SEED}"
 ITEMS = f"itemsets baskets.csv --one-basket-per-person --size 2 --epsilon 2 {SEED}"
 TABLE = "people.csv --schema schema.json --one-row-per-person"
 RELEASE = f"release {TABLE} --epsilon 2 --delta 1e-6 --rounds 2 --workload"
@@ -58,27 +58,27 @@ ASK = (
     f"--batch questions.txt {SEED}"
 )
 LP = f"lp shifts.mps --private scalar --sensitivity 1 --epsilon 2 --delta 1e-6 --rounds 9 {SEED}"
-PLAN_TOPK = "plan topk --zipf 1 --top 100 --candidates 8 -k 2 --draws 20"
+PLAN_TOPK = "plan top-k --zipf 1 --top 100 --candidates 8 -k 2 --draws 20"
 LINES = (
     f"select votes.csv --epsilon 1 {SEED}",
     f"select votes.csv --epsilon 1 --monotone -k 2 {SEED} --json",
-    f"select votes.csv --epsilon 1 --mechanism exponential -k 3 {SEED}",
-    f"select votes.csv --epsilon 1 --mechanism large-margin --delta 1e-6 {SEED} --json",
-    f"select votes.csv --epsilon 1 --mechanism lipschitz --noise logistic {SEED} --json",
+    f"select votes.csv --epsilon 1 --method exponential -k 3 {SEED}",
+    f"select votes.csv --epsilon 1 --method large-margin --delta 1e-6 {SEED} --json",
+    f"select votes.csv --epsilon 1 --method lipschitz --noise logistic {SEED} --json",
     f"select votes.csv --epsilon 1 --relation substitution --sensitivity 2 {SEED} --json",
     "select votes.csv --epsilon 0",
     "select none.csv --epsilon 1",
     "select votes.csv",
     "select votes.csv --epsilon 1 --label dish --score price",
     f"{TOPK} --delta 1e-6 --json",
-    f"{TOPK} --delta 1e-6 --max-items-per-user 2 --counts",
-    f"{TOPK} --delta 1e-6 --mechanism stability --max-items-per-user 1 --counts --json",
+    f"{TOPK} --delta 1e-6 --max-items 2 --with-counts",
+    f"{TOPK} --delta 1e-6 --method stability --max-items 1 --with-counts --json",
     f"{TOPK}",
     f"{COUNTS} --json",
-    f"{COUNTS} --counts",
-    f"{COUNTS} --mechanism canonical --gamma 0.25 --json",
-    f"{COUNTS} --mechanism laplace --max-items-per-user 1 --json",
-    f"{COUNTS} --mechanism none",
+    f"{COUNTS} --with-counts",
+    f"{COUNTS} --method canonical --gamma 0.25 --json",
+    f"{COUNTS} --method laplace --max-items 1 --json",
+    f"{COUNTS} --method none",
     f"{ITEMS} --delta 1e-6 --json",
     f"{ITEMS} --delta 1e-6 -k 2 --counts",
     f"{ITEMS} --items items.txt --mechanism joint -k 2 --json",
@@ -97,9 +97,9 @@ LINES = (
     f"{ASK} --updates 3 --max-queries 20 --json",
     "plan select --gaps 5,5,3 --epsilon 1",
     "plan select --gaps 5,5,3 --epsilon 1 --compare",
-    "plan select --candidates 100 --gap 20 --target-chance 0.95 --monotone --json",
+    "plan select --candidates 100 --gap 20 --chance 0.95 --monotone --json",
     f"{PLAN_TOPK} --epsilon 1",
-    f"{PLAN_TOPK} --target-chance 0.9 --mechanism joint --json",
+    f"{PLAN_TOPK} --chance 0.9 --method joint --json",
     "plan margin --epsilon 1 --delta 1e-6",
     "plan margin --epsilon 1 --delta 1e-6 --json",
     "plan release --schema schema.json --workload marginals:2 -n 4000 --epsilon 1 --delta 1e-6",
@@ -195,8 +195,8 @@ def saved() -> Any:
     prepare()
     found = in_turn(*(line.split() for line in (
         f"select votes.csv --epsilon 1 {SEED} --out pick.csv",
-        f"{COUNTS} --counts --out top.json",
-        f"{COUNTS} --counts --out top.parquet --json",
+        f"{COUNTS} --with-counts --out top.json",
+        f"{COUNTS} --with-counts --out top.parquet --json",
         f"{ITEMS} --delta 1e-6 -k 2 --counts --out sets.csv",
         f"{LEARN} stumps --out model.json",
         f"{RELEASE} marginals:1 --columns age,sex {SEED} --out rows.csv --sample 6 "

@@ -10,34 +10,36 @@ import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.data import SCHEMA, VOTES
 from golden.selection import NOISES, words
+from reference import planned
 from reference.mechanisms import Canonical, GammaMechanism, Joint, PeelGumbel, PermuteAndFlip
+from winnow.topk.plan.probabilities import top_chance, top_sequence_chance
 
 LAST_YEAR = {"ramen": 40, "tacos": 38, "pho": 30, "salad": 15, "soup": 9, "stew": 2}
 SELECTIONS: tuple[dict[str, Any], ...] = (
     {},
-    {"mechanism": "exponential"},
-    {"mechanism": "noisy-max"},
-    {"mechanism": "large-margin", "delta": 1e-6},
-    {"mechanism": "large-margin", "delta": 1e-6, "thresholds": "printed"},
-    *({"mechanism": "lipschitz", "noise": noise} for noise in NOISES),
+    {"method": "exponential"},
+    {"method": "noisy-max"},
+    {"method": "large-margin", "delta": 1e-6},
+    {"method": "large-margin", "delta": 1e-6, "thresholds": "printed"},
+    *({"method": "lipschitz", "noise": noise} for noise in NOISES),
     {"monotone": True},
     {"relation": "substitution"},
     {"k": 2},
-    {"epsilon": None, "target_chance": 0.9},
-    {"epsilon": None, "target_error": 3},
+    {"epsilon": None, "chance": 0.9},
+    {"epsilon": None, "error": 3},
     {"gaps": None, "candidates": 100},
     {"gaps": 20, "candidates": 100},
     {"gaps": {5: 3, 9: 10}},
     {"sensitivity": (1, 2)},
 )
 TOPS: tuple[dict[str, Any], ...] = (
-    {"mechanism": "compare"},
-    {"mechanism": "compare", "delta": 1e-6, "max_items_per_user": 2},
-    {"mechanism": "compare", "ordered": True},
-    {"mechanism": "joint", "epsilon": None, "target_chance": 0.9},
-    {"mechanism": "canonical", "gamma": 0.25, "noise": "gumbel"},
-    {"mechanism": "oneshot", "relation": "substitution"},
-    {"mechanism": "laplace"},
+    {"method": "auto"},
+    {"method": "auto", "delta": 1e-6, "max_items": 2},
+    {"method": "auto", "ordered": True},
+    {"method": "joint", "epsilon": None, "chance": 0.9},
+    {"method": "canonical", "gamma": 0.25, "noise": "gumbel"},
+    {"method": "oneshot", "relation": "substitution"},
+    {"method": "laplace"},
 )
 
 
@@ -53,12 +55,12 @@ def shown(plan: Any) -> Any:
 
 def select(**options: Any) -> Any:
     given = {"gaps": [2, 6, 29, 30, 38], "epsilon": 0.5, **options}
-    return shown(wn.plan.select(given.pop("gaps"), **given))
+    return shown(planned.select(given.pop("gaps"), **given))
 
 
 def top_k(**options: Any) -> Any:
     given = {"k": 2, "epsilon": 0.5, "draws": 40, **options}
-    return shown(wn.plan.top_k(list(LAST_YEAR.values()), **given))
+    return shown(planned.top_k(list(LAST_YEAR.values()), **given))
 
 
 def mwem(**options: Any) -> Any:
@@ -116,7 +118,7 @@ def chances() -> Any:
     mechanisms = (Joint(0.5, 2), Canonical(0.5, 2), PermuteAndFlip(0.5),
                   PeelGumbel(0.5, k=2, delta=1e-6), GammaMechanism(0.5, 2))  # fmt: skip
     found = [
-        [repr(each), wn.plan.top_chance(each, scores), wn.plan.top_sequence_chance(each, scores)]
+        [repr(each), top_chance(each, scores), top_sequence_chance(each, scores)]
         for each in mechanisms
     ]
     return rounded(plain(found), 8)

@@ -98,7 +98,7 @@ def run(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-@pytest.mark.parametrize("command", ["select", "topk", "itemsets"])
+@pytest.mark.parametrize("command", ["select", "top-k", "itemsets"])
 def test_commands_record_and_are_refused_with_exit_code_3(
     tmp_path: Path, votes: Path, command: str
 ) -> None:
@@ -106,7 +106,7 @@ def test_commands_record_and_are_refused_with_exit_code_3(
     assert run("ledger", "init", place, "--dataset", "v", "--epsilon", 1)[0] == 0
     extra: list[object] = {
         "select": [],
-        "topk": ["--item", "city", "--count", "votes", "--labels", "public", "-k", 1],
+        "top-k": ["--item", "city", "--count", "votes", "--labels", "public", "-k", 1],
         "itemsets": [
             "--size",
             1,

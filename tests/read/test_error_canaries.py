@@ -192,18 +192,27 @@ def test_no_verb_tells_a_cell_of_any_source(
     assert not list(tmp_path.iterdir())
 
 
-PARAMETERS = ("epsilon", "delta", "k", "sensitivity", "monotone", "relation", "mechanism", "seed",
-              "noise", "thresholds", "budget", "label_column", "score_column")  # fmt: skip
+PARAMETERS = ("epsilon", "delta", "k", "method", "with_leads", "seed", "budget")
+SEALING = ("utility", "sensitivity", "monotone", "relation", "label_column", "score_column")
+OF_METHODS = {"noise": wn.Lipschitz, "thresholds": wn.LargeMargin, "gamma": wn.Canonical}
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("name", [*PARAMETERS, *SEALING, *OF_METHODS])
 def test_data_given_as_a_parameter_are_not_repeated(name: str) -> None:
     for given in (pd.Series([CANARY]), np.array([CANARY, CANARY]), pl.Series([CANARY]),
                   [CANARY] * 9, {CANARY: 1}, betraying("__repr__"), betraying("__eq__"),
                   betraying("__str__", "__hash__")):  # fmt: skip
-        silent(
-            lambda given=given: wn.select({"a": 1, "b": 2}, **({"epsilon": 1.0} | {name: given}))
-        )
+        silent(lambda given=given: asked_with(name, given))
+
+
+def asked_with(name: str, given: Any) -> Any:
+    """A selection with data in the place of a parameter, where that parameter is said."""
+    scores: Any = {"a": 1, "b": 2}
+    if name in OF_METHODS:
+        return OF_METHODS[name](**{name: given})
+    if name in SEALING:
+        return wn.seal_scores(scores, **{name: given})
+    return wn.select(scores, **({"epsilon": 1.0} | {name: given}))
 
 
 @pytest.mark.parametrize("name", ["schema", "columns", "person", "max_rows_per_person", "relation"])
@@ -328,11 +337,11 @@ BROKEN = ("headerless", "headerless, quoted", "three columns", "no numbers", "tw
 COMMANDS: dict[str, list[str]] = {
     "select": ["select", "FILE", "--epsilon", "1"],
     "select, named": ["select", "FILE", "--epsilon", "1", "--label", "who", "--score", "n"],
-    "topk": ["topk", "FILE", "--item", "item", "--count", "count", "--labels", "public", "-k", "1",
-             "--epsilon", "1"],
-    "topk of a log": ["topk", "FILE", "--item", "item", "--user", "who", "-k", "1", "--epsilon",
-                      "1", "--delta", "1e-6", "--max-items-per-user", "1"],
-    "plan topk": ["plan", "topk", "--counts", "FILE", "-k", "1", "--epsilon", "1"],
+    "top-k": ["top-k", "FILE", "--item", "item", "--count", "count", "--labels", "public", "-k",
+              "1", "--epsilon", "1"],
+    "top-k of a log": ["top-k", "FILE", "--item", "item", "--person", "who", "-k", "1", "--epsilon",
+                       "1", "--delta", "1e-6", "--max-items", "1"],
+    "plan top-k": ["plan", "top-k", "--counts", "FILE", "-k", "1", "--epsilon", "1"],
     "release": ["release", "FILE", "--one-row-per-person",
              "--schema", "schema.json", "--workload", "marginals:1",
                 "--epsilon", "1", "--delta", "1e-6", "--json"],

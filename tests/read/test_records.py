@@ -202,7 +202,7 @@ def test_commands_have_the_option(tmp_path: Path) -> None:
     cost = ["--epsilon", "1", "--delta", "1e-6", "--json"]
     public = ["--item", "u", "--count", "i", "-k", "1", "--epsilon", "1"]
     for command in (
-        ["topk", path, "--item", "i", "--user", "u", "-k", "1", *cost],
+        ["top-k", path, "--item", "i", "--person", "u", "-k", "1", *cost],
         [
             "itemsets",
             path,
@@ -219,8 +219,8 @@ def test_commands_have_the_option(tmp_path: Path) -> None:
         ["ask", path, *schema, *cost, "--batch", path],
         ["learn", path, *both, "--target", "i", "--method", "stumps", *cost],
         ["select", path, "--epsilon", "1"],
-        ["topk", path, "--labels", "public", *public],
-        ["plan", "topk", "--counts", path, *public],
+        ["top-k", path, "--labels", "public", *public],
+        ["plan", "top-k", "--counts", path, *public],
     ):
         refused = invoke(command)
         assert refused.exit_code == 2 and "line 2" in refused.output, command

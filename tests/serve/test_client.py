@@ -90,7 +90,7 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     assert picked.value in ("red", "green", "blue")
     assert str(picked.guarantee) == "0.1-DP, replace one row"
     assert picked.receipt.mechanism == "permute-and-flip" and "winnow.ledger#" in str(picked)
-    top = ann.top_k("people", 2, column="colour", epsilon=0.1, with_counts=True)
+    top = ann.top_k("people", k=2, column="colour", epsilon=0.1, with_counts=True)
     assert list(top.to_columns()) == ["item", "count"] and len(top.value) == 2
     assert top.value.margin > 0, "how far off each count may be"
     tables = ann.tabulate("people", wn.marginals(1), epsilon=0.5)

@@ -13,10 +13,11 @@ import pytest
 from serve.served import COLOURS, SCHEMA, config_of, shared_workers, write_data
 from winnow.answers.settings import METHODS
 from winnow.errors import BudgetExceeded, WinnowError
-from winnow.mechanisms import ITEMSETS, SELECT, TOP_K, words
+from winnow.mechanisms import ITEMSETS, words
 from winnow.privacy import describe
 from winnow.privacy.rounding import stated_at_least
 from winnow.select.crossing import Selection
+from winnow.select.methods import OF_SCORES, Lipschitz
 from winnow.serve import bodies, orders
 from winnow.serve.datasets import RELEASES, OpenDataset
 from winnow.serve.declarations import Declaration
@@ -26,6 +27,7 @@ from winnow.serve.replies import PlanAnswer
 from winnow.serve.service import Service
 from winnow.topk.crossing import UnknownDomain
 from winnow.topk.mechanisms.noisy_counts import WithCounts
+from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS
 from winnow.topk.plan.known import top_k_bound
 from winnow.topk.table import counts_margin
 
@@ -50,13 +52,24 @@ BOOLS = [False, True]
 SHARES = [0.0, 0.1]
 WORKLOADS = [[{"marginals": 2}], [{"marginals": 1}, {"where": [{"colour": "red"}]}]]
 RANGES = [{"ranges": "age"}]
+SELECTING: list[Any] = [
+    *(each.word() for each in OF_SCORES if each is not Lipschitz),
+    {"kind": "lipschitz", "noise": "logistic"},
+    {"kind": "large-margin", "thresholds": "printed"},
+]
+FINDING: list[Any] = [
+    "auto",
+    *(each.word() for each in (*OF_LISTS, *OF_PRIVATE_LABELS)),
+    {"kind": "canonical", "gamma": 0.25, "noise": "gumbel"},
+]
 EVERY: dict[str, dict[str, list[Any]]] = {
     "select": {
-        "epsilon": [0.15], "column": ["colour"], "k": [None, 2], "mechanism": list(words(SELECT))
+        "epsilon": [0.15], "column": ["colour"], "k": [None, 2], "delta": [0.0, 1e-6],
+        "method": SELECTING,
     },
     "top-k": {
         "epsilon": [0.15], "column": ["colour"], "k": [2], "delta": [0.0, 1e-6],
-        "with_counts": BOOLS, "mechanism": ["auto", *words(TOP_K)], "with_cut": SHARES,
+        "with_counts": BOOLS, "method": FINDING, "with_cut": SHARES, "ordered": [None],
     },
     "tables": {
         "epsilon": [1.0], "by": [*WORKLOADS, RANGES], "delta": [0.0, 1e-6],
@@ -199,7 +212,7 @@ def check_top_k(
         assert planned.error == top_k_bound(selects, len(labels), utility, 0.01).tail, order
 
 
-@pytest.mark.parametrize("mechanism", words(TOP_K, private_labels=False))
+@pytest.mark.parametrize("mechanism", [each.word() for each in OF_LISTS])
 def test_counts_that_cost_half_of_epsilon_double_the_bound_of_a_plan(
     service: Service, mechanism: str
 ) -> None:
@@ -207,7 +220,7 @@ def test_counts_that_cost_half_of_epsilon_double_the_bound_of_a_plan(
 
     def error(epsilon: float, with_counts: bool) -> float:
         order = bodies.TopKOrder(
-            epsilon=epsilon, k=3, delta=delta, mechanism=mechanism, with_counts=with_counts
+            epsilon=epsilon, k=3, delta=delta, method=mechanism, with_counts=with_counts
         )
         planned = service.plan(OWNER, "listed items", bodies.PlanBody(order=order), Wait())
         assert planned.error is not None

@@ -215,7 +215,10 @@ def test_a_public_list_needs_no_delta_and_no_bound(log: Path, pages: Path) -> No
     ("given", "mechanism"),
     [
         ([], "limited-domain, at most 2 of the 1200 largest"),
-        (["--method", "limited-domain", "--reach", 7], "limited-domain, at most 2 of the 7 largest"),
+        (
+            ["--method", "limited-domain", "--reach", 7],
+            "limited-domain, at most 2 of the 7 largest",
+        ),
         (["--max-items", 1], "stability, at most 2, 1 item per person"),
         (
             ["--max-items", 1, "--method", "limited-domain"],
@@ -529,7 +532,7 @@ REFUSED = {
     ),
     "any order of a list": ([*V, "-k", 1, "--method", "joint", "--any-order"], "--any-order"),
     "any order of a log": ([*L, "-k", 1, "--delta", 1e-6, "--any-order"], "--any-order"),
-    "noise": ([*V, "-k", 1, "--method", "joint", "--noise", "gumbel"], "is for canonical and oneshot"),
+    "noise": ([*V, "-k", 1, "--method", "joint", "--noise", "gumbel"], "is for canonical and"),
     "gamma": ([*V, "-k", 1, "--gamma", 0.5], "is for canonical"),
     "rounded": ([*V, "-k", 1, "--rounded"], "is for canonical"),
     "gamma range": (

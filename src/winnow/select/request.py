@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
@@ -72,13 +72,25 @@ class Select(AskedSelect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedSelect(AskedSelect):
-    """A selection that is to be planned, by its epsilon or by what it is to reach."""
+class WantedSelect(AskedSelect):
+    """A selection by its epsilon, or by the error that is wanted."""
 
     error: Annotated[
         Real | None,
         Option("The error that is wanted in the place of epsilon=, in units of a score.", "X"),
     ] = None
+
+    def plan(self, about: Any) -> SelectPlan:
+        """The plan at epsilon=, or at the least epsilon that brings the error."""
+        from winnow.select.plan.verb import planned_for
+
+        return planned_for(self, about, error=self.error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedSelect(WantedSelect):
+    """A selection that is to be planned, by its epsilon or by what it is to reach."""
+
     chance: Annotated[
         Real | None,
         Option(
@@ -98,7 +110,9 @@ class PlannedSelect(AskedSelect):
         """The plan at epsilon=, or at the least epsilon that reaches what is wanted."""
         from winnow.select.plan.verb import planned_for
 
-        return planned_for(self, about)
+        return planned_for(
+            self, about, error=self.error, chance=self.chance, confidence=self.confidence
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +128,14 @@ class Above(Checked):
     def plan(self, about: AboutScores | SealedScores) -> Plan[SealedScores, AboveAnswer]:
         """What is charged, drawn and promised, from what is public of the values."""
         from winnow.core.plan import plan_of
+        from winnow.select.crossing import check_in_memory
         from winnow.select.sparse_vector import SparseVector
 
         mechanism = SparseVector(self.epsilon, self.threshold, self.cutoff)
         mechanism.check_scales(about.utility)
-        return plan_of(mechanism, about.relation)
+
+        def check(values: SealedScores) -> None:
+            mechanism.check(values)
+            check_in_memory(values)
+
+        return replace(plan_of(mechanism, about.relation), check=check)

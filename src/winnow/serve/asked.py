@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from winnow.core.options import Option
-from winnow.select.request import PlannedSelect
+from winnow.select.request import WantedSelect
 from winnow.topk.request import PlannedTopK
 
 COLUMN = Option("The column of a table; events have their items.", "COLUMN")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectOf(PlannedSelect):
+class SelectOf(WantedSelect):
     """The value of a column, or the item, that most people have; or the best k."""
 
     column: Annotated[str | None, COLUMN] = None

@@ -84,8 +84,8 @@ if TYPE_CHECKING:  # of what is derived, what the server itself reads
         with_cut: float
 else:
     _COLUMN = {"column": Name | None}
-    SelectOrder = body("SelectOrder", SelectOf, Order, "select", _COLUMN)
-    TopKOrder = body("TopKOrder", TopKOf, Order, "top-k", _COLUMN)
+    SelectOrder = body("SelectOrder", SelectOf, Order, "select", _COLUMN, __name__)
+    TopKOrder = body("TopKOrder", TopKOf, Order, "top-k", _COLUMN, __name__)
 
 
 class TablesOrder(Order, tag="tables", kw_only=True, frozen=True):

@@ -6,6 +6,7 @@ means the method with its defaults: ``"method": "canonical"``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
@@ -20,11 +21,14 @@ Wire = Mapping[str, Any]
 """Types of their own over HTTP, by the names of fields."""
 
 
-def body(name: str, record: type[Any], base: type[Any], tag: str, wire: Wire) -> type[Any]:
+def body(
+    name: str, record: type[Any], base: type[Any], tag: str, wire: Wire, module: str = __name__
+) -> type[Any]:
     """The body of a request: closed, with the ranges and the help of its options.
 
     ``wire`` has the types of fields that are something else over HTTP than in Python, and of
-    fields that only a server asks for, such as the column of a table.
+    fields that only a server asks for, such as the column of a table. ``module`` is where the body
+    is kept: other processes find it there, and the bodies of its methods.
     """
     listed: list[Any] = []
     known = {field.name: field for field in offered(record)}
@@ -32,7 +36,7 @@ def body(name: str, record: type[Any], base: type[Any], tag: str, wire: Wire) ->
         if field_name in getattr(base, "__struct_fields__", ()):
             continue
         field = known.get(field_name)
-        kind = wire[field_name] if field is None or field_name in wire else _kind(field)
+        kind = wire[field_name] if field is None or field_name in wire else _kind(field, module)
         if field is None or (field.needed and type(None) not in get_args(kind)):
             listed.append((field_name, kind) if field else (field_name, kind, None))
         elif field_name in wire and type(None) not in get_args(kind):
@@ -48,6 +52,7 @@ def body(name: str, record: type[Any], base: type[Any], tag: str, wire: Wire) ->
         kw_only=True,
         omit_defaults=True,
         forbid_unknown_fields=True,
+        module=module,
         namespace={"__doc__": record.__doc__, "record": record},
     )
 
@@ -75,26 +80,30 @@ def offered(record: type[Any]) -> list[Field]:
     ]
 
 
-def _kind(field: Field) -> Any:
+def _kind(field: Field, module: str) -> Any:
     if isinstance(field.option, Methods):
-        bodies = [_method(each) for each in field.option.of if options(each)]
+        bodies = [_method(each, module) for each in field.option.of if options(each)]
         return Annotated[reduce(or_, bodies, Literal[field.words]), Meta(description=_help(field))]
     kind = bool if field.simple is bool else Annotated[field.simple, _meta(field, field.option)]
     return kind | None if field.default is None else kind
 
 
-def _method(made: type[Method]) -> type[Any]:
-    listed = [(field.name, _kind(field), field.default) for field in options(made)]
-    return msgspec.defstruct(
-        f"{made.__name__}Method",
+def _method(made: type[Method], module: str) -> type[Any]:
+    listed = [(field.name, _kind(field, module), field.default) for field in options(made)]
+    name = f"{made.__name__}Method"
+    struct = msgspec.defstruct(
+        name,
         listed,
         tag_field="kind",
         tag=made.word(),
         frozen=True,
         forbid_unknown_fields=True,
         omit_defaults=True,
+        module=module,
         namespace={"__doc__": made.__doc__},
     )
+    setattr(sys.modules[module], name, struct)
+    return struct
 
 
 def _meta(field: Field, option: Option) -> Meta:

@@ -90,6 +90,8 @@ def select(
     if out is not None:
         check_target(out)
     assumed = _gaps(gaps, gap, candidates)
+    if assumed is None and candidates is None:
+        raise ParameterError("gaps and candidates are both missing; give --gaps or --candidates")
     about = scores(
         candidates,
         gaps=assumed,

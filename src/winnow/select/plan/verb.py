@@ -37,7 +37,7 @@ from winnow.select.methods import LargeMargin as LargeMarginMethod
 from winnow.select.open_selection import selected_of
 from winnow.select.plan.expected import SelectExpected, Target, expected_of, target_of
 from winnow.select.plan.setting import Setting
-from winnow.select.request import Above, PlannedSelect, Select
+from winnow.select.request import Above, AskedSelect, PlannedSelect, Select
 from winnow.select.sparse_vector import AboveAnswer
 from winnow.select.table import check_promised, one_of_classes, selection_of
 
@@ -243,11 +243,18 @@ def _of_scores(
     return selection_of(method, public, sizes, with_leads)
 
 
-def planned_for(asked: PlannedSelect, given: Any) -> SelectPlan:
+def planned_for(
+    asked: AskedSelect,
+    given: Any,
+    *,
+    error: Real | None = None,
+    chance: Real | None = None,
+    confidence: Real = 0.95,
+) -> SelectPlan:
     """The plan at an epsilon, or at the least one that reaches what is wanted."""
     plan = planned(asked.at(1 if asked.epsilon is None else asked.epsilon), given)
-    plan = replace(plan, confidence=float(asked.confidence))
-    if asked.chance is None and asked.error is None:
+    plan = replace(plan, confidence=float(confidence))
+    if chance is None and error is None:
         if asked.epsilon is None:
             raise ParameterError("epsilon is missing; give epsilon, chance or error")
         return plan
@@ -257,7 +264,7 @@ def planned_for(asked: PlannedSelect, given: Any) -> SelectPlan:
             "nothing is known of this error beforehand; give epsilon, or the number of "
             "candidates: wn.plan.scores(candidates=)"
         )
-    target = target_of(setting, asked.chance, asked.error)
+    target = target_of(setting, chance, error)
     assert target is not None
     if asked.epsilon is not None:
         return replace(plan, target=target)
@@ -267,13 +274,13 @@ def planned_for(asked: PlannedSelect, given: Any) -> SelectPlan:
             "give epsilon, or ask for more"
         )
     plan = planned(asked.at(target.epsilon), given)
-    return replace(plan, confidence=float(asked.confidence), target=target)
+    return replace(plan, confidence=float(confidence), target=target)
 
 
 def compared(asked: PlannedSelect, given: Any) -> dict[str, SelectExpected]:
     """The same question to every method; large-margin takes part if there is a delta."""
     methods = {name: replace(asked, method=method, delta=0.0) for name, method in PURE.items()}
-    if asked.delta and asked.k in (None, 1):
+    if asked.delta:
         own = asked.method
         known = own if isinstance(own, LargeMarginMethod) else LargeMarginMethod()
         methods["large-margin"] = replace(asked, method=known)
