@@ -51,18 +51,15 @@ def test_a_verb_without_a_replay_is_noticed(verb: str) -> None:
 
 
 def test_a_mechanism_without_a_replay_is_noticed() -> None:
-    fewer = [entry for entry in replays() if entry.words.get("mechanism") != "joint"]
+    fewer = [entry for entry in replays() if entry.words.get("method") != "joint"]
     result = nothing_is_left_out(fewer)
     assert not result.passed
-    assert "('top_k', 'mechanism', 'joint')" in result.detail
+    assert "('top_k', 'method', 'joint')" in result.detail
 
 
 @pytest.mark.parametrize(
     ("place", "name", "verb", "option"),
     [
-        ("cli.options", "Mechanism", "select", "mechanism"),
-        ("cli.options", "Noise", "select", "noise"),
-        ("cli.options", "TopKMechanism", "top_k", "mechanism"),
         ("itemsets.cli.command", "ItemsetMechanism", "frequent_itemsets", "mechanism"),
         ("itemsets.cli.command", "BasketLayout", "read_baskets", "layout"),
         ("interactive.cli.command", "SessionMethod", "open_interactive", "method"),

@@ -9,7 +9,7 @@ import numpy as np
 import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.data import SCHEMA, VOTES
-from golden.selection import NOISES, words
+from golden.selection import NOISES, short, words
 from reference import planned
 from reference.mechanisms import Canonical, GammaMechanism, Joint, PeelGumbel, PermuteAndFlip
 from winnow.topk.plan.probabilities import top_chance, top_sequence_chance
@@ -151,6 +151,7 @@ def cases() -> dict[str, Case]:
               {"measure": True}, {"relation": "substitution", "delta": 0})),
     ):  # fmt: skip
         for options in several:
-            name = f"{verb.__name__} {words(options)}".strip()
+            named = short if verb in (select, top_k) else words
+            name = f"{verb.__name__} {named(options)}".strip()
             found[name] = lambda v=verb, o=options: v(**dict(o))
     return {name: Case(run) for name, run in found.items()}

@@ -63,12 +63,17 @@ HIDDEN: tuple[dict[str, Any], ...] = (
 )
 
 
-def words(options: dict[str, Any]) -> str:
+def words(options: dict[str, Any], bare: str = "mechanism") -> str:
     """A name for options."""
     return " ".join(
-        str(value) if name in ("method", "noise", "relation") else f"{name}={value}"
+        str(value) if name in (bare, "noise", "relation") else f"{name}={value}"
         for name, value in options.items()
     )
+
+
+def short(options: dict[str, Any]) -> str:
+    """A name for options in which the method stands by its word."""
+    return words(options, "method")
 
 
 def asked(record: type[Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -190,11 +195,11 @@ def cases() -> dict[str, Case]:
         more_of = {"add-remove": ({}, {"monotone": True}, {"k": 3}), "substitution": ({},)}
         for more in more_of[relation]:
             options = how | {"relation": relation} | more
-            found[f"select {words(options)}"] = lambda o=options: select(**o)
+            found[f"select {short(options)}"] = lambda o=options: select(**o)
     for how in SELECTIONS:
         for number in (1_000, 60_000):
             options = how if how["method"] == "large-margin" else how | {"k": 2}
-            found[f"select {words(options)} of {number}"] = lambda o=options, n=number: select(
+            found[f"select {short(options)} of {number}"] = lambda o=options, n=number: select(
                 scores(n), **o
             )
     for name, kind in _kinds().items():
@@ -206,15 +211,15 @@ def cases() -> dict[str, Case]:
     found["select nan"] = lambda: select([1.0, float("nan")])
     for how, relation in product(TOPS, RELATIONS):
         options = how | {"relation": relation}
-        found[f"top_k {words(options)}"] = lambda o=options: top_k(**o)
+        found[f"top_k {short(options)}"] = lambda o=options: top_k(**o)
     for how in TOPS[:8] + TOPS[14:20]:
         options = how | {"k": 20}
-        found[f"top_k {words(options)} of 4000"] = lambda o=options: top_k(
+        found[f"top_k {short(options)} of 4000"] = lambda o=options: top_k(
             scores(4000).astype(np.int64), **o
         )
     for how, relation in product(HIDDEN, RELATIONS):
         options = how | {"relation": relation}
-        found[f"top_k private labels {words(options)}"] = lambda o=options: hidden(**o)
+        found[f"top_k private labels {short(options)}"] = lambda o=options: hidden(**o)
     found["top_k of counts over a public list"] = listed
     for relation, cutoff in product(RELATIONS, (1, 3)):
         found[f"above {relation} cutoff={cutoff}"] = lambda r=relation, c=cutoff: wn.above(

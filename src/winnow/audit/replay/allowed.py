@@ -201,6 +201,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "read_baskets": _released("an itemset of what was read", "result.found.value*"),
     "read_lp": (),
     "seal_scores": (),
+    "seal_counts": (),
     "seal_vectors": (),
     "winnow schema": (),
     "winnow select": _DOCUMENT + _TEXT,

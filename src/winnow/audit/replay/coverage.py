@@ -16,6 +16,7 @@ from winnow.audit.replay.programs import program_replays
 from winnow.audit.replay.readers import reader_replays
 from winnow.audit.replay.selections import selection_replays
 from winnow.audit.replay.tables import table_replays
+from winnow.audit.replay.universes import universe_replays
 from winnow.audit.result import AuditResult
 from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
@@ -36,7 +37,7 @@ from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS
 def replays() -> tuple[Replay, ...]:
     """All entries, those of commands last."""
     of_tables = (*table_replays(), *program_replays(), *reader_replays())
-    return (*selection_replays(), *of_tables, *command_replays())
+    return (*selection_replays(), *universe_replays(), *of_tables, *command_replays())
 
 
 Word = tuple[str, str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, get_args
@@ -21,7 +21,6 @@ from winnow.inner_product.verb import max_inner_product
 from winnow.itemsets.verb import frequent_itemsets
 from winnow.mechanisms import ITEMSETS, rows, words
 from winnow.read.baskets import read_baskets
-from winnow.read.classes import classes
 from winnow.read.counts import SealedCounts, seal_counts
 from winnow.read.score_source import scores
 from winnow.read.scores import SealedScores, seal_scores
@@ -32,15 +31,12 @@ from winnow.select.methods import (
     NoiseName,
     PickMethod,
 )
-from winnow.select.methods import SELECT_METHODS as ONE_OF_CLASSES
 from winnow.select.verb import above, open_above, open_selection, select
 from winnow.topk.audit.kept import ListedCounts
 from winnow.topk.methods import (
     OF_LISTS,
     OF_PRIVATE_LABELS,
     Canonical,
-    CanonicalAdaptive,
-    Joint,
     LimitedDomain,
     NoisyCountsMethod,
     Oneshot,
@@ -107,7 +103,6 @@ def selection_replays() -> Iterator[Replay]:
     yield from _thresholds()
     yield from _inner_products()
     yield from _itemsets()
-    yield from _classes()
     yield from _processes()
 
 
@@ -127,7 +122,7 @@ def _selections() -> Iterator[Replay]:
                 yield _select(options | {"k": 2, "with_leads": True}, groups=(1, 2))
             yield Replay(
                 "select",
-                f"{_variant(options)}, scores",
+                f"{variant_of(options)}, scores",
                 calling(select, lambda people: (summed(people),), **options),
                 MOVERS,
                 words=_words(options),
@@ -142,7 +137,7 @@ def _select(
 ) -> Replay:
     return Replay(
         "select",
-        f"{_variant(options)}, counts",
+        f"{variant_of(options)}, counts",
         calling(select, lambda people: (sealed(people, relation),), **options),
         HOLDERS,
         relation,
@@ -159,7 +154,8 @@ def _words(options: dict[str, Any]) -> dict[str, Any]:
     return options | {"method": method.word()} | options_of(method)
 
 
-def _variant(options: dict[str, Any]) -> str:
+def variant_of(options: dict[str, Any]) -> str:
+    """What tells one replay of a verb from another."""
     return " ".join(
         f"{name}={value}" if not isinstance(value, str) else value
         for name, value in _words(options).items()
@@ -177,7 +173,7 @@ def _top_k() -> Iterator[Replay]:
         most = 2 if isinstance(method, NoisyCountsMethod) else None
         yield _public(options, most)
         if isinstance(method, Canonical | Oneshot):
-            for noise in NOISES:
+            for noise in (law for law in NOISES if law != method.noise):
                 law = {"method": replace(method, noise=noise)}
                 yield _public(options | law, most, groups=FULL_ONLY)
         yield _public(options | {"with_counts": True}, most, groups=FULL_ONLY)
@@ -204,7 +200,7 @@ def _kept(options: dict[str, Any]) -> Replay:
         utility = Utility.declare(1, monotone=True)
         return top_k(SealedCounts(values, ITEMS, utility), seed=place.seed, **options)
 
-    variant = f"{_variant(options)}, public labels, counts kept in an engine"
+    variant = f"{variant_of(options)}, public labels, counts kept in an engine"
     return Replay("top_k", variant, call, HOLDERS, words=options, groups=FULL_ONLY)
 
 
@@ -240,7 +236,7 @@ def _public(
 
     return Replay(
         "top_k",
-        f"{_variant(options)}, public labels",
+        f"{variant_of(options)}, public labels",
         calling(top_k, given, **options),
         HOLDERS if most is None else HOLDERS_OF_TWO,
         relation,
@@ -270,7 +266,7 @@ def _hidden(
     limit = "" if bound is None else f", at most {bound} items each"
     return Replay(
         "top_k",
-        f"{_variant(options)}, private labels{limit}{', counts kept' if kept else ''}",
+        f"{variant_of(options)}, private labels{limit}{', counts kept' if kept else ''}",
         call,
         HOLDERS if bound is None else HOLDERS_OF_TWO,
         relation,
@@ -330,7 +326,7 @@ def _inner_products() -> Iterator[Replay]:
         for chosen in variants:
             yield Replay(
                 "max_inner_product",
-                _variant(chosen),
+                variant_of(chosen),
                 calling(max_inner_product, moved_query, sensitivity=1, **chosen),
                 STEPS,
                 words=chosen,
@@ -372,51 +368,10 @@ def _mined(
     slow = options["mechanism"] == "large-margin"  # some hundred thresholds for each call
     return Replay(
         "frequent_itemsets",
-        f"{_variant(options)}, {kind} items",
+        f"{variant_of(options)}, {kind} items",
         call,
         HOLDERS,
         relation,
         options,
         groups=(groups[0], 2) if slow else groups,
     )
-
-
-def _classes() -> Iterator[Replay]:
-    made: list[PickMethod] = [Joint(), Canonical(), CanonicalAdaptive(), LimitedDomain()]
-    made += [
-        Lipschitz(noise="logistic") if each is Lipschitz else each() for each in ONE_OF_CLASSES
-    ]
-    for method in made:
-        options: dict[str, Any] = {"method": method, "epsilon": 2.0}
-        options |= {"delta": 0.2, "epsilon": 20.0} if method.needs_delta else {}
-        at_once = type(method) not in ONE_OF_CLASSES
-        if not at_once:
-            yield _from_classes(select, options, known=not method.needs_delta)
-        yield _from_classes(
-            top_k, options | {"k": 2}, known=True, groups=(int(at_once), 2),
-            relation=Relation.SUBSTITUTION,
-        )  # fmt: skip
-
-
-def _from_classes(
-    verb: Callable[..., Any],
-    options: dict[str, Any],
-    *,
-    known: bool,
-    relation: Relation = Relation.ADD_REMOVE,
-    groups: tuple[int, int] = (1, 2),
-) -> Replay:
-    def call(people: People, place: ReplayPlace) -> Any:
-        held = counted(people)
-        given: list[Any] = [(number, [item]) for item, number in held.items()]
-        given.append((0, 1000, lambda uniform: f"other {uniform.below(1000)}"))
-        universe = classes(
-            given, total=len(ITEMS) + 1000 if known else None, monotone=True, relation=relation,
-            max_items=3,
-        )  # fmt: skip
-        return verb(universe, seed=place.seed, **options)
-
-    said = {"method": options["method"].word()}
-    kind = "a public" if known else "an unknown"
-    name = f"{verb.__name__}, {_variant(options)}, {kind} universe"
-    return Replay("classes", name, call, HOLDERS, relation, said, groups=groups)

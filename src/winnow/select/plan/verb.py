@@ -98,6 +98,11 @@ class SelectPlan(Plan[Any, Any], InNotebook):
         """What the error does not exceed at the confidence, for any data; None: not known."""
         return None if self.expected is None else self.expected.bound
 
+    @property
+    def chance(self) -> float | None:
+        """That the best wins, or the k best are selected, on the assumed gaps; None: no gaps."""
+        return None if self.expected is None else self.expected.chance
+
     @cached_property
     def compared(self) -> dict[str, SelectExpected]:
         """What to expect of every method for this question, where candidates are known."""
