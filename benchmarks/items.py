@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 
 from _common import arguments, report, save
+from winnow.select.about import AboutScores
 from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.methods import Sizes
 from winnow.topk.errors import best_order, l_infinity
+from winnow.topk.methods import OF_LISTS
 from winnow.topk.plan.known import COUNTS, simplest
-from winnow.topk.table import Facts, TopKOptions, choose, top_k_named
+from winnow.topk.table import choose, mechanism_of
 
 ITEMS = (2, 3, 5, 8, 13, 20, 35, 60)
 SIZES = (5, 10, 20, 50, 100)
@@ -55,8 +58,9 @@ def real(folder: Path) -> dict[str, np.ndarray]:
 def drawn(word: str, counts: np.ndarray, k: int, epsilon: float, most: int | None) -> np.ndarray:
     """Draws of a mechanism, a row each; a list by noise on every count holds all shorter ones."""
     delta = DELTA if word in ("gaussian", "peel-gumbel") else 0
-    options = TopKOptions(max_items_per_user=most if word in BY_ITEMS else None)
-    made = top_k_named(word, epsilon=epsilon, delta=delta, k=k, options=options)
+    about = AboutScores(utility=COUNTS, max_items=most if word in BY_ITEMS else None)
+    method = next(each for each in OF_LISTS if each.word() == word)
+    made = mechanism_of(method(), about, Sizes(epsilon=epsilon, delta=delta, k=k))
     if isinstance(made, LipschitzMechanism):
         made = replace(made, in_order=True)
     return simplest(made).simulate(counts, COUNTS, DRAWS, 1)
@@ -92,11 +96,9 @@ def settings(counts: np.ndarray) -> list[dict[str, Any]]:
                     )
                     for word in words
                 }
-                taken = choose(
-                    "auto", epsilon=epsilon, delta=delta, k=k, ordered=kind == "lists" or False,
-                    options=TopKOptions(max_items_per_user=most), public=True,
-                    facts=Facts(COUNTS, len(counts)),
-                ).word  # fmt: skip
+                about = AboutScores(utility=COUNTS, candidates=len(counts), max_items=most)
+                sizes = Sizes(epsilon=epsilon, delta=delta, k=k)
+                taken = choose("auto", about, sizes, kind == "lists").method.word()
                 rows.append({"k": k, "epsilon": epsilon, "items": most, "kind": kind,
                              "delta": delta, "taken": taken, "errors": found})  # fmt: skip
     return rows

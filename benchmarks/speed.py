@@ -58,13 +58,17 @@ def selections() -> dict[str, tuple[Call, Call]]:
     for d in (3, 100, 1000):  # as in SMALL
         votes = {f"c{i}": i for i in range(d)}
         found[f"select, d = {d:,}"] = (
-            lambda votes=votes: wn.select(wn.seal_scores(votes, monotone=True, copy=False), epsilon=EPSILON),
+            lambda votes=votes: wn.select(
+                wn.seal_scores(votes, monotone=True, copy=False), epsilon=EPSILON
+            ),
             noisy_top(np.arange(d), 1),
         )
     for d in (10**4, 10**5, 10**6):
         counts = rng.zipf(1.7, d).clip(0, 10**6)
         found[f"select, d = {d:,}"] = (
-            lambda counts=counts: wn.select(wn.seal_scores(counts, monotone=True, copy=False), epsilon=EPSILON),
+            lambda counts=counts: wn.select(
+                wn.seal_scores(counts, monotone=True, copy=False), epsilon=EPSILON
+            ),
             noisy_top(counts, 1),
         )
     return found

@@ -35,18 +35,25 @@ def scores_of(d: int) -> dict[str, np.ndarray]:
 
 
 def selections() -> dict[str, Call]:
-    def top(mechanism: str, **options: Any) -> Call:
-        return lambda scores: wn.top_k(scores, k=10, epsilon=1.0, method=mechanism, **options)  # fmt: skip
+    def top(method: str, **sealed: Any) -> Call:
+        return lambda scores: wn.top_k(
+            wn.seal_counts(scores, **sealed) if sealed else scores, k=10, epsilon=1.0, method=method
+        )
+
+    def pick(**options: Any) -> Call:
+        return lambda scores: wn.select(
+            wn.seal_scores(scores, monotone=True, copy=False), epsilon=1.0, **options
+        )
 
     return {
-        "permute-and-flip": lambda s: wn.select(wn.seal_scores(s, monotone=True, copy=False), epsilon=1.0),
-        "exponential": lambda s: wn.select(wn.seal_scores(s, monotone=True, copy=False), epsilon=1.0, method="exponential"),
+        "permute-and-flip": pick(),
+        "exponential": pick(method="exponential"),
         "oneshot, k = 10": top("oneshot"),
         "joint, k = 10": top("joint"),
         "canonical, k = 10": top("canonical"),
-        "large margin": lambda s: wn.select(wn.seal_scores(s, monotone=True, copy=False), epsilon=1.0, delta=1e-6, method="large-margin"),
+        "large margin": pick(delta=1e-6, method="large-margin"),
         "gamma, k = 10": top("gamma"),
-        "noisy counts, k = 10": top("laplace", max_items_per_user=1),
+        "noisy counts, k = 10": top("laplace", max_items=1),
         "peeling, k = 10": top("peel-permute-and-flip"),
     }  # fmt: skip
 

@@ -18,9 +18,9 @@ ROWS, CELLS = 48_842, 120_960
 
 PICKS: dict[str, dict[str, Any]] = {
     "permute-and-flip": {},
-    "exponential": {"mechanism": "exponential"},
-    "noisy-max": {"mechanism": "noisy-max"},
-    "large margin, δ = 10⁻⁶": {"mechanism": "large-margin", "delta": 1e-6},
+    "exponential": {"method": "exponential"},
+    "noisy-max": {"method": "noisy-max"},
+    "large margin, δ = 10⁻⁶": {"method": "large-margin", "delta": 1e-6},
 }
 LISTS = {
     "canonical": "canonical (a set)",
@@ -34,11 +34,9 @@ def decision_pick() -> str:
     """The epsilon with which the best of d wins with chance 0.95."""
     lines = []
     for d in (100, 10**4, 10**6, 10**9):
-        found = [
-            wn.plan.select(GAP, candidates=d, target_chance=0.95, monotone=True, **how)
-            for how in PICKS.values()
-        ]
-        lines.append([power(d), *(short(plan.epsilon_for_target) for plan in found)])
+        about = wn.plan.scores(d, gaps=GAP, monotone=True)
+        found = [wn.plan.select(about, chance=0.95, **how) for how in PICKS.values()]
+        lines.append([power(d), *(short(plan.epsilon) for plan in found)])
     return table(["candidates", *PICKS], lines, right=1 + len(PICKS))
 
 
@@ -47,8 +45,9 @@ def decision_top_k() -> str:
     counts = [round(TOP / rank) for rank in range(1, ITEMS + 1)]
     lines = []
     for k in (3, 10, 30, 100):
-        plan = wn.plan.top_k(counts, k=k, target_chance=0.9, delta=1e-6, draws=0)
-        lines.append([str(k), *(short(plan.row(name).epsilon_for_target) for name in LISTS)])
+        plan = wn.plan.top_k(wn.plan.counts(ITEMS), k=k, epsilon=0.1, delta=1e-6)
+        found = plan.simulate(counts, chance=0.9, draws=0)
+        lines.append([str(k), *(short(found.row(name).epsilon_for_target) for name in LISTS)])
     return table(["k", *LISTS.values()], lines, right=1 + len(LISTS))
 
 

@@ -124,7 +124,7 @@ class SelectExpected(InNotebook):
 
 
 @dataclass(frozen=True)
-class Target:
+class SelectTarget:
     """What is to be reached, the least epsilon that reaches it, and on what basis."""
 
     said: str
@@ -133,7 +133,7 @@ class Target:
 
 
 def expected_of(
-    setting: Setting, epsilon: float, delta: Real, target: Target | None
+    setting: Setting, epsilon: float, delta: Real, target: SelectTarget | None
 ) -> SelectExpected:
     """What to expect of a setting at an epsilon."""
     outcome, bound = setting.outcome(epsilon), setting.bound(epsilon)
@@ -162,7 +162,7 @@ def expected_of(
     )
 
 
-def target_of(setting: Setting, chance: Real | None, error: Real | None) -> Target | None:
+def target_of(setting: Setting, chance: Real | None, error: Real | None) -> SelectTarget | None:
     """What is wanted, with the smallest epsilon that reaches it; None: nothing is."""
     if chance is not None and error is not None:
         raise ParameterError(
@@ -176,7 +176,7 @@ def target_of(setting: Setting, chance: Real | None, error: Real | None) -> Targ
                 "wn.plan.scores(gaps=[5, 3]), or ask for an error"
             )
         needed = setting.epsilon_for_success(float(chance), 0.0)
-        return Target(
+        return SelectTarget(
             f"chance={chance}", needed, "the chance on the given gaps" + _proviso(setting)
         )
     if error is None:
@@ -184,11 +184,11 @@ def target_of(setting: Setting, chance: Real | None, error: Real | None) -> Targ
     said = f"error={error} at confidence {setting.confidence:.6g}"
     if setting.profile is None:
         positive(error=error)
-        return Target(said, setting.epsilon_for_bound(float(error)), "the bound for any data")
+        return SelectTarget(said, setting.epsilon_for_bound(float(error)), "the bound for any data")
     nonnegative(error=error)
     needed = setting.epsilon_for_success(setting.confidence, float(error))
     kind = "the exact error" if setting.k == 1 else "an upper bound on the error"
-    return Target(said, needed, f"{kind} on the given gaps" + _proviso(setting))
+    return SelectTarget(said, needed, f"{kind} on the given gaps" + _proviso(setting))
 
 
 def _proviso(setting: Setting) -> str:

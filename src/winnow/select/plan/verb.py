@@ -35,7 +35,7 @@ from winnow.select.methods import (
 )
 from winnow.select.methods import LargeMargin as LargeMarginMethod
 from winnow.select.open_selection import selected_of
-from winnow.select.plan.expected import SelectExpected, Target, expected_of, target_of
+from winnow.select.plan.expected import SelectExpected, SelectTarget, expected_of, target_of
 from winnow.select.plan.setting import Setting
 from winnow.select.request import Above, AskedSelect, PlannedSelect, Select
 from winnow.select.sparse_vector import AboveAnswer
@@ -59,7 +59,7 @@ class SelectPlan(Plan[Any, Any], InNotebook):
     """What is public of the scores."""
     asked: Select = field(repr=False)
     confidence: float = 0.95
-    target: Target | None = None
+    target: SelectTarget | None = None
 
     def run(
         self,
