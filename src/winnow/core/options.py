@@ -32,6 +32,7 @@ from typing import (
     overload,
 )
 
+from winnow.core.checks import kept
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 
@@ -306,10 +307,11 @@ def takes(record: Any, of: Any = None) -> Any:
         own = list(signature(function).parameters.values())[:-1]
         parameters, first = _parameters(record), len(own)
         whole = signature(function).replace(parameters=[*own, *parameters])
+        made = kept()(record)  # a loop has its plain options checked once
 
         @guarded
         def run(bound: BoundArguments) -> Any:
-            return function(*bound.args[:first], record(*bound.args[first:], **bound.kwargs))
+            return function(*bound.args[:first], made(*bound.args[first:], **bound.kwargs))
 
         @wraps(function)
         def called(*given: Any, **said: Any) -> Any:
