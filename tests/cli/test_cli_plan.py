@@ -367,7 +367,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     top = json.loads((folder / "top.json").read_text())
     assert len(top["value"]) == 10 and top["guarantee"]["delta"] == 1e-6
     assert top["receipt"]["ledger"].startswith("demo-ledger.db#4:")
-    asked = ("--item", "bird", "--user", "person", "-k", 5, "--epsilon", 1, "--delta", 1e-6)
+    asked = ("--item", "bird", "--person", "person", "-k", 5, "--epsilon", 1, "--delta", 1e-6)
     again = run("top-k", folder / "sightings.csv", *asked, "--json")
     assert again.exit_code == 0 and len(json.loads(again.stdout)["value"]) <= 5
     people = (folder / "people.csv").read_text().splitlines()

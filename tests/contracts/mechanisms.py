@@ -119,7 +119,7 @@ ASKED: dict[str, Any] = {
     "epsilon": Fraction(1, 5), "delta": Fraction(1, 20), "k": 2, "noise": Law.GUMBEL,
     "thresholds": "tight", "gamma": Fraction(1, 2), "rounded": False, "accountant": "best",
     "one_item": False,
-    "max_items_per_user": 2, "with_counts": False, "reach": None, "moved": 3, "growth": 3,
+    "max_items": 2, "with_counts": False, "reach": None, "moved": 3, "growth": 3,
     "private": False,
 }  # fmt: skip
 

@@ -228,7 +228,7 @@ def resumed() -> Any:
     """A session that is gone on with, and people with several rows."""
     prepare()
     ask = f"{ASK} --method independent --max-queries 20 --state kept"
-    own = "--person id --max-rows-per-person 2 --salt golden"
+    own = "--person id --max-rows 2 --salt golden"
     found = in_turn(*(line.split() for line in (
         ask, ask + " --json", f"{ASK} --method independent --max-queries 20 {own} --json",
         f"{ASK} --method independent --max-queries 20 --person id --state more",

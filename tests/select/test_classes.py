@@ -199,7 +199,7 @@ def test_what_is_promised_and_charged_has_the_relation_that_was_declared() -> No
     relation = "substitution"
     classed = wn.classes([(9, ["a"]), (1, ["b", "c"])], total=3, relation=relation)
     frame = pd.DataFrame({"who": ["u", "v"], "item": ["a", "b"]})
-    counted = wn.counts(frame, item="item", user="who", relation=relation, items=["a", "b", "c"])
+    counted = wn.counts(frame, item="item", person="who", relation=relation, items=["a", "b", "c"])
     for data in (classed, counted):
         for call in (partial(wn.select, data), partial(wn.top_k, data, k=2)):
             budget = wn.Budget(1.0, relation=relation)

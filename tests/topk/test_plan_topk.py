@@ -261,13 +261,13 @@ def test_mechanisms_that_do_not_apply_are_left_out_with_a_reason():
     pure = planned.top_k(COUNTS, k=3, epsilon=1.0, draws=0)
     assert pure.skipped == {
         "peel-gumbel": "it needs delta > 0",
-        "laplace": "it needs max_items_per_user",
+        "laplace": "it needs max_items",
         "gaussian": "it needs delta > 0",
         "oneshot-approximate": "it needs delta > 0",
     }
     large = planned.top_k(COUNTS, k=3, epsilon=1.0, delta=1e-6, draws=0)
     assert "0.2" in large.skipped["oneshot-approximate"]
-    assert large.skipped["gaussian"] == "it needs max_items_per_user"
+    assert large.skipped["gaussian"] == "it needs max_items"
     loose = planned.top_k(COUNTS, k=3, epsilon=0.1, delta=0.1, draws=0)
     assert loose.skipped["oneshot-approximate"] == "it needs delta up to 0.05"
     real = planned.top_k([3.5, 1.25, 0.5], k=1, epsilon=1.0, max_items=1, draws=0)
@@ -305,7 +305,7 @@ def test_one_mechanism_with_its_options():
         ({"epsilon": 1, "k": 0}, "k=0"),
         ({"epsilon": 1, "k": 11}, "k=11 exceeds 10 candidates; lower k"),
         ({"epsilon": 1, "method": "magic"}, "method='magic' is unknown"),
-        ({"epsilon": 1, "method": "laplace"}, "max_items_per_user"),
+        ({"epsilon": 1, "method": "laplace"}, "max_items"),
         ({"epsilon": 1, "method": "peel-gumbel"}, "delta > 0"),
         ({"epsilon": 1, "method": "joint", "delta": 1e-6}, "no use for it"),
         ({"epsilon": 1, "method": "joint", "noise": "gumbel"}, "noise"),

@@ -309,7 +309,7 @@ def test_noisy_counts_of_private_labels_need_a_bound() -> None:
     ((label, count),) = wn.top_k(bounded, k=2, epsilon=1.0, delta=1e-6, with_counts=True).value
     assert label == "x"
     assert abs(count - 5000) < 50
-    with pytest.raises(wn.InputError, match="max_items_per_user"):
+    with pytest.raises(wn.InputError, match="max_items"):
         wn.top_k(private_counts({"x": 5}), k=1, epsilon=1.0, delta=1e-6, with_counts=True)
     with pytest.raises(wn.InputError, match="bound on the items"):
         StabilityThreshold(1.0, 1e-6, 2)
@@ -386,7 +386,7 @@ BAD: list[tuple[str, Callable[[], dict[str, Any]], str]] = [
     ("unknown", lambda: {"method": "magic"}, "choose one of"),
     ("delta unwanted", lambda: {"method": "joint", "delta": 1e-6}, "no use for it"),
     ("delta missing", lambda: {"method": "peel-gumbel"}, "needs delta"),
-    ("bound missing", lambda: {"method": "laplace"}, "max_items_per_user"),
+    ("bound missing", lambda: {"method": "laplace"}, "max_items"),
     ("noise unwanted", lambda: {"method": built("joint", noise="gumbel")}, "canonical and oneshot"),
     ("gamma unwanted", lambda: {"method": built("joint", gamma=0.5)}, "joint has none"),
     ("gamma range", lambda: {"method": wn.Canonical(gamma=2)}, "above 1"),
@@ -450,7 +450,7 @@ def test_a_pure_budget_pays_for_what_it_was_asked_for(asked: str) -> None:
     """Rounds sized by zCDP would add up to more than epsilon under a budget of pure sums."""
     rows = pd.DataFrame({"who": range(4000), "what": ["a", "a", "b", "c"] * 1000})
     public = ["a", "b", "c"] if asked == "peel-gumbel" else None
-    counted = wn.counts(rows, item="what", user="who", items=public)
+    counted = wn.counts(rows, item="what", person="who", items=public)
     budget = wn.Budget(1, 1e-6, accountant="pure")
     how = {"k": 3, "epsilon": 1, "delta": 1e-6, "method": asked}
     paid = wn.top_k(counted, budget=budget, **how).receipt.event

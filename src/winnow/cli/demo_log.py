@@ -49,9 +49,7 @@ def refused_and_shown(folder: Path, birds: RecordedBudget, seed: int | None) -> 
         "Every charge above was written down before its noise was drawn. Once more the top ten of "
         "the birds, although their budget is spent:"
     )
-    counts = winnow.counts(
-        folder / "sightings.csv", item="bird", user="person", max_items_per_user=MOST
-    )
+    counts = winnow.counts(folder / "sightings.csv", item="bird", person="person", max_items=MOST)
     try:
         winnow.top_k(counts, k=10, epsilon=1.0, delta=1e-6, budget=birds, seed=seed)
     except BudgetExceeded as refusal:
@@ -103,7 +101,7 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
         f"person is counted for at most {MOST} birds."
     )
     salt = None if seed is None else f"seed {seed}"
-    counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST, salt=salt)
+    counts = winnow.counts(log, item="bird", person="person", max_items=MOST, salt=salt)
     plan = TopK(k=K, epsilon=EPSILON, delta=DELTA, with_counts=True, budget=budget).plan(counts)
     top = plan.run(counts, budget=budget, seed=seed)
     margin = plan.expected.counts_margin

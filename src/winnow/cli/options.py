@@ -86,7 +86,7 @@ AssumedRowsOption = Annotated[
 ]
 AssumedRowsPerPersonOption = Annotated[
     int,
-    option("--max-rows-per-person", "L", "The most rows of one person.", ASKED),
+    option("--max-rows", "L", "The most rows of one person.", ASKED),
 ]
 ConfidenceOption = Annotated[
     float,
@@ -177,7 +177,7 @@ PersonOption = Annotated[
         "COLUMN",
         "The column that says whose row it is.",
         TABLE,
-        also="--user",
+        also="--person",
     ),
 ]
 OneRowOption = Annotated[
@@ -205,9 +205,7 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
 
 MaxRowsPerPersonOption = Annotated[
     int,
-    option(
-        "--max-rows-per-person", "L", "With --person: keep at most L rows of one person.", TABLE
-    ),
+    option("--max-rows", "L", "With --person: keep at most L rows of one person.", TABLE),
 ]
 LineBreaksOption = Annotated[
     bool,

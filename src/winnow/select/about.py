@@ -134,7 +134,7 @@ def about(data: Any) -> About:
             return AboutScores(
                 utility=data.utility,
                 candidates=data.to_scores().size if data.domain_known else None,
-                max_items=data.max_items_per_user,
+                max_items=data.max_items,
                 private=not data.domain_known,
                 bound=None if data.people is None else data.people.bound,
             )

@@ -174,7 +174,7 @@ class NoisyCountsMethod(TopKMethod):
         if about.max_items is None:
             raise ParameterError(
                 f"{self.word()} adds noise for all items of a person at once and needs "
-                "max_items_per_user=; count with that bound (ready counts: "
+                "max_items=; count with that bound (ready counts: "
                 "wn.seal_counts(..., max_items=)), or use joint"
             )
         return about.max_items
@@ -205,7 +205,7 @@ class Gaussian(NoisyCountsMethod):
             epsilon=sizes.epsilon,
             delta=sizes.delta,
             k=sizes.k,
-            max_items_per_user=self.most(about),
+            max_items=self.most(about),
             with_counts=sizes.with_counts,
             accountant=sizes.accountant,
         )
@@ -259,7 +259,7 @@ class LimitedDomain(PrivateLabelsMethod):
             epsilon=sizes.epsilon,
             delta=sizes.delta,
             k=sizes.k,
-            max_items_per_user=about.max_items,
+            max_items=about.max_items,
             with_counts=sizes.with_counts,
             reach=self.reach,
             accountant=sizes.accountant,
@@ -278,7 +278,7 @@ class Stability(PrivateLabelsMethod):
             epsilon=sizes.epsilon,
             delta=sizes.delta,
             k=sizes.k,
-            max_items_per_user=about.max_items,
+            max_items=about.max_items,
             with_counts=sizes.with_counts,
         )
 

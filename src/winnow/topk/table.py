@@ -234,6 +234,6 @@ def _private(about: AboutScores, sizes: Sizes) -> tuple[TopKMethod, str]:
     if sizes.with_counts:
         raise ParameterError(
             "noisy counts of private labels need a bound on the items of a person; count with "
-            "max_items_per_user="
+            "max_items="
         )
     return LimitedDomain(), "labels are private and the items of a person are not bounded"

@@ -172,7 +172,7 @@ def top_k(
     request = asked(with_counts=with_counts, budget=budget, seed=seed)
     k = request.k
     check_source(
-        file, count, max_items, user=person, items=items, memory=memory, header=header,
+        file, count, max_items, person=person, items=items, memory=memory, header=header,
         labels=labels, one_row=one_row, sensitivity=sensitivity,
     )  # fmt: skip
     read = named_by(file)

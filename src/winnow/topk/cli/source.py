@@ -28,19 +28,19 @@ from winnow.topk.request import TopK
 
 def about_log(
     item: str,
-    user: str | None,
+    person: str | None,
     most: int | None,
     relation: Relation,
     public: Sequence[str] | None,
 ) -> AboutScores:
     """What is public of the counts of a log before it is counted."""
     bound = None
-    if user is not None and most is not None:
-        bound = PersonBound(user, item, most)
+    if person is not None and most is not None:
+        bound = PersonBound(person, item, most)
     return AboutScores(
         utility=declared(1, True, relation),
         candidates=None if public is None else len(public),
-        max_items=1 if user is None else most,
+        max_items=1 if person is None else most,
         private=public is None,
         bound=bound,
     )
@@ -189,7 +189,7 @@ def counts_of_file(
 def counts_of_log(
     file: str,
     item: str,
-    user: str | None,
+    person: str | None,
     most: int | None,
     about: AboutScores,
     seed: int | None,
@@ -199,8 +199,8 @@ def counts_of_log(
     return winnow.counts(
         file,
         item=item,
-        user=user,
-        max_items_per_user=most,
+        person=person,
+        max_items=most,
         relation=about.relation,
         salt=None if seed is None else f"seed {seed}",  # repeatable, too
         **how,
@@ -212,7 +212,7 @@ def check_source(
     count: str | None,
     max_items: int | None,
     *,
-    user: str | None,
+    person: str | None,
     items: Path | None,
     memory: str | None,
     header: bool,
@@ -222,7 +222,7 @@ def check_source(
 ) -> None:
     """Refuse options that would do nothing for this kind of file, and what is left unsaid."""
     if count is None:
-        check_unit_said(user, one_row, "--person")
+        check_unit_said(person, one_row, "--person")
         if labels is not None:
             raise ParameterError(
                 "--labels is for ready counts, with --count; the items of an event log are private "
@@ -240,7 +240,7 @@ def check_source(
                 "--header is for ready counts, with --count; an event log has a first line of "
                 "names anyway, and messages show only those that you gave"
             )
-        if user is None and max_items is not None:
+        if person is None and max_items is not None:
             raise ParameterError(
                 "--max-items needs --person: without it every row is a person of its own, "
                 "with one item"
@@ -253,7 +253,12 @@ def check_source(
             "with --delta if they were found in the data, since one person can be the reason that "
             "an item is there"
         )
-    said = {"--person": user, "--items": items, "--memory": memory, "--one-row-per-person": one_row}
+    said = {
+        "--person": person,
+        "--items": items,
+        "--memory": memory,
+        "--one-row-per-person": one_row,
+    }
     for option, given in said.items():
         if given:
             raise ParameterError(

@@ -88,7 +88,7 @@ class Wishes:
             if kind.needs_delta and delta == 0:
                 skipped[kind.word()] = "it needs delta > 0"
             elif issubclass(kind, NoisyCountsMethod) and self.about.max_items is None:
-                skipped[kind.word()] = "it needs max_items_per_user"
+                skipped[kind.word()] = "it needs max_items"
             elif kind is OneshotApproximate and delta * 20 > 1:
                 skipped[kind.word()] = "it needs delta up to 0.05"
             else:

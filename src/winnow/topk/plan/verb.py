@@ -235,7 +235,7 @@ def _run(
 
 _NO_BOUND = (
     "with_cut= estimates what a bound on the rows or items of a person left out, and here is none: "
-    "read with person= and max_rows_per_person=, or count with user= and max_items_per_user="
+    "read with person= and max_rows=, or count with person= and max_items="
 )
 
 
