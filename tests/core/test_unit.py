@@ -59,9 +59,8 @@ def test_two_units_or_an_unknown_one_are_refused(reader: Any) -> None:
     how: dict[str, Any] = (
         {"item": "page"} if reader is wn.counts else {"schema": {"page": {"values": ["x", "y"]}}}
     )
-    who = "user" if reader is wn.counts else "person"
     with pytest.raises(ParameterError, match="contradict"):
-        reader(LOG, **how, **{who: "visitor"}, unit="row")
+        reader(LOG, **how, person="visitor", unit="row")
     with pytest.raises(ParameterError, match="unit='visit' is unknown"):
         reader(LOG, **how, unit="visit")
 
