@@ -19,7 +19,7 @@ from winnow import SealedTable, Workload
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.privacy import zcdp_rho
 from winnow.read.crossing import true_counts
-from winnow.wide.fit import Estimator, NoisyTable
+from winnow.fit.tables import Estimator, NoisyTable
 from winnow.wide.kernels.elimination import within
 from winnow.wide.request import WideRequest
 from winnow.wide.rules import model_cells, pair_noise

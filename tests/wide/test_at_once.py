@@ -17,7 +17,7 @@ from winnow.privacy import guarantee_of
 from winnow.release.warm_start import first_parts
 from winnow.tables.estimates import layer_of
 from winnow.wide.at_once import AtOnce, closure, noise_of, white_tables
-from winnow.wide.fit import NoisyTable
+from winnow.fit.tables import NoisyTable
 from winnow.wide.request import WideRequest
 from winnow.wide.rules import (
     MODEL_CELLS,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reference.tree_potentials import tree_tables
 from winnow.wide.descent import minimise
 from winnow.wide.fit import Estimator, NoisyTable, TreeFit, fit, merged
-from winnow.wide.junction_tree import junction_tree
+from winnow.fit.junction_tree import junction_tree
 from winnow.wide.kernels.tree_layout import TreeLayout
 from winnow.wide.objective import TreeObjective
 

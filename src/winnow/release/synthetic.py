@@ -29,6 +29,7 @@ from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part, declared, declared_width
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
+from winnow.fit.tables import FitQuality
 from winnow.foreign import instead, shown
 from winnow.release.factors import Factor
 from winnow.release.long_form import free_name, query_columns
@@ -86,6 +87,8 @@ class SyntheticDistribution(InNotebook, Framed):
     """What the accuracy rests on beside the noise; empty: nothing else."""
     first_tables: tuple[tuple[int, ...], ...] = ()
     """The noisy counts of each column that the rounds started from; empty: they started uniform."""
+    fit: FitQuality | None = None
+    """How well the distribution fits what was measured; None: it was not fitted by least squares."""
 
     def __post_init__(self) -> None:
         covered = sorted(column for factor in self.factors for column in factor.columns)
@@ -319,6 +322,8 @@ class SyntheticDistribution(InNotebook, Framed):
         }
         if self.errors is not None:
             document["errors"] = self.errors.to_dict()
+        if self.fit is not None:
+            document["fit"] = self.fit.to_dict()
         return document | ({"rests_on": self.rests_on} if self.rests_on else {})
 
     @classmethod

@@ -12,7 +12,7 @@ from winnow.core.workloads.workload import Workload
 from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 from winnow.wide.at_once import AtOnce, closure, noise_of
 from winnow.wide.candidates import tables_inside
-from winnow.wide.junction_tree import Columns, tree_cells
+from winnow.fit.junction_tree import Columns, tree_cells
 from winnow.wide.request import WideRequest
 from winnow.wide.rules import (
     FITTED,

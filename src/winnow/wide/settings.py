@@ -19,7 +19,7 @@ from winnow.release.mechanism import MeasureMarginals
 from winnow.release.warm_start import first_parts
 from winnow.wide.at_once import AtOnce
 from winnow.wide.candidates import candidates, overlaps, tables_inside
-from winnow.wide.junction_tree import Columns
+from winnow.fit.junction_tree import Columns
 from winnow.wide.planned_at_once import all_at_once, columns_alone, tables_of, too_many_to_hold
 from winnow.wide.request import WideRequest, bound, check_request
 from winnow.wide.rules import (

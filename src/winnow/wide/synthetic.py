@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +15,11 @@ from winnow.core.workloads.part import Part, table_columns
 from winnow.errors import ParameterError
 from winnow.foreign import instead
 from winnow.release.synthetic import SyntheticDistribution
-from winnow.tables.estimates import Layer
-from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
-from winnow.tables.strategy import Geometry
-from winnow.wide.fit import FitQuality, NoisyTable
-from winnow.wide.junction_tree import Columns, JunctionTree
-from winnow.wide.kernels.tree_tables import TreeTables
+from winnow.tables.white import estimated
+from winnow.fit.tables import FitQuality, NoisyTable
+from winnow.fit.junction_tree import JunctionTree
+from winnow.fit.kernels.tree_tables import TreeTables
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -130,8 +127,6 @@ class WideSynthetic(SyntheticDistribution):
 
     marginals: tuple[MeasuredMarginal, ...] = ()
     """Every released table, in order."""
-    fit: FitQuality | None = None
-    """How good the fit is; None for models made otherwise."""
     tables: ReleasedTables | None = None
     """The workload's tables themselves, unbiased and with standard errors, where all were measured
     at once: ``answers()`` about these, and about some of the columns of one, are these tables,
@@ -165,11 +160,7 @@ class WideSynthetic(SyntheticDistribution):
 
     def to_dict(self) -> dict[str, Any]:
         """The distribution as plain data, ready for JSON; ``from_dict`` reads it back."""
-        fit = None if self.fit is None else self.fit.to_dict()
-        return super().to_dict() | {
-            "marginals": [each.to_dict() for each in self.marginals],
-            "fit": fit,
-        }
+        return super().to_dict() | {"marginals": [each.to_dict() for each in self.marginals]}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> WideSynthetic:
@@ -209,13 +200,6 @@ class WideSynthetic(SyntheticDistribution):
             f"{cells_text(self.schema.cells)} cells, {len(self.marginals)} measured tables, "
             f"{len(self.cliques)} cliques>"
         )
-
-
-def estimated(columns: Columns, layer: Layer, schema: Schema) -> NoisyTable:
-    """The table of some columns as released tables tell it, with the noise of a usual cell."""
-    part = TablePart(schema, tuple(columns))
-    variance = Geometry((part,), layer.geometry.trees).variance(0, layer.precision)
-    return NoisyTable(part.columns, layer.cells(part), math.sqrt(float(variance.mean())))
 
 
 def _towards(model: Floats, table: NoisyTable, total: int) -> Floats:
