@@ -35,9 +35,9 @@ from _common import arguments, report, save
 from _wide_data import CHECKED_ON, Codes
 from _wide_loops import Model, Truth, aim, all_pairs, independent
 from winnow.core.workloads.marginal import MarginalPart
-from winnow.fit.tables import NoisyTable, merged
 from winnow.fit.junction_tree import junction_tree
 from winnow.fit.kernels.tree_tables import TreeTables
+from winnow.fit.tables import NoisyTable, merged
 
 DELTA = 1e-9
 EPSILONS = (1.0, 10.0, 0.1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from winnow.wide.fit import NoisyTable, TreeFit, fit
+from winnow.fit.tables import NoisyTable, TreeFit, fit
 
 pytestmark = pytest.mark.extras
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from reference.tree_potentials import tree_tables
 from winnow.fit.junction_tree import JunctionTree, junction_tree, tree_cells
-from winnow.wide.kernels.elimination import within
 from winnow.fit.kernels.tree_tables import TreeTables
+from winnow.wide.kernels.elimination import within
 
 SHAPE = (2, 3, 2, 4, 2)
 SETS = st.lists(

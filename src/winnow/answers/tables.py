@@ -283,7 +283,9 @@ def with_errors(
     found = replace(value, reach=np.where(rising, np.inf, reach))
     distances = np.where(rising, 0.0, found.distances)
     largest = prediction.largest / value.total
-    return replace(found, errors=AnswerErrors(value.standard_errors, distances, largest, law))
+    known = replace(found, errors=AnswerErrors(value.standard_errors, distances, largest, law))
+    measured: AnsweredSynthetic = known._with_distance(known.standard_errors)
+    return measured
 
 
 def _answers(

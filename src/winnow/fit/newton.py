@@ -207,8 +207,10 @@ class Newton:
         known = float(self._dot(self._measured.joint, self._known(point.numbers)))
         if known <= 0.0:
             return self._tau
-        log_z = point.value + self._dot(point.mu, self._measured.observed) - 0.5 * self._tau * (
-            self._dot(point.mu, self._measured.variances * point.mu)
+        log_z = (
+            point.value
+            + self._dot(point.mu, self._measured.observed)
+            - 0.5 * self._tau * (self._dot(point.mu, self._measured.variances * point.mu))
         )
         divergence = self._dot(point.mu, point.numbers) - log_z
         found = known / (2.0 * max(divergence, _LEAST_DIVERGENCE))
@@ -295,6 +297,4 @@ def fitted(
     """The fit, from coordinates ``start``; ``tau``: the pull to start from, or to keep where
     ``pulls`` is 0; ``pulls``: how often the evidence may set it anew."""
     mu = np.zeros(len(measured.observed)) if start is None else start
-    return Newton(measured, mu, tau, work).run(
-        part=part, pulls=_PULLS if pulls is None else pulls
-    )
+    return Newton(measured, mu, tau, work).run(part=part, pulls=_PULLS if pulls is None else pulls)

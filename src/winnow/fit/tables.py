@@ -22,6 +22,9 @@ Start = Mapping[int, Floats]
 
 LEAST_NOISE = 0.01
 """In rows: noise below it is taken to be so large. To fit closer would change no count."""
+_MATTERS, _SEEN = 2.0, 0.001
+"""A model is told to differ from the answers where it does by so many times what noise explains,
+and by so much of all rows."""
 _ROUGH, _ROUGH_WORK = 0.05, 2 * 10**8
 """Between two rounds answers within 0.3 standard errors of the best will do, and the most work."""
 _COLUMN_PULLS, _FLOOR = 5, 1e-3
@@ -61,6 +64,31 @@ class FitQuality:
     goal: float = math.inf
     """The gap at which the fit was to end: its numbers are then within a tenth of a standard error
     of the best ones."""
+    distance: float | None = None
+    """The mean total variation distance of the model's tables from the answers, over the workload:
+    0 where the answers are the model's. None where answers are no tables."""
+    noise: float | None = None
+    """About the distance that noise puts into the answers; beside ``distance``."""
+
+    @property
+    def note(self) -> str:
+        """What a person has to know before synthetic rows are used; empty: nothing."""
+        if (
+            self.distance is not None
+            and self.noise is not None
+            and (self.distance > max(_MATTERS * self.noise, _SEEN))
+        ):
+            return (
+                f"the model, and rows drawn from it, differ from the released answers by "
+                f"{self.distance:.2g} of the rows in a usual table, where noise makes "
+                f"{self.noise:.2g}: it has no room for all tables. Answers are the released tables"
+            )
+        if not self.ended:
+            return (
+                "the fit ran out of work before its certificate: its numbers may lie "
+                f"{math.sqrt(self.gap / self.goal) / 10:.1f} standard errors from the best ones"
+            )
+        return ""
 
     @property
     def ended(self) -> bool:
@@ -201,7 +229,7 @@ def fit_column(shares: Floats, deviation: float) -> Floats:
 def start_of(columns: Sequence[NoisyTable], total: int) -> Start:
     """Independent columns, as their own tables tell them."""
     found = {}
-    for (scope, (counts, sigma)) in merged(columns).items():
+    for scope, (counts, sigma) in merged(columns).items():
         if len(scope.columns) == 1 and not scope.blocks:
             noise = sigma / total
             found[scope.columns[0]] = np.log(

@@ -121,7 +121,43 @@ class SyntheticDistribution(InNotebook, Framed):
         """
         listed = len(columns) == 1 and not isinstance(columns[0], str)
         names: Any = columns[0] if listed else columns
-        return self._marginal(self.schema.positions(names))
+        part = MarginalPart(self.schema, self.schema.positions(names))
+        size = math.prod(self.schema.shape[column] for column in part.columns)
+        if size > _MOST_CELLS:
+            raise ParameterError(
+                f"a table of {cells_text(size)} cells does not fit; name fewer columns"
+            )
+        answers = self._fractions(Workload(self.schema, (part,)))
+        return answers.reshape([self.schema.shape[column] for column in part.columns])
+
+    def fitted(self, workload: Any = None) -> Floats:
+        """The answers of the distribution itself, as fractions: what ``sample`` draws from.
+
+        They are never negative. Where released tables tell more, ``answers`` says what these do.
+        """
+        bound = self._bound(workload)
+        parts = np.split(self._model_fractions(bound), bound.offsets[1:-1])
+        pairs = zip(bound.parts, parts, strict=True)
+        return np.concatenate([declared(part.bound, answers) for part, answers in pairs])
+
+    def _with_distance(self, errors: Floats) -> Any:
+        """The same distribution, its fit with how far it is from the answers to the workload.
+
+        ``errors`` are the standard errors of the answers, as fractions.
+        """
+        places = [
+            slice(*self.workload.offsets[i : i + 2])
+            for i, part in enumerate(self.workload.parts)
+            if isinstance(part.form, WholeTable)
+        ]
+        if self.fit is None or not places:
+            return self
+        apart = np.abs(self._model_fractions(self.workload) - self._fractions(self.workload))
+        noise = math.sqrt(2.0 / math.pi) * errors
+        distance, about = (
+            float(np.mean([0.5 * each[place].sum() for place in places])) for each in (apart, noise)
+        )
+        return replace(self, fit=replace(self.fit, distance=distance, noise=about))
 
     def to_columns(self, workload: Any = None) -> Columns:
         """The answers in long form: one column for each attribute, and the estimate in rows.
@@ -144,7 +180,13 @@ class SyntheticDistribution(InNotebook, Framed):
         del columns["query"]
         named = sum(name in columns for name in self.schema.names)
         card = columns_card(f"Synthetic table of {self.total:,} rows", columns, named)
+        card = card.with_notes(("fit", self.fit_note)) if self.fit_note else card
         return replace(card, picture=self._picture)
+
+    @property
+    def fit_note(self) -> str:
+        """What a person has to know before synthetic rows are used; empty: nothing."""
+        return "" if self.fit is None else self.fit.note
 
     def _picture(self) -> bytes:
         from winnow.plots.release import draw_columns
@@ -218,7 +260,11 @@ class SyntheticDistribution(InNotebook, Framed):
         return bound
 
     def _fractions(self, bound: Any) -> Floats:
-        """The answers in [0, 1]; stored weights share the sums of all marginals."""
+        """The best known answers as fractions, before they are declared in [-c, c]."""
+        return self._model_fractions(bound)
+
+    def _model_fractions(self, bound: Any) -> Floats:
+        """Those of the distribution, in [0, 1]; stored weights share the sums of all marginals."""
         whole = self._whole()
         if whole is not None:
             return np.asarray(bound.answers(whole))

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from winnow.core.sealed import Sealed
 from winnow.core.workloads.part import table_columns
-from winnow.release.crossing.tables import MeasuredTable
 from winnow.fit.junction_tree import Columns
 from winnow.fit.tables import Estimator, FitQuality, NoisyTable, together
+from winnow.release.crossing.tables import MeasuredTable
 from winnow.release.factors import Factor
 from winnow.release.mechanism import MarginalRun
 from winnow.release.query_errors import QueryErrors, TableErrors

@@ -38,7 +38,9 @@ def white_tables(
     the guarantee does not rest on that.
     """
     trees, found = layer.geometry.trees, []
-    left: dict[Space, float] = {s: p for s, p in layer.precision.items() if s and 0.0 < p < math.inf}
+    left: dict[Space, float] = {
+        s: p for s, p in layer.precision.items() if s and 0.0 < p < math.inf
+    }
     if held is not None:
         inside = {chosen for c in held for k in range(len(c)) for chosen in combinations(c, k + 1)}
         left = {s: p for s, p in left.items() if tuple(column for column, _ in s) in inside}

@@ -17,14 +17,13 @@ from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Workload
+from winnow.fit.junction_tree import Columns
+from winnow.fit.tables import Estimator, NoisyTable
 from winnow.tables.estimates import Layer
-from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
 from winnow.tables.settings import TablesSettings
 from winnow.tables.white import estimated, fit_layer
 from winnow.wide.candidates import spread, tables_inside
-from winnow.fit.tables import Estimator, NoisyTable
-from winnow.fit.junction_tree import Columns
 from winnow.wide.kernels.elimination import within
 from winnow.wide.rules import MOST_CANDIDATES
 from winnow.wide.synthetic import (
@@ -65,7 +64,7 @@ def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
         estimator = Estimator(planned.schema.shape, total)
         tables = held_together(planned, layer, estimator, total)
         fitted = estimator.fit(tables, last=True)
-    return WideSynthetic(
+    value = WideSynthetic(
         planned.schema,
         (TreeFactor(fitted.model),),  # type: ignore[arg-type]
         total,
@@ -77,6 +76,7 @@ def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
             planned.tables.parts, (layer,), planned.tables.strategy.mechanism.law
         ),
     )
+    return value.with_distance()
 
 
 def held_together(

@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.frames import Columns as FrameColumns
 from winnow.core.schema import Schema, cells_text
 from winnow.core.tape import Tape
 from winnow.core.workloads.part import Part, table_columns
 from winnow.errors import ParameterError
+from winnow.fit.junction_tree import JunctionTree
+from winnow.fit.kernels.tree_tables import TreeTables
+from winnow.fit.tables import FitQuality, NoisyTable
 from winnow.foreign import instead
+from winnow.release.long_form import free_name
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.tables.result import ReleasedTables
 from winnow.tables.white import estimated
-from winnow.fit.tables import FitQuality, NoisyTable
-from winnow.fit.junction_tree import JunctionTree
-from winnow.fit.kernels.tree_tables import TreeTables
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -148,11 +150,44 @@ class WideSynthetic(SyntheticDistribution):
     def _whole(self) -> Floats | None:
         return None  # the weights of all cells are nowhere stored
 
-    def _answers(self, part: Part) -> Floats:
-        columns, model = table_columns(part), super()._answers(part)
+    def _fractions(self, bound: Any) -> Floats:
+        return np.concatenate([self._best(part) for part in bound.parts])
+
+    def _best(self, part: Part) -> Floats:
+        """A released table, drawn towards the model; the model where there is none."""
+        columns, model = table_columns(part), self._answers(part)
         if self.tables is None or columns is None or not self._measured(set(columns)):
             return model
         return _towards(model, estimated(columns, self.tables.layers[0], self.schema), self.total)
+
+    def _standard_errors(self, part: Part) -> Floats:
+        """Of the released tables, as fractions; not a number where only the model speaks."""
+        columns = table_columns(part)
+        if self.tables is None or columns is None or not self._measured(set(columns)):
+            return np.full(part.size, np.nan)
+        sigma = estimated(columns, self.tables.layers[0], self.schema).sigma
+        return np.full(part.size, sigma / self.total)
+
+    def with_distance(self) -> WideSynthetic:
+        """The same, its fit with how far the model is from the answers."""
+        parts = self.workload.parts
+        errors = np.concatenate([self._standard_errors(part) for part in parts])
+        found: WideSynthetic = self._with_distance(np.nan_to_num(errors))
+        return found
+
+    def to_columns(self, workload: Any = None) -> FrameColumns:
+        """The answers in long form: one column for each attribute, and the estimate in rows.
+
+        Where all tables were measured at once there is the ``standard_error`` of the released
+        estimate beside it; it is not a number where only the model speaks of a query.
+        """
+        bound = self._bound(workload)
+        found = super().to_columns(bound)
+        if self.tables is not None:
+            errors = np.concatenate([self._standard_errors(part) for part in bound.parts])
+            if not np.isnan(errors).all():
+                found[free_name("standard_error", found)] = self.total * errors
+        return found
 
     def _measured(self, columns: set[int]) -> bool:
         """Whether some released table has all of these columns."""
@@ -160,7 +195,14 @@ class WideSynthetic(SyntheticDistribution):
 
     def to_dict(self) -> dict[str, Any]:
         """The distribution as plain data, ready for JSON; ``from_dict`` reads it back."""
-        return super().to_dict() | {"marginals": [each.to_dict() for each in self.marginals]}
+        document = super().to_dict() | {"marginals": [each.to_dict() for each in self.marginals]}
+        if self.tables is None or self.workload is None:
+            return document
+        errors = [self._standard_errors(part) for part in self.workload.parts]
+        return document | {
+            "answers": self.answers().tolist(),
+            "standard_errors": np.concatenate(errors).tolist(),
+        }
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> WideSynthetic:

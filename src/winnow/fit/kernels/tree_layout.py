@@ -103,9 +103,7 @@ class TreeLayout:
     def model(self) -> TreeTables:
         """The model of the last ``propagate``."""
         found = []
-        for i, (clique, (order, _)) in enumerate(
-            zip(self.tree.cliques, self._orders, strict=True)
-        ):
+        for i, (clique, (order, _)) in enumerate(zip(self.tree.cliques, self._orders, strict=True)):
             cells = self._scratch.state[self._cliques[i] : self._cliques[i + 1]]
             table = cells.reshape(self.tree.sizes(order))
             turned = np.ascontiguousarray(table.transpose([order.index(c) for c in clique]))
