@@ -75,6 +75,10 @@ class _MeasuredNumbers:
         """What each cell takes part in."""
         raise NotImplementedError
 
+    def spread(self, numbers: Floats) -> Floats:
+        """The variance of each query under the model, or somewhat more."""
+        raise NotImplementedError
+
 
 class MeasuredMatrix(_MeasuredNumbers):
     """A matrix over all cells."""
@@ -95,7 +99,7 @@ class MeasuredMatrix(_MeasuredNumbers):
 
     def spread(self, numbers: Floats) -> Floats:
         """The variance of each line."""
-        return np.maximum(self._matrix**2 @ self._weights - numbers**2, 0.0)
+        return np.asarray(np.maximum(self._matrix**2 @ self._weights - numbers**2, 0.0))
 
 
 class MeasuredQueries(_MeasuredNumbers):

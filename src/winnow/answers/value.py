@@ -172,7 +172,7 @@ class AnsweredSynthetic(SyntheticDistribution):
         known = self._known(bound)
         widths = [np.full(p.size, declared_width(p.bound)) for p in bound.parts]
         distances = np.abs(known.answers - known.estimates)
-        return np.hypot(distances, known.standard_errors) * np.concatenate(widths)
+        return np.asarray(np.hypot(distances, known.standard_errors) * np.concatenate(widths))
 
     def table(self, workload: Any = None) -> list[dict[str, Any]]:
         """A row for each query: label, answer, count, error, and what the distribution says.

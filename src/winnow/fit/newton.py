@@ -46,8 +46,8 @@ PART = 0.005
 FIRST_PULL = 1000.0
 """tau before anything is known; the first sweep gives the next."""
 WEAK = 0.02
-"""The least pull, times the largest standard error s. A pull moves a cell by tau s log(m/q) standard
-errors, so one this weak moves none by much more than the fit leaves open; and with a weaker one
+"""The least pull, times the largest standard error s. A pull moves a cell by tau s log(m/q)
+standard errors, so one this weak moves none by much more than the fit leaves open; and with a weaker one
 cells that nobody is in, measured below 0, have log probabilities by the thousand, which takes ten
 times as many steps. Chosen on two generated tables (functions of columns; structural zeros), noise
 of .2 to 10 rows: .003 did not end there, .01 took twice the time."""
@@ -213,8 +213,7 @@ class Newton:
             - 0.5 * self._tau * (self._dot(point.mu, self._measured.variances * point.mu))
         )
         divergence = self._dot(point.mu, point.numbers) - log_z
-        found = known / (2.0 * max(divergence, _LEAST_DIVERGENCE))
-        return min(max(found, self._least), _MOST_PULL)
+        return pull_of(known, divergence, self._least)
 
     def _swept(self, mu: Floats) -> _Point:
         """Each table in turn: its block of the dual solved exactly."""
@@ -266,11 +265,17 @@ class Newton:
 _SOFTENED_STEPS, _SOFTENED = 60, 1e-13
 
 
+def pull_of(known: float, divergence: float, least: float) -> float:
+    """The pull under which so many parameters would diverge so much, in nats; not below the least."""
+    found = known / (2.0 * max(divergence, _LEAST_DIVERGENCE))
+    return float(min(max(found, least), _MOST_PULL))
+
+
 def softened(y: Floats, log_q: Floats, g: float) -> Floats:
     """The positive m of sum 1 with m + g log(m / q) = y - l for one l in all cells.
 
-    That is the least of g KL(m | q) + |m - y|^2 / 2. Each cell is a Wright omega function of l; their
-    sum is convex and falls in l, so Newton's method from below goes up to the root.
+    That is the least of g KL(m | q) + |m - y|^2 / 2. Each cell is a Wright omega function of l;
+    their sum is convex and falls in l, so Newton's method from below goes up to the root.
     """
     from scipy.special import wrightomega  # takes a while to load
 

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from winnow.fit.junction_tree import Columns
 from winnow.fit.kernels.tree_layout import Overlaps, Scope, TreeLayout
 from winnow.fit.kernels.tree_tables import TreeTables
-from winnow.fit.newton import FIRST_PULL, PART, WORK, Fitted, fitted, softened
+from winnow.fit.newton import (
+    FIRST_PULL,
+    PART,
+    WEAK,
+    WORK,
+    Fitted,
+    fitted,
+    pull_of,
+    softened,
+)
 
 Floats = NDArray[np.float64]
 Theta = Mapping[Scope, Floats]
@@ -221,9 +230,9 @@ def fit_column(shares: Floats, deviation: float) -> Floats:
     for _ in range(_COLUMN_PULLS):
         known = float((p / (p + tau * deviation**2)).sum()) * (1.0 - 1.0 / y.size)
         far = float(np.log(y.size) + p[p > 0.0] @ np.log(p[p > 0.0]))
-        tau = min(max(known / (2.0 * max(far, 0.01)), 1e-3), 1e7)
+        tau = pull_of(known, far, WEAK / deviation)
         p = softened(y, even, tau * deviation**2)
-    return p
+    return np.asarray(p)
 
 
 def start_of(columns: Sequence[NoisyTable], total: int) -> Start:

@@ -198,7 +198,7 @@ def fitted_start(
 ) -> NDArray[np.float64]:
     """The distribution over all cells that fits noisy counts of all pairs, beside the mixture."""
     wanted = [
-        NoisyTable(columns, (counts - rows * MIX / len(counts)) / (1 - MIX), deviation)
+        NoisyTable(columns, np.asarray(counts - rows * MIX / len(counts)) / (1 - MIX), deviation)
         for columns, counts in zip(column_sets(len(shape), PAIRS), tables, strict=True)
     ]
     return fit(shape, wanted, rows).model.marginal(range(len(shape))).reshape(-1)

@@ -88,7 +88,7 @@ class SyntheticDistribution(InNotebook, Framed):
     first_tables: tuple[tuple[int, ...], ...] = ()
     """The noisy counts of each column that the rounds started from; empty: they started uniform."""
     fit: FitQuality | None = None
-    """How well the distribution fits what was measured; None: it was not fitted by least squares."""
+    """How well the distribution fits what was measured; None: it was not fitted to tables."""
 
     def __post_init__(self) -> None:
         covered = sorted(column for factor in self.factors for column in factor.columns)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
 from winnow.fit.junction_tree import Columns
-from winnow.fit.tables import NoisyTable, TreeFit, fit, start_of
+from winnow.fit.tables import NoisyTable, Start, TreeFit, fit, start_of
 from winnow.tables.estimates import Layer
 from winnow.tables.measured import Space
 from winnow.tables.parts import TablePart
@@ -79,7 +79,7 @@ def fit_layer(
         names = tuple(place[c] for c in table.columns)
         return NoisyTable(names, table.counts, table.sigma, table.blocks)
 
-    start = {}
+    start: Start = {}
     if len(columns) > 1:  # one column alone is pulled towards even codes
         start = start_of([renamed(estimated((c,), layer, schema)) for c in columns], total)
     shape = [schema.shape[c] for c in columns]

@@ -219,7 +219,9 @@ class Overlaps:
                 for ways in range(len(columns) + 1):
                     for held in itertools.combinations(columns, ways):
                         holding.setdefault(held, []).append(scope)
-        groups, lines, shares = [], [], []
+        groups: list[tuple[int, ...]] = []
+        lines: list[tuple[int, ...]] = []
+        shares: list[float] = []
         maps, most = Maps(layout.shape), 1
         for held in sorted(holding, key=lambda c: (-len(c), c)):
             scopes = holding[held]
