@@ -23,7 +23,7 @@ from winnow.tables.strategy import Geometry
 Floats = NDArray[np.float64]
 
 
-class Known(NamedTuple):
+class KnownAnswers(NamedTuple):
     """Of every query of some parts, as fractions; not a number where only the model speaks."""
 
     estimates: Floats

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.answers.known import Known, from_tables, released_place
+from winnow.answers.known import KnownAnswers, from_tables, released_place
 from winnow.answers.queries import spoken_columns
 from winnow.core.checks import probability
 from winnow.core.frames import Columns
@@ -104,34 +104,36 @@ class AnsweredSynthetic(SyntheticDistribution):
         missing = np.isnan(known)
         return np.where(missing, self._model_fractions(bound), known) if missing.any() else known
 
-    def _known(self, bound: Any) -> Known:
+    def _known(self, bound: Any) -> KnownAnswers:
         """What was released of the queries of a workload, part by part."""
         if bound is self.workload:
-            return Known(self.estimates, self.standard_errors, self._moved)
+            return KnownAnswers(self.estimates, self.standard_errors, self._moved)
         parts = [self._known_part(part) for part in bound.parts]
-        return Known(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        return KnownAnswers(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def _known_part(self, part: Part) -> Known:
+    def _known_part(self, part: Part) -> KnownAnswers:
         if (own := released_place(self.workload, part)) is not None:
             place, turned = own
             inside = slice(*self.workload.offsets[place : place + 2])
             numbers = self.estimates[inside], self.standard_errors[inside], self._moved[inside]
             if turned is None:
-                return Known(*numbers)
+                return KnownAnswers(*numbers)
             held: Any = self.workload.parts[place].form
             shape = [self.schema.shape[column] for column in held.columns]
-            return Known(*(each.reshape(shape).transpose(turned).reshape(-1) for each in numbers))
+            return KnownAnswers(
+                *(each.reshape(shape).transpose(turned).reshape(-1) for each in numbers)
+            )
         told = None if self.tables is None else from_tables(self.tables, part)
         if told is None or not isinstance(self.errors, AnswerErrors):
-            return Known(*np.full((3, part.size), np.nan))
+            return KnownAnswers(*np.full((3, part.size), np.nan))
         estimates, errors = (each / self.total for each in told)
         model = self._model_fractions(Workload(self.schema, (part,)))
         if self._rises(part):
-            return Known(estimates, errors, model)
+            return KnownAnswers(estimates, errors, model)
         reach = reaches(
             model - estimates, errors, [part.size], self.errors.law, self.errors.largest
         )
-        return Known(estimates, errors, moved(estimates, model, reach))
+        return KnownAnswers(estimates, errors, moved(estimates, model, reach))
 
     def _rises(self, part: Part) -> bool:
         """Whether the distribution has the estimates of the one column of a part, made to rise."""

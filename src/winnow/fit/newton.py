@@ -47,9 +47,9 @@ FIRST_PULL = 1000.0
 """tau before anything is known; the first sweep gives the next."""
 WEAK = 0.02
 """The least pull, times the largest standard error s. A pull moves a cell by tau s log(m/q)
-standard errors, so one this weak moves none by much more than the fit leaves open; and with a weaker one
-cells that nobody is in, measured below 0, have log probabilities by the thousand, which takes ten
-times as many steps. Chosen on two generated tables (functions of columns; structural zeros), noise
+standard errors, so one this weak moves none by much more than the fit leaves open. With a weaker
+one, cells that nobody is in, measured below 0, have log probabilities by the thousand, which takes
+ten times as many steps. Chosen on two generated tables (functions of columns; structural zeros), noise
 of .2 to 10 rows: .003 did not end there, .01 took twice the time."""
 _MOST_PULL = 1e7
 _SMALLEST = 1e-300
@@ -69,7 +69,7 @@ WORK = 3 * 10**9
 for what it is. A number of cells and not of seconds, so that the same tables give the same fit."""
 
 
-class Measured(Protocol):
+class NoisyNumbers(Protocol):
     """Noisy numbers as functions of a model p ~ q exp(A' mu)."""
 
     observed: Floats
@@ -132,7 +132,7 @@ class _Point:
 class Newton:
     """Minimises D for some numbers."""
 
-    def __init__(self, measured: Measured, mu: Floats, tau: float | None, work: int) -> None:
+    def __init__(self, measured: NoisyNumbers, mu: Floats, tau: float | None, work: int) -> None:
         from winnow.fit.kernels.tree_passes import dot
 
         self._dot = dot
@@ -266,7 +266,7 @@ _SOFTENED_STEPS, _SOFTENED = 60, 1e-13
 
 
 def pull_of(known: float, divergence: float, least: float) -> float:
-    """The pull under which so many parameters would diverge so much, in nats; not below the least."""
+    """The pull under which so many parameters diverge so much, in nats; at least ``least``."""
     found = known / (2.0 * max(divergence, _LEAST_DIVERGENCE))
     return float(min(max(found, least), _MOST_PULL))
 
@@ -291,7 +291,7 @@ def softened(y: Floats, log_q: Floats, g: float) -> Floats:
 
 
 def fitted(
-    measured: Measured,
+    measured: NoisyNumbers,
     *,
     start: Floats | None = None,
     tau: float | None = None,
