@@ -49,8 +49,8 @@ WEAK = 0.02
 """The least pull, times the largest standard error s. A pull moves a cell by tau s log(m/q)
 standard errors, so one this weak moves none by much more than the fit leaves open. With a weaker
 one, cells that nobody is in, measured below 0, have log probabilities by the thousand, which takes
-ten times as many steps. Chosen on two generated tables (functions of columns; structural zeros), noise
-of .2 to 10 rows: .003 did not end there, .01 took twice the time."""
+ten times as many steps. Chosen on two generated tables (functions of columns; structural zeros),
+noise of .2 to 10 rows: .003 did not end there, .01 took twice the time."""
 _MOST_PULL = 1e7
 _SMALLEST = 1e-300
 """Probabilities below it are 0 in floating point."""

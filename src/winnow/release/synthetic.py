@@ -403,6 +403,7 @@ class SyntheticDistribution(InNotebook, Framed):
                 document["total"],
                 measured,
                 rests_on=document.get("rests_on", ""),
+                fit=FitQuality(**document["fit"]) if document.get("fit") else None,
             )
 
     def __repr__(self) -> str:
