@@ -27,6 +27,7 @@ from winnow.fit.tables import FitQuality, together
 from winnow.privacy import Guarantee
 from winnow.read.crossing import SealedTable
 from winnow.release.factors import Factor
+from winnow.release.model_distance import with_distance
 from winnow.tables.choice import TableSetting
 from winnow.tables.errors import Errors, Spread, predicted
 from winnow.tables.estimates import Layer, layer_of
@@ -284,8 +285,7 @@ def with_errors(
     distances = np.where(rising, 0.0, found.distances)
     largest = prediction.largest / value.total
     known = replace(found, errors=AnswerErrors(value.standard_errors, distances, largest, law))
-    measured: AnsweredSynthetic = known._with_distance(known.standard_errors)
-    return measured
+    return with_distance(known, known.standard_errors)
 
 
 def _answers(

@@ -140,25 +140,6 @@ class SyntheticDistribution(InNotebook, Framed):
         pairs = zip(bound.parts, parts, strict=True)
         return np.concatenate([declared(part.bound, answers) for part, answers in pairs])
 
-    def _with_distance(self, errors: Floats) -> Any:
-        """The same distribution, its fit with how far it is from the answers to the workload.
-
-        ``errors`` are the standard errors of the answers, as fractions.
-        """
-        places = [
-            slice(*self.workload.offsets[i : i + 2])
-            for i, part in enumerate(self.workload.parts)
-            if isinstance(part.form, WholeTable)
-        ]
-        if self.fit is None or not places:
-            return self
-        apart = np.abs(self._model_fractions(self.workload) - self._fractions(self.workload))
-        noise = math.sqrt(2.0 / math.pi) * errors
-        distance, about = (
-            float(np.mean([0.5 * each[place].sum() for place in places])) for each in (apart, noise)
-        )
-        return replace(self, fit=replace(self.fit, distance=distance, noise=about))
-
     def to_columns(self, workload: Any = None) -> Columns:
         """The answers in long form: one column for each attribute, and the estimate in rows.
 

@@ -19,6 +19,7 @@ from winnow.fit.kernels.tree_tables import TreeTables
 from winnow.fit.tables import FitQuality, NoisyTable
 from winnow.foreign import instead
 from winnow.release.long_form import free_name
+from winnow.release.model_distance import with_distance
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.tables.result import ReleasedTables
 from winnow.tables.white import estimated
@@ -172,8 +173,7 @@ class WideSynthetic(SyntheticDistribution):
         """The same, its fit with how far the model is from the answers."""
         parts = self.workload.parts
         errors = np.concatenate([self._standard_errors(part) for part in parts])
-        found: WideSynthetic = self._with_distance(np.nan_to_num(errors))
-        return found
+        return with_distance(self, np.nan_to_num(errors))
 
     def to_columns(self, workload: Any = None) -> FrameColumns:
         """The answers in long form: one column for each attribute, and the estimate in rows.
