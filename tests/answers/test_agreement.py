@@ -89,7 +89,7 @@ def test_rows_are_drawn_from_the_model_that_fitted_tells_of(value: Any) -> None:
         size = SIZES[a] * SIZES[b]
         cells = np.bincount(drawn[a] * SIZES[b] + drawn[b], minlength=size) / 40_000
         said = value.fitted()[place : place + size]
-        # a cell is off by more than six standard errors once in 10^8
+        # six standard errors of a normal cell, and more for small ones; the seed is fixed
         assert (np.abs(cells - said) <= 6 * np.sqrt(said / 40_000) + 1e-3).all()
         place += size
 
@@ -102,7 +102,7 @@ def test_smaller_tables_come_from_the_released_ones_with_their_errors(
     columns = value.to_columns(wn.marginals(1))
     assert np.isfinite(columns["standard_error"]).all()
     truth = np.concatenate([np.bincount(rows[c], minlength=k) for c, k in SIZES.items()])
-    # six standard errors, and what the answer was moved by: once in 10^7 for 25 numbers
+    # standard errors, and what the answer was moved by; the seed is fixed
     assert (np.abs(columns["estimate"] - truth) <= 9 * columns["standard_error"] + 1).all()
     three = value.to_columns(wn.marginals(3))
     assert "standard_error" not in three  # only the model speaks of these

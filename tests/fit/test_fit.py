@@ -357,8 +357,8 @@ def independent(generator: np.random.Generator) -> np.ndarray:
 def test_less_noise_never_makes_the_model_worse(family: object) -> None:
     """Each tenth of the noise leaves at most half of the error: five draws, all pairs.
 
-    A tenth of the noise has a tenth of the error but for the pull; the mean of five draws over 15
-    tables varies by some 5 %, so that a half is never passed by chance.
+    A tenth of the noise would have a tenth of the error but for the pull. Seeds are fixed, so that
+    nothing is left to chance.
     """
     codes = family(np.random.default_rng(1))  # type: ignore[operator]
     sizes, total = (12, 8, 5, 4, 2, 4), len(codes)
