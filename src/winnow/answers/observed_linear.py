@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _SHARED = 100
-"""Of the entries of all queries so many count as one cell of a tree, for the limit on work: a guess,
-as sums over entries are quick, and nothing was measured."""
+"""Of the entries of all queries so many count as one cell of a tree, for the limit on work: a
+guess, as sums over entries are quick, and nothing was measured."""
 
 
 class _MeasuredNumbers:
