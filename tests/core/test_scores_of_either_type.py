@@ -84,7 +84,7 @@ def test_parts_of_a_person_are_rounded_away_where_one_has_one_item() -> None:
     drawn = [
         [
             wn.top_k(
-                scores, k=1, epsilon=1.0, mechanism="canonical", max_items_per_user=1, seed=seed
+                scores, k=1, epsilon=1.0, mechanism="canonical", max_items=1, seed=seed
             ).value
             for seed in range(200)
         ]
