@@ -97,9 +97,7 @@ def test_spark_takes_no_two_texts_for_one(spark: Any) -> None:
     for bound in (None, 1):
         counted = wn.counts(folded, item="what", person="who", max_items=bound)
         assert opened(counted) == {"x": 2, "X": 2}
-        counted = wn.counts(
-            folded, item="what", person="who", max_items=bound, items=["X", "é"]
-        )
+        counted = wn.counts(folded, item="what", person="who", max_items=bound, items=["X", "é"])
         assert open_sealed(counted.values).tolist() == [2, 0]
 
 

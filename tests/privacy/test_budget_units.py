@@ -25,9 +25,7 @@ def rows() -> Any:
 
 
 def people(most: int = 5) -> Any:
-    return wn.read_table(
-        FRAME, schema=SCHEMA, relation="add-remove", person="who", max_rows=most
-    )
+    return wn.read_table(FRAME, schema=SCHEMA, relation="add-remove", person="who", max_rows=most)
 
 
 def counted(**whom: Any) -> Any:

@@ -53,9 +53,7 @@ def test_people_that_are_whole_numbers_are_bounded_as_by_the_slow_twin(
     connection.register("log", frame)
     expected = bounded_counts(WHOLE, bound, "s")
     for source in (tmp_path / "log.parquet", pa.table(frame), (connection, "log")):
-        counted = wn.counts(
-            source, item="i", person="u", max_items=bound, salt="s", parts=parts
-        )
+        counted = wn.counts(source, item="i", person="u", max_items=bound, salt="s", parts=parts)
         assert opened(counted) == expected
 
 
@@ -123,9 +121,7 @@ def test_too_many_items_for_the_memory_are_ranked_pair_by_pair(
     monkeypatch.setattr(private_duck, "_BYTES_PER_ITEM", 1e12)
     monkeypatch.setattr(PackedPairs, "counts", None)
     for bound in (2, 17):
-        counted = wn.counts(
-            whole_frame(), item="i", person="u", max_items=bound, salt="s", parts=2
-        )
+        counted = wn.counts(whole_frame(), item="i", person="u", max_items=bound, salt="s", parts=2)
         assert opened(counted) == bounded_counts(WHOLE, bound, "s")
 
 

@@ -141,9 +141,7 @@ def test_without_a_user_every_row_is_a_person() -> None:
 
 def test_the_default_choice_is_secret_and_the_relation_is_declared() -> None:
     frame = pd.DataFrame({"u": ["p"] * 40, "i": [f"i{j}" for j in range(40)]})
-    picks = {
-        tuple(opened(wn.counts(frame, item="i", person="u", max_items=2))) for _ in range(5)
-    }
+    picks = {tuple(opened(wn.counts(frame, item="i", person="u", max_items=2))) for _ in range(5)}
     assert len(picks) > 1
     replaced = wn.counts(frame, item="i", person="u", relation="substitution")
     assert replaced.utility.half_width == 1
@@ -196,7 +194,11 @@ def test_progress_is_told_and_no_temporary_files_stay(
     (tmp_path / "log.csv").write_text("u,i\n1,a\n2,b\n")
     seen: list[tuple[int, int]] = []
     wn.counts(
-        tmp_path / "log.csv", item="i", person="u", parts=3, progress=lambda *done: seen.append(done)
+        tmp_path / "log.csv",
+        item="i",
+        person="u",
+        parts=3,
+        progress=lambda *done: seen.append(done),
     )
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]  # rounded up to a power of two
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]

@@ -141,17 +141,13 @@ def test_rows_per_person_are_bounded_by_the_persons_own_rows() -> None:
     frame.loc[:5, "who"] = None
     schema = {"a": 5, "b": {"values": ["x", "y"]}}
     for bound in (1, 3, 50):
-        table = wn.read_table(
-            frame, schema=schema, person="who", max_rows=bound, salt="s"
-        )
+        table = wn.read_table(frame, schema=schema, person="who", max_rows=bound, salt="s")
         kept = opened(table)
         sizes = frame.dropna().groupby("who").size()
         assert kept.total() == sizes.clip(upper=bound).sum()
         assert table.rows_per_person == bound and (table.n is None) == (bound > 1)
         shuffled = frame.sample(frac=1, random_state=2)
-        again = wn.read_table(
-            shuffled, schema=schema, person="who", max_rows=bound, salt="s"
-        )
+        again = wn.read_table(shuffled, schema=schema, person="who", max_rows=bound, salt="s")
         assert opened(again) == kept
         for person in ("p0", "p8"):  # without this person only their own rows are gone
             without = wn.read_table(

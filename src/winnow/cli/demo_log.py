@@ -48,9 +48,7 @@ def refused_and_shown(folder: Path, birds: RecordedBudget, seed: int | None) -> 
         "Every charge above was written down before its noise was drawn. Once more the top ten of "
         "the birds, although their budget is spent:"
     )
-    counts = winnow.counts(
-        folder / "sightings.csv", item="bird", person="person", max_items=MOST
-    )
+    counts = winnow.counts(folder / "sightings.csv", item="bird", person="person", max_items=MOST)
     try:
         winnow.top_k(counts, k=10, epsilon=1.0, delta=1e-6, budget=birds, seed=seed)
     except BudgetExceeded as refusal:

@@ -291,9 +291,7 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
 
 MaxRowsPerPersonOption = Annotated[
     int,
-    option(
-        "--max-rows", "L", "With --person: keep at most L rows of one person.", TABLE
-    ),
+    option("--max-rows", "L", "With --person: keep at most L rows of one person.", TABLE),
 ]
 LineBreaksOption = Annotated[
     bool,

@@ -281,9 +281,7 @@ def _unit(unit: str | None, person: str | None, most: int | None) -> int:
             f"unit={shown(unit)} contradicts person={shown(person)}; leave out one of them"
         )
     if most is None:
-        raise ParameterError(
-            "person= needs max_baskets=, the most baskets kept of one person"
-        )
+        raise ParameterError("person= needs max_baskets=, the most baskets kept of one person")
     check_count(max_baskets=most)
     return int(most)
 

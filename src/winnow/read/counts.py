@@ -251,7 +251,9 @@ def check_unit(unit: str | None, person: str | None, option: str = "person") -> 
             "column of those who are protected with all their rows"
         )
     if person is not None:
-        raise ParameterError(f"unit='row' and {option}={shown(person)} contradict; give one of them")
+        raise ParameterError(
+            f"unit='row' and {option}={shown(person)} contradict; give one of them"
+        )
 
 
 def private_counts(

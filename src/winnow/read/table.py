@@ -230,8 +230,7 @@ def read_table(
     check_count(max_rows=max_rows)
     if person is None and max_rows != 1:
         raise ParameterError(
-            f"max_rows={max_rows} needs person=: without it every row is a "
-            "person of its own"
+            f"max_rows={max_rows} needs person=: without it every row is a person of its own"
         )
     check_unit(unit, person, "person")
     who = ROW if person is None else at_most(person, int(max_rows), "row")

@@ -125,8 +125,7 @@ def top_k(
         bound = counts.max_items
         if max_items is not None and max_items != bound:
             raise ParameterError(
-                f"max_items={max_items} was not used when counting; give it "
-                "to counts(...)"
+                f"max_items={max_items} was not used when counting; give it to counts(...)"
             )
         max_items = bound
         if counts.domain_known:

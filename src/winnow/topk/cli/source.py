@@ -305,7 +305,12 @@ def check_source(
             "with --delta if they were found in the data, since one person can be the reason that "
             "an item is there"
         )
-    said = {"--person": person, "--items": items, "--memory": memory, "--one-row-per-person": one_row}
+    said = {
+        "--person": person,
+        "--items": items,
+        "--memory": memory,
+        "--one-row-per-person": one_row,
+    }
     for option, given in said.items():
         if given:
             raise ParameterError(
