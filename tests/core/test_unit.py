@@ -59,9 +59,8 @@ def test_two_units_or_an_unknown_one_are_refused(reader: Any) -> None:
     how: dict[str, Any] = (
         {"item": "page"} if reader is wn.counts else {"schema": {"page": {"values": ["x", "y"]}}}
     )
-    who = "user" if reader is wn.counts else "person"
     with pytest.raises(ParameterError, match="contradict"):
-        reader(LOG, **how, **{who: "visitor"}, unit="row")
+        reader(LOG, **how, person="visitor", unit="row")
     with pytest.raises(ParameterError, match="unit='visit' is unknown"):
         reader(LOG, **how, unit="visit")
 
@@ -89,8 +88,7 @@ def test_a_command_stops_until_the_unit_is_said(
     assert result.exit_code == 2 and "whose privacy is protected" in result.output
     what = "basket" if words[0] == "itemsets" else "row"
     assert f"--one-{what}-per-person" in " ".join(result.output.split())
-    who = "--person" if words[0] in ("topk", "itemsets") else "--person"
-    both = invoke([*words, who, "visitor", f"--one-{what}-per-person"])
+    both = invoke([*words, "--person", "visitor", f"--one-{what}-per-person"])
     assert both.exit_code == 2 and "contradict" in both.output
 
 

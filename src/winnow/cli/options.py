@@ -25,10 +25,9 @@ def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
     return StrEnum(name, [(word.upper().replace("-", "_"), word) for word in allowed])  # type: ignore[return-value]
 
 
-def option(flag: str, metavar: str, help: str, panel: str, also: str | None = None) -> Any:
+def option(flag: str, metavar: str, help: str, panel: str) -> Any:
     """An option that takes a value, with its help, in a panel of the help page."""
-    flags = (flag,) if also is None else (flag, also)
-    return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=panel)
+    return typer.Option(flag, metavar=metavar, help=help, rich_help_panel=panel)
 
 
 SCHEMA_EXAMPLE = """
@@ -263,7 +262,6 @@ PersonOption = Annotated[
         "COLUMN",
         "The column that says whose row it is.",
         TABLE,
-        also="--person",
     ),
 ]
 OneRowOption = Annotated[

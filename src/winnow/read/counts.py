@@ -153,8 +153,9 @@ def counts(
     ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
     Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
     or query) of a DuckDB or psycopg connection. ``item`` and ``person`` name columns. A person
-    counts at most once per item. Without ``person`` one row is the privacy unit (``unit="row"`` says
-    so too): the guarantee then speaks of one row, which is one person only where nobody has two.
+    counts at most once per item. Without ``person`` one row is the privacy unit (``unit="row"``
+    says so too): the guarantee then speaks of one row, which is one person only where nobody has
+    two.
 
     ``max_items`` keeps at most that many items of one person, chosen by a keyed hash
     of the person's own items, the same in every engine for the same ``salt`` (fresh and secret
