@@ -141,8 +141,9 @@ def main() -> None:
     people = tables(10_000, options.seed)
     calls = max(5, options.calls // 2)
 
-    def released(table: Any, **padded: Any) -> Any:
-        return wn.release(table, queries, epsilon=1.0, delta=1e-6, rounds=20, **padded)
+    def released(table: Any, pad_to: Any = None) -> Any:
+        run, method = wn.Run(pad_to=pad_to), wn.MWEM(rounds=20)
+        return wn.release(table, queries, epsilon=1.0, delta=1e-6, method=method, run=run)
 
     rows.append(row("release, 20 rounds", measure(released, people, calls, time.process_time)))
     programs = sides(5000)

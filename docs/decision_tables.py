@@ -76,7 +76,8 @@ def decision_release() -> str:
     schema = {"age": 20, "job": 20, "town": 30}
     lines = []
     for epsilon in (0.1, 0.5, 1.0, 2.0, 5.0):
-        plan = wn.plan.mwem(schema, wn.marginals(2), n=50_000, epsilon=epsilon, delta=1e-6)
+        about = wn.plan.table(schema, rows=50_000)
+        plan = wn.plan.mwem_bounds(about, wn.marginals(2), epsilon=epsilon, delta=1e-6)
         best = plan.best()
         lines.append(
             [f"{epsilon:g}", f"{plan.rounds:,}", short(best.noise_rows),

@@ -82,9 +82,8 @@ def _lp() -> dict[str, Any] | None:
 
 def _bytes_per_cell() -> float:
     """What a cell of the domain takes in `wn.release`, with all that goes with it."""
-    plan = wn.plan.mwem(
-        {"a": 100, "b": 100, "c": 100}, wn.marginals(1), n=10**6, epsilon=1.0, rounds=10
-    )
+    about = wn.plan.table({"a": 100, "b": 100, "c": 100}, rows=10**6)
+    plan = wn.plan.mwem_bounds(about, wn.marginals(1), epsilon=1.0, rounds=10)
     return plan.memory / plan.cells
 
 

@@ -1,10 +1,17 @@
 from winnow import plan as plan
 from winnow._version import __version__ as __version__
+from winnow.answers.methods import MWEM as MWEM
+from winnow.answers.methods import Adaptive as Adaptive
+from winnow.answers.methods import Explicit as Explicit
+from winnow.answers.methods import Graphical as Graphical
+from winnow.answers.methods import Tables as Tables
+from winnow.answers.methods import Toeplitz as Toeplitz
 from winnow.answers.verb import release as release
 from winnow.core.column import Column as Column
 from winnow.core.relation import Relation as Relation
 from winnow.core.released import Receipt as Receipt
 from winnow.core.released import Released as Released
+from winnow.core.request import Run as Run
 from winnow.core.schema import Schema as Schema
 from winnow.core.sealed import Sealed as Sealed
 from winnow.core.utility import Utility as Utility
@@ -102,4 +109,3 @@ from winnow.topk.mechanisms.unknown_domain import LimitedDomain as LimitedDomain
 from winnow.topk.mechanisms.unknown_domain import StabilityThreshold as StabilityThreshold
 from winnow.topk.verb import top_k as top_k
 from winnow.wide.synthetic import WideSynthetic as WideSynthetic
-from winnow.wide.verb import release_wide as release_wide

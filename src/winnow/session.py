@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import count as count_from
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-from winnow.answers.verb import release
+from winnow.answers.request import Release
+from winnow.answers.verb import released as released_answers
 from winnow.core.checks import Real
 from winnow.core.relation import Relation
 from winnow.core.released import Released
@@ -36,8 +38,8 @@ from winnow.select.verb import above, open_above, select
 from winnow.tables.result import ReleasedTables
 from winnow.tables.verb import tabulate
 from winnow.topk.verb import top_k
-from winnow.wide.synthetic import WideSynthetic
-from winnow.wide.verb import release_wide
+
+Asked = TypeVar("Asked", bound=Release)
 
 
 class Session:
@@ -129,18 +131,15 @@ class Session:
 
     @guarded
     def release(
-        self,
-        *asked: Any,
-        epsilon: Real,
-        delta: Real = 0.0,
-        **options: Any,
+        self, *given: Any, epsilon: Real, **options: Any
     ) -> Released[SyntheticDistribution]:
         """``winnow.release`` charged to this session's budget, in the budget's own unit.
 
         Give the workload, for this session's table, or a table and its workload.
         """
-        options = self._under_this_budget(options)
-        return release(*self._with_table(asked), epsilon=epsilon, delta=delta, **options)
+        table, workload = self._with_table(given)
+        asked = Release(workload, epsilon=epsilon, **options)
+        return released_answers(sealed_table(table, self.relation), self._paid(asked))
 
     @guarded
     def tabulate(
@@ -162,14 +161,6 @@ class Session:
         """
         options = self._under_this_budget(options)
         return open_interactive(self._own_table(), epsilon=epsilon, delta=delta, **options)
-
-    @guarded
-    def release_wide(
-        self, *asked: Any, epsilon: Real, delta: Real, **options: Any
-    ) -> Released[WideSynthetic]:
-        """``winnow.release_wide`` charged to this session's budget; asked as ``release`` is."""
-        options = self._under_this_budget(options)
-        return release_wide(*self._with_table(asked), epsilon=epsilon, delta=delta, **options)
 
     @guarded
     def frequent_itemsets(
@@ -223,6 +214,15 @@ class Session:
         if "seed" not in options and self._seeds is not None:
             options["seed"] = next(self._seeds)
         return options | {"relation": relation, "budget": self.budget}
+
+    def _paid(self, asked: Asked) -> Asked:
+        """A request that this session's budget pays."""
+        if asked.budget is not None:
+            raise ParameterError("a session charges its own budget; leave out budget=")
+        seed = asked.seed
+        if seed is None and self._seeds is not None:
+            seed = next(self._seeds)
+        return replace(asked, budget=self.budget, seed=seed)
 
     def __enter__(self) -> Session:
         return self

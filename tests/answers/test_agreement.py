@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
+from reference.releasing import flat_release
 
 SIZES = {"age": 9, "school": 6, "work": 5, "house": 3, "sex": 2}
 ROWS = 8_000
@@ -33,13 +34,17 @@ def people(rows: pd.DataFrame) -> wn.SealedTable:
 
 
 RELEASES = {
-    "tables": lambda t: wn.release(t, wn.marginals(2), method="tables", **HOW),
-    "adaptive": lambda t: wn.release(t, wn.marginals(2), method="adaptive", **HOW),
-    "graphical": lambda t: wn.release(t, wn.marginals(2), method="graphical", **HOW),
-    "wide": lambda t: wn.release_wide(t, wn.marginals(2), **(HOW | {"epsilon": 5.0})),
-    "wide, rounds": lambda t: wn.release_wide(t, wn.marginals(2), rounds=4, **HOW),
-    "wide, some": lambda t: wn.release_wide(
-        t, wn.marginals(2), model_cells=100, **(HOW | {"epsilon": 20.0})
+    "tables": lambda t: flat_release(t, wn.marginals(2), method="tables", **HOW),
+    "adaptive": lambda t: flat_release(t, wn.marginals(2), method="adaptive", **HOW),
+    "graphical": lambda t: flat_release(t, wn.marginals(2), method="graphical", **HOW),
+    "wide": lambda t: flat_release(
+        t, wn.marginals(2), method=wn.Graphical(), **HOW | {"epsilon": 5.0}
+    ),
+    "wide, rounds": lambda t: flat_release(
+        t, wn.marginals(2), method=wn.Graphical(rounds=4), **HOW
+    ),
+    "wide, some": lambda t: flat_release(
+        t, wn.marginals(2), method=wn.Graphical(model_cells=100), **HOW | {"epsilon": 20.0}
     ),
 }
 
@@ -113,7 +118,7 @@ def test_smaller_tables_come_from_the_released_ones_with_their_errors(
 
 def test_queries_that_were_released_are_answered_by_their_numbers(people: wn.SealedTable) -> None:
     asked = wn.prefixes("age")
-    value = wn.release(people, asked, **HOW).value
+    value = flat_release(people, asked, **HOW).value
     np.testing.assert_array_equal(value.answers(wn.prefixes("age")), value.answers())
     assert "standard_error" in value.to_columns(wn.prefixes("age"))
 
@@ -127,12 +132,13 @@ def test_more_budget_makes_model_and_answers_better(
         np.bincount(rows[a] * SIZES[b] + rows[b], minlength=SIZES[a] * SIZES[b])
         for a, b in combinations(SIZES, 2)
     ]) / ROWS  # fmt: skip
-    for release in (wn.release, wn.release_wide):
+    for method in ("auto", wn.Graphical()):
         before: Any = np.inf
         for epsilon in (0.5, 5.0, 50.0):
             found = []
             for seed in range(3):
-                value: Any = release(people, workload, epsilon=epsilon, delta=1e-6, seed=seed).value  # type: ignore[operator]
+                asked: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "seed": seed}
+                value: Any = wn.release(people, workload, method=method, **asked).value
                 found.append(
                     [np.abs(each - truth).mean() for each in (value.answers(), value.fitted())]
                 )

@@ -66,7 +66,6 @@ def test_a_mechanism_without_a_replay_is_noticed() -> None:
         ("itemsets.cli.command", "ItemsetMechanism", "frequent_itemsets", "mechanism"),
         ("itemsets.cli.command", "BasketLayout", "read_baskets", "layout"),
         ("interactive.cli.command", "SessionMethod", "open_interactive", "method"),
-        ("release.cli.command", "Update", "release", "update"),
     ],
 )
 def test_every_word_of_the_command_line_is_among_them(

@@ -53,9 +53,11 @@ VERBS: dict[str, Verb] = {
     "tabulate, several": lambda **ask: wn.tabulate(table(), [["a", "b"], ["b", "c"]], **ask),
     "release": lambda **ask: wn.release(table(), wn.marginals(2), **ask),
     "release, mwem": lambda **ask: wn.release(
-        table(), wn.marginals(2), method="mwem", rounds=3, **ask
+        table(), wn.marginals(2), method=wn.MWEM(rounds=3), **ask
     ),
-    "release_wide": lambda **ask: wn.release_wide(table(), wn.marginals(2), rounds=2, **ask),
+    "release, graphical": lambda **ask: wn.release(
+        table(), wn.marginals(2), method=wn.Graphical(rounds=2), **ask
+    ),
     "open_interactive": lambda **ask: wn.open_interactive(
         table(), max_queries=20, rows=300, **ask
     ),

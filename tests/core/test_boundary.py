@@ -44,7 +44,8 @@ def test_errors_of_a_release_do_not_carry_scores(monkeypatch: pytest.MonkeyPatch
 TABLES_AND_WORKLOADS = {
     "Column", "Schema", "SealedTable", "Workload", "marginals", "predicates", "prefixes",
     "queries", "random_queries", "ranges", "read_table", "release", "SyntheticDistribution",
-    "where", "release_wide", "WideSynthetic",
+    "where", "WideSynthetic", "Run", "Tables", "Toeplitz", "Explicit", "Adaptive", "MWEM",
+    "Graphical",
 }  # fmt: skip
 
 

@@ -231,7 +231,7 @@ PUBLIC_ERRORS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any]]] = {
     "release, workload": (lambda d: wn.release(table(d), "all", epsilon=1), NEIGHBOURS),
     "release, ways": (lambda d: wn.release(table(d), wn.marginals(7), epsilon=1), NEIGHBOURS),
     "release, rows": (
-        lambda d: wn.release(table(d), wn.marginals(1), epsilon=1, rows=7), NEIGHBOURS),
+        lambda d: wn.release(table(d).stating(7), wn.marginals(1), epsilon=1), NEIGHBOURS),
     "restrict": (lambda d: table(d).restrict(["name"]), NEIGHBOURS),
     "ask, column": (lambda d: asked(d, wn.where(name="x")), NEIGHBOURS),
     "ask, value": (lambda d: asked(d, wn.where(sex="x")), NEIGHBOURS),

@@ -13,6 +13,7 @@ import pytest
 
 import winnow as wn
 from reference.commands import invoke
+from reference.releasing import flat_release
 from winnow.core import padding as module
 from winnow.core.padding import Padding, checked
 from winnow.interactive.open_session import question_seconds
@@ -84,7 +85,13 @@ def test_other_times_are_refused_before_anything_happens(wrong: Any, table: Any)
     with pytest.raises(wn.InputError, match="pad_to"):
         checked(wrong)
     with pytest.raises(wn.InputError, match="pad_to"):
-        wn.release(table, wn.marginals(ways=1), epsilon=1.0, rounds=1, pad_to=wrong)
+        wn.release(
+            table,
+            wn.marginals(ways=1),
+            epsilon=1.0,
+            method=wn.MWEM(rounds=1),
+            run=wn.Run(pad_to=wrong),
+        )
 
 
 def lp(**options: Any) -> Any:
@@ -95,8 +102,8 @@ def lp(**options: Any) -> Any:
 
 
 VERBS: dict[str, Callable[..., Any]] = {
-    "release": lambda table, **o: wn.release(
-        table, wn.marginals(ways=1), epsilon=1.0, rounds=2, **o
+    "release": lambda table, **o: flat_release(
+        table, wn.marginals(ways=1), epsilon=1.0, method=wn.MWEM(rounds=2), **o
     ),
     "scalar": lambda table, **o: lp(private="scalar", sensitivity=0.1, **o),
     "index": lambda table, **o: lp(private="scalar", sensitivity=0.1, index="flat", **o),
@@ -135,7 +142,7 @@ def test_an_error_after_the_charge_is_held_back(
     def broken(*_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(import_module("winnow.release.verb"), "synthesise", broken)
+    monkeypatch.setattr(import_module("winnow.release.rounds_plan"), "synthesise", broken)
     with pytest.raises(wn.WinnowError, match="unexpected MemoryError"):
         VERBS["release"](table, pad_to=4)
     assert clock.slept == [4.0]
@@ -174,14 +181,14 @@ def test_progress_would_tell_the_time(table: Any) -> None:
 
 
 def test_predicted_times_grow_with_public_numbers_only(table: Any) -> None:
-    from winnow.release.request import ReleaseRequest
+    from winnow.release.mwem_request import MwemRequest
+    from winnow.release.rounds_plan import run_seconds
     from winnow.release.settings import release_settings
-    from winnow.release.verb import run_seconds
 
     def seconds(**options: Any) -> float:
         asked: dict[str, Any] = {"workload": wn.marginals(ways=1), "schema": table.schema,
                                  "epsilon": 1.0, "rows": 100, "rounds": 2}  # fmt: skip
-        return run_seconds(release_settings(ReleaseRequest(**(asked | options))))
+        return run_seconds(release_settings(MwemRequest(**(asked | options))))
 
     assert seconds() < seconds(rounds=50) < seconds(rounds=500)
     assert seconds() < seconds(schema=wn.Schema.parse({"a": 100, "b": 100, "c": 10}))
@@ -199,7 +206,8 @@ def test_commands_hold_their_results_back(clock: Clock, tmp_path: Path) -> None:
     of_table = [str(people), "--schema", str(schema), "--epsilon", "5", "--delta", "1e-3"]
     of_table += ["--one-row-per-person"]
     commands = {
-        "release": ["release", *of_table, "--workload", "marginals:1", "--rounds", "2", "--json"],
+        "release": ["release", *of_table, "--workload", "marginals:1", "--method", "mwem",
+                    "--rounds", "2", "--json"],
         "itemsets": ["itemsets", str(baskets), "--one-basket-per-person",
                  "--size", "1", "--epsilon", "1",
                      "--delta", "1e-3", "--json"],

@@ -86,7 +86,7 @@ def results() -> Any:
         wn.open_interactive(table(20_000), method=method, max_queries=20, **given)
         for method in ("multiplicative-weights", "independent")
     ]
-    released = wn.release(table(), wn.marginals(1), rounds=1, **given).value
+    released = wn.release(table(), wn.marginals(1), method=wn.MWEM(rounds=1), **given).value
     things = [
         *opened,
         opened[0].ask(wn.where(sex="Male")),

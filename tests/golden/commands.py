@@ -51,7 +51,7 @@ TOPK = f"topk log.csv --item page --person visitor -k 3 --epsilon 2 {SEED}"
 COUNTS = f"topk votes.csv --item dish --count n --labels public -k 3 --epsilon 1 {SEED}"
 ITEMS = f"itemsets baskets.csv --one-basket-per-person --size 2 --epsilon 2 {SEED}"
 TABLE = "people.csv --schema schema.json --one-row-per-person"
-RELEASE = f"release {TABLE} --epsilon 2 --delta 1e-6 --rounds 2 --workload"
+RELEASE = f"release {TABLE} --epsilon 2 --delta 1e-6 --method mwem --rounds 2 --workload"
 LEARN = f"learn {TABLE} --target sex --epsilon 1 {SEED} --method"
 ASK = (
     "ask many.csv --one-row-per-person --schema schema.json --epsilon 1 --delta 1e-6 "

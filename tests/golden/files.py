@@ -41,7 +41,7 @@ def ledger() -> Any:
         dataset="people", analyst="Ada", seed=SEED,
     ) as session:  # fmt: skip
         first = session.top_k("town", k=2, epsilon=0.25)
-        session.release(table(), wn.marginals(1), epsilon=0.5, delta=1e-6, rounds=2)
+        session.release(table(), wn.marginals(1), epsilon=0.5, delta=1e-6, method=wn.MWEM(rounds=2))
         asked = session.interactive(epsilon=0.5, delta=5e-7, max_queries=50, state="state")
         asked.ask(QUESTIONS[0])
         asked.close()
@@ -150,9 +150,13 @@ def sealed_reading() -> Any:
 
 def saved() -> Any:
     released = wn.release(
-        table(columns="age sex"), wn.marginals(2), epsilon=2, delta=1e-6, rounds=3,
-        method="mwem", seed=SEED,
-    )  # fmt: skip
+        table(columns="age sex"),
+        wn.marginals(2),
+        epsilon=2,
+        delta=1e-6,
+        seed=SEED,
+        method=wn.MWEM(rounds=3),
+    )
     about = {name: part for name, part in released.to_dict().items() if name != "value"}
     about["receipt"]["version"] = "VERSION"
     released.value.save("rows.csv", rows=8, seed=SEED)

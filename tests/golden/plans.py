@@ -60,16 +60,22 @@ def top_k(**options: Any) -> Any:
     return shown(wn.plan.top_k(list(LAST_YEAR.values()), **given))
 
 
-def mwem(**options: Any) -> Any:
-    given = {"n": 5000, "epsilon": 1, "delta": 1e-6, "rounds": 10, **options}
-    return shown(wn.plan.mwem(SCHEMA, wn.marginals(2), **given))
+def about(given: dict[str, Any]) -> Any:
+    """A table of 5,000 rows, with what was said of it."""
+    said = {name: given.pop(name) for name in ("relation", "max_rows") if name in given}
+    return wn.plan.table(SCHEMA, rows=5000, **said)
+
+
+def mwem_bounds(**options: Any) -> Any:
+    given = {"epsilon": 1, "delta": 1e-6, "rounds": 10, **options}
+    return shown(wn.plan.mwem_bounds(about(given), wn.marginals(2), **given))
 
 
 def release(**options: Any) -> Any:
-    given = {"n": 5000, "epsilon": 1, "delta": 1e-6, **options}
+    given = {"epsilon": 1, "delta": 1e-6, **options}
     if "error" in options:
         given.pop("epsilon")
-    return shown(wn.plan.release(SCHEMA, wn.marginals(2), **given))
+    return shown(wn.plan.release(about(given), wn.marginals(2), **given))
 
 
 def tabulate(**options: Any) -> Any:
@@ -132,9 +138,9 @@ def cases() -> dict[str, Case]:
         (select, SELECTIONS),
         (top_k, TOPS),
         (release, ({}, {"delta": 0}, {"relation": "add-remove"}, {"error": 30},
-                   {"rows_per_person": 3, "method": "mwem"})),
-        (mwem, ({}, {"delta": 0}, {"rounds": None}, {"relation": "add-remove"},
-                   {"accountants": ["zcdp"]}, {"rows_per_person": 3, "share": 0.25})),
+                   {"max_rows": 3, "method": "mwem"}, {"method": "graphical"})),
+        (mwem_bounds, ({}, {"delta": 0}, {"rounds": None}, {"relation": "add-remove"},
+                   {"accountants": ["zcdp"]}, {"max_rows": 3, "share": 0.25})),
         (tabulate, ({}, {"delta": 0}, {"by": ["sex"], "error": 9}, {"relation": "add-remove"},
                     {"rows_per_person": 3, "objective": "max"})),
         (interactive, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,9 @@ RELEASES: tuple[dict[str, Any], ...] = (
     {"accountant": "zcdp"},
     {"accountant": "tight"},
     {"memory": 100},
-    {"update": "tables"},
-    {"update": "tables", "delta": 0, "rounds": None},
-    {"update": "tables", "relation": "add-remove"},
+    {"method": "adaptive"},
+    {"method": "adaptive", "delta": 0, "rounds": None},
+    {"method": "adaptive", "relation": "add-remove"},
     {"update": "none"},
 )
 SESSIONS: tuple[dict[str, Any], ...] = (
@@ -102,8 +103,12 @@ def workload(name: str) -> Any:
 
 def release(**options: Any) -> Any:
     """The noise is exact; the fit that follows it is arithmetic of the processor."""
-    given = {"epsilon": 2, "delta": 1e-6, "rounds": 3, "method": "mwem", "seed": SEED, **options}
-    released = wn.release(table(), wn.marginals(2), **given)
+    given = {"epsilon": 2, "delta": 1e-6, "rounds": 3, "seed": SEED, **options}
+    sealed = table().under(given.pop("relation", "substitution")).stating(given.pop("rows", None))
+    method: Any = wn.Adaptive if given.pop("method", "mwem") == "adaptive" else wn.MWEM
+    told = {each.name: given.pop(each.name) for each in fields(method) if each.name in given}
+    run = wn.Run(memory=given.pop("memory", "4GB"))
+    released = wn.release(sealed, wn.marginals(2), method=method(**told), run=run, **given)
     value = released.value
     return rounded(plain([
         [[each.label, each.count, each.sign, each.group] for each in value.measurements],
@@ -117,9 +122,13 @@ def release(**options: Any) -> Any:
 def whole() -> Any:
     """One distribution with everything that it can be asked."""
     released = wn.release(
-        table(columns="age sex"), wn.marginals([1, 2]), epsilon=2, delta=1e-6, rounds=3,
-        method="mwem", seed=SEED,
-    )  # fmt: skip
+        table(columns="age sex"),
+        wn.marginals([1, 2]),
+        epsilon=2,
+        delta=1e-6,
+        seed=SEED,
+        method=wn.MWEM(rounds=3),
+    )
     value = released.value
     again = wn.SyntheticDistribution.from_dict(value.to_dict())
     return rounded(plain([
@@ -140,7 +149,8 @@ ANSWERED: tuple[dict[str, Any], ...] = (
 def answered(**options: Any) -> Any:
     """A method without rounds: chosen, measured, fitted."""
     given = {"workload": wn.marginals(2), "epsilon": 2, "delta": 1e-6, "seed": SEED, **options}
-    released = wn.release(table(columns="age sex"), given.pop("workload"), **given)
+    sealed = table(columns="age sex").under(given.pop("relation", "substitution"))
+    released = wn.release(sealed, given.pop("workload"), **given)
     value: Any = released.value
     return rounded(plain([
         {"guarantee": released.guarantee, "receipt": released.receipt},
@@ -178,16 +188,16 @@ def tabulate(**options: Any) -> Any:
 def per_person() -> Any:
     sealed = table(person="id", max_rows=2, relation="add-remove")
     released = wn.release(
-        sealed, wn.marginals(1), epsilon=3, delta=1e-6, rounds=3, method="mwem", seed=SEED
+        sealed, wn.marginals(1), epsilon=3, delta=1e-6, seed=SEED, method=wn.MWEM(rounds=3)
     )
     return [repr(sealed), str(released), [m.to_dict() for m in released.value.measurements]]
 
 
 def wide() -> Any:
     """What was released, and the model that was fitted to it."""
-    released = wn.release_wide(
-        table(), wn.marginals(2), epsilon=4, delta=1e-6, rounds=2, seed=SEED
-    )  # fmt: skip
+    released = wn.release(
+        table(), wn.marginals(2), epsilon=4, delta=1e-6, seed=SEED, method=wn.Graphical(rounds=2)
+    )
     guarantee, receipt = plain(released.guarantee), plain(released.receipt)
     value = released.value
     about = [guarantee, receipt, repr(value), [list(clique) for clique in value.cliques]]
@@ -302,7 +312,7 @@ def session() -> Any:
             opened.top_k("town", k=2, epsilon=0.5),
             str(
                 opened.release(
-                    table(), wn.marginals(1), epsilon=1, delta=1e-6, rounds=2, method="mwem"
+                    table(), wn.marginals(1), epsilon=1, delta=1e-6, method=wn.MWEM(rounds=2)
                 )
             ),
             opened.learn(table(), "sex", method="stumps", epsilon=0.5),
@@ -372,5 +382,5 @@ def cases() -> dict[str, Case]:
         {"rows": None},
     ):  # fmt: skip
         found[f"lp constraint {words(options)}".strip()] = lambda o=options: constraint_lp(**o)
-    found["release_wide"] = wide
+    found["release graphical"] = wide
     return {name: Case(run) for name, run in found.items()}

@@ -25,6 +25,7 @@ import pytest
 import winnow as wn
 from reference.canaries import CANARY, Betraying, betraying, of_module, overheard
 from reference.commands import invoke
+from reference.releasing import flat_release
 from winnow.errors import WinnowError
 from winnow.read.files import read_scores
 
@@ -125,7 +126,7 @@ def streamed(source: Any) -> None:
 
 def released(source: Any) -> None:
     table = wn.read_table(source, schema=SCHEMA)
-    wn.release(table, wn.marginals(1), delta=1e-6, rounds=2, **HOW)
+    flat_release(table, wn.marginals(1), delta=1e-6, method=wn.MWEM(rounds=2), **HOW)
 
 
 def session(verb: str, source: Any, **options: Any) -> None:

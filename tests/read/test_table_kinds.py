@@ -118,7 +118,9 @@ def test_every_receipt_says_what_the_schema_did() -> None:
     session = wn.Session(table, epsilon=40, delta=1e-3, relation="add-remove", seed=1)
     released = [
         wn.tabulate(table, [["x"]], epsilon=1, seed=1),
-        wn.release(table, wn.marginals(1), epsilon=1, delta=1e-6, seed=1, rows=80, method="tables"),
+        wn.release(
+            table.stating(80), wn.marginals(1), epsilon=1, delta=1e-6, seed=1, method="tables"
+        ),
         session.top_k("x", k=1, epsilon=1),
         wn.open_interactive(
             table, epsilon=4, delta=1e-3, max_queries=3, method="independent", rows=80, seed=1

@@ -15,7 +15,6 @@ from winnow.answers.mechanism import MeasureLinear, moved
 from winnow.answers.observed_linear import MeasuredMatrix, MeasuredQueries, thinned
 from winnow.answers.optimum import optimal_matrix, query_matrix
 from winnow.answers.prediction import EXACT, Prediction
-from winnow.answers.request import AnswersRequest
 from winnow.answers.rising import monotone
 from winnow.answers.strategies import (
     MOST_TOEPLITZ,
@@ -25,6 +24,7 @@ from winnow.answers.strategies import (
     ToeplitzStrategy,
     root_of_prefixes,
 )
+from winnow.answers.terms import ReleaseTerms
 from winnow.core.checks import exact
 from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.conjunction import ConjunctionPart
@@ -95,7 +95,7 @@ class LinearPlan:
         return math.sqrt(2 * q) / (1 - q)
 
 
-def plan_toeplitz(request: AnswersRequest) -> LinearPlan | str:
+def plan_toeplitz(request: ReleaseTerms) -> LinearPlan | str:
     """For prefixes and ranges of one column; or why it is not for this workload."""
     forms = [part.form for part in request.workload.parts]
     ranges = [form for form in forms if isinstance(form, CodeRanges)]
@@ -118,7 +118,7 @@ def plan_toeplitz(request: AnswersRequest) -> LinearPlan | str:
 
 
 def plan_explicit(
-    request: AnswersRequest, each: LinearPlan | None, *, named: bool
+    request: ReleaseTerms, each: LinearPlan | None, *, named: bool
 ) -> LinearPlan | str:
     """The better of the optimal matrix and noise on each query; or why neither is possible."""
     found = [] if each is None else [each]
@@ -134,7 +134,7 @@ def plan_explicit(
     return min(found, key=lambda plan: plan.prediction.score)
 
 
-def plan_queries(request: AnswersRequest) -> LinearPlan | None:
+def plan_queries(request: ReleaseTerms) -> LinearPlan | None:
     """Noise on each query; None where the distribution to fit has too many cells."""
     if request.schema.cells > MOST_FITTED:
         return None
@@ -147,7 +147,7 @@ def plan_queries(request: AnswersRequest) -> LinearPlan | None:
     return _planned("explicit", request, strategy, _Queries(strategy, request.workload.size), 0.5)
 
 
-def _plan_matrix(request: AnswersRequest) -> LinearPlan:
+def _plan_matrix(request: ReleaseTerms) -> LinearPlan:
     strategy, solution = _optimum(request.workload, request.total is not None)
     seconds = 0.3 + 1e-8 * request.schema.cells**3
     return _planned("explicit", request, strategy, solution, seconds)
@@ -166,7 +166,7 @@ def _optimum(workload: Workload, known: bool) -> tuple[MatrixStrategy, _Matrix]:
 
 def _planned(
     method: str,
-    request: AnswersRequest,
+    request: ReleaseTerms,
     strategy: LinearStrategy,
     solution: Solution,
     seconds: float,
@@ -200,7 +200,7 @@ def _planned(
     return best
 
 
-def _noise(request: AnswersRequest, strategy: LinearStrategy, law: str) -> int:
+def _noise(request: ReleaseTerms, strategy: LinearStrategy, law: str) -> int:
     """The least noise that the budget allows."""
     epsilon, people = exact("epsilon", request.epsilon), request.rows_per_person
     if law == "laplace":

@@ -14,8 +14,8 @@ from winnow.answers.linear import MOST_FITTED, LinearPlan
 from winnow.answers.model import MOST_WEIGHED, can_hold, model_of
 from winnow.answers.prediction import EXACT, THUMB, Prediction
 from winnow.answers.queries import cells_of, spoken_columns, squared_norms
-from winnow.answers.request import AnswersRequest
 from winnow.answers.rising import monotone
+from winnow.answers.terms import ReleaseTerms
 from winnow.answers.value import AnsweredSynthetic, AnswerErrors
 from winnow.core.checks import exact
 from winnow.core.key import Key
@@ -75,7 +75,7 @@ class TablesPlan:
         return self.settings.guarantee
 
 
-def plan_tables(request: AnswersRequest, each_query: LinearPlan | None) -> TablesPlan:
+def plan_tables(request: ReleaseTerms, each_query: LinearPlan | None) -> TablesPlan:
     """The tables to measure, from public numbers only; ``each_query``: noise on each, if possible.
 
     Plain noise is the better one of what is possible.
@@ -103,7 +103,7 @@ def plan_tables(request: AnswersRequest, each_query: LinearPlan | None) -> Table
     return TablesPlan(plain, settings, True, found)
 
 
-def _plan_parts(request: AnswersRequest, by_query: Prediction) -> TablesPlan:
+def _plan_parts(request: ReleaseTerms, by_query: Prediction) -> TablesPlan:
     forms = [part.form for part in request.workload.parts]
     sets = [form.columns if isinstance(form, WholeTable) else (form.column,) for form in forms]  # type: ignore[union-attr]
     joined = components(sets)
@@ -147,7 +147,7 @@ def _after_fit(found: Prediction, settings: TablesSettings, rows: int) -> Predic
     return replace(found, mean=mean, kind=THUMB, note="the largest error by exact formula")
 
 
-def _table_request(request: AnswersRequest, by: object) -> TableRequest:
+def _table_request(request: ReleaseTerms, by: object) -> TableRequest:
     accountant = request.accountant if request.accountant in ("pure", "zcdp") else "best"
     return TableRequest(
         schema=request.schema,
@@ -166,19 +166,19 @@ def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
     return Prediction(method, errors.largest, errors.mean, errors.rms, seconds, EXACT)
 
 
-def _noise_on_queries(request: AnswersRequest) -> Prediction:
+def _noise_on_queries(request: ReleaseTerms) -> Prediction:
     """Every query with its own noise: one person moves each of m by at most L."""
     people, queries = request.rows_per_person, request.workload.size
     return _noise(request, PLAIN_QUERIES, people * queries, people**2 * queries)
 
 
-def _noise_on_cells(request: AnswersRequest) -> Prediction:
+def _noise_on_cells(request: ReleaseTerms) -> Prediction:
     """Every cell of every table with the same noise: one row is in one cell of each."""
     people, moved = request.rows_per_person, request.relation.people * len(request.workload.parts)
     return _noise(request, PLAIN_CELLS, people * moved, people**2 * moved)
 
 
-def _noise(request: AnswersRequest, method: str, total: int, squared: int) -> Prediction:
+def _noise(request: ReleaseTerms, method: str, total: int, squared: int) -> Prediction:
     """The better of Laplace and Gaussian noise, when one person moves all answers by so much."""
     deviations = [math.sqrt(2) * total / float(request.epsilon)]
     law = "laplace"
@@ -194,14 +194,14 @@ def _noise(request: AnswersRequest, method: str, total: int, squared: int) -> Pr
     return _prediction(method, predicted([spread], law), 0.1)
 
 
-def _seconds(request: AnswersRequest, joined: Sequence[Columns]) -> float:
+def _seconds(request: ReleaseTerms, joined: Sequence[Columns]) -> float:
     cells = sum(cells_of(request.schema, columns) for columns in joined)
     tables = len(request.workload.parts)
     return 0.3 + 200 * (2e-4 * tables + 2e-8 * cells * math.sqrt(tables))
 
 
 def measure_tables(
-    plan: TablesPlan, request: AnswersRequest, table: SealedTable, key: Key
+    plan: TablesPlan, request: ReleaseTerms, table: SealedTable, key: Key
 ) -> AnsweredSynthetic:
     """Measure the tables, and make answers and a distribution of them."""
     settings = plan.settings
@@ -236,7 +236,7 @@ def measure_tables(
 def measure_linear(
     plan: LinearPlan,
     plain: Prediction,
-    request: AnswersRequest,
+    request: ReleaseTerms,
     table: SealedTable,
     key: Key,
 ) -> AnsweredSynthetic:
@@ -289,7 +289,7 @@ def with_errors(
 
 
 def _answers(
-    plan: TablesPlan, request: AnswersRequest, tables: ReleasedTables, rows: int
+    plan: TablesPlan, request: ReleaseTerms, tables: ReleasedTables, rows: int
 ) -> tuple[Floats, Floats]:
     """Estimates and standard errors, as fractions."""
     settings, workload = plan.settings, request.workload
@@ -314,7 +314,7 @@ def _spread_over(cells: Floats, columns: Columns, shape: tuple[int, ...]) -> Flo
 
 
 def fitted_factors(
-    layer: Layer, request: AnswersRequest, rows: int
+    layer: Layer, request: ReleaseTerms, rows: int
 ) -> tuple[tuple[Factor, ...], FitQuality | None]:
     """A distribution for each group of columns that tables join, and how well it fits.
 

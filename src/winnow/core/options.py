@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from dataclasses import fields as dataclass_fields
 from functools import wraps
@@ -140,9 +140,20 @@ class Field:
         """What it is on a line or in JSON: words, a plain type, or a list of texts."""
         if isinstance(self.option, Methods):
             return self.option.simple
-        if self.words:
+        if self.words and not self.or_word:
             return Literal[self.words]
         return next((plain for plain in (bool, float, int, str) if plain in self.kinds), list[str])
+
+    @property
+    def or_word(self) -> bool:
+        """Whether it takes a number or a word, such as a share or "auto"."""
+        literal = any(get_origin(kind) is Literal for kind in self.kinds)
+        return literal and any(plain in self.kinds for plain in (float, int))
+
+    @property
+    def several(self) -> bool:
+        """Whether Python may give a list of numbers, too."""
+        return any(get_origin(kind) is Sequence for kind in self.kinds)
 
     @property
     def needed(self) -> bool:
@@ -221,10 +232,11 @@ class Method(Checked):
 
 
 def _check(field: Field, option: Option, value: Any) -> None:
-    if field.words:
+    if field.words and (isinstance(value, str) or not field.or_word):
         if value not in field.words:
+            number = "give a number, or" if field.or_word else "choose"
             raise ParameterError(
-                f"{field.name}={shown(value)} is unknown; choose one of: {', '.join(field.words)}"
+                f"{field.name}={shown(value)} is unknown; {number} one of: {', '.join(field.words)}"
             )
         return
     if field.simple is bool:
@@ -235,6 +247,10 @@ def _check(field: Field, option: Option, value: Any) -> None:
         return
     bounds = (option.least, option.above, option.most, option.below)
     if all(bound is None for bound in bounds):
+        return
+    if isinstance(value, list | tuple) and field.several:
+        for each in value:
+            _check(field, option, each)
         return
     number = _number(field, value)
     for wrong, text in (

@@ -1,6 +1,6 @@
-from winnow.answers.plan import MethodRow as MethodRow
 from winnow.answers.plan import ReleasePlan as ReleasePlan
 from winnow.answers.plan import release as release
+from winnow.answers.prediction import Prediction as Prediction
 from winnow.interactive.plan import InteractiveComparison as InteractiveComparison
 from winnow.interactive.plan import interactive as interactive
 from winnow.itemsets.plan import ItemsetPlan as ItemsetPlan
@@ -16,9 +16,11 @@ from winnow.learn.plan import learn as learn
 from winnow.lp.calibration import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp
 from winnow.lp.plan import lp_optimum as lp_optimum
-from winnow.release.plan import MwemPlan as MwemPlan
+from winnow.read.about import AboutTable as AboutTable
+from winnow.read.about import table as table
+from winnow.release.plan import MwemBounds as MwemBounds
 from winnow.release.plan import MwemRow as MwemRow
-from winnow.release.plan import mwem as mwem
+from winnow.release.plan import mwem_bounds as mwem_bounds
 from winnow.select.plan.large_margin import MarginPlan as MarginPlan
 from winnow.select.plan.large_margin import Shell as Shell
 from winnow.select.plan.large_margin import large_margin as large_margin
@@ -33,5 +35,4 @@ from winnow.topk.plan.rows import SimulatedError as SimulatedError
 from winnow.topk.plan.rows import TopKRow as TopKRow
 from winnow.topk.plan.verb import TopKPlan as TopKPlan
 from winnow.topk.plan.verb import top_k as top_k
-from winnow.wide.plan import WidePlan as WidePlan
-from winnow.wide.plan import release_wide as release_wide
+from winnow.wide.expected import WideExpected as WideExpected

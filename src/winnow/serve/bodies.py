@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+
+from winnow.serve.asked import ReleaseOf
+from winnow.serve.derived import body
 
 Positive = Annotated[float, Meta(gt=0, le=1e6)]
 Delta = Annotated[float, Meta(ge=0, lt=1)]
@@ -105,25 +108,20 @@ class ItemsetsOrder(Order, tag="itemsets", kw_only=True, frozen=True):
     mechanism: str = "auto"
 
 
-class QueriesOrder(Order, tag="queries", kw_only=True, frozen=True):
-    """Answers to a workload, and a synthetic table."""
+if TYPE_CHECKING:  # of what is derived, what the server itself reads
 
-    workload: Workload
-    delta: Delta = 0.0
-    method: str = "auto"
-    rows: Whole | None = None
+    class ReleaseOrder(Order, kw_only=True, frozen=True):
+        """Answers to all queries of a workload, and a synthetic table."""
 
-
-class WideOrder(Order, tag="wide", kw_only=True, frozen=True):
-    """A synthetic table of many columns."""
-
-    workload: Workload
-    delta: Annotated[float, Meta(gt=0, lt=1)]
-    rows: Whole | None = None
+        workload: Workload
+        delta: float
+        rows: int | None
+else:
+    ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", {"workload": Workload})
 
 
-AnyOrder = SelectOrder | TopKOrder | TablesOrder | ItemsetsOrder | QueriesOrder | WideOrder
-KINDS = ("select", "top-k", "tables", "itemsets", "queries", "wide")
+AnyOrder = SelectOrder | TopKOrder | TablesOrder | ItemsetsOrder | ReleaseOrder
+KINDS = ("select", "top-k", "tables", "itemsets", "release")
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):

@@ -16,14 +16,17 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 
+from winnow.core.options import takes
 from winnow.core.released import Receipt, Released
 from winnow.core.workloads.conditions import Predicates
 from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
+from winnow.serve.asked import ReleaseOf
 from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
 from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
+from winnow.serve.sending import sent
 
 R = TypeVar("R")
 
@@ -149,27 +152,10 @@ class Verbs(ABC, Generic[R]):
             with_counts=with_counts, with_subsets=with_subsets, mechanism=mechanism,
         )  # fmt: skip
 
-    @guarded
-    def release(
-        self, dataset: str, workload: Maker, *, epsilon: float | None = None,
-        error: float | None = None, delta: float = 0.0, method: str = "auto",
-        rows: int | None = None,
-    ) -> R:  # fmt: skip
+    @takes(ReleaseOf, of=object)
+    def release(self, dataset: str, asked: ReleaseOf) -> R:
         """Answers to a workload, and a synthetic table."""
-        return self._order(
-            dataset, "queries", epsilon=epsilon, error=error, delta=delta,
-            workload=pieces_of(workload), method=method, rows=rows,
-        )  # fmt: skip
-
-    @guarded
-    def release_wide(
-        self, dataset: str, workload: Maker, *, delta: float, epsilon: float | None = None,
-        rows: int | None = None,
-    ) -> R:  # fmt: skip
-        """A synthetic table of many columns."""
-        return self._order(
-            dataset, "wide", epsilon=epsilon, delta=delta, workload=pieces_of(workload), rows=rows
-        )
+        return self._order(dataset, "release", **sent(asked, workload=pieces_of(asked.workload)))
 
 
 @dataclass(frozen=True)

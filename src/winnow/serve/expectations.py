@@ -28,11 +28,13 @@ from winnow.serve.orders import (
     chosen_of,
     counts_of,
     moved_by,
+    release_of,
     table_of,
     workload_of,
 )
 from winnow.topk.plan.known import top_k_bound
 from winnow.topk.table import counts_margin
+from winnow.wide.expected import WideExpected
 
 FLOOR = 1.0
 """No release appears earlier, in seconds: reading and writing take their time, too."""
@@ -82,10 +84,8 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
         case bodies.ItemsetsOrder():
             says = "nothing is known beforehand of the supports of itemsets"
             return Expected(_given(order), None, says, _ITEMSETS, {})
-        case bodies.QueriesOrder():
-            return _queries(opened, order, budget)
-        case bodies.WideOrder():
-            return _wide(opened, order, budget)
+        case bodies.ReleaseOrder():
+            return _release(opened, order, budget)
         case never:
             assert_never(never)
 
@@ -234,35 +234,13 @@ def _tables(opened: OpenDataset, order: bodies.TablesOrder, budget: Budget) -> E
     return Expected(planned.epsilon, planned.largest, says, seconds, planned.to_dict())
 
 
-def _queries(opened: OpenDataset, order: bodies.QueriesOrder, budget: Budget) -> Expected:
-    rows = opened.rows if opened.rows is not None else order.rows
-    if rows is None:
-        raise ParameterError("the number of rows is private; give a public number with rows")
-    planned = plan.release(
-        table_of(opened.stand_in).schema,
-        workload_of(order.workload),
-        n=rows,
-        epsilon=order.epsilon,
-        error=order.error,
-        delta=order.delta,
-        method=order.method,
-        **_public(opened, budget, order.delta),
-    )
-    best = planned.best()
-    says = f"the largest error over all queries, in rows ({best.kind})"
-    seconds = FLOOR + SPARE * best.seconds
-    return Expected(planned.epsilon, best.largest, says, seconds, planned.to_dict())
-
-
-def _wide(opened: OpenDataset, order: bodies.WideOrder, budget: Budget) -> Expected:
-    planned = plan.release_wide(
-        table_of(opened.stand_in).schema,
-        workload_of(order.workload),
-        epsilon=_given(order),
-        delta=order.delta,
-        n=opened.rows or order.rows,
-        **_public(opened, budget, order.delta),
-    )
-    says = "about the mean total variation distance of the tables from the truth (rule of thumb)"
+def _release(opened: OpenDataset, order: bodies.ReleaseOrder, budget: Budget) -> Expected:
+    _, planned = release_of(opened.stand_in, order, budget)
+    error = planned.error
+    says = f"the largest error over all queries, in rows ({planned.taken.kind})"
+    if error is None and isinstance(planned.expected, WideExpected):
+        error = planned.expected.distance
+        says = "about the mean total variation distance of the tables from the truth"
+        says += " (rule of thumb)"
     seconds = FLOOR + SPARE * planned.seconds
-    return Expected(planned.epsilon, planned.distance, says, seconds, planned.to_dict())
+    return Expected(planned.epsilon, error, says, seconds, planned.to_dict())

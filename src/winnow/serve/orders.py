@@ -1,7 +1,8 @@
 """Orders over HTTP as calls of the library: what they would cost, bring and take, and their run.
 
-The price of an order is found by the verb itself: it runs on the stand-in up to its charge, which
-ends it. So what is planned is what is charged, whatever a verb does to size its noise.
+The price of a query release is the event of its plan. That of other orders is found by the verb
+itself: it runs on the stand-in up to its charge, which ends it. So what is planned is what is
+charged, whatever a verb does to size its noise.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any, assert_never
 
 import msgspec
 
-from winnow.answers.verb import release
+from winnow.answers.plan import ReleasePlan
 from winnow.core.checks import Real
+from winnow.core.request import Run
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import PERSON, Unit
 from winnow.core.workloads.conditions import predicates, where
@@ -32,12 +34,12 @@ from winnow.read.scores import SealedScores
 from winnow.select.verb import select
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
+from winnow.serve.derived import asked_of
 from winnow.tables.verb import tabulate
 from winnow.topk.beside import rest_of
 from winnow.topk.mechanisms.cut_away import MeasureCut
 from winnow.topk.table import Choice, chosen, counts_margin
 from winnow.topk.verb import top_k
-from winnow.wide.verb import release_wide
 
 MEMORY = "1GB"
 """Of one order: what needs more is refused."""
@@ -121,6 +123,11 @@ def price(catalogue: Catalogue, opened: OpenDataset, event: Event, who: str) -> 
 
 def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Event:
     """What the verb would charge."""
+    if isinstance(order, bodies.ReleaseOrder):
+        epsilon_of(order)
+        table, plan = release_of(opened.stand_in, order, budget)
+        plan.check(table)
+        return plan.event
     event = None
     try:
         _call(opened.stand_in, order, budget, None)
@@ -188,27 +195,20 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 mechanism=order.mechanism,
                 **shared,
             )
-        case bodies.QueriesOrder():
-            return release(
-                table_of(data),
-                workload_of(order.workload),
-                delta=order.delta,
-                method=order.method,
-                rows=order.rows,
-                memory=MEMORY,
-                **shared,
-            )
-        case bodies.WideOrder():
-            return release_wide(
-                table_of(data),
-                workload_of(order.workload),
-                delta=order.delta,
-                rows=order.rows,
-                memory=MEMORY,
-                **shared,
-            )
+        case bodies.ReleaseOrder():
+            table, plan = release_of(data, order, budget)
+            return plan.run(table, budget=budget, seed=shared["seed"])
         case never:
             assert_never(never)
+
+
+def release_of(
+    data: Data, order: bodies.ReleaseOrder, budget: Budget
+) -> tuple[SealedTable, ReleasePlan]:
+    """The table with what was stated of it, and the plan of an order for it."""
+    asked = asked_of(order, {"workload": workload_of}, budget=budget, run=Run(memory=MEMORY))
+    table = table_of(data).stating(order.rows)
+    return table, asked.plan(table)
 
 
 def table_of(data: Data) -> SealedTable:

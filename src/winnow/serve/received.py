@@ -40,7 +40,7 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
     value, kind = document["value"], document["kind"]
     if kind == "tables":
         return RemoteTables.parse(value)
-    if kind in ("queries", "wide"):
+    if kind == "release":
         return RemoteSynthetic(
             value["method"], value["total"], tuple(value["columns"]), fetch, dict(labels),
             "answers.csv" in document["downloads"],

@@ -60,7 +60,7 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
                 return _item_table(opened)
             numbers = _FIELDS * (1 + 2 * len(order.values))
             return _answers(opened, order.by, numbers)
-        case bodies.QueriesOrder() | bodies.WideOrder():
+        case bodies.ReleaseOrder():
             answers = _answers(opened, order.workload, _FIELDS + 1)
             rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)
             synthetic = rows * sum(width + 1 for width in _widths(opened).values())

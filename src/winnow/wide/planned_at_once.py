@@ -122,8 +122,7 @@ def _tabulated(request: WideRequest, workload: Workload) -> TablesSettings:
             delta=request.delta,
             relation=request.relation,
             rows_per_person=int(request.rows_per_person),
-            public_rows=request.public_rows,
-            rows=request.rows,
+            public_rows=request.rows,
             accountant=request.accountant,
             memory=request.memory,
             joint=False,  # the model is fitted to the tables themselves

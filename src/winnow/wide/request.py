@@ -29,8 +29,8 @@ class WideRequest:
     delta: Real
     relation: Relation
     rows_per_person: int = 1
-    public_rows: int | None = None
     rows: int | None = None
+    """The number of rows where it is public, or what was stated in its place."""
     rounds: int | None = None
     share: Real = SELECTION_SHARE
     first_share: Real | None = None

@@ -108,7 +108,7 @@ class WideSettings:
 def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
     check_request(request)
-    total = rows_to_release(request.rows, request.public_rows)
+    total = rows_to_release(None, request.rows)
     workload, sets = bound(request)
     every = tables_inside(sets)
     cells = int(request.model_cells or MODEL_CELLS)

@@ -154,10 +154,6 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*")
     + _CUT
     + _SHOWN,
-    "release_wide": _released("the noisy tables that were selected", "result.value.marginals*")
-    + _released("the noisy whole numbers of tables", "result.value.tables.layers.*.details*")
-    + _derived("fitted to the noisy tables", *_FITTED, "result.value.fit*")
-    + _SHOWN,
     "open_interactive": _ANSWERS,
     "resume_interactive": _ANSWERS + _JOURNAL,
     "Session": _released("what the verbs drew", "result.*.value", "result.*.value.*")

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from winnow.answers.methods import MWEM
 from winnow.answers.verb import release
 from winnow.audit.replay.compare import Call, Replay, ReplayPlace, ReplayRun, seed_of
 from winnow.audit.replay.people import Family, People, neighbours
@@ -184,8 +185,8 @@ def _learned(people: People, place: ReplayPlace) -> Any:
 
 def _released_queries(people: People, place: ReplayPlace) -> Any:
     table = table_of(people, Relation.ADD_REMOVE)
-    return release(table, random_queries(2_100, seed=1), method="mwem", epsilon=2.0, rounds=1,
-                   total_share=0.1, seed=place.seed)  # fmt: skip
+    one = MWEM(rounds=1, total_share=0.1)
+    return release(table, random_queries(2_100, seed=1), method=one, epsilon=2.0, seed=place.seed)
 
 
 def _long_list(**options: Any) -> Call:

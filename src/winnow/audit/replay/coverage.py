@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
+from winnow.answers.methods import METHODS as METHODS_OF_RELEASE
 from winnow.audit.replay.commands import command_replays
 from winnow.audit.replay.compare import Replay
 from winnow.audit.replay.programs import program_replays
@@ -19,6 +19,7 @@ from winnow.audit.replay.tables import table_replays
 from winnow.audit.result import AuditResult
 from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
+from winnow.core.options import AUTO
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.interactive.opening import METHODS
@@ -26,7 +27,7 @@ from winnow.learn.bound import MECHANISMS as LEARNING
 from winnow.lp.problem import PRIVATE
 from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, words
 from winnow.read.baskets import LAYOUTS
-from winnow.release.mwem import TABLES, UPDATES
+from winnow.release.mwem import UPDATES
 from winnow.session import Session
 
 
@@ -50,8 +51,8 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("learn", "selection"): LEARNING,
     ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
     ("boost", "index"): (EXACT, *INDEX_NAMES),
-    ("release", "method"): METHODS_OF_RELEASE,
-    ("release", "update"): (*UPDATES, TABLES),
+    ("release", "method"): (AUTO, *(each.word() for each in METHODS_OF_RELEASE)),
+    ("release", "update"): UPDATES,
     ("release", "measurement"): tuple(MEASUREMENTS),
     ("release", "index"): INDEX_NAMES,
     ("open_interactive", "method"): METHODS,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from winnow.answers.methods import MWEM
 from winnow.answers.verb import release
 from winnow.audit.replay.compare import Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
@@ -168,8 +169,9 @@ def _read(source: Any, schema: Any, place: ReplayPlace, **options: Any) -> Any:
     shown = {"sealed": table, "shown": repr(table), "rows": table.n}
     if table.n == 0:
         return shown
-    known: dict[str, Any] = {"rows": 3} if table.n is None else {}
-    released = release(table, marginals(1), epsilon=1.0, rounds=1, seed=place.seed, **known)
+    known = table.stating(3) if table.n is None else table
+    one = MWEM(rounds=1)
+    released = release(known, marginals(1), epsilon=1.0, method=one, seed=place.seed)
     return shown | {"measured": released.value.measurements, "receipt": released.receipt}
 
 

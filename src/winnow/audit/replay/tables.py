@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
+from winnow.answers.methods import METHODS as METHODS_OF_RELEASE
+from winnow.answers.methods import MWEM, Adaptive, Graphical
 from winnow.answers.verb import release
 from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.selections import HOLDERS, counted
 from winnow.core.measurement import MEASUREMENTS
+from winnow.core.options import AUTO
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
@@ -29,10 +31,9 @@ from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
 from winnow.read.people import BoundedPeople, PersonBound
 from winnow.read.people import People as SomePeople
-from winnow.release.mwem import TABLES, UPDATES
+from winnow.release.mwem import UPDATES
 from winnow.session import Session
 from winnow.tables.verb import tabulate
-from winnow.wide.verb import release_wide
 
 SCHEMA = Schema.parse({"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}})
 _ROWS = ((0, 0), (0, 1), (1, 0), (1, 1))
@@ -79,70 +80,51 @@ def table_replays() -> Iterator[Replay]:
 
 
 def _releases() -> Iterator[Replay]:
-    for update in (*UPDATES, TABLES):
+    for update in (*UPDATES, "adaptive"):
         for measurement in MEASUREMENTS:
             gaussian = measurement == "gaussian"
-            words: dict[str, Any] = {"update": update, "measurement": measurement}
-            sized: dict[str, Any] = {
-                "epsilon": 2.0,
-                "delta": 0.01 if gaussian else 0.0,
-                "rounds": 2,
-            }
+            words: dict[str, Any] = {"measurement": measurement}
+            words |= {} if update == "adaptive" else {"update": update}
+            made: Any = Adaptive if update == "adaptive" else MWEM
+            rounds = made(rounds=2, **words)
+            sized: dict[str, Any] = {"epsilon": 2.0, "delta": 0.01 if gaussian else 0.0}
             sized |= {"accountant": "zcdp" if gaussian else "pure"}
             known = Relation.SUBSTITUTION
             groups = (int(update == "gap" or not gaussian), 3)
-            yield _release(f"{update}, {measurement}", words, sized, known, groups)
-            if update in ("gap", TABLES):
-                private = {"rows": 3} if gaussian else {}  # else they are measured, too
-                yield _release(
-                    f"{update}, {measurement}, n private", words, sized | private, groups=(1, 3)
-                )
-    more: dict[str, Any] = {"epsilon": 2.0, "rounds": [1, 1], "groups": [["sex"], ["age"]]}
-    yield _release("two groups of columns", {}, more | {"rows": 3})
-    more = {"epsilon": 2.0, "rounds": 2, "universe": 3, "rows": 3}
-    yield _release("a sampled universe", {}, more)
+            title = f"{update}, {measurement}"
+            yield _release(title, rounds, sized, words=words, relation=known, groups=groups)
+            if update in ("gap", "adaptive"):
+                rows = 3 if gaussian else None  # else they are measured, too
+                title = f"{title}, n private"
+                yield _release(title, rounds, sized, rows, words=words, groups=(1, 3))
+    pure: dict[str, Any] = {"epsilon": 2.0}
+    grouped = MWEM(rounds=[1, 1], groups=[["sex"], ["age"]])
+    yield _release("two groups of columns", grouped, pure, 3)
+    yield _release("a sampled universe", MWEM(rounds=2, universe=3), pure, 3)
     for delta in (0.0, 0.01):
-        more = {"epsilon": 2.0, "delta": delta, "rounds": 1, "rows": 3, "warm_start": 0.3}
-        yield _release(f"from tables of single columns, delta={delta:g}", {}, more)
-        more = {"epsilon": 2.0, "delta": delta, "warm_start": 0}
+        sized = {"epsilon": 2.0, "delta": delta}
+        title = f"from tables of single columns, delta={delta:g}"
+        yield _release(title, MWEM(rounds=1, warm_start=0.3), sized, 3)
         title = f"rounds by the noisy number of rows, delta={delta:g}"
-        yield _release(title, {"update": "gap"}, more, groups=(1, 3))
+        by_rows = MWEM(update="gap", warm_start=0)
+        yield _release(title, by_rows, sized, words={"update": "gap"}, groups=(1, 3))
     for index in INDEX_NAMES:
-        more = {"epsilon": 2.0, "rounds": 2, "rows": 3, "slack": 0 if index == "flat" else 0.01}
-        needs = "faiss" if index in FAISS else ""
-        yield replace(_release(f"over an index: {index}", {"index": index}, more), needs=needs)
+        word: Any = index
+        over = MWEM(rounds=2, index=word, slack=0 if index == "flat" else 0.01)
+        replay = _release(f"over an index: {index}", over, pure, 3, words={"index": index})
+        yield replace(replay, needs="faiss" if index in FAISS else "")
 
     yield from _answers()
 
-    def wide(people: People, place: ReplayPlace) -> Any:
-        table = table_of(people, Relation.ADD_REMOVE)
-        return release_wide(
-            table, marginals(2), epsilon=20.0, delta=0.01, rounds=1, rows=50, seed=place.seed
-        )
-
-    yield Replay("release_wide", "one round", wide, ROWS, groups=(0, 1))
-
-    for title, epsilon, rows in (("all at once", 20.0, 5000), ("columns alone", 0.5, 20)):
-
-        def ruled(
-            people: People, place: ReplayPlace, epsilon: float = epsilon, rows: int = rows
-        ) -> Any:
-            table = table_of(people, Relation.ADD_REMOVE)
-            return release_wide(
-                table, marginals(2), epsilon=epsilon, delta=0.01, rows=rows, seed=place.seed
-            )
-
-        yield Replay("release_wide", title, ruled, ROWS, groups=(0, 1))
-
-    def wide_session(people: People, place: ReplayPlace) -> Any:
-        table = table_of(people, Relation.ADD_REMOVE)
-        with Session(table, epsilon=20.0, delta=0.01, seed=place.seed) as session:
-            return {"wide": session.release_wide(
-                table, marginals(2), epsilon=20.0, delta=0.01, rounds=1, rows=50
-            )}  # fmt: skip
-
-    words = {"method": "release_wide"}
-    yield Replay("Session", "a wide table", wide_session, ROWS, words=words, groups=(0, 1))
+    pairs = marginals(2)
+    for title, model, epsilon, rows in (
+        ("one round", Graphical(rounds=1), 20.0, 50),
+        ("all at once", Graphical(), 20.0, 5000),
+        ("columns alone", Graphical(), 0.5, 20),
+    ):
+        sized = {"epsilon": epsilon, "delta": 0.01}
+        title = f"a graphical model, {title}"
+        yield _release(title, model, sized, rows, groups=(0, 1), by=pairs)
 
 
 def _tabulations() -> Iterator[Replay]:
@@ -179,40 +161,41 @@ def _tabulations() -> Iterator[Replay]:
 
 def _answers() -> Iterator[Replay]:
     """Methods by their names; what "auto" takes of four cells is tables."""
-    for method in METHODS_OF_RELEASE:
-        many: dict[str, Any] = {"epsilon": 20.0, "delta": 0.01, "rows": 50}
-        more = {"rounds": 1} if method in ("adaptive", "mwem", "graphical") else {}
-        by = prefixes("age") if method == "toeplitz" else marginals(2)
-        yield _release(f"method {method}", {"method": method}, many | more, groups=(0, 1), by=by)
+    by_word: dict[str, Any] = {each.word(): each for each in METHODS_OF_RELEASE}
+    for word in (AUTO, *by_word):
+        rounds = word in ("adaptive", "mwem", "graphical")
+        method = by_word[word](rounds=1) if rounds else word
+        by = prefixes("age") if word == "toeplitz" else marginals(2)
+        sized: dict[str, Any] = {"epsilon": 20.0, "delta": 0.01}
+        words = {"method": word}
+        yield _release(f"method {word}", method, sized, 50, words=words, groups=(0, 1), by=by)
     for relation in Relation:
         yield _release(
             f"tables, pure, {relation}",
-            {"method": "tables"},
+            "tables",
             {"epsilon": 1.0},
-            relation,
+            words={"method": "tables"},
+            relation=relation,
             groups=(1, 3),
         )
 
 
 def _release(
     variant: str,
-    words: dict[str, Any],
+    method: Any,
     options: dict[str, Any],
+    rows: int | None = None,
+    *,
+    words: dict[str, Any] | None = None,
     relation: Relation = Relation.ADD_REMOVE,
     groups: tuple[int, int] = FULL_ONLY,
     by: Any = None,
 ) -> Replay:
-    return Replay(
-        "release",
-        variant,
-        lambda people, place: release(
-            table_of(people, relation), by or marginals(1), seed=place.seed, **words, **options
-        ),
-        ROWS,
-        relation,
-        words,
-        groups,
-    )
+    def call(people: People, place: ReplayPlace) -> Any:
+        table = table_of(people, relation).stating(rows)
+        return release(table, by or marginals(1), method=method, seed=place.seed, **options)
+
+    return Replay("release", variant, call, ROWS, relation, words or {}, groups)
 
 
 def _asked(session: Any) -> dict[str, Any]:
@@ -272,7 +255,9 @@ def _budgets() -> Iterator[Replay]:
                 "select": session.select({"f": len(people), "m": 1}, epsilon=0.25, monotone=True),
                 "top_k": session.top_k("sex", k=1, epsilon=0.25),
                 "above": session.above([len(people)], threshold=2, epsilon=0.25, monotone=True),
-                "release": session.release(table, marginals(1), epsilon=1.0, rounds=1, rows=3),
+                "release": session.release(
+                    table.stating(3), marginals(1), epsilon=1.0, method=MWEM(rounds=1)
+                ),
             }
             try:
                 session.top_k("age", k=1, epsilon=1.0)

@@ -35,8 +35,8 @@ from winnow.release.mwem import TABLES
 
 
 @dataclass(frozen=True)
-class ReleaseRequest:
-    """The public parameters of a release."""
+class MwemRequest:
+    """The public parameters of rounds."""
 
     workload: Any
     schema: Schema
@@ -44,10 +44,8 @@ class ReleaseRequest:
     delta: Real = 0.0
     relation: Relation = Relation.SUBSTITUTION
     rows_per_person: int = 1
-    public_rows: int | None = None
-    """The number of rows where the relation makes it public."""
     rows: int | None = None
-    """A public number of rows that the user names."""
+    """The number of rows where it is public, or what was stated in its place."""
     rounds: int | Sequence[int] | None = None
     update: str = "gap"
     measurement: str | None = None
@@ -67,24 +65,24 @@ class ReleaseRequest:
     memory: str | int = "4GB"
 
 
-def public_total(request: ReleaseRequest) -> int | None:
+def public_total(request: MwemRequest) -> int | None:
     """The number of rows that everybody knows; None: it is measured first."""
     if request.total_share is not None:
         probability(total_share=request.total_share)
-    known = rows_to_release(request.rows, request.public_rows)
+    known = rows_to_release(None, request.rows)
     if known is not None and request.total_share is not None:
         raise ParameterError("the number of rows is public here; leave out total_share")
     return known
 
 
-def strength(request: ReleaseRequest) -> tuple[float | None, float]:
+def strength(request: MwemRequest) -> tuple[float | None, float]:
     """rho where there is one to spend, and epsilon."""
     if exact("delta", request.delta) == 0 or request.accountant == "pure":
         return None, float(request.epsilon)
     return float(zcdp_rho(request.epsilon, request.delta)), float(request.epsilon)
 
 
-def measurement_of(request: ReleaseRequest) -> str:
+def measurement_of(request: MwemRequest) -> str:
     """Gaussian noise wherever it can be accounted for."""
     if request.measurement is not None:
         return request.measurement
@@ -92,7 +90,7 @@ def measurement_of(request: ReleaseRequest) -> str:
     return "laplace" if no_delta else "gaussian"
 
 
-def check_search(request: ReleaseRequest, workload: Workload) -> None:
+def check_search(request: MwemRequest, workload: Workload) -> None:
     """Refuse an index where no query is selected alone, and one that does not fit."""
     if request.index is None:
         raise ParameterError("slack says how far an index is trusted; name one, or leave it out")
@@ -127,7 +125,7 @@ _BETA = 0.05
 
 
 def sub_universe(
-    request: ReleaseRequest, queries: int, total: int | None
+    request: MwemRequest, queries: int, total: int | None
 ) -> tuple[NDArray[np.int64], str]:
     """The cells of a public list, or sampled ones; and what accuracy rests on with them."""
     schema, given = request.schema, request.universe
@@ -165,7 +163,8 @@ def sub_universe(
     if request.phi == ROWS:
         if total is None or int(request.rows_per_person) > 1:
             raise ParameterError(
-                "phi='rows' needs a public number of rows, one for each person; give rows=, or phi="
+                "phi='rows' needs a public number of rows, one for each person; give a number, or "
+                "state rows= where the table is read"
             )
         phi = phi_of_rows(rows=total, queries=queries, beta=share)
         claim, assumed = " and Claim V.1", "rows are independent draws of a distribution that puts"

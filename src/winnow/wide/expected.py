@@ -1,21 +1,15 @@
-"""Plan a wide release: what will happen, its noise and its time; public numbers only."""
+"""What to expect of a graphical model: what is measured, its noise and its time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from winnow.core.checks import Real, count
 from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
-from winnow.core.schema import Schema
-from winnow.foreign import guarded
 from winnow.wide.at_once import AtOnce
 from winnow.wide.request import WideRequest
-from winnow.wide.rules import SELECTION_SHARE
-from winnow.wide.settings import WideSettings, wide_settings
+from winnow.wide.settings import WideSettings
 
 _SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. 'noise' is that of one "
@@ -25,8 +19,8 @@ _SCOPE = (
 
 
 @dataclass(frozen=True)
-class WidePlan(InNotebook):
-    """What to expect of a wide release, before it is paid for."""
+class WideExpected(InNotebook):
+    """What to expect of a graphical model, before it is paid for."""
 
     epsilon: float
     delta: float
@@ -76,50 +70,14 @@ class WidePlan(InNotebook):
         )
 
 
-@guarded
-def release_wide(
-    schema: Schema | Mapping[str, Any] | str | Path,
-    workload: Any,
-    *,
-    epsilon: Real,
-    delta: Real = 0.0,
-    n: int | None = None,
-    rounds: int | None = None,
-    share: Real = SELECTION_SHARE,
-    first_share: Real | None = None,
-    model_cells: int | None = None,
-    rows_per_person: int = 1,
-    relation: str | Relation = Relation.SUBSTITUTION,
-    accountant: str = "best",
-    memory: str | int = "4GB",
-) -> WidePlan:
-    """What ``winnow.release_wide`` would do, without any data.
-
-    ``n`` is the public number of rows; without it the plan is that for a private number.
-    """
-    if n is not None:
-        count(n=n)
-    kind = Relation.parse(relation)
-    planned = wide_settings(
-        WideRequest(
-            workload=workload,
-            schema=Schema.parse(schema),
-            epsilon=epsilon,
-            delta=delta,
-            relation=kind,
-            rows_per_person=rows_per_person,
-            rows=n,
-            rounds=rounds,
-            share=share,
-            first_share=first_share,
-            model_cells=model_cells,
-            accountant=accountant,
-            memory=memory,
-        )
-    )
+def expected_of(request: WideRequest, planned: WideSettings | AtOnce) -> WideExpected:
+    """What to expect, from all that is fixed."""
     what = _at_once(planned) if isinstance(planned, AtOnce) else _in_rounds(planned)
     rest = planned.distance, planned.seconds, planned.reason
-    return WidePlan(float(epsilon), float(delta), str(kind), *what, *rest, n)
+    return WideExpected(
+        float(request.epsilon), float(request.delta), str(request.relation), *what, *rest,
+        request.rows,
+    )  # fmt: skip
 
 
 def _in_rounds(planned: WideSettings) -> tuple[str, int, int, float, float]:
