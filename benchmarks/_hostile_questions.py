@@ -15,8 +15,8 @@ import pandas as pd
 
 import winnow as wn
 from winnow import SealedTable
-from winnow.interactive.questions import Question
-from winnow.interactive.session import Interactive
+from winnow.ask.questions import Question
+from winnow.ask.session import Interactive
 from winnow.read.crossing import unsafe_true_answers
 
 SMALL, LARGE, PATIENCE = 250, 100, 5

@@ -35,8 +35,8 @@ from _hostile_questions import histogram, hostile, scattered
 from _wide_data import Codes, adult, books, income, movies, retail, steam, supermarket
 from winnow import SealedTable, Workload
 from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.interactive.questions import Question, taken
-from winnow.interactive.session import Interactive
+from winnow.ask.questions import Question, taken
+from winnow.ask.session import Interactive
 from winnow.read.crossing import unsafe_true_answers
 
 COLUMNS = (

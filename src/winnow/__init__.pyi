@@ -1,6 +1,8 @@
 from winnow import plan as plan
 from winnow._version import __version__ as __version__
 from winnow.answers.verb import release as release
+from winnow.ask.verb import open_interactive as open_interactive
+from winnow.ask.verb import resume_interactive as resume_interactive
 from winnow.core.column import Column as Column
 from winnow.core.relation import Relation as Relation
 from winnow.core.released import Receipt as Receipt
@@ -35,8 +37,6 @@ from winnow.inner_product.crossing import SlackExponential as SlackExponential
 from winnow.inner_product.vectors import SealedVectors as SealedVectors
 from winnow.inner_product.vectors import seal_vectors as seal_vectors
 from winnow.inner_product.verb import max_inner_product as max_inner_product
-from winnow.interactive.verb import open_interactive as open_interactive
-from winnow.interactive.verb import resume_interactive as resume_interactive
 from winnow.itemsets.rules import AssociationRule as AssociationRule
 from winnow.itemsets.rules import AssociationRules as AssociationRules
 from winnow.itemsets.rules import ItemsetSupports as ItemsetSupports

@@ -9,15 +9,15 @@ from types import TracebackType
 from typing import Any
 
 from winnow.answers.verb import release
+from winnow.ask.independent import Independent
+from winnow.ask.session import Interactive
+from winnow.ask.verb import open_interactive
 from winnow.core.checks import Real
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
-from winnow.interactive.independent import Independent
-from winnow.interactive.session import Interactive
-from winnow.interactive.verb import open_interactive
 from winnow.itemsets.verb import frequent_itemsets
 from winnow.learn.labelled import labelled
 from winnow.learn.predictor import Predictor

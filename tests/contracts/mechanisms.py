@@ -28,12 +28,12 @@ from winnow import (
 )
 from winnow.answers.mechanism import MeasureLinear
 from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
+from winnow.ask.independent_answers import IndependentAnswers
+from winnow.ask.mechanism import MultiplicativeWeights
+from winnow.ask.questions import Question
 from winnow.core.run import redeem
 from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
 from winnow.inner_product.vectors import seal_query
-from winnow.interactive.independent_answers import IndependentAnswers
-from winnow.interactive.mechanism import MultiplicativeWeights
-from winnow.interactive.questions import Question
 from winnow.itemsets.audit.weighted import or_canonical, or_selected
 from winnow.itemsets.crossing import FrequentItemsets
 from winnow.itemsets.mechanisms.weighted import WeightedCounts

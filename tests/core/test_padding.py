@@ -13,9 +13,9 @@ import pytest
 
 import winnow as wn
 from reference.commands import invoke
+from winnow.ask.open_session import question_seconds
 from winnow.core import padding as module
 from winnow.core.padding import Padding, checked
-from winnow.interactive.open_session import question_seconds
 
 ROWS = {"age": [0, 1, 2, 3] * 25, "sex": [0, 1] * 50}
 

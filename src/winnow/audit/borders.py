@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from winnow.ask.crossing import WIDE_SUM
 from winnow.core.borders import Border, Same
 from winnow.core.bounded import FEW_NOISES
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
 from winnow.core.noisy_top.ranking import FEW_VALUES
 from winnow.core.workloads.part import EXACT_FLOAT
 from winnow.inner_product.crossing import SCAN_FROM
-from winnow.interactive.crossing import WIDE_SUM
 from winnow.itemsets.kernels import borders as mining
 from winnow.learn.kernels.rule_counts import MANY_ROWS
 from winnow.read.crossing import WIDE_KEYS
@@ -69,7 +69,7 @@ BORDERS: dict[str, tuple[Border, ...]] = {
     ),
     "winnow.inner_product.crossing": (SCAN_FROM,),
     "winnow.release.kernels.clocked_sampler": (LAZY_START, FOLLOW),
-    "winnow.interactive.crossing": (WIDE_SUM,),
+    "winnow.ask.crossing": (WIDE_SUM,),
     "winnow.learn.kernels.rule_counts": (MANY_ROWS,),
 }
 """All of them, by the module that declares them."""

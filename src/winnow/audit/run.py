@@ -12,6 +12,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import chain
 
 from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
+from winnow.ask.audit.claims import (
+    interactive_enumerated,
+    interactive_faithful,
+    interactive_sampled,
+    interactive_twins,
+)
 from winnow.audit.accounting import accounted
 from winnow.audit.closed_plans import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
@@ -23,12 +29,6 @@ from winnow.audit.replay.coverage import nothing_is_left_out, replays
 from winnow.audit.result import KINDS, AuditResult
 from winnow.audit.sampling import sampled
 from winnow.audit.twins import caught
-from winnow.interactive.audit.claims import (
-    interactive_enumerated,
-    interactive_faithful,
-    interactive_sampled,
-    interactive_twins,
-)
 from winnow.itemsets.audit.claims import (
     baskets_enumerated,
     baskets_faithful,

@@ -20,12 +20,12 @@ import typer
 from typer.core import TyperCommand
 
 from winnow._version import __version__
+from winnow.ask.cli import command as ask
+from winnow.ask.cli import plan as plan_interactive
 from winnow.cli import audit, demo, ledger, reproduce, schema
 from winnow.cli.derived import parameters, record_in, typed
 from winnow.cli.reporting import options_of_command, report, reported, weak_promises
 from winnow.inner_product import cli as inner_product
-from winnow.interactive.cli import command as ask
-from winnow.interactive.cli import plan as plan_interactive
 from winnow.itemsets.cli import command as itemsets
 from winnow.itemsets.cli import plan as plan_itemsets
 from winnow.learn import cli as learn

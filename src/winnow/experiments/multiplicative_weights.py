@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.ask.constants import InteractivePlan
+from winnow.ask.session import log_step
+from winnow.ask.verb import open_interactive
 from winnow.core.relation import Relation
 from winnow.core.workloads.arrays import Stream, random_queries
 from winnow.core.workloads.workload import Workload
@@ -32,9 +35,6 @@ from winnow.experiments.experiment import (
     normals,
 )
 from winnow.experiments.multiplicative_weights_sizes import BETA, DELTA, EPSILON, FURTHER
-from winnow.interactive.constants import InteractivePlan
-from winnow.interactive.session import log_step
-from winnow.interactive.verb import open_interactive
 from winnow.privacy import Gaussian, calibrate
 from winnow.read.table import read_table
 

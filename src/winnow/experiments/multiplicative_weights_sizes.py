@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from winnow.ask.constants import InteractiveRequest
+from winnow.ask.session import Interactive
+from winnow.ask.sizing import plan_interactive
+from winnow.ask.verb import open_interactive
 from winnow.core.schema import Schema
 from winnow.core.workloads.arrays import Stream
 from winnow.core.workloads.conjunction import ConjunctionPart
@@ -26,10 +30,6 @@ from winnow.experiments.experiment import (
     since,
     uniforms,
 )
-from winnow.interactive.constants import InteractiveRequest
-from winnow.interactive.session import Interactive
-from winnow.interactive.sizing import plan_interactive
-from winnow.interactive.verb import open_interactive
 from winnow.read.table import read_table
 
 if TYPE_CHECKING:

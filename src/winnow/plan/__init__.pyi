@@ -1,8 +1,8 @@
 from winnow.answers.plan import MethodRow as MethodRow
 from winnow.answers.plan import ReleasePlan as ReleasePlan
 from winnow.answers.plan import release as release
-from winnow.interactive.plan import InteractiveComparison as InteractiveComparison
-from winnow.interactive.plan import interactive as interactive
+from winnow.ask.plan import InteractiveComparison as InteractiveComparison
+from winnow.ask.plan import interactive as interactive
 from winnow.itemsets.plan import ItemsetPlan as ItemsetPlan
 from winnow.itemsets.plan import ItemsetRow as ItemsetRow
 from winnow.itemsets.plan import frequent_itemsets as frequent_itemsets

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from winnow.ask.independent_plan import IndependentPlan
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.unit import PERSON, Unit
 from winnow.errors import DataError, WinnowError
-from winnow.interactive.independent_plan import IndependentPlan
 from winnow.privacy import Budget, Event, Grant
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.addresses import store_at

@@ -22,11 +22,11 @@ from typing import Any
 
 import msgspec
 
+from winnow.ask.open_session import Answer
+from winnow.ask.opening import Opened
+from winnow.ask.questions import KnownConditions, Question
+from winnow.ask.verb import open_interactive, resume_interactive
 from winnow.errors import SessionExhausted, WinnowError
-from winnow.interactive.open_session import Answer
-from winnow.interactive.opening import Opened
-from winnow.interactive.questions import KnownConditions, Question
-from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable
 from winnow.serve import bodies, replies

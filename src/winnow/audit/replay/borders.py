@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from winnow.answers.verb import release
+from winnow.ask.crossing import WIDE_SUM
+from winnow.ask.verb import open_interactive
 from winnow.audit.replay.compare import Call, Replay, ReplayPlace, ReplayRun, seed_of
 from winnow.audit.replay.people import Family, People, neighbours
 from winnow.audit.replay.programs import LABELLED, labelled_arrays
@@ -43,8 +45,6 @@ from winnow.core.workloads.arrays import queries, random_queries
 from winnow.core.workloads.part import EXACT_FLOAT
 from winnow.inner_product.crossing import SCAN_FROM
 from winnow.inner_product.verb import max_inner_product
-from winnow.interactive.crossing import WIDE_SUM
-from winnow.interactive.verb import open_interactive
 from winnow.itemsets.kernels import borders as mining
 from winnow.itemsets.verb import frequent_itemsets
 from winnow.learn.kernels.rule_counts import MANY_ROWS

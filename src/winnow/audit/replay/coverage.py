@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
+from winnow.ask.opening import METHODS
 from winnow.audit.replay.commands import command_replays
 from winnow.audit.replay.compare import Replay
 from winnow.audit.replay.programs import program_replays
@@ -21,7 +22,6 @@ from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
-from winnow.interactive.opening import METHODS
 from winnow.learn.bound import MECHANISMS as LEARNING
 from winnow.lp.problem import PRIVATE
 from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, words

@@ -11,6 +11,8 @@ import numpy as np
 
 from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
 from winnow.answers.verb import release
+from winnow.ask.opening import METHODS
+from winnow.ask.verb import open_interactive, resume_interactive
 from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.selections import HOLDERS, counted
@@ -22,8 +24,6 @@ from winnow.core.workloads.conditions import where
 from winnow.core.workloads.tables import marginals, prefixes
 from winnow.errors import BudgetExceeded
 from winnow.inner_product.index.building import FAISS, INDEX_NAMES
-from winnow.interactive.opening import METHODS
-from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.privacy.ledger import Ledger
 from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
